@@ -1,0 +1,50 @@
+# Finds LLVM and MLIR 22 and defines attn_library() and attn_tool(), with one precompiled header for all of them.
+
+find_package(MLIR 22 REQUIRED CONFIG)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+separate_arguments(llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+
+# Usage requirements of everything that includes an LLVM header.
+add_library(attn_mlir INTERFACE)
+target_include_directories(attn_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_include_directories(attn_mlir INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_compile_definitions(attn_mlir INTERFACE ${llvm_definitions})
+target_compile_options(attn_mlir INTERFACE -Wall -Wextra -Wno-unused-parameter -fno-exceptions)
+if(NOT LLVM_ENABLE_RTTI)
+  target_compile_options(attn_mlir INTERFACE -fno-rtti)
+endif()
+target_link_libraries(attn_mlir INTERFACE MLIR LLVM)
+
+# Every MLIR header costs seconds: parse them once. -fno-pch-timestamp lets ccache share the result.
+add_library(attn_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
+target_link_libraries(attn_pch PUBLIC attn_mlir)
+target_compile_options(attn_pch PRIVATE -fPIC)
+target_precompile_headers(attn_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/Precompiled.h)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
+
+# attn_library(name SOURCES ... [LINK ...] [DEPENDS generated-targets...]): one library a folder.
+function(attn_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC attn_mlir ${arg_LINK})
+  target_compile_options(${name} PRIVATE -fPIC)
+  target_precompile_headers(${name} REUSE_FROM attn_pch)
+  if(arg_DEPENDS)
+    add_dependencies(${name} ${arg_DEPENDS})
+  endif()
+endfunction()
+
+# attn_tool(name SOURCES ... LINK ...): a program in bin/.
+function(attn_tool name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE attn_mlir ${arg_LINK})
+  target_compile_options(${name} PRIVATE -fPIC)
+  target_precompile_headers(${name} REUSE_FROM attn_pch)
+endfunction()
