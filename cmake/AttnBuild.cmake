@@ -1,10 +1,11 @@
 # Finds LLVM and MLIR 22 and defines attn_library() and attn_tool(), with one precompiled header for all of them.
 
-find_package(MLIR 22 REQUIRED CONFIG)
+find_package(MLIR REQUIRED CONFIG)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
+include_directories(${MLIR_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}) # for TableGen
 
 separate_arguments(llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 

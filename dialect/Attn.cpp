@@ -1,0 +1,108 @@
+//===- Attn.cpp - the attn dialect -----------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+#include "dialect/Dialect.cpp.inc"
+#include "dialect/Enums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/Attributes.cpp.inc"
+
+namespace {
+/// Constants of a score region stay in the region: a stage file is read one op at a time, and a region that
+/// captured nothing but its arguments can be copied to any tile.
+struct KeepConstantsInRegion : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *region) const final { return true; }
+};
+} // namespace
+
+void AttnDialect::initialize() {
+  addInterfaces<KeepConstantsInRegion>();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/Attributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/Ops.cpp.inc"
+      >();
+}
+
+/// Verifies the attributes that the dialect puts on builtin.module and func.func.
+LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == kVersionAttr) {
+    auto version = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!version || version.getInt() > kVersion)
+      return op->emitError() << "expected '" << name << "' of at most " << kVersion << ", got "
+                             << attribute.getValue();
+    return success();
+  }
+  if (name == kTargetAttr) {
+    if (!isa<TargetAttr>(attribute.getValue()))
+      return op->emitError() << "expected '" << name << "' to be an #attn.target, got "
+                             << attribute.getValue();
+    return success();
+  }
+  if (name == kSymbolsAttr) {
+    auto symbols = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!symbols || !llvm::all_of(symbols, llvm::IsaPred<SymbolAttr>))
+      return op->emitError() << "expected '" << name << "' to be an array of #attn.symbol, got "
+                             << attribute.getValue();
+    return success();
+  }
+  return success();
+}
+
+/// An argument's or result's `attn.dims` names every dynamic dimension by a symbol of the function.
+static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribute) {
+  if (attribute.getName() != AttnDialect::kDimsAttr)
+    return success();
+  auto shaped = dyn_cast<ShapedType>(type);
+  auto dims = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!shaped || !shaped.hasRank() || !dims || int64_t(dims.size()) != shaped.getRank() ||
+      !llvm::all_of(dims, llvm::IsaPred<StringAttr>))
+    return op->emitError() << "expected '" << attribute.getName()
+                           << "' to hold one string for each dimension of " << type << ", got "
+                           << attribute.getValue();
+  auto symbols = op->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr);
+  for (int64_t i = 0; i < shaped.getRank(); ++i) {
+    StringRef dim = cast<StringAttr>(dims[i]).getValue();
+    if (dim.empty() != !shaped.isDynamicDim(i))
+      return op->emitError() << "expected a symbol for exactly the dynamic dimensions of " << type << ", got "
+                             << attribute.getValue();
+    bool known = symbols && llvm::any_of(symbols.getAsRange<SymbolAttr>(),
+                                         [&](SymbolAttr symbol) { return symbol.getName() == dim; });
+    if (!dim.empty() && !known)
+      return op->emitError() << "expected symbol '" << dim << "' among '" << AttnDialect::kSymbolsAttr << "'";
+  }
+  return success();
+}
+
+LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
+                                                    NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return function ? verifyDims(op, function.getArgumentTypes()[index], attribute) : success();
+}
+
+LogicalResult AttnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
+                                                       NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return function ? verifyDims(op, function.getResultTypes()[index], attribute) : success();
+}

@@ -1,0 +1,63 @@
+//===- Attn.h - the attn dialect ---------------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_H
+#define ATTN_DIALECT_ATTN_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/IntegerSet.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+#include "dialect/Enums.h.inc"
+
+namespace attn {
+
+/// A test that no integer set can state: element `capture` of the op's captured operands is nonzero (or zero).
+struct DenseTest {
+  unsigned capture;
+  Polarity keeps;
+};
+
+/// Pairs that are kept: the points of `pairs` over (batch..., q, k) whose dense tests all hold. Symbol i of the
+/// set is the element of captured operand `symbols[i]` at the point.
+struct KeptSet {
+  mlir::IntegerSet pairs;
+  llvm::SmallVector<unsigned> symbols;
+  llvm::SmallVector<DenseTest> tests;
+};
+
+} // namespace attn
+
+#include "dialect/MaskInterface.h.inc"
+
+#include "dialect/Dialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/Attributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialect/Ops.h.inc"
+
+namespace attn {
+
+/// Makes one-shot-bufferize know the destination-style ops of this dialect.
+void registerBufferization(mlir::DialectRegistry &registry);
+
+/// Dimension `dim` of `value` as stated by the inits and slices it comes from, never as a tensor.dim of a
+/// producer: a use of the producer would keep it alive, whole, beside the copy that fusion makes.
+mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim);
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_ATTN_H

@@ -1,0 +1,48 @@
+//===- Attn.td - the attn dialect ------------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_TD
+#define ATTN_DIALECT_ATTN_TD
+
+include "mlir/IR/OpBase.td"
+
+def Attn_Dialect : Dialect {
+  let name = "attn";
+  let cppNamespace = "::attn";
+  let summary = "Attention, its masks and its tile-level steps";
+  let description = [{
+    Only what MLIR lacks: attention as one operation on tensors, masks as integer sets, the steps of
+    the online softmax, packing, and the launch of parallel tasks. Projections, elementwise work and
+    loops stay in upstream dialects.
+
+    Letters: B batch, H heads, S length, Q K V query, key and value, D head size of Q and K, E head
+    size of V, m row maximum, l row sum. An iteration space is always `(batch..., q, k, d, e)` with
+    any number of batch dimensions; the scalar coordinates of a score are `(batch..., q, k)`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let extraClassDeclaration = [{
+    /// Module: the version of the dialect that wrote the file. Newer files are refused.
+    static constexpr ::llvm::StringLiteral kVersionAttr = "attn.version";
+    static constexpr int64_t kVersion = 1;
+    /// Module: the machine that its functions are compiled for, an #attn.target.
+    static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
+    /// Argument and result: the name users know it by.
+    static constexpr ::llvm::StringLiteral kNameAttr = "attn.name";
+    /// Argument and result: one string an axis: the symbol of a dynamic dimension, "" where it is static.
+    static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
+    /// Argument: unit; the tensor is a weight, set once and not per call.
+    static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
+    /// Function: its symbols, an array of #attn.symbol.
+    static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
+  }];
+}
+
+#endif // ATTN_DIALECT_ATTN_TD

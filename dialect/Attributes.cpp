@@ -1,0 +1,35 @@
+//===- Attributes.cpp - rules of targets, plans and symbols ----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+
+using namespace mlir;
+using namespace attn;
+
+LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef level,
+                                 unsigned lanes, unsigned registers, bool fma, unsigned l1, unsigned l2) {
+  if (!llvm::isPowerOf2_32(lanes))
+    return emitError() << "expected lanes to be a power of two, got " << lanes;
+  if (registers < 8)
+    return emitError() << "expected at least 8 registers, got " << registers;
+  return success();
+}
+
+LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Schedule schedule, int64_t q,
+                               int64_t k) {
+  if (q < 1 || k < 1)
+    return emitError() << "expected tiles of at least one query and one key, got q = " << q << ", k = " << k;
+  return success();
+}
+
+LogicalResult SymbolAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min,
+                                 int64_t max) {
+  if (name.empty())
+    return emitError() << "expected a name";
+  if (min < 0 || max < min)
+    return emitError() << "expected a range of sizes, got " << min << " to " << max;
+  return success();
+}

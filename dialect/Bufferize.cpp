@@ -1,0 +1,64 @@
+//===- Bufferize.cpp - one bufferization model for every op ----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Every op is destination style: its outputs are its buffers. What differs is whether an output is read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+
+using namespace mlir;
+using namespace mlir::bufferization;
+using namespace attn;
+
+namespace {
+template <typename OpTy>
+struct DestinationStyleModel : DstBufferizableOpInterfaceExternalModel<DestinationStyleModel<OpTy>, OpTy> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
+    if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand))
+      return true;
+    return isa<OnlineStepOp, OnlineUpdateOp, OnlineWeightsOp>(op);
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto dps = cast<DestinationStyleOpInterface>(op);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(op);
+    SmallVector<Value> operands, outs;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      if (isa<TensorType>(value.getType())) {
+        FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+        if (failed(buffer))
+          return failure();
+        value = *buffer;
+        if (dps.isDpsInit(&operand))
+          outs.push_back(value);
+      }
+      operands.push_back(value);
+    }
+    Operation *onBuffers = cloneWithoutRegions(rewriter, op, TypeRange{}, operands);
+    for (auto [from, to] : llvm::zip_equal(op->getRegions(), onBuffers->getRegions()))
+      rewriter.inlineRegionBefore(from, to, to.begin());
+    replaceOpWithBufferizedValues(rewriter, op, outs);
+    return success();
+  }
+};
+} // namespace
+
+void attn::registerBufferization(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
+    AttentionOp::attachInterface<DestinationStyleModel<AttentionOp>>(*context);
+    OnlineInitOp::attachInterface<DestinationStyleModel<OnlineInitOp>>(*context);
+    OnlineStepOp::attachInterface<DestinationStyleModel<OnlineStepOp>>(*context);
+    OnlineUpdateOp::attachInterface<DestinationStyleModel<OnlineUpdateOp>>(*context);
+    OnlineWeightsOp::attachInterface<DestinationStyleModel<OnlineWeightsOp>>(*context);
+    OnlineFinishOp::attachInterface<DestinationStyleModel<OnlineFinishOp>>(*context);
+    PackOp::attachInterface<DestinationStyleModel<PackOp>>(*context);
+  });
+}

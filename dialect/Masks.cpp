@@ -1,0 +1,96 @@
+//===- Masks.cpp - the pairs each mask keeps -------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// One function a mask. Each states its sets over (batch..., q, k); everything else derives from them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+
+using namespace mlir;
+using namespace attn;
+
+#include "dialect/MaskInterface.cpp.inc"
+
+/// The set where each expression, given q, k and one symbol, is >= 0.
+static KeptSet
+keptWhere(MLIRContext *context, unsigned numBatch, ArrayRef<unsigned> symbols,
+          llvm::function_ref<SmallVector<AffineExpr>(AffineExpr q, AffineExpr k)> constraints) {
+  SmallVector<AffineExpr> exprs =
+      constraints(getAffineDimExpr(numBatch, context), getAffineDimExpr(numBatch + 1, context));
+  SmallVector<bool> isEquality(exprs.size(), false);
+  return {IntegerSet::get(numBatch + 2, symbols.size(), exprs, isEquality), llvm::to_vector(symbols), {}};
+}
+
+/// Every pair: an integer set needs at least one constraint.
+static KeptSet keptAlways(MLIRContext *context, unsigned numBatch) {
+  return keptWhere(context, numBatch, {}, [&](AffineExpr, AffineExpr) {
+    return SmallVector<AffineExpr>{getAffineConstantExpr(0, context)};
+  });
+}
+
+SmallVector<KeptSet> CausalAttr::kept(unsigned numBatch) const {
+  return {keptWhere(getContext(), numBatch, {}, [&](AffineExpr q, AffineExpr k) {
+    return SmallVector<AffineExpr>{q + getOffset() - k};
+  })};
+}
+
+SmallVector<KeptSet> WindowAttr::kept(unsigned numBatch) const {
+  return {keptWhere(getContext(), numBatch, {}, [&](AffineExpr q, AffineExpr k) {
+    AffineExpr own = q + getOffset();
+    return SmallVector<AffineExpr>{k - own + getLeft(), own + getRight() - k};
+  })};
+}
+
+SmallVector<KeptSet> LengthsAttr::kept(unsigned numBatch) const {
+  return {keptWhere(getContext(), numBatch, {getCapture()}, [&](AffineExpr, AffineExpr k) {
+    return SmallVector<AffineExpr>{getAffineSymbolExpr(0, getContext()) - 1 - k};
+  })};
+}
+
+SmallVector<KeptSet> DenseAttr::kept(unsigned numBatch) const {
+  KeptSet set = keptAlways(getContext(), numBatch);
+  set.tests.push_back({getCapture(), getKeeps()});
+  return {set};
+}
+
+/// Both hold: constraints, symbols and tests of one after those of the other.
+static KeptSet intersect(const KeptSet &a, const KeptSet &b) {
+  unsigned numDims = a.pairs.getNumDims(), numSymbols = a.pairs.getNumSymbols();
+  SmallVector<AffineExpr> exprs(a.pairs.getConstraints());
+  for (AffineExpr expr : b.pairs.getConstraints())
+    exprs.push_back(expr.shiftSymbols(b.pairs.getNumSymbols(), numSymbols));
+  SmallVector<bool> isEquality(a.pairs.getEqFlags());
+  llvm::append_range(isEquality, b.pairs.getEqFlags());
+  KeptSet both{IntegerSet::get(numDims, numSymbols + b.pairs.getNumSymbols(), exprs, isEquality), a.symbols, a.tests};
+  llvm::append_range(both.symbols, b.symbols);
+  llvm::append_range(both.tests, b.tests);
+  return both;
+}
+
+SmallVector<KeptSet> AndAttr::kept(unsigned numBatch) const {
+  SmallVector<KeptSet> result = {keptAlways(getContext(), numBatch)};
+  for (Attribute mask : getMasks()) {
+    SmallVector<KeptSet> product;
+    for (const KeptSet &a : result)
+      for (const KeptSet &b : cast<MaskInterface>(mask).kept(numBatch))
+        product.push_back(intersect(a, b));
+    result = std::move(product);
+  }
+  return result;
+}
+
+LogicalResult WindowAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t left, int64_t right,
+                                 int64_t offset) {
+  if (left + right < 0)
+    return emitError() << "expected a window of at least one key, got left = " << left << ", right = " << right;
+  return success();
+}
+
+LogicalResult AndAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<Attribute> masks) {
+  for (Attribute mask : masks)
+    if (!isa<MaskInterface>(mask))
+      return emitError() << "expected masks, got " << mask;
+  return success();
+}

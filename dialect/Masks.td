@@ -1,0 +1,110 @@
+//===- Masks.td - every named mask -----------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A mask states which pairs (batch..., q, k) are kept: a list (or) of integer sets whose symbols are
+// captured operands of the op. From that one fact follow loop bounds, the in-tile test, the proof that no
+// row is empty, and the reference. A new mask is one def here and one kept() in Masks.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_MASKS_TD
+#define ATTN_DIALECT_MASKS_TD
+
+include "dialect/Attributes.td"
+
+def Attn_MaskInterface : AttrInterface<"MaskInterface"> {
+  let cppNamespace = "::attn";
+  let description = [{ Which pairs of a query and a key are kept. }];
+  let methods = [
+    InterfaceMethod<[{
+        The kept pairs as a list of sets: a pair is kept if one of them holds. The dimensions of each set
+        are the `numBatch` batch coordinates, then q, then k.
+      }], "::llvm::SmallVector<::attn::KeptSet>", "kept", (ins "unsigned":$numBatch)>
+  ];
+}
+
+class Attn_Mask<string cppName, string attrMnemonic>
+    : Attn_Attr<cppName, attrMnemonic, [DeclareAttrInterfaceMethods<Attn_MaskInterface>]>;
+
+def Attn_CausalAttr : Attn_Mask<"Causal", "causal"> {
+  let summary = "query q sees key k when k <= q + offset";
+  let description = [{
+    `offset` is 0 for self attention and the number of past keys with a cache.
+
+    ```mlir
+    #attn.causal
+    #attn.causal<offset = 3>
+    ```
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$offset);
+  let assemblyFormat = [{ (`<` struct($offset)^ `>`)? }];
+}
+
+def Attn_WindowAttr : Attn_Mask<"Window", "window"> {
+  let summary = "query q sees key k when q + offset - left <= k <= q + offset + right";
+  let description = [{
+    Inclusive counts of keys before and after the query's own.
+
+    ```mlir
+    #attn.window<left = 255, right = 0>
+    ```
+  }];
+  let parameters = (ins "int64_t":$left, "int64_t":$right, DefaultValuedParameter<"int64_t", "0">:$offset);
+  let assemblyFormat = [{ `<` struct($left, $right, $offset) `>` }];
+  let genVerifyDecl = 1;
+}
+
+def Attn_LengthsAttr : Attn_Mask<"Lengths", "lengths"> {
+  let summary = "key k is kept when k < n, n an element of a captured integer operand";
+  let description = [{
+    The captured operand holds one length for each of the coordinates its map names, usually the batch.
+    Lengths lie in [0, number of keys]; the runtime checks them before the call.
+
+    ```mlir
+    #attn.lengths<0>   // the first captured operand
+    ```
+  }];
+  let parameters = (ins "unsigned":$capture);
+  let assemblyFormat = [{ `<` $capture `>` }];
+}
+
+def Attn_Polarity : I32Enum<"Polarity", "which elements of a dense mask keep their pair", [
+    I32EnumCase<"Nonzero", 0, "nonzero">,
+    I32EnumCase<"Zero", 1, "zero">]> {
+  let cppNamespace = "::attn";
+}
+
+def Attn_PolarityParameter : EnumParameter<Attn_Polarity> {
+  let defaultValue = "::attn::Polarity::Nonzero";
+}
+
+def Attn_DenseAttr : Attn_Mask<"Dense", "dense"> {
+  let summary = "a pair is kept when its element of a captured operand is nonzero (or zero)";
+  let description = [{
+    The captured operand may be boolean, integer or float, of any shape its map broadcasts. A NaN counts as
+    nonzero.
+
+    ```mlir
+    #attn.dense<0>                 // true keeps
+    #attn.dense<0, keeps = zero>   // true hides
+    ```
+  }];
+  let parameters = (ins "unsigned":$capture,
+                        Attn_PolarityParameter:$keeps);
+  let assemblyFormat = [{ `<` $capture (`,` struct($keeps)^)? `>` }];
+}
+
+def Attn_AndAttr : Attn_Mask<"And", "and"> {
+  let summary = "a pair is kept when every one of the masks keeps it";
+  let description = [{
+    ```mlir
+    #attn.and<[#attn.causal, #attn.lengths<0>]>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::Attribute">:$masks);
+  let assemblyFormat = [{ `<` `[` $masks `]` `>` }];
+  let genVerifyDecl = 1;
+}
+
+#endif // ATTN_DIALECT_MASKS_TD

@@ -1,0 +1,402 @@
+//===- Ops.cpp - effects and rules of the operations -----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Comments name the constraint of Ops.td that a check enforces.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace attn;
+
+#define GET_OP_CLASSES
+#include "dialect/Ops.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Effects of destination-style ops
+//===----------------------------------------------------------------------===//
+
+static void addBufferEffects(Operation *op,
+                             SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
+    if (dps.isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
+  }
+}
+
+#define ATTN_DPS_EFFECTS(OpTy)                                                                                     \
+  void OpTy::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {            \
+    addBufferEffects(*this, effects);                                                                              \
+  }                                                                                                                \
+  Speculation::Speculatability OpTy::getSpeculatability() {                                                        \
+    return hasPureTensorSemantics() ? Speculation::Speculatable : Speculation::NotSpeculatable;                    \
+  }
+
+ATTN_DPS_EFFECTS(AttentionOp)
+ATTN_DPS_EFFECTS(OnlineInitOp)
+ATTN_DPS_EFFECTS(OnlineStepOp)
+ATTN_DPS_EFFECTS(OnlineUpdateOp)
+ATTN_DPS_EFFECTS(OnlineWeightsOp)
+ATTN_DPS_EFFECTS(OnlineFinishOp)
+ATTN_DPS_EFFECTS(PackOp)
+
+#undef ATTN_DPS_EFFECTS
+
+//===----------------------------------------------------------------------===//
+// Rules shared by ops
+//===----------------------------------------------------------------------===//
+
+static ShapedType shapedType(Value value) { return cast<ShapedType>(value.getType()); }
+
+/// Sizes of named dimensions, filled in as operands mention them.
+namespace {
+class NamedSizes {
+public:
+  explicit NamedSizes(Operation *op) : op(op) {}
+
+  /// Dimension `dim` of `value` is `name`; static sizes must agree with what was seen before.
+  LogicalResult record(StringRef operand, Value value, int64_t dim, StringRef name) {
+    int64_t size = shapedType(value).getDimSize(dim);
+    if (ShapedType::isDynamic(size))
+      return success();
+    auto [it, isNew] = sizes.try_emplace(name, size);
+    if (!isNew && it->second != size)
+      return op->emitOpError() << "expected size " << it->second << " of " << name << " in dimension " << dim
+                               << " of " << operand << ", got " << size;
+    return success();
+  }
+
+  /// `value` is a tile whose dimensions are `names`.
+  LogicalResult recordAll(StringRef operand, Value value, ArrayRef<StringRef> names) {
+    if (shapedType(value).getRank() != int64_t(names.size()))
+      return op->emitOpError() << "expected " << operand << " of rank " << names.size() << ", got "
+                               << value.getType();
+    for (auto [dim, name] : llvm::enumerate(names))
+      if (failed(record(operand, value, dim, name)))
+        return failure();
+    return success();
+  }
+
+private:
+  Operation *op;
+  llvm::StringMap<int64_t> sizes;
+};
+} // namespace
+
+/// A8, A9: the score region takes (indices, score, captured elements) and computes a score from pure scalar ops.
+static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned numIndices, Type scoreType,
+                                       ValueRange captures) {
+  if (region.empty())
+    return success();
+  if (!region.hasOneBlock())
+    return op->emitOpError("expected a score region of one block");
+  Block &block = region.front();
+  SmallVector<Type> expected(numIndices, IndexType::get(op->getContext()));
+  expected.push_back(scoreType);
+  for (Value capture : captures)
+    expected.push_back(shapedType(capture).getElementType());
+  if (!llvm::equal(block.getArgumentTypes(), expected))
+    return op->emitOpError() << "expected score region arguments (" << expected << "), got ("
+                             << block.getArgumentTypes() << ")";
+  auto yield = block.mightHaveTerminator() ? dyn_cast<YieldOp>(block.getTerminator()) : nullptr;
+  if (!yield)
+    return op->emitOpError("expected the score region to end in attn.yield");
+  if (yield.getValue().getType() != scoreType)
+    return op->emitOpError() << "expected the score region to yield " << scoreType << ", got "
+                             << yield.getValue().getType();
+  for (Operation &inner : block.without_terminator()) {
+    bool isScalar = OpTrait::hasElementwiseMappableTraits(&inner) || inner.hasTrait<OpTrait::ConstantLike>();
+    if (!isScalar || !isPure(&inner))
+      return op->emitOpError() << "expected pure scalar operations in the score region, got '" << inner.getName()
+                               << "'";
+  }
+  return success();
+}
+
+/// A10: the mask's operands exist; lengths are integers. `isBatchOnly(i)`: captured operand i varies with neither
+/// q nor k.
+static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numBatch, ValueRange captures) {
+  if (!mask)
+    return success();
+  auto inRange = [&](unsigned capture) -> LogicalResult {
+    if (capture < captures.size())
+      return success();
+    return op->emitOpError() << "expected the mask to name one of " << captures.size() << " captured operands, got "
+                             << capture;
+  };
+  for (const KeptSet &set : mask.kept(numBatch)) {
+    for (unsigned capture : set.symbols) {
+      if (failed(inRange(capture)))
+        return failure();
+      Type element = shapedType(captures[capture]).getElementType();
+      if (!element.isSignlessInteger() && !element.isIndex())
+        return op->emitOpError() << "expected captured operand " << capture << " to hold integers, got " << element;
+    }
+    for (DenseTest test : set.tests)
+      if (failed(inRange(test.capture)))
+        return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// attn.attention
+//===----------------------------------------------------------------------===//
+
+static std::string nameOfOperand(AttentionOp op, unsigned i) {
+  unsigned numCaptures = op.getCaptures().size();
+  if (i < 3)
+    return std::array<const char *, 3>{"query", "key", "value"}[i];
+  if (i < 3 + numCaptures)
+    return "captured operand " + std::to_string(i - 3);
+  return i == 3 + numCaptures ? "out" : "weights";
+}
+
+LogicalResult AttentionOp::verify() {
+  // A12
+  if (getOuts().empty() || getOuts().size() > 2)
+    return emitOpError() << "expected one or two outputs, got " << getOuts().size();
+  // A1
+  unsigned numMapped = 3 + getCaptures().size() + getOuts().size();
+  if (getIndexingMaps().size() != numMapped)
+    return emitOpError() << "expected " << numMapped << " indexing maps, got " << getIndexingMaps().size();
+  unsigned numDims = getQueryMap().getNumDims();
+  if (numDims < 4)
+    return emitOpError() << "expected indexing maps over (batch..., q, k, d, e), got " << AffineMapAttr::get(getQueryMap());
+  NamedSizes sizes(*this);
+  SmallVector<std::string> dimNames;
+  for (unsigned dim = 0; dim < numDims; ++dim)
+    dimNames.push_back(dim < getQDim() ? "batch dimension " + std::to_string(dim)
+                                       : std::string(1, "qkde"[dim - getQDim()]));
+  for (unsigned i = 0; i < numMapped; ++i) {
+    AffineMap map = getMap(i);
+    Value operand = getOperation()->getOperand(i);
+    std::string name = nameOfOperand(*this, i);
+    if (map.getNumDims() != numDims || map.getNumSymbols() != 0)
+      return emitOpError() << "expected indexing maps over the same " << numDims << " dimensions, got " << AffineMapAttr::get(map)
+                           << " for " << name;
+    if (shapedType(operand).getRank() != map.getNumResults())
+      return emitOpError() << "expected " << name << " of rank " << map.getNumResults() << ", got "
+                           << operand.getType();
+    // A2
+    if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
+      return emitOpError() << "expected a projected permutation with no constant but 0, got " << AffineMapAttr::get(map) << " for "
+                           << name;
+    // A6
+    for (auto [position, expr] : llvm::enumerate(map.getResults())) {
+      if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+        if (failed(sizes.record(name, operand, position, dimNames[dim.getPosition()])))
+          return failure();
+      } else if (int64_t size = shapedType(operand).getDimSize(position); size != 1) {
+        return emitOpError() << "expected size 1 in dimension " << position << " of " << name
+                             << ", which is read at 0, got " << size;
+      }
+    }
+  }
+  // A3, A4, A5
+  auto names = [&](unsigned i, ArrayRef<unsigned> must, ArrayRef<unsigned> mustNot) -> LogicalResult {
+    for (unsigned dim : must)
+      if (!getMap(i).isFunctionOfDim(dim))
+        return emitOpError() << "expected " << nameOfOperand(*this, i) << " to have " << dimNames[dim] << ", got "
+                             << AffineMapAttr::get(getMap(i));
+    for (unsigned dim : mustNot)
+      if (getMap(i).isFunctionOfDim(dim))
+        return emitOpError() << "expected " << nameOfOperand(*this, i) << " without " << dimNames[dim] << ", got "
+                             << AffineMapAttr::get(getMap(i));
+    return success();
+  };
+  unsigned q = getQDim(), k = getKDim(), d = getDDim(), e = getEDim();
+  if (failed(names(0, {q, d}, {k, e})) || failed(names(1, {k, d}, {q, e})) || failed(names(2, {k, e}, {q, d})))
+    return failure();
+  for (unsigned i = 0; i < getCaptures().size(); ++i)
+    if (failed(names(3 + i, {}, {d, e})))
+      return failure();
+  SmallVector<unsigned> ofOut = llvm::to_vector(llvm::seq<unsigned>(0, q + 1)), ofWeights = ofOut;
+  ofOut.push_back(e);
+  ofWeights.push_back(k);
+  unsigned out = 3 + getCaptures().size();
+  if (failed(names(out, ofOut, {k, d})) || (returnsWeights() && failed(names(out + 1, ofWeights, {d, e}))))
+    return failure();
+  // A7
+  FloatType accumulator = getAccumulatorType();
+  for (unsigned i : {0u, 1u, 2u, out, numMapped - 1}) {
+    auto element = dyn_cast<FloatType>(shapedType(getOperation()->getOperand(i)).getElementType());
+    if (!element || element.getWidth() > accumulator.getWidth())
+      return emitOpError() << "expected " << nameOfOperand(*this, i) << " to hold floats no wider than the accumulator "
+                           << accumulator << ", got " << getOperation()->getOperand(i).getType();
+  }
+  // A8, A9
+  if (failed(verifyScoreRegion(*this, getScore(), k + 1, accumulator, getCaptures())))
+    return failure();
+  // A10
+  if (failed(verifyMask(*this, getMaskAttr(), getNumBatch(), getCaptures())))
+    return failure();
+  if (MaskInterface mask = getMaskAttr())
+    for (const KeptSet &set : mask.kept(getNumBatch()))
+      for (unsigned capture : set.symbols)
+        if (getCaptureMap(capture).isFunctionOfDim(k))
+          return emitOpError() << "expected captured operand " << capture << ", a symbol of the mask, without k, got "
+                               << AffineMapAttr::get(getCaptureMap(capture));
+  // A11
+  if (!getOrigin().empty() && getOrigin().size() != k + 1)
+    return emitOpError() << "expected an origin of " << k + 1 << " indices, got " << getOrigin().size();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tile steps
+//===----------------------------------------------------------------------===//
+
+LogicalResult KeyRangeOp::verify() {
+  // R3
+  if (getStep() < 1)
+    return emitOpError() << "expected a positive step, got " << getStep();
+  // R2
+  unsigned numSymbols = 0;
+  if (MaskInterface mask = getMaskAttr())
+    for (const KeptSet &set : mask.kept(getBatch().size()))
+      numSymbols += set.symbols.size();
+  if (getSymbols().size() != 2 * numSymbols)
+    return emitOpError() << "expected the least and greatest value of " << numSymbols << " symbols, got "
+                         << getSymbols().size() << " operands";
+  return success();
+}
+
+/// S1, U1: outs are scores (k, q), max (q), sum (q), acc (e, q).
+static LogicalResult verifyUpdateOuts(Operation *op, NamedSizes &sizes, ValueRange outs) {
+  if (outs.size() != 4)
+    return op->emitOpError() << "expected outputs scores, max, sum and acc, got " << outs.size();
+  return failure(failed(sizes.recordAll("scores", outs[0], {"k", "q"})) ||
+                 failed(sizes.recordAll("max", outs[1], {"q"})) || failed(sizes.recordAll("sum", outs[2], {"q"})) ||
+                 failed(sizes.recordAll("acc", outs[3], {"e", "q"})));
+}
+
+/// S3 to S5 of the ops that compute scores.
+template <typename OpTy>
+static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
+  if (op.getOrigin().size() < 2)
+    return op.emitOpError() << "expected an origin (batch..., q, k), got " << op.getOrigin().size() << " indices";
+  if (op.getCaptureMaps().size() != op.getCaptures().size())
+    return op.emitOpError() << "expected " << op.getCaptures().size() << " capture maps, got "
+                            << op.getCaptureMaps().size();
+  static constexpr StringLiteral kNames[] = {"k", "q"};
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
+    AffineMap map = op.getCaptureMap(i);
+    if (map.getNumDims() != 2 || !map.isProjectedPermutation())
+      return op.emitOpError() << "expected capture maps over (k, q), got " << AffineMapAttr::get(map);
+    SmallVector<StringRef> names;
+    for (AffineExpr expr : map.getResults())
+      names.push_back(kNames[cast<AffineDimExpr>(expr).getPosition()]);
+    if (failed(sizes.recordAll("captured tile " + std::to_string(i), capture, names)))
+      return failure();
+  }
+  Type score = shapedType(op.getOuts()[0]).getElementType();
+  if (failed(verifyScoreRegion(op, op.getScore(), op.getOrigin().size(), score, op.getCaptures())))
+    return failure();
+  return verifyMask(op, op.getMaskAttr(), op.getNumBatch(), op.getCaptures());
+}
+
+LogicalResult OnlineInitOp::verify() {
+  // I1
+  if (getOuts().size() != 3)
+    return emitOpError() << "expected outputs max, sum and acc, got " << getOuts().size();
+  NamedSizes sizes(*this);
+  return failure(failed(sizes.recordAll("max", getOuts()[0], {"q"})) ||
+                 failed(sizes.recordAll("sum", getOuts()[1], {"q"})) ||
+                 failed(sizes.recordAll("acc", getOuts()[2], {"e", "q"})));
+}
+
+LogicalResult OnlineStepOp::verify() {
+  NamedSizes sizes(*this);
+  // S1, S2
+  if (failed(verifyUpdateOuts(*this, sizes, getOuts())) || failed(sizes.recordAll("query", getQuery(), {"d", "q"})) ||
+      failed(sizes.recordAll("key", getKey(), {"k", "d"})) || failed(sizes.recordAll("value", getValue(), {"k", "e"})))
+    return failure();
+  return verifyScores(*this, sizes);
+}
+
+LogicalResult OnlineUpdateOp::verify() {
+  NamedSizes sizes(*this);
+  if (failed(verifyUpdateOuts(*this, sizes, getOuts())))
+    return failure();
+  return verifyScores(*this, sizes);
+}
+
+LogicalResult OnlineWeightsOp::verify() {
+  // W1
+  if (getOuts().size() != 1)
+    return emitOpError() << "expected one output, scores, got " << getOuts().size();
+  NamedSizes sizes(*this);
+  if (failed(sizes.recordAll("scores", getOuts()[0], {"k", "q"})) || failed(sizes.recordAll("max", getMax(), {"q"})) ||
+      failed(sizes.recordAll("sum", getSum(), {"q"})))
+    return failure();
+  return verifyScores(*this, sizes);
+}
+
+LogicalResult OnlineFinishOp::verify() {
+  // F1
+  if (getOuts().size() != 1)
+    return emitOpError() << "expected one output, got " << getOuts().size();
+  NamedSizes sizes(*this);
+  return failure(failed(sizes.recordAll("sum", getSum(), {"q"})) || failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
+                 failed(sizes.recordAll("out", getOuts()[0], {"q", "e"})));
+}
+
+//===----------------------------------------------------------------------===//
+// attn.pack
+//===----------------------------------------------------------------------===//
+
+LogicalResult PackOp::verify() {
+  if (getOuts().size() != 1)
+    return emitOpError() << "expected one output, got " << getOuts().size();
+  ShapedType source = shapedType(getSource()), out = shapedType(getOuts()[0]);
+  // P1
+  int64_t rank = source.getRank();
+  if (rank < 2 || out.getRank() != rank + 1)
+    return emitOpError() << "expected a source of rank 2 or more and an output of one rank more, got " << source
+                         << " and " << out;
+  if (source.getElementType() != out.getElementType())
+    return emitOpError() << "expected one element type, got " << source << " and " << out;
+  auto agree = [](int64_t a, int64_t b) { return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b; };
+  int64_t n = source.getDimSize(getFromRows() ? rank - 1 : rank - 2);
+  int64_t k = source.getDimSize(getFromRows() ? rank - 2 : rank - 1);
+  bool batchAgrees = llvm::all_of(llvm::seq<int64_t>(0, rank - 2),
+                                  [&](int64_t i) { return agree(source.getDimSize(i), out.getDimSize(i)); });
+  if (!batchAgrees || !agree(k, out.getDimSize(rank - 1)))
+    return emitOpError() << "expected batch and k sizes to agree, got " << source << " and " << out;
+  // P2
+  int64_t width = out.getDimSize(rank), panels = out.getDimSize(rank - 2);
+  if (ShapedType::isDynamic(width) || width == 0)
+    return emitOpError() << "expected a static, positive panel width, got " << out;
+  // P3
+  if (!ShapedType::isDynamic(n) && !agree(llvm::divideCeil(n, width), panels))
+    return emitOpError() << "expected " << llvm::divideCeil(n, width) << " panels of width " << width << ", got "
+                         << panels;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// attn.parallel_for
+//===----------------------------------------------------------------------===//
+
+LogicalResult ParallelForOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // L1
+  auto task = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getTaskAttr());
+  if (!task)
+    return emitOpError() << "expected '" << getTask() << "' to be a function";
+  Type index = IndexType::get(getContext());
+  SmallVector<Type> expected = {index, index};
+  llvm::append_range(expected, getArgs().getTypes());
+  if (!llvm::equal(task.getArgumentTypes(), expected) || !task.getResultTypes().empty())
+    return emitOpError() << "expected '" << getTask() << "' to take (" << expected << ") and return nothing";
+  return success();
+}

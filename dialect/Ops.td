@@ -1,0 +1,368 @@
+//===- Ops.td - attention, its tile steps, packing, parallel tasks ---------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Constraint labels (A1, K2, ...) name a rule here, its check in the verifier and its case in
+// test/dialect/<op>-invalid.mlir.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_OPS_TD
+#define ATTN_DIALECT_OPS_TD
+
+include "dialect/Masks.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class Attn_Op<string mnemonic, list<Trait> traits = []> : Op<Attn_Dialect, mnemonic, traits>;
+
+def Attn_Shaped : AnyTypeOf<[AnyRankedTensor, AnyStridedMemRef], "ranked tensor or strided memref">;
+
+// On tensors a destination-style op is pure; on memrefs it reads its inputs and updates its outputs.
+class Attn_DpsOp<string mnemonic, list<Trait> traits = []> : Attn_Op<mnemonic, traits # [
+    DestinationStyleOpInterface, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>]> {
+  code dpsDecl = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+  }];
+  let extraClassDeclaration = dpsDecl;
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition",
+      "generateResultTileValue", "getIterationDomainTileFromResultTile"]>]> {
+  let summary = "softmax(score(scale * Q K^T)) V over the kept pairs";
+  let description = [{
+    For every batch coordinate and every query q, over the keys k that the mask keeps:
+
+        s[q,k] = score(batch..., q, k, scale * sum_d Q[q,d] * K[k,d], captured...)
+        p[q,k] = exp(s[q,k] - max_k s) / sum_k exp(s[q,k] - max_k s)
+        out[q,e] = sum_k p[q,k] * V[k,e]          weights[q,k] = p[q,k], 0 where the pair is not kept
+
+    A pair that is not kept has no influence, whatever Q, K, V and the captured operands hold there. A NaN
+    in a kept pair gives NaN in its row. A query without a kept pair, or whose kept scores are all -inf, is an
+    empty row: its outputs are `empty_row`, zero or NaN.
+
+    `indexing_maps` places every operand in the iteration space (batch..., q, k, d, e): query, key, value, the
+    captured operands, out, and weights if returned. Batch dimensions that the key lacks are query groups
+    (grouped heads). Captured operands are read at (batch..., q, k) only. D may be 0: all scores are then 0.
+
+    The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute
+    indices, the scaled score in the accumulator type, and one element of each captured operand. Without a
+    region the score stays as it is. `at` holds the origin of a tile, one index for each of (batch..., q, k):
+    tiling moves it and never touches the region.
+
+    Constraints:
+    * (A1) one indexing map for each of query, key, value, captured operands and outputs, over the same
+      dimensions, at least q, k, d, e, each of its operand's rank;
+    * (A2) every map is a projected permutation whose only constant is 0;
+    * (A3) query names q and d, not k or e; key names k and d, not q or e; value names k and e, not q or d;
+    * (A4) out names every batch dimension, q and e; weights every batch dimension, q and k;
+    * (A5) captured operands name neither d nor e;
+    * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
+    * (A7) query, key, value and outputs are floats; the accumulator type is a float at least as wide;
+    * (A8) the region's arguments are the indices, the score and the captured elements; it yields a score;
+    * (A9) region ops are pure, elementwise scalar ops;
+    * (A10) the mask names captured operands that exist, lengths being integers read at batch coordinates;
+    * (A11) the origin, if any, has one index for each of (batch..., q, k);
+    * (A12) one or two outputs.
+
+    ```mlir
+    %o = attn.attention ins(%q, %k, %v : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
+        outs(%e : tensor<2x8x?x64xf32>) mask(#attn.causal) {
+        indexing_maps = [affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>,
+                         affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>,
+                         affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>,
+                         affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>],
+        scale = 1.250000e-01 : f32} -> tensor<2x8x?x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value,
+                       Variadic<Attn_Shaped>:$captures, Variadic<Attn_Shaped>:$outs,
+                       Variadic<Index>:$origin,
+                       OptionalAttr<Attn_MaskInterface>:$mask, OptionalAttr<Attn_PlanAttr>:$plan,
+                       AffineMapArrayAttr:$indexing_maps, F32Attr:$scale,
+                       DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row,
+                       OptionalAttr<TypeAttrOf<AnyFloat>>:$acc_type);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region AnyRegion:$score);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    `outs` `(` $outs `:` type($outs) `)` (`at` `(` $origin^ `)`)?
+    (`mask` `(` $mask^ `)`)? (`plan` `(` $plan^ `)`)? attr-dict
+    (`score` $score^)? (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = dpsDecl # [{
+    /// Map of operand i: query, key, value, captures..., outs....
+    ::mlir::AffineMap getMap(unsigned i) {
+      return ::llvm::cast<::mlir::AffineMapAttr>(getIndexingMaps()[i]).getValue();
+    }
+    ::mlir::AffineMap getQueryMap() { return getMap(0); }
+    ::mlir::AffineMap getKeyMap() { return getMap(1); }
+    ::mlir::AffineMap getValueMap() { return getMap(2); }
+    ::mlir::AffineMap getCaptureMap(unsigned i) { return getMap(3 + i); }
+    ::mlir::AffineMap getOutMap(unsigned i = 0) { return getMap(3 + getCaptures().size() + i); }
+
+    /// Positions in the iteration space.
+    unsigned getNumBatch() { return getQueryMap().getNumDims() - 4; }
+    unsigned getQDim() { return getNumBatch(); }
+    unsigned getKDim() { return getNumBatch() + 1; }
+    unsigned getDDim() { return getNumBatch() + 2; }
+    unsigned getEDim() { return getNumBatch() + 3; }
+
+    bool returnsWeights() { return getOuts().size() > 1; }
+    /// The type of scores, sums and the running state; f32 unless stated.
+    ::mlir::FloatType getAccumulatorType() {
+      return getAccType() ? *getAccType() : ::mlir::Float32Type::get(getContext());
+    }
+  }];
+}
+
+def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator]> {
+  let summary = "the score of a pair";
+  let description = [{ Ends the score region of an attention or of one of its tile steps. }];
+  let arguments = (ins AnyFloat:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+//===----------------------------------------------------------------------===//
+// Tile steps
+//===----------------------------------------------------------------------===//
+
+def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
+  let summary = "the keys that a tile of queries needs, and those it needs whole";
+  let description = [{
+    For the queries `[q, q + rows)` and the keys `[0, keys)`, with absolute coordinates:
+
+    * `[lo, hi)` holds every key that some query of the tile keeps;
+    * every pair with a key in `[full_lo, full_hi)` is kept, and `full_hi - full_lo` is a multiple of `step`;
+    * `lo <= full_lo <= full_hi <= hi`.
+
+    Without a mask everything is kept. The batch coordinates and the value of each symbol of the mask's sets
+    are operands; a symbol that varies with q gives its least and greatest value over the rows of the tile.
+
+    Constraints: (R1) one batch index for each batch dimension; (R2) two symbol operands, least and greatest,
+    for each symbol of the mask; (R3) step is positive.
+
+    ```mlir
+    %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%q0, %tq) keys(%n) step 128
+        mask(#attn.causal)
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$batch, Index:$q, Index:$rows, Index:$keys,
+                       Variadic<Index>:$symbols, I64Attr:$step, OptionalAttr<Attn_MaskInterface>:$mask);
+  let results = (outs Index:$lo, Index:$full_lo, Index:$full_hi, Index:$hi);
+  let assemblyFormat = [{
+    (`batch` `(` $batch^ `)`)? `rows` `(` $q `,` $rows `)` `keys` `(` $keys `)` `step` $step
+    (`symbols` `(` $symbols^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+// The steps share a frame: 2-D tiles with queries in the last dimension, scores `(k, q)` and accumulator
+// `(e, q)`, so that a vector holds one key of neighbouring queries and no sum crosses lanes.
+class Attn_StepOp<string mnemonic, list<Trait> traits = []> : Attn_DpsOp<mnemonic, traits>;
+
+def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
+  let summary = "the state before the first key";
+  let description = [{
+    max[q] = -inf, sum[q] = 0, acc[e,q] = 0.
+
+    Constraint (I1): outputs are max (q), sum (q), acc (e, q) of one float type and of agreeing sizes.
+
+    ```mlir
+    %m, %l, %a = attn.online_init outs(%m0, %l0, %a0 : tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>)
+        -> tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Attn_Shaped>:$outs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{ `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)? }];
+}
+
+// Scores of a tile of pairs become weights; shared by step, update and weights.
+class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments]> {
+  code scoreDecl = dpsDecl # [{
+    /// Map of captured tile i over (k, q).
+    ::mlir::AffineMap getCaptureMap(unsigned i) {
+      return ::llvm::cast<::mlir::AffineMapAttr>(getCaptureMaps()[i]).getValue();
+    }
+    unsigned getNumBatch() { return getOrigin().size() - 2; }
+  }];
+  let extraClassDeclaration = scoreDecl;
+}
+
+def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
+  let summary = "one tile of keys: the readable form";
+  let description = [{
+    With query `(d, q)`, key `(k, d)`, value `(k, e)` and the state max `(q)`, sum `(q)`, acc `(e, q)`:
+
+        s[k,q] = score(..., scale * sum_d K[k,d] * Q[d,q])      kept pairs only
+        m = max(max[q], max_k s[k,q])      p[k,q] = exp(s[k,q] - m)      a = exp(max[q] - m)
+        max[q] = m     sum[q] = a * sum[q] + sum_k p[k,q]     acc[e,q] = a * acc[e,q] + sum_k V[k,e] * p[k,q]
+
+    `scores (k, q)`, the first output, is scratch whose contents are not specified afterwards. Captured tiles
+    are read through `capture_maps` over (k, q). `attn-decompose-steps` turns a step into contraction,
+    `attn.online_update`, contraction.
+
+    Constraints: (S1) outputs are scores, max, sum, acc of agreeing sizes; (S2) query, key and value fit them;
+    (S3) one capture map for each captured tile, over (k, q), of its rank; (S4) the region as for
+    attn.attention; (S5) the origin has one index for each of (batch..., q, k).
+
+    ```mlir
+    %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
+        outs(%s, %m, %l, %a : tensor<128x48xf32>, tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>)
+        at(%b, %h, %q0, %k0) mask(#attn.causal) {capture_maps = [], scale = 1.250000e-01 : f32}
+        -> tensor<128x48xf32>, tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value,
+                       Variadic<Attn_Shaped>:$captures, Variadic<Attn_Shaped>:$outs, Variadic<Index>:$origin,
+                       OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region AnyRegion:$score);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    `outs` `(` $outs `:` type($outs) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
+    (`score` $score^)? (`->` type($results)^)?
+  }];
+}
+
+def Attn_OnlineUpdateOp : Attn_ScoreOp<"online_update"> {
+  let summary = "the softmax part of a step: products in, weights and a new state out";
+  let description = [{
+    The heart of `attn.online_step` once its two products are contractions. On entry `scores (k, q)` holds
+    K Q^T; on exit it holds the weights p, exactly 0 where a pair is not kept or its score is -inf and at least
+    the smallest normal number elsewhere: a product that skips zeros skips hidden pairs and nothing else. max
+    and sum are updated, acc is rescaled by exp(old max - new max).
+
+    Constraints: (U1) outputs are scores, max, sum, acc of agreeing sizes; (U3) to (U5) as (S3) to (S5).
+
+    ```mlir
+    %p, %m1, %l1, %a1 = attn.online_update
+        outs(%s, %m, %l, %a : tensor<128x48xf32>, tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>)
+        at(%b, %h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+        -> tensor<128x48xf32>, tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Attn_Shaped>:$captures, Variadic<Attn_Shaped>:$outs, Variadic<Index>:$origin,
+                       OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region AnyRegion:$score);
+  let assemblyFormat = [{
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    `outs` `(` $outs `:` type($outs) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
+    (`score` $score^)? (`->` type($results)^)?
+  }];
+}
+
+def Attn_OnlineWeightsOp : Attn_ScoreOp<"online_weights"> {
+  let summary = "normalised weights of a tile, from the final state";
+  let description = [{
+    The second pass for an attention that returns its weights: on entry `scores (k, q)` holds K Q^T, on exit
+    exp(s[k,q] - max[q]) / sum[q], 0 where a pair is not kept, and `empty_row` in rows whose sum is 0.
+
+    Constraints: (W1) inputs are max (q) and sum (q), the output is scores (k, q); (W3) to (W5) as (S3) to (S5).
+
+    ```mlir
+    %p = attn.online_weights ins(%m, %l : tensor<48xf32>, tensor<48xf32>) outs(%s : tensor<128x48xf32>)
+        at(%b, %h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32} -> tensor<128x48xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$max, Attn_Shaped:$sum, Variadic<Attn_Shaped>:$captures,
+                       Variadic<Attn_Shaped>:$outs, Variadic<Index>:$origin,
+                       OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale,
+                       DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region AnyRegion:$score);
+  let assemblyFormat = [{
+    `ins` `(` $max `,` $sum `:` type($max) `,` type($sum) `)`
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    `outs` `(` $outs `:` type($outs) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
+    (`score` $score^)? (`->` type($results)^)?
+  }];
+}
+
+def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
+  let summary = "the output of a tile of queries";
+  let description = [{
+    out[q,e] = acc[e,q] / sum[q], `empty_row` where sum[q] is 0.
+
+    Constraint (F1): inputs are sum (q) and acc (e, q), the output is out (q, e) of agreeing sizes.
+
+    ```mlir
+    %o = attn.online_finish ins(%l, %a : tensor<48xf32>, tensor<64x48xf32>) outs(%e : tensor<48x64xf32>)
+        -> tensor<48x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$sum, Attn_Shaped:$acc, Variadic<Attn_Shaped>:$outs,
+                       DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $sum `,` $acc `:` type($sum) `,` type($acc) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict
+    (`->` type($results)^)?
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+def Attn_PackOp : Attn_DpsOp<"pack"> {
+  let summary = "panels that a register block reads row by row";
+  let description = [{
+    Copies `source (batch..., n, k)` to `out (batch..., panel, k, w)`, w = the static width of a panel:
+
+        out[..., p, i, j] = source[..., p * w + j, i]        0 where p * w + j >= n
+
+    With `from_rows` the source is `(batch..., k, n)` and rows stay rows: out[..., p, i, j] = source[..., i, p * w + j].
+    Queries, weights and captured tiles are packed by this one op; a pack of weights alone runs when the
+    weights are set.
+
+    Constraints: (P1) out has one dimension more than the source, the same element type and agreeing batch
+    and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up.
+
+    ```mlir
+    %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$source, Variadic<Attn_Shaped>:$outs, UnitAttr:$from_rows);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    (`from_rows` $from_rows^)? `ins` `(` $source `:` type($source) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Parallel tasks
+//===----------------------------------------------------------------------===//
+
+def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "run a task function for every index below a count";
+  let description = [{
+    Calls `task(index, worker, args...)` for each index in [0, count) through the parallel_for of the call, in any
+    order and on any worker. `worker` names the slice of the task workspace that is the task's own.
+
+    Constraint (L1): the callee is a function whose first two arguments are indices and whose others are the
+    types of `args`, without results.
+
+    ```mlir
+    attn.parallel_for @layer.attend(%x, %out) count(%n) : memref<512x768xf32>, memref<512x768xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$task, Index:$count, Variadic<AnyType>:$args);
+  let assemblyFormat = [{ $task `(` $args `)` `count` `(` $count `)` attr-dict (`:` type($args)^)? }];
+}
+
+#endif // ATTN_DIALECT_OPS_TD

@@ -1,0 +1,27 @@
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+
+#q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
+#k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
+#v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
+#n = affine_map<(b, h, q, k, d, e) -> (b)>
+#o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
+
+// CHECK-LABEL: @masked
+// CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
+// CHECK-SAME: captures(%{{.*}} : tensor<2xi32>) outs(%{{.*}} : tensor<2x8x?x64xf32>)
+// CHECK-SAME: mask(#attn.and<[#attn.causal<offset = 3>, #attn.lengths<0>, #attn.dense<0, keeps = zero>]>)
+// CHECK-SAME: plan(<"per-head", q = 48, k = 128>)
+// CHECK-SAME: empty_row = #attn.empty_row<nan>
+// CHECK: attn.yield %{{.*}} : f32
+func.func @masked(%q: tensor<2x8x?x64xf32>, %n: tensor<2xi32>) -> tensor<2x8x?x64xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
+      captures(%n : tensor<2xi32>) outs(%q : tensor<2x8x?x64xf32>)
+      mask(#attn.and<[#attn.causal<offset = 3>, #attn.lengths<0>, #attn.dense<0, keeps = zero>]>)
+      plan(#attn.plan<"per-head", q = 48, k = 128>)
+      {indexing_maps = [#q, #k, #v, #n, #o], scale = 0.125 : f32, empty_row = #attn.empty_row<nan>}
+      score {
+      ^bb0(%b: index, %h: index, %qi: index, %ki: index, %s: f32, %len: i32):
+        attn.yield %s : f32
+      } -> tensor<2x8x?x64xf32>
+  return %o : tensor<2x8x?x64xf32>
+}
