@@ -60,6 +60,13 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << attribute.getValue();
     return success();
   }
+  if (name == kTargetsAttr) {
+    auto targets = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!targets || !llvm::all_of(targets, llvm::IsaPred<TargetAttr>))
+      return op->emitError() << "expected '" << name << "' to be an array of #attn.target, got "
+                             << attribute.getValue();
+    return success();
+  }
   if (name == kSymbolsAttr) {
     auto symbols = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!symbols || !llvm::all_of(symbols, llvm::IsaPred<SymbolAttr>))

@@ -54,6 +54,9 @@ namespace attn {
 /// Makes one-shot-bufferize know the destination-style ops of this dialect.
 void registerBufferization(mlir::DialectRegistry &registry);
 
+/// The machine that `op` is compiled for: `attn.target` of the closest module that has one, or null.
+TargetAttr getTarget(mlir::Operation *op);
+
 /// Dimension `dim` of `value` as stated by the inits and slices it comes from, never as a tensor.dim of a
 /// producer: a use of the producer would keep it alive, whole, beside the copy that fusion makes.
 mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim);

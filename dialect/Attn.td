@@ -34,12 +34,22 @@ def Attn_Dialect : Dialect {
     static constexpr int64_t kVersion = 1;
     /// Module: the machine that its functions are compiled for, an #attn.target.
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
+    /// Module: the machines to compile for, an array of #attn.target, best first. Gone after `plan`.
+    static constexpr ::llvm::StringLiteral kTargetsAttr = "attn.targets";
     /// Argument and result: the name users know it by.
     static constexpr ::llvm::StringLiteral kNameAttr = "attn.name";
     /// Argument and result: one string an axis: the symbol of a dynamic dimension, "" where it is static.
     static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
     /// Argument: unit; the tensor is a weight, set once and not per call.
     static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
+    /// Argument: its place among what @<function>.pack computes from the weights.
+    static constexpr ::llvm::StringLiteral kPackedAttr = "attn.packed";
+    /// Argument: unit; a buffer that the function writes.
+    static constexpr ::llvm::StringLiteral kOutputAttr = "attn.output";
+    /// Argument of a task: unit; memory of the worker that runs it.
+    static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
+    /// Function: what it is to the runtime: "entry", "workspace" or "pack".
+    static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
     /// Function: its symbols, an array of #attn.symbol.
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
   }];

@@ -18,6 +18,13 @@ LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
+TargetAttr attn::getTarget(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto target = op->getAttrOfType<TargetAttr>(AttnDialect::kTargetAttr))
+      return target;
+  return nullptr;
+}
+
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Schedule schedule, int64_t q,
                                int64_t k) {
   if (q < 1 || k < 1)

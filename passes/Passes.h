@@ -7,6 +7,8 @@
 #ifndef ATTN_PASSES_PASSES_H
 #define ATTN_PASSES_PASSES_H
 
+#include "dialect/Attn.h"
+
 #include "mlir/Pass/Pass.h"
 
 namespace attn {

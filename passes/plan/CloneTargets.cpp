@@ -1,0 +1,55 @@
+//===- CloneTargets.cpp - one nested module for each target level ----------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   module attributes {attn.targets = [#attn.target<"x86-64-v4", ...>, #attn.target<"x86-64", ...>]} {
+//     func.func @forward(%x: tensor<...>) -> tensor<...> { ... }
+//   }
+// becomes
+//   module {
+//     func.func private @forward(tensor<...>) -> tensor<...>
+//     module @"x86-64-v4" attributes {attn.target = #attn.target<"x86-64-v4", ...>} { func.func @forward ... }
+//     module @"x86-64" attributes {attn.target = #attn.target<"x86-64", ...>} { func.func @forward ... }
+//   }
+//
+// Levels fork here because tile sizes differ. The declarations keep the signature that users see.
+// A module without targets is left alone. Test: test/passes/plan/clone-targets.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_CLONETARGETS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+struct CloneTargets : attn::impl::CloneTargetsBase<CloneTargets> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto targets = module->getAttrOfType<ArrayAttr>(AttnDialect::kTargetsAttr);
+    if (!targets)
+      return;
+    module->removeAttr(AttnDialect::kTargetsAttr);
+    auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    for (TargetAttr target : targets.getAsRange<TargetAttr>()) {
+      auto level = ModuleOp::create(builder, module.getLoc(), target.getLevel());
+      level->setAttr(AttnDialect::kTargetAttr, target);
+      OpBuilder inner = OpBuilder::atBlockEnd(level.getBody());
+      for (func::FuncOp function : functions)
+        inner.clone(*function);
+    }
+    for (func::FuncOp function : functions) {
+      function.eraseBody();
+      function.setPrivate();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,156 @@
+//===- OutlineWeights.cpp - pack weights when they are set, not per call ---===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @forward(%x: tensor<?x768xf32>, %w: tensor<768x768xf32> {attn.weight}) -> ... {
+//     %p = attn.pack ins(%w) outs(%e : tensor<12x768x64xf32>)
+//     ... uses %p
+//   }
+// becomes
+//   func.func @forward(%x: tensor<?x768xf32>, %p: tensor<12x768x64xf32> {attn.packed = 0}) -> ... { ... uses %p }
+//   func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> { attn.pack ... }
+//
+// Moved is what depends on weights alone and is no larger than what it is computed from; a broadcast, which would
+// trade a small weight for a large one, stays. A weight used as it is becomes a copy: packed weights are one block
+// of memory. A function without weights is left alone. Test: test/passes/plan/outline-weights.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+#include "passes/plan/Weights.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_OUTLINEWEIGHTS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+static bool isWeight(Value value) {
+  return isa<BlockArgument>(value) && dependsOnWeightsOnly(value);
+}
+
+/// True if the memory of `value` is its own: reshaped or not, a destination-style op writes all of it.
+static bool isFresh(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+      return isa<DestinationStyleOpInterface>(op);
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+/// True if `op` may run when weights are set: see the header.
+static bool isMovable(Operation *op) {
+  if (op->getNumResults() != 1 || !dependsOnWeightsOnly(op->getResult(0)))
+    return false;
+  auto elements = [](Value value) -> int64_t {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.hasStaticShape() ? type.getNumElements() : 0;
+  };
+  int64_t inputs = 0;
+  for (Value operand : op->getOperands())
+    if (dependsOnWeightsOnly(operand))
+      inputs += elements(operand);
+  int64_t result = elements(op->getResult(0));
+  return result > 0 && result <= inputs;
+}
+
+namespace {
+struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
+  void runOnOperation() override {
+    for (func::FuncOp function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+      if (!function.isExternal())
+        outline(function);
+  }
+
+  void outline(func::FuncOp function) {
+    SmallVector<unsigned> weights;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (function.getArgAttr(i, AttnDialect::kWeightAttr))
+        weights.push_back(i);
+    if (weights.empty())
+      return;
+
+    // Values that cross: used by something that stays.
+    llvm::SetVector<Operation *> moved;
+    SmallVector<Value> crossing;
+    auto crosses = [&](Value value) {
+      return llvm::any_of(value.getUsers(), [&](Operation *user) {
+        return !moved.contains(function.getBody().findAncestorOpInRegion(*user));
+      });
+    };
+    for (Operation &op : function.getBody().front())
+      if (isMovable(&op) &&
+          llvm::all_of(op.getOperands(), [&](Value operand) {
+            return !dependsOnWeightsOnly(operand) || isWeight(operand) || moved.contains(operand.getDefiningOp());
+          }))
+        moved.insert(&op);
+    for (unsigned i : weights)
+      if (crosses(function.getArgument(i)))
+        crossing.push_back(function.getArgument(i));
+    for (Operation *op : moved)
+      if (crosses(op->getResult(0)))
+        crossing.push_back(op->getResult(0));
+
+    // @forward.pack: clone the moved ops and what they need.
+    Location loc = function.getLoc();
+    OpBuilder builder(function);
+    builder.setInsertionPointAfter(function);
+    SmallVector<Type> weightTypes;
+    for (unsigned i : weights)
+      weightTypes.push_back(function.getArgument(i).getType());
+    auto pack = func::FuncOp::create(builder, loc, (function.getName() + ".pack").str(),
+                                     builder.getFunctionType(weightTypes, ValueRange(crossing).getTypes()));
+    pack->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("pack"));
+    builder.setInsertionPointToStart(pack.addEntryBlock());
+    IRMapping mapping;
+    for (auto [i, weight] : llvm::enumerate(weights)) {
+      mapping.map(function.getArgument(weight), pack.getArgument(i));
+      pack.setArgAttrs(i, function.getArgAttrDict(weight));
+    }
+    llvm::SetVector<Operation *> needed;
+    BackwardSliceOptions options;
+    options.inclusive = true;
+    options.omitUsesFromAbove = false;
+    for (Value value : crossing)
+      if (Operation *op = value.getDefiningOp())
+        (void)getBackwardSlice(op, &needed, options);
+    for (Operation &op : function.getBody().front())
+      if (needed.contains(&op))
+        builder.clone(op, mapping);
+    SmallVector<Value> results;
+    for (Value value : crossing) {
+      Value result = mapping.lookup(value);
+      if (!isFresh(result)) {
+        auto type = cast<RankedTensorType>(value.getType());
+        Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
+        result = linalg::CopyOp::create(builder, loc, result, empty).getResult(0);
+      }
+      results.push_back(result);
+    }
+    func::ReturnOp::create(builder, loc, results);
+
+    // The function takes the crossing values instead of the weights.
+    for (auto [i, value] : llvm::enumerate(crossing)) {
+      unsigned index = function.getNumArguments();
+      (void)function.insertArgument(index, value.getType(),
+                              builder.getDictionaryAttr(builder.getNamedAttr(AttnDialect::kPackedAttr,
+                                                                             builder.getI64IntegerAttr(i))),
+                              value.getLoc());
+      value.replaceUsesWithIf(function.getArgument(index), [&](OpOperand &use) {
+        return !moved.contains(function.getBody().findAncestorOpInRegion(*use.getOwner()));
+      });
+    }
+    for (Operation *op : llvm::reverse(moved))
+      op->erase();
+    for (unsigned i : llvm::reverse(weights))
+      (void)function.eraseArgument(i);
+  }
+};
+} // namespace

@@ -1,0 +1,216 @@
+//===- PackOperands.cpp - contiguous rows for every contraction ------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %c = linalg.contract indexing_maps = [(s, n, k) -> (s, k), (s, n, k) -> (n, k), (s, n, k) -> (s, n)]
+//          ins(%x, %w : tensor<?x768xf32>, tensor<768x768xf32>) outs(%i : tensor<?x768xf32>)
+// becomes, %w being a weight and 64 the panel width,
+//   %p = attn.pack ins(%w) outs(%e : tensor<12x768x64xf32>)
+//   %i3 = tensor.expand_shape %i [[0], [1, 2]] : tensor<?x768xf32> into tensor<?x12x64xf32>
+//   %c3 = linalg.contract indexing_maps = [(s, p, j, k) -> (s, k), (s, p, j, k) -> (p, k, j), ... -> (s, p, j)]
+//           ins(%x, %p) outs(%i3)
+//   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
+//
+// A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
+// has n is packed if it is a weight, transposed if it is not; one whose rows are right already is left alone.
+// Test: test/passes/plan/pack-operands.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+#include "passes/plan/Choose.h"
+#include "passes/plan/Weights.h"
+
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PACKOPERANDS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+
+/// A contraction whose operand `rhs` has the innermost dimension of the output.
+struct Contraction {
+  linalg::LinalgOp op;
+  OpOperand *lhs, *rhs;
+  unsigned n; // loop of the output's innermost dimension
+  unsigned k; // the loop that rhs reduces over
+};
+
+} // namespace
+
+static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
+  if (!linalg::isaContractionOpInterface(op) || !op.hasPureTensorSemantics())
+    return std::nullopt;
+  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (out.getNumResults() == 0)
+    return std::nullopt;
+  unsigned n = cast<AffineDimExpr>(out.getResults().back()).getPosition();
+  OpOperand *a = op.getDpsInputOperand(0), *b = op.getDpsInputOperand(1);
+  bool inA = op.getMatchingIndexingMap(a).isFunctionOfDim(n), inB = op.getMatchingIndexingMap(b).isFunctionOfDim(n);
+  if (inA == inB)
+    return std::nullopt;
+  if (inA)
+    std::swap(a, b);
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  if (reductions.size() != 1)
+    return std::nullopt;
+  return Contraction{op, a, b, n, reductions.front()};
+}
+
+/// `value`, whose dimensions are the loops of `map`, with its dimensions in the order `loops`.
+static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap map, ArrayRef<unsigned> loops) {
+  SmallVector<int64_t> permutation;
+  for (unsigned loop : loops)
+    permutation.push_back(*map.getResultPosition(getAffineDimExpr(loop, map.getContext())));
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
+    return value;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, value);
+  applyPermutationToVector(sizes, permutation);
+  Value init = tensor::EmptyOp::create(builder, loc, sizes, cast<ShapedType>(value.getType()).getElementType());
+  return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
+}
+
+static AffineMap mapTo(MLIRContext *context, unsigned numLoops, ArrayRef<unsigned> loops) {
+  return AffineMap::getMultiDimMapWithTargets(numLoops, loops, context);
+}
+
+static SmallVector<unsigned> loopsOf(AffineMap map) {
+  return llvm::map_to_vector(map.getResults(),
+                             [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
+}
+
+/// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k, column).
+static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr target) {
+  auto [op, lhs, rhs, n, k] = contraction;
+  MLIRContext *context = op.getContext();
+  Location loc = op.getLoc();
+  OpOperand *init = op.getDpsInitOperand(0);
+  AffineMap lhsMap = op.getMatchingIndexingMap(lhs), rhsMap = op.getMatchingIndexingMap(rhs),
+            outMap = op.getMatchingIndexingMap(init);
+  SmallVector<unsigned> batch;
+  for (unsigned loop : loopsOf(rhsMap))
+    if (loop != n && loop != k)
+      batch.push_back(loop);
+
+  bool isWeight = dependsOnWeightsOnly(rhs->get());
+  bool rowsAreRight = loopsOf(rhsMap).back() == n;
+  auto outType = cast<RankedTensorType>(init->get().getType());
+  int64_t columns = outType.getShape().back();
+  int64_t width = isWeight && !ShapedType::isDynamic(columns) ? choosePanelWidth(target, columns) : columns;
+  if (rowsAreRight && width == columns)
+    return;
+
+  rewriter.setInsertionPoint(op);
+  unsigned numLoops = op.getNumLoops();
+  Value packed;
+  SmallVector<unsigned> packedLoops = batch;
+  unsigned panel = n, column = n; // the loops that n becomes
+  if (isWeight && !rhs->get().getDefiningOp<PackOp>()) {
+    SmallVector<unsigned> sourceLoops = batch;
+    sourceLoops.append({n, k});
+    Value source = transposed(rewriter, loc, rhs->get(), rhsMap, sourceLoops);
+    SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());
+    int64_t depth = shape.back();
+    shape.pop_back_n(2);
+    shape.append({columns / width, depth, width});
+    Value empty = tensor::EmptyOp::create(rewriter, loc, shape, outType.getElementType());
+    packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source, ValueRange{empty},
+                            /*from_rows=*/false).getResult(0);
+    if (width == columns) {
+      // One panel: (batch..., k, n).
+      SmallVector<ReassociationIndices> groups;
+      for (int64_t i = 0, e = batch.size(); i < e; ++i)
+        groups.push_back({i});
+      int64_t first = batch.size();
+      if (batch.empty()) {
+        groups.push_back({0, 1});
+        groups.push_back({2});
+      } else {
+        groups.back().push_back(first);
+        groups.push_back({first + 1});
+        groups.push_back({first + 2});
+      }
+      packed = tensor::CollapseShapeOp::create(rewriter, loc, packed, groups);
+      packedLoops.append({k, n});
+    } else {
+      column = numLoops++;
+      packedLoops.append({panel, k, column});
+    }
+  } else {
+    packedLoops.append({k, n});
+    packed = transposed(rewriter, loc, rhs->get(), rhsMap, packedLoops);
+  }
+
+  Value out = init->get();
+  SmallVector<unsigned> outLoops = loopsOf(outMap);
+  SmallVector<ReassociationIndices> split;
+  if (column != n) {
+    outLoops.push_back(column);
+    for (int64_t i = 0; i < outType.getRank(); ++i)
+      split.push_back({i});
+    split.back().push_back(outType.getRank());
+    SmallVector<int64_t> shape(outType.getShape().drop_back());
+    shape.append({columns / width, width});
+    SmallVector<OpFoldResult> sizes;
+    for (int64_t i = 0; i + 1 < outType.getRank(); ++i)
+      sizes.push_back(dimOf(rewriter, loc, out, i));
+    sizes.append({rewriter.getIndexAttr(columns / width), rewriter.getIndexAttr(width)});
+    out = tensor::ExpandShapeOp::create(rewriter, loc, RankedTensorType::get(shape, outType.getElementType()), out,
+                                        split, sizes);
+  }
+  auto maps = rewriter.getAffineMapArrayAttr({mapTo(context, numLoops, loopsOf(lhsMap)),
+                                              mapTo(context, numLoops, packedLoops),
+                                              mapTo(context, numLoops, outLoops)});
+  Value result = linalg::ContractOp::create(rewriter, loc, TypeRange{out.getType()}, ValueRange{lhs->get(), packed},
+                                            ValueRange{out}, maps)
+                     ->getResult(0);
+  if (column != n)
+    result = tensor::CollapseShapeOp::create(rewriter, loc, outType, result, split);
+  rewriter.replaceOp(op, result);
+}
+
+namespace {
+struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
+  void runOnOperation() override {
+    TargetAttr target = getTarget(getOperation());
+    if (!target) {
+      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr << "' on an enclosing module";
+      return signalPassFailure();
+    }
+    SmallVector<Contraction> contractions;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (std::optional<Contraction> contraction = matchContraction(op))
+        contractions.push_back(*contraction);
+    });
+    IRRewriter rewriter(&getContext());
+    for (Contraction contraction : contractions)
+      packRhs(rewriter, contraction, target);
+
+    // Carry the split of n through the elementwise ops that produce and consume the output.
+    auto isElementwise = [](Operation *op) {
+      auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
+      return linalgOp && linalgOp.getNumReductionLoops() == 0;
+    };
+    RewritePatternSet patterns(&getContext());
+    linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [&](OpOperand *fused) {
+      return isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp());
+    });
+    linalg::FillOp::getCanonicalizationPatterns(patterns, &getContext());
+    tensor::EmptyOp::getCanonicalizationPatterns(patterns, &getContext());
+    tensor::ExpandShapeOp::getCanonicalizationPatterns(patterns, &getContext());
+    tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, &getContext());
+    tensor::populateFoldTensorEmptyPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

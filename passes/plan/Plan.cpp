@@ -1,0 +1,50 @@
+//===- Plan.cpp - write the plan of every attention ------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   attn.attention ins(...) outs(...) {...}
+// becomes
+//   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
+//
+// Attributes only: the result can be edited and compilation resumed from it. An attention that has a plan keeps it.
+// Test: test/passes/plan/plan.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/plan/Choose.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PLAN
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+struct Plan : attn::impl::PlanBase<Plan> {
+  using PlanBase::PlanBase;
+
+  void runOnOperation() override {
+    TargetAttr target = getTarget(getOperation());
+    if (!target) {
+      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr << "' on an enclosing module";
+      return signalPassFailure();
+    }
+    getOperation().walk([&](AttentionOp op) {
+      if (op.getPlan())
+        return;
+      AttentionShape shape = {ShapedType::kDynamic, ShapedType::kDynamic};
+      auto sizeOf = [](AffineMap map, Value value, unsigned dim) {
+        auto position = map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
+        return cast<ShapedType>(value.getType()).getDimSize(*position);
+      };
+      shape.queries = sizeOf(op.getQueryMap(), op.getQuery(), op.getQDim());
+      shape.keys = sizeOf(op.getKeyMap(), op.getKey(), op.getKDim());
+      op.setPlanAttr(choosePlan(target, shape, schedule));
+    });
+  }
+};
+} // namespace
