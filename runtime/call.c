@@ -1,0 +1,246 @@
+//===- call.c - one call, and its statistics -----------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// With a caller's workspace nothing on this path allocates, locks or enters the kernel of the
+// operating system, and all state is on the stack.
+//
+//===----------------------------------------------------------------------===//
+
+#include "internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+/// Inputs, then outputs.
+typedef struct arguments {
+  attnrt_symbols symbols;
+  void *data[ATTNRT_MAX_ARGUMENTS];
+  int64_t bytes[ATTNRT_MAX_ARGUMENTS]; ///< 0 where unchecked: then nothing overlaps
+} arguments;
+
+static const attn_tensor_info *info_of(const attn_function_info *info, int32_t i) {
+  return i < info->num_inputs ? &info->inputs[i] : &info->outputs[i - info->num_inputs];
+}
+
+/// Outputs are written and so must lie apart from all other arguments.
+static attn_status check_overlap(const attn_function_info *info, const arguments *a) {
+  int32_t total = info->num_inputs + info->num_outputs;
+  for (int32_t o = info->num_inputs; o < total; ++o)
+    for (int32_t i = 0; i < o; ++i)
+      if (attnrt_overlap(a->data[o], a->bytes[o], a->data[i], a->bytes[i]))
+        return attnrt_fail(ATTN_ERROR_OVERLAP,
+                           "%s: argument '%s' expected memory of its own, got some of '%s'",
+                           info->name, info_of(info, o)->name, info_of(info, i)->name);
+  return ATTN_OK;
+}
+
+static attn_status check_arguments(const attn_function_info *info, const DLTensor *const *inputs,
+                                   const DLTensor *const *outputs, arguments *a) {
+  memset(a->symbols.origins, 0, sizeof a->symbols.origins);
+  attn_status status =
+      attnrt_check_shapes(info, info->inputs, inputs, info->num_inputs, &a->symbols);
+  if (!status)
+    status = attnrt_check_shapes(info, info->outputs, outputs, info->num_outputs, &a->symbols);
+  for (int32_t i = 0; i < info->num_inputs + info->num_outputs && !status; ++i) {
+    const DLTensor *tensor = i < info->num_inputs ? inputs[i] : outputs[i - info->num_inputs];
+    attnrt_argument argument = {info, info_of(info, i), tensor};
+    status = attnrt_check_memory(&argument, &a->data[i], &a->bytes[i]);
+    if (!status && argument.info->bounded)
+      status = attnrt_check_values(&argument, a->data[i], &a->symbols);
+  }
+  return status ? status : check_overlap(info, a);
+}
+
+static void trust(const attn_tensor_info *infos, const DLTensor *const *tensors, int32_t count,
+                  int64_t *symbols, void **data, int64_t *bytes) {
+  for (int32_t i = 0; i < count; ++i) {
+    for (int32_t axis = 0; axis < infos[i].rank; ++axis)
+      if (infos[i].shape[axis].symbol >= 0)
+        symbols[infos[i].shape[axis].symbol] = tensors[i]->shape[axis];
+    data[i] = attnrt_data(tensors[i]);
+    bytes[i] = 0;
+  }
+}
+
+static void trust_arguments(const attn_function_info *info, const DLTensor *const *inputs,
+                            const DLTensor *const *outputs, arguments *a) {
+  int32_t n = info->num_inputs;
+  trust(info->inputs, inputs, n, a->symbols.values, a->data, a->bytes);
+  trust(info->outputs, outputs, info->num_outputs, a->symbols.values, a->data + n, a->bytes + n);
+}
+
+static attn_status check_weights(const attn_function *function, const attn_weights *weights) {
+  const attn_function_info *info = function->info;
+  const char *level = function->variant->level;
+  if (!info->num_weights && weights)
+    return attnrt_fail(ATTN_ERROR_WEIGHTS, "%s: expected no weights, got those of '%s'", info->name,
+                       weights->function->name);
+  if (info->num_weights && !weights)
+    return attnrt_fail(ATTN_ERROR_WEIGHTS, "%s: expected weights, got null", info->name);
+  // Functions may share weights, as long as they read the same layout.
+  if (weights && weights->variant->packed_hash != function->variant->packed_hash)
+    return attnrt_fail(ATTN_ERROR_WEIGHTS,
+                       "%s: expected weights packed for '%s' at level %s, got those for '%s' at %s",
+                       info->name, info->name, level, weights->function->name,
+                       weights->variant->level);
+  return ATTN_OK;
+}
+
+/// Workers default to the pool's where it is ours, and to one on the calling thread.
+static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
+  if (!options->parallel_for) {
+    if (options->pool || options->workers > 1)
+      return attnrt_fail(ATTN_ERROR_USAGE,
+                         "%s: expected a parallel_for with a pool or workers, got null",
+                         info->name);
+    options->parallel_for = attnrt_serial_for;
+    options->workers = 1;
+    return ATTN_OK;
+  }
+  int64_t least = 1;
+  if (options->parallel_for == attn_pool_parallel_for) {
+    if (!options->pool)
+      return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a pool, got null", info->name);
+    least = attn_pool_workers(options->pool);
+    if (!options->workers)
+      options->workers = least;
+  }
+  if (options->workers < least)
+    return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected at least %" PRId64 " workers, got %" PRId64,
+                       info->name, least, options->workers);
+  return ATTN_OK;
+}
+
+static attn_status check_workspace(const attn_function_info *info, const arguments *a,
+                                   const attn_call_options *options, int64_t needed) {
+  if (options->workspace_bytes < needed)
+    return attnrt_fail(ATTN_ERROR_WORKSPACE,
+                       "%s: workspace expected at least %" PRId64 " bytes, got %" PRId64,
+                       info->name, needed, options->workspace_bytes);
+  if ((uintptr_t)options->workspace % ATTN_ALIGNMENT)
+    return attnrt_fail(ATTN_ERROR_WORKSPACE, "%s: workspace expected aligned to %d bytes, got %p",
+                       info->name, ATTN_ALIGNMENT, options->workspace);
+  for (int32_t i = 0; i < info->num_inputs + info->num_outputs; ++i)
+    if (attnrt_overlap(options->workspace, needed, a->data[i], a->bytes[i]))
+      return attnrt_fail(ATTN_ERROR_OVERLAP,
+                         "%s: workspace expected memory of its own, got some of '%s'", info->name,
+                         info_of(info, i)->name);
+  return ATTN_OK;
+}
+
+/// Stands between the kernel and parallel_for, to count.
+typedef struct counter {
+  attn_parallel_for_fn parallel_for;
+  void *pool;
+  int64_t *worker_tasks;
+} counter;
+
+typedef struct counted_loop {
+  int64_t *worker_tasks;
+  attn_task_fn task;
+  void *context;
+} counted_loop;
+
+static void counted_task(void *context, int64_t index, int64_t worker) {
+  counted_loop *loop = context;
+  ++loop->worker_tasks[worker];
+  loop->task(loop->context, index, worker);
+}
+
+static void counted_for(void *pool, attn_task_fn task, void *context, int64_t count) {
+  counter *c = pool;
+  counted_loop loop = {c->worker_tasks, task, context};
+  c->parallel_for(c->pool, counted_task, &loop, count);
+}
+
+static void run(const attn_function *function, const attn_weights *weights, const arguments *a,
+                const attn_call_options *options, const attn_workspace *size, char *workspace,
+                int64_t *worker_tasks) {
+  counter c = {options->parallel_for, options->pool, worker_tasks};
+  attn_kernel_call call = {.inputs = a->data,
+                           .outputs = a->data + function->info->num_inputs,
+                           .weights = weights ? weights->packed : NULL,
+                           .dims = a->symbols.values,
+                           .workspace = workspace,
+                           .task_workspace = workspace + size->per_call,
+                           .task_stride = size->per_worker,
+                           .parallel_for = worker_tasks ? counted_for : options->parallel_for,
+                           .pool = worker_tasks ? &c : options->pool};
+  if (worker_tasks)
+    memset(worker_tasks, 0, (size_t)options->workers * sizeof *worker_tasks);
+  function->variant->run(&call);
+}
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static attn_status checked_call(attn_function *function, const attn_weights *weights,
+                                const DLTensor *const *inputs, int32_t num_inputs,
+                                const DLTensor *const *outputs, int32_t num_outputs,
+                                attn_call_options *options) {
+  int64_t start = options->statistics ? now() : 0;
+  const attn_function_info *info = function->info;
+  attn_statistics statistics;
+  arguments a;
+  attn_workspace size;
+  attn_status status =
+      attnrt_read("attn_statistics", options->statistics, &statistics, sizeof statistics);
+  if (!status && options->stream)
+    status = attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a null stream, got one", info->name);
+  if (!status)
+    status = check_workers(info, options);
+  if (!status)
+    status = check_weights(function, weights);
+  if (!status)
+    status = attnrt_check_count(info, "inputs", info->num_inputs, num_inputs, inputs);
+  if (!status)
+    status = attnrt_check_count(info, "outputs", info->num_outputs, num_outputs, outputs);
+  if (!status && !options->skip_checks)
+    status = check_arguments(info, inputs, outputs, &a);
+  else if (!status)
+    trust_arguments(info, inputs, outputs, &a);
+  if (!status)
+    status = attnrt_size_workspace(function, a.symbols.values, options->workers, &size);
+  if (!status && options->workspace)
+    status = check_workspace(info, &a, options, size.total);
+  if (status)
+    return status;
+
+  attnrt_block *block = NULL;
+  if (!options->workspace && !(block = attnrt_take_block(function, size.total)))
+    return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %" PRId64 " bytes of workspace, got none",
+                       info->name, size.total);
+  run(function, weights, &a, options, &size, block ? block->data : options->workspace,
+      statistics.worker_tasks);
+  if (block)
+    attnrt_keep_block(function, block);
+
+  if (options->statistics) {
+    statistics.nanoseconds = now() - start;
+    statistics.workspace_bytes = size.total;
+    statistics.level = function->variant->level;
+    attnrt_write(options->statistics, &statistics, sizeof statistics);
+  }
+  return ATTN_OK;
+}
+
+attn_status attn_call(attn_function *function, const attn_weights *weights,
+                      const DLTensor *const *inputs, int32_t num_inputs,
+                      const DLTensor *const *outputs, int32_t num_outputs,
+                      const attn_call_options *given) {
+  if (!function)
+    return attnrt_fail(ATTN_ERROR_USAGE, "attn_call: expected a function, got null");
+  attn_call_options options;
+  attn_status status = attnrt_read("attn_call_options", given, &options, sizeof options);
+  if (status)
+    return status;
+  attnrt_set_user_data(options.user_data);
+  status = checked_call(function, weights, inputs, num_inputs, outputs, num_outputs, &options);
+  attnrt_set_user_data(NULL);
+  return status;
+}

@@ -1,0 +1,205 @@
+//===- check.c - is this tensor what the signature says? --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Nothing here trusts the tensor, and nothing writes. Shapes come first, since they need no data:
+// queries stop there. Every message reads "forward: argument 'x' expected rank 3, got 2".
+//
+//===----------------------------------------------------------------------===//
+
+#include "internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+__attribute__((format(printf, 3, 4))) static attn_status
+refuse(const attnrt_argument *argument, attn_status status, const char *format, ...) {
+  char expectation[384];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(expectation, sizeof expectation, format, values);
+  va_end(values);
+  const attn_function_info *f = argument->function;
+  bool weight = argument->info >= f->weights && argument->info < f->weights + f->num_weights;
+  return attnrt_fail(status, "%s: %s '%s' expected %s", f->name, weight ? "weight" : "argument",
+                     argument->info->name, expectation);
+}
+
+typedef struct dtype_name {
+  char text[24];
+} dtype_name;
+
+/// "float32".
+static dtype_name name_dtype(unsigned code, unsigned bits) {
+  static const char *const kinds[] = {"int",    "uint",    "float", "handle",
+                                      "bfloat", "complex", "bool"};
+  dtype_name name;
+  if (code >= sizeof kinds / sizeof *kinds)
+    snprintf(name.text, sizeof name.text, "dtype code %u", code);
+  else if (code == 6 && bits == 8) // kDLBool, which DLPack 0.6 lacks
+    snprintf(name.text, sizeof name.text, "bool");
+  else
+    snprintf(name.text, sizeof name.text, "%s%u", kinds[code], bits);
+  return name;
+}
+
+static attn_status check_dim(const attnrt_argument *argument, int32_t axis,
+                             attnrt_symbols *symbols) {
+  const attn_dim_info *dim = &argument->info->shape[axis];
+  int64_t size = argument->tensor->shape[axis];
+  if (dim->symbol < 0) {
+    if (size != dim->size)
+      return refuse(argument, ATTN_ERROR_SHAPE, "size %" PRId64 " in dimension %d, got %" PRId64,
+                    dim->size, axis, size);
+    return ATTN_OK;
+  }
+  const attn_symbol_info *symbol = &argument->function->symbols[dim->symbol];
+  int64_t *value = &symbols->values[dim->symbol];
+  if (symbols->origins[dim->symbol].name) {
+    if (size != *value)
+      return refuse(argument, ATTN_ERROR_SHAPE,
+                    "size %" PRId64 " in dimension %d, as in dimension %d of '%s', got %" PRId64,
+                    *value, axis, symbols->origins[dim->symbol].axis,
+                    symbols->origins[dim->symbol].name, size);
+    return ATTN_OK;
+  }
+  if (size < symbol->min || size > symbol->max)
+    return refuse(argument, ATTN_ERROR_SHAPE,
+                  "size in [%" PRId64 ", %" PRId64 "] in dimension %d, got %" PRId64, symbol->min,
+                  symbol->max, axis, size);
+  *value = size;
+  symbols->origins[dim->symbol].name = argument->info->name;
+  symbols->origins[dim->symbol].axis = axis;
+  return ATTN_OK;
+}
+
+static attn_status check_shape(const attnrt_argument *argument, attnrt_symbols *symbols) {
+  const attn_tensor_info *info = argument->info;
+  const DLTensor *tensor = argument->tensor;
+  if (!tensor)
+    return refuse(argument, ATTN_ERROR_NULL, "a tensor, got null");
+  if (tensor->device.device_type != kDLCPU)
+    return refuse(argument, ATTN_ERROR_DEVICE, "device type %d (CPU), got %d", kDLCPU,
+                  (int)tensor->device.device_type);
+  if (tensor->dtype.code != info->dtype_code || tensor->dtype.bits != info->dtype_bits)
+    return refuse(argument, ATTN_ERROR_DTYPE, "%s, got %s",
+                  name_dtype(info->dtype_code, info->dtype_bits).text,
+                  name_dtype(tensor->dtype.code, tensor->dtype.bits).text);
+  if (tensor->dtype.lanes != 1)
+    return refuse(argument, ATTN_ERROR_DTYPE, "1 lane, got %d", tensor->dtype.lanes);
+  if (tensor->ndim != info->rank)
+    return refuse(argument, ATTN_ERROR_RANK, "rank %d, got %d", info->rank, tensor->ndim);
+  if (info->rank && !tensor->shape)
+    return refuse(argument, ATTN_ERROR_NULL, "a shape, got null");
+  for (int32_t axis = 0; axis < info->rank; ++axis) {
+    attn_status status = check_dim(argument, axis, symbols);
+    if (status)
+      return status;
+  }
+  return ATTN_OK;
+}
+
+attn_status attnrt_check_count(const attn_function_info *info, const char *what, int32_t expected,
+                               int32_t got, const DLTensor *const *tensors) {
+  if (got != expected)
+    return attnrt_fail(ATTN_ERROR_COUNT, "%s: expected %d %s, got %d", info->name, expected, what,
+                       got);
+  if (expected && !tensors)
+    return attnrt_fail(ATTN_ERROR_NULL, "%s: expected %d %s, got null", info->name, expected, what);
+  return ATTN_OK;
+}
+
+attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tensor_info *infos,
+                                const DLTensor *const *tensors, int32_t count,
+                                attnrt_symbols *symbols) {
+  attn_status status = ATTN_OK;
+  for (int32_t i = 0; i < count && !status; ++i)
+    status = check_shape(&(attnrt_argument){info, &infos[i], tensors[i]}, symbols);
+  return status;
+}
+
+attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
+                               const DLTensor *const *inputs, int32_t num_inputs,
+                               attnrt_symbols *symbols) {
+  if (!function)
+    return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a function, got null", who);
+  const attn_function_info *info = function->info;
+  memset(symbols->origins, 0, sizeof symbols->origins);
+  attn_status status = attnrt_check_count(info, "inputs", info->num_inputs, num_inputs, inputs);
+  if (!status)
+    status = attnrt_check_shapes(info, info->inputs, inputs, num_inputs, symbols);
+  for (int32_t i = 0; i < info->num_symbols && !status; ++i)
+    if (!symbols->origins[i].name)
+      status = attnrt_fail(ATTN_ERROR_SHAPE, "%s: expected '%s' to be a size of an input, got none",
+                           info->name, info->symbols[i].name);
+  return status;
+}
+
+static attn_status check_strides(const attnrt_argument *argument) {
+  const DLTensor *tensor = argument->tensor;
+  int64_t expected = 1;
+  for (int32_t axis = tensor->ndim - 1; axis >= 0; --axis) {
+    // The stride of a dimension of size 1 is never used.
+    if (tensor->shape[axis] != 1 && tensor->strides[axis] != expected)
+      return refuse(argument, ATTN_ERROR_STRIDE,
+                    "stride %" PRId64 " in dimension %d (compact row-major), got %" PRId64,
+                    expected, axis, tensor->strides[axis]);
+    expected *= tensor->shape[axis];
+  }
+  return ATTN_OK;
+}
+
+attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, int64_t *bytes) {
+  const DLTensor *tensor = argument->tensor;
+  int64_t element = (argument->info->dtype_bits + 7) / 8, size = element;
+  bool empty = false, overflow = false;
+  for (int32_t axis = 0; axis < tensor->ndim; ++axis) {
+    empty |= tensor->shape[axis] == 0;
+    // Sizes beside a zero count too: the kernel multiplies them all the same.
+    overflow |= __builtin_mul_overflow(size, tensor->shape[axis] ? tensor->shape[axis] : 1, &size);
+  }
+  *data = attnrt_data(tensor);
+  *bytes = 0;
+  if (overflow)
+    return refuse(argument, ATTN_ERROR_SHAPE, "less than 2^63 bytes, got more");
+  // Nothing of an empty tensor is ever read: its data and strides may be anything.
+  if (empty)
+    return ATTN_OK;
+  if (!tensor->data)
+    return refuse(argument, ATTN_ERROR_NULL, "data, got null");
+  uintptr_t begin, end;
+  if (__builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &begin) ||
+      __builtin_add_overflow(begin, size, &end))
+    return refuse(argument, ATTN_ERROR_SHAPE,
+                  "%" PRId64 " bytes within the address space, got byte offset %" PRIu64, size,
+                  tensor->byte_offset);
+  if (begin % element)
+    return refuse(argument, ATTN_ERROR_ALIGNMENT, "data aligned to %" PRId64 " bytes, got %p",
+                  element, *data);
+  *bytes = size;
+  return tensor->strides ? check_strides(argument) : ATTN_OK;
+}
+
+attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
+                                const attnrt_symbols *symbols) {
+  const attn_tensor_info *info = argument->info;
+  int64_t count = 1, bound = attnrt_size(&info->bound, symbols);
+  for (int32_t axis = 0; axis < info->rank; ++axis)
+    count *= argument->tensor->shape[axis];
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t value =
+        info->dtype_bits == 32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+    if (value < 0 || value > bound)
+      return refuse(argument, ATTN_ERROR_VALUE,
+                    "values in [0, %" PRId64 "], got %" PRId64 " at element %" PRId64, bound, value,
+                    i);
+  }
+  return ATTN_OK;
+}
+
+bool attnrt_overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes) {
+  return a_bytes && b_bytes && (uintptr_t)a < (uintptr_t)b + (uintptr_t)b_bytes &&
+         (uintptr_t)b < (uintptr_t)a + (uintptr_t)a_bytes;
+}

@@ -1,0 +1,103 @@
+//===- library.c - compiled code, loaded from a file or linked in ----------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "internal.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/// `where` stands for the library in messages: before the ABI version is known to be ours, its name
+/// cannot be read.
+static attn_status open_library(attn_query_fn query, void *handle, const char *where,
+                                attn_library **library) {
+  const attn_library_info *info = query();
+  if (!info)
+    return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a description, got null", where);
+  if (info->abi_version != ATTN_ABI_VERSION)
+    return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected ABI version %d, got %u", where,
+                       ATTN_ABI_VERSION, info->abi_version);
+  if (info->struct_bytes < sizeof *info)
+    return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a description of %zu bytes, got %u", where,
+                       sizeof *info, info->struct_bytes);
+  attn_library *opened = malloc(sizeof *opened);
+  if (!opened)
+    return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none", where,
+                       sizeof *opened);
+  opened->info = info;
+  opened->handle = handle;
+  atomic_init(&opened->references, 1);
+  *library = opened;
+  return ATTN_OK;
+}
+
+attn_status attn_library_load(const char *path, attn_library **library) {
+  if (!path || !library)
+    return attnrt_fail(ATTN_ERROR_USAGE, "attn_library_load: expected a path and a place for the "
+                                         "library, got null");
+  // dlopen searches the system's folders for a name without a slash; here a path is a path.
+  char file[PATH_MAX], where[PATH_MAX + 16];
+  int length = snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
+  if (length >= (int)sizeof file)
+    return attnrt_fail(ATTN_ERROR_LIBRARY,
+                       "attn_library_load: expected a path of less than %d bytes, got %d", PATH_MAX,
+                       length);
+  snprintf(where, sizeof where, "library '%s'", path);
+
+  void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a shared library, got: %s", where,
+                       dlerror());
+  attn_status status;
+  attn_query_fn query;
+  // The way POSIX has a function pointer taken out of dlsym.
+  *(void **)&query = dlsym(handle, "attn_query");
+  if (query)
+    status = open_library(query, handle, where, library);
+  else
+    status = attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected the symbol attn_query, got none", where);
+  if (status)
+    dlclose(handle);
+  return status;
+}
+
+attn_status attn_library_from_query(attn_query_fn query, attn_library **library) {
+  if (!query || !library)
+    return attnrt_fail(ATTN_ERROR_USAGE, "attn_library_from_query: expected a query function and a "
+                                         "place for the library, got null");
+  return open_library(query, NULL, "linked library", library);
+}
+
+attn_library *attnrt_retain(attn_library *library) {
+  atomic_fetch_add(&library->references, 1);
+  return library;
+}
+
+void attn_library_release(attn_library *library) {
+  if (!library || atomic_fetch_sub(&library->references, 1) != 1)
+    return;
+  if (library->handle)
+    dlclose(library->handle);
+  free(library);
+}
+
+const char *attn_library_name(const attn_library *library) { return library->info->name; }
+
+const char *attn_library_compiler(const attn_library *library) { return library->info->compiler; }
+
+const char *attn_library_manifest(const attn_library *library) { return library->info->manifest; }
+
+int32_t attn_library_num_functions(const attn_library *library) {
+  return library->info->num_functions;
+}
+
+const char *attn_library_function_name(const attn_library *library, int32_t index) {
+  if (index < 0 || index >= library->info->num_functions)
+    return NULL;
+  return library->info->functions[index].name;
+}

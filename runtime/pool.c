@@ -1,0 +1,257 @@
+//===- pool.c - worker threads ---------------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// One atomic word tells what the pool is at: the number of the loop, whether it is open, and how
+// many workers have joined it. A worker joins an open loop by raising that count, takes indices
+// until none are left, and leaves; the caller opens, takes indices too, closes, and waits for those
+// who joined. So nobody waits for a worker that is still asleep, and a worker that wakes late finds
+// the loop closed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "internal.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum {
+  MAX_WORKERS = 1024,
+  /// Pauses of 10 to 40 ns: a gap between two loops of a call, not one between two calls.
+  SPINS = 1000,
+};
+
+// The word: bits 0-15 workers in the loop, three flags, bits 32-63 the number of the loop.
+#define JOINED UINT64_C(0xffff)
+#define OPEN (UINT64_C(1) << 16)
+#define CALLER_SLEEPS (UINT64_C(1) << 17)
+#define STOP (UINT64_C(1) << 18)
+#define LOOP_SHIFT 32
+
+typedef struct worker {
+  attn_pool *pool;
+  int64_t number;
+  pthread_t thread;
+} worker;
+
+struct attn_pool {
+  int64_t workers; ///< the caller of a loop is number 0
+
+  // One loop at a time.
+  attn_task_fn task;
+  void *context;
+  int64_t count;
+
+  atomic_llong owner;    ///< 0: free; else 1 + forks of the process whose thread runs a loop
+  long long forks;       ///< of the process that started the threads; for the owner
+  int64_t threads;       ///< that were started
+  pthread_mutex_t mutex; ///< for sleep alone
+  pthread_cond_t opened, finished;
+  atomic_int sleepers;
+
+  // Apart from each other and the rest, since all workers write them.
+  _Alignas(64) atomic_llong next; ///< index
+  _Alignas(64) _Atomic(uint64_t) state;
+  _Alignas(64) worker members[]; ///< of workers 1 and up
+};
+
+/// How many forks lie between this process and the one that loaded the runtime.
+static atomic_llong forks;
+
+static void count_fork(void) { atomic_fetch_add(&forks, 1); }
+
+static int fork_watch_error;
+
+static void watch_forks(void) { fork_watch_error = pthread_atfork(NULL, NULL, count_fork); }
+
+static inline void pause_briefly(void) {
+#if defined __x86_64__
+  __builtin_ia32_pause();
+#elif defined __aarch64__
+  __asm__ volatile("yield");
+#endif
+}
+
+static void take_indices(attn_pool *pool, int64_t number) {
+  int64_t index;
+  while ((index = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed)) < pool->count)
+    pool->task(pool->context, index, number);
+}
+
+static bool is_news(uint64_t state, uint64_t last_loop) {
+  return state & STOP || (state & OPEN && state >> LOOP_SHIFT != last_loop);
+}
+
+/// Spins, then sleeps, until there is a loop after `last_loop` or an end.
+static uint64_t await_news(attn_pool *pool, uint64_t last_loop) {
+  uint64_t state;
+  for (int i = 0; i < SPINS; ++i) {
+    if (is_news(state = atomic_load(&pool->state), last_loop))
+      return state;
+    pause_briefly();
+  }
+  pthread_mutex_lock(&pool->mutex);
+  // The opener changes the state, then looks for sleepers; here it is the other way round.
+  atomic_fetch_add(&pool->sleepers, 1);
+  while (!is_news(state = atomic_load(&pool->state), last_loop))
+    pthread_cond_wait(&pool->opened, &pool->mutex);
+  atomic_fetch_sub(&pool->sleepers, 1);
+  pthread_mutex_unlock(&pool->mutex);
+  return state;
+}
+
+static void *work(void *argument) {
+  worker *self = argument;
+  attn_pool *pool = self->pool;
+  for (uint64_t last_loop = 0;;) {
+    uint64_t state = await_news(pool, last_loop);
+    if (state & STOP)
+      return NULL;
+    // Fails where another worker joined or the loop was closed: look again.
+    if (!atomic_compare_exchange_weak(&pool->state, &state, state + 1))
+      continue;
+    last_loop = state >> LOOP_SHIFT;
+    take_indices(pool, self->number);
+    state = atomic_fetch_sub(&pool->state, 1);
+    if (state & CALLER_SLEEPS && (state & JOINED) == 1) {
+      pthread_mutex_lock(&pool->mutex);
+      pthread_cond_signal(&pool->finished);
+      pthread_mutex_unlock(&pool->mutex);
+    }
+  }
+}
+
+static void wake_sleepers(attn_pool *pool) {
+  if (!atomic_load(&pool->sleepers))
+    return;
+  pthread_mutex_lock(&pool->mutex);
+  pthread_cond_broadcast(&pool->opened);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+/// Spins, then sleeps, until all who joined the closed loop have left it.
+static void await_workers(attn_pool *pool) {
+  for (int i = 0; i < SPINS; ++i) {
+    if (!(atomic_load(&pool->state) & JOINED))
+      return;
+    pause_briefly();
+  }
+  if (!(atomic_fetch_or(&pool->state, CALLER_SLEEPS) & JOINED))
+    return;
+  pthread_mutex_lock(&pool->mutex);
+  while (atomic_load(&pool->state) & JOINED)
+    pthread_cond_wait(&pool->finished, &pool->mutex);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+/// Starts the threads: all, unless the system refuses. Also in a child of fork, which has a copy of
+/// the pool, as another thread may have left it, and none of its threads.
+static void start_threads(attn_pool *pool) {
+  pool->forks = atomic_load(&forks);
+  pool->threads = 0;
+  pthread_mutex_init(&pool->mutex, NULL);
+  pthread_cond_init(&pool->opened, NULL);
+  pthread_cond_init(&pool->finished, NULL);
+  atomic_init(&pool->sleepers, 0);
+  atomic_init(&pool->state, 0);
+  // Signals are for the threads of the application.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (int64_t i = 0; i < pool->workers - 1; ++i) {
+    pool->members[i] = (worker){.pool = pool, .number = i + 1};
+    if (pthread_create(&pool->members[i].thread, NULL, work, &pool->members[i]))
+      break;
+    ++pool->threads;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/// Makes the calling thread the only one with a loop, unless another of this process has one. What
+/// a thread of the process before a fork was at does not count.
+static bool acquire(attn_pool *pool) {
+  long long self = atomic_load(&forks) + 1, owner = atomic_load(&pool->owner);
+  if (owner == self || !atomic_compare_exchange_strong(&pool->owner, &owner, self))
+    return false;
+  if (pool->forks != self - 1)
+    start_threads(pool);
+  return true;
+}
+
+void attnrt_serial_for(void *pool, attn_task_fn task, void *context, int64_t count) {
+  (void)pool;
+  for (int64_t i = 0; i < count; ++i)
+    task(context, i, 0);
+}
+
+void attn_pool_parallel_for(void *argument, attn_task_fn task, void *context, int64_t count) {
+  attn_pool *pool = argument;
+  if (count < 2 || pool->workers < 2 || !acquire(pool)) {
+    attnrt_serial_for(NULL, task, context, count);
+    return;
+  }
+  pool->task = task;
+  pool->context = context;
+  pool->count = count;
+  atomic_store(&pool->next, 0);
+  uint64_t last_loop = atomic_load(&pool->state) >> LOOP_SHIFT;
+  atomic_store(&pool->state, (last_loop + 1) << LOOP_SHIFT | OPEN);
+  wake_sleepers(pool);
+  take_indices(pool, 0);
+  atomic_fetch_and(&pool->state, ~OPEN);
+  await_workers(pool);
+  atomic_store(&pool->owner, 0);
+}
+
+int64_t attn_pool_workers(const attn_pool *pool) { return pool->workers; }
+
+attn_status attn_pool_create(int64_t workers, attn_pool **pool) {
+  if (!pool)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "attn_pool_create: expected a place for the pool, got null");
+  if (workers < 0 || workers > MAX_WORKERS)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "attn_pool_create: expected workers in [0, %d], got %" PRId64, MAX_WORKERS,
+                       workers);
+  if (!workers && (workers = attnrt_cpu_count()) > MAX_WORKERS)
+    workers = MAX_WORKERS;
+
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_forks);
+  size_t bytes = sizeof(attn_pool) + (size_t)(workers - 1) * sizeof(worker);
+  attn_pool *created = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+  if (fork_watch_error || !created) {
+    free(created);
+    return attnrt_fail(ATTN_ERROR_RESOURCE, "attn_pool_create: expected memory, got none");
+  }
+  created->workers = workers;
+  atomic_init(&created->owner, 0);
+  start_threads(created);
+  if (created->threads < workers - 1) {
+    attn_status status = attnrt_fail(ATTN_ERROR_RESOURCE,
+                                     "attn_pool_create: expected %" PRId64 " threads, got %" PRId64,
+                                     workers - 1, created->threads);
+    attn_pool_release(created);
+    return status;
+  }
+  *pool = created;
+  return ATTN_OK;
+}
+
+void attn_pool_release(attn_pool *pool) {
+  if (!pool)
+    return;
+  // A child of fork that never used the pool has no threads to stop.
+  if (pool->forks == atomic_load(&forks)) {
+    atomic_fetch_or(&pool->state, STOP);
+    wake_sleepers(pool);
+    for (int64_t i = 0; i < pool->threads; ++i)
+      pthread_join(pool->members[i].thread, NULL);
+    pthread_cond_destroy(&pool->finished);
+    pthread_cond_destroy(&pool->opened);
+    pthread_mutex_destroy(&pool->mutex);
+  }
+  free(pool);
+}
