@@ -1,0 +1,238 @@
+//===- CheckTest.cpp - one test a check: the message, and nothing written --===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fixture.h"
+
+namespace {
+
+using CheckTest = ForwardTest;
+
+TEST_F(CheckTest, TooFewInputs) {
+  inputs.pop_back();
+  expectRefused(ATTN_ERROR_COUNT, "forward: expected 3 inputs, got 2");
+}
+
+TEST_F(CheckTest, TooManyOutputs) {
+  outputs.push_back(&y.dl);
+  expectRefused(ATTN_ERROR_COUNT, "forward: expected 2 outputs, got 3");
+}
+
+TEST_F(CheckTest, NullArray) {
+  EXPECT_EQ(attn_call(forward.get(), weights.get(), nullptr, 3, outputs.data(), 2, nullptr),
+            ATTN_ERROR_NULL);
+  EXPECT_STREQ(attn_last_error(), "forward: expected 3 inputs, got null");
+}
+
+TEST_F(CheckTest, NullTensor) {
+  inputs[1] = nullptr;
+  expectRefused(ATTN_ERROR_NULL, "forward: argument 'residual' expected a tensor, got null");
+}
+
+TEST_F(CheckTest, NullShape) {
+  x.dl.shape = nullptr;
+  expectRefused(ATTN_ERROR_NULL, "forward: argument 'x' expected a shape, got null");
+}
+
+TEST_F(CheckTest, NullData) {
+  y.dl.data = nullptr;
+  expectRefused(ATTN_ERROR_NULL, "forward: argument 'y' expected data, got null");
+}
+
+TEST_F(CheckTest, Device) {
+  x.dl.device.device_type = kDLCUDA;
+  expectRefused(ATTN_ERROR_DEVICE, "forward: argument 'x' expected device type 1 (CPU), got 2");
+}
+
+TEST_F(CheckTest, DtypeCode) {
+  x.dl.dtype.code = kDLBfloat;
+  x.dl.dtype.bits = 16;
+  expectRefused(ATTN_ERROR_DTYPE, "forward: argument 'x' expected float32, got bfloat16");
+}
+
+TEST_F(CheckTest, DtypeBits) {
+  lengths.dl.dtype.bits = 64;
+  expectRefused(ATTN_ERROR_DTYPE, "forward: argument 'lengths' expected int32, got int64");
+}
+
+TEST_F(CheckTest, DtypeBool) {
+  x.dl.dtype = {6, 8, 1};
+  expectRefused(ATTN_ERROR_DTYPE, "forward: argument 'x' expected float32, got bool");
+}
+
+TEST_F(CheckTest, DtypeOfTheFuture) {
+  x.dl.dtype.code = 200;
+  expectRefused(ATTN_ERROR_DTYPE, "forward: argument 'x' expected float32, got dtype code 200");
+}
+
+TEST_F(CheckTest, Lanes) {
+  x.dl.dtype.lanes = 4;
+  expectRefused(ATTN_ERROR_DTYPE, "forward: argument 'x' expected 1 lane, got 4");
+}
+
+TEST_F(CheckTest, Rank) {
+  x.dl.ndim = 2;
+  expectRefused(ATTN_ERROR_RANK, "forward: argument 'x' expected rank 3, got 2");
+}
+
+TEST_F(CheckTest, NegativeRank) {
+  x.dl.ndim = -1;
+  expectRefused(ATTN_ERROR_RANK, "forward: argument 'x' expected rank 3, got -1");
+}
+
+TEST_F(CheckTest, StaticSize) {
+  x.shape[2] = 3;
+  expectRefused(ATTN_ERROR_SHAPE, "forward: argument 'x' expected size 4 in dimension 2, got 3");
+}
+
+TEST_F(CheckTest, SymbolBetweenInputs) {
+  residual.shape[1] = 4;
+  expectRefused(ATTN_ERROR_SHAPE, "forward: argument 'residual' expected size 5 in dimension 1, as "
+                                  "in dimension 1 of 'x', got 4");
+}
+
+TEST_F(CheckTest, SymbolBetweenInputAndOutput) {
+  total.shape[0] = 4;
+  expectRefused(ATTN_ERROR_SHAPE, "forward: argument 'total' expected size 3 in dimension 0, as in "
+                                  "dimension 0 of 'x', got 4");
+}
+
+TEST_F(CheckTest, SymbolAboveRange) {
+  x.shape[1] = 65;
+  expectRefused(ATTN_ERROR_SHAPE,
+                "forward: argument 'x' expected size in [0, 64] in dimension 1, got 65");
+}
+
+TEST_F(CheckTest, NegativeSize) {
+  x.shape[0] = -3;
+  expectRefused(ATTN_ERROR_SHAPE,
+                "forward: argument 'x' expected size in [0, 1000] in dimension 0, got -3");
+}
+
+TEST_F(CheckTest, Stride) {
+  int64_t strides[] = {40, 8, 1};
+  x.dl.strides = strides;
+  expectRefused(ATTN_ERROR_STRIDE, "forward: argument 'x' expected stride 4 in dimension 1 "
+                                   "(compact row-major), got 8");
+}
+
+TEST_F(CheckTest, BroadcastStride) {
+  int64_t strides[] = {0, 4, 1};
+  y.dl.strides = strides;
+  expectRefused(ATTN_ERROR_STRIDE, "forward: argument 'y' expected stride 20 in dimension 0 "
+                                   "(compact row-major), got 0");
+}
+
+TEST_F(CheckTest, CompactStridesPass) {
+  int64_t strides[] = {20, 4, 1};
+  x.dl.strides = strides;
+  ASSERT_EQ(call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+  expectResult();
+}
+
+TEST_F(CheckTest, StrideOfSizeOnePasses) {
+  ForwardArguments one(1, 1);
+  int64_t strides[] = {999, -3, 1};
+  one.x.dl.strides = strides;
+  ASSERT_EQ(one.call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+  one.expectResult();
+}
+
+TEST_F(CheckTest, Alignment) {
+  x.dl.byte_offset = 2;
+  std::vector<float> room(61);
+  x.dl.data = room.data();
+  EXPECT_EQ(call(forward.get(), weights.get()), ATTN_ERROR_ALIGNMENT);
+  EXPECT_EQ(std::string(attn_last_error())
+                .find("forward: argument 'x' expected data aligned to 4 "
+                      "bytes, got 0x"),
+            0u);
+  expectUntouched();
+}
+
+TEST_F(CheckTest, ByteOffsetIsAdded) {
+  std::vector<float> room(3, 0.0f);
+  room.insert(room.end(), x.elements.begin(), x.elements.end());
+  x.dl.data = room.data();
+  x.dl.byte_offset = 12;
+  ASSERT_EQ(call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+  expectResult();
+}
+
+TEST_F(CheckTest, ByteOffsetBeyondTheAddressSpace) {
+  x.dl.byte_offset = UINT64_MAX - 7;
+  expectRefused(ATTN_ERROR_SHAPE, "forward: argument 'x' expected 240 bytes within the address "
+                                  "space, got byte offset 18446744073709551608");
+}
+
+TEST_F(CheckTest, OutputOverlapsInput) {
+  y.dl.data = &x.elements[59];
+  expectRefused(ATTN_ERROR_OVERLAP,
+                "forward: argument 'y' expected memory of its own, got some of 'x'");
+}
+
+TEST_F(CheckTest, OutputOverlapsOutput) {
+  total.dl.data = y.elements.data();
+  expectRefused(ATTN_ERROR_OVERLAP,
+                "forward: argument 'total' expected memory of its own, got some of 'y'");
+}
+
+TEST_F(CheckTest, NeighboursAndSharedInputsPass) {
+  std::vector<float> room(63);
+  y.dl.data = room.data();
+  total.dl.data = room.data() + 60;
+  inputs[1] = &x.dl;
+  EXPECT_EQ(call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+}
+
+TEST_F(CheckTest, LengthAboveBound) {
+  lengths.elements[1] = 6;
+  expectRefused(ATTN_ERROR_VALUE,
+                "forward: argument 'lengths' expected values in [0, 5], got 6 at element 1");
+}
+
+TEST_F(CheckTest, NegativeLength) {
+  lengths.elements[2] = -1;
+  expectRefused(ATTN_ERROR_VALUE,
+                "forward: argument 'lengths' expected values in [0, 5], got -1 at element 2");
+}
+
+TEST_F(CheckTest, LongValues) {
+  Function halve = createFunction(library.get(), "halve");
+  Tensor<int64_t> ids({2});
+  ids.elements = {9, int64_t(1) << 32};
+  Tensor<float> half({2}, untouched);
+  const DLTensor *in[] = {&ids.dl}, *out[] = {&half.dl};
+  EXPECT_EQ(attn_call(halve.get(), nullptr, in, 1, out, 1, nullptr), ATTN_ERROR_VALUE);
+  EXPECT_STREQ(attn_last_error(),
+               "halve: argument 'ids' expected values in [0, 9], got 4294967296 at element 1");
+  EXPECT_EQ(half.elements[0], untouched);
+  ids.elements[1] = 0;
+  EXPECT_EQ(attn_call(halve.get(), nullptr, in, 1, out, 1, nullptr), ATTN_OK);
+  EXPECT_EQ(half.elements[0], 4.5f);
+}
+
+TEST_F(CheckTest, ProductOverflows) {
+  Function halve = createFunction(library.get(), "halve");
+  Tensor<int64_t> ids({1});
+  Tensor<float> half({1});
+  ids.shape[0] = half.shape[0] = int64_t(1) << 60;
+  const DLTensor *in[] = {&ids.dl}, *out[] = {&half.dl};
+  EXPECT_EQ(attn_call(halve.get(), nullptr, in, 1, out, 1, nullptr), ATTN_ERROR_SHAPE);
+  EXPECT_STREQ(attn_last_error(), "halve: argument 'ids' expected less than 2^63 bytes, got more");
+}
+
+TEST_F(CheckTest, EmptyTensorsNeedNoData) {
+  for (auto [batch, rows] : {std::pair<int, int>{0, 5}, {3, 0}, {0, 0}}) {
+    ForwardArguments empty(batch, rows);
+    int64_t strides[] = {7, 7, 7};
+    empty.x.dl.data = empty.residual.dl.data = empty.y.dl.data = nullptr;
+    empty.x.dl.strides = strides;
+    ASSERT_EQ(empty.call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+    empty.expectResult();
+  }
+}
+
+} // namespace

@@ -1,0 +1,113 @@
+//===- LibraryTest.cpp - loading, refusing, lifetime -----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fixture.h"
+
+#include "attn_kernel.h"
+
+#include <unistd.h>
+
+namespace {
+
+void expectLoadRefused(const std::string &path, const std::string &message) {
+  attn_library *library = nullptr;
+  EXPECT_EQ(attn_library_load(path.c_str(), &library), ATTN_ERROR_LIBRARY);
+  EXPECT_EQ(std::string(attn_last_error()).substr(0, message.size()), message);
+  EXPECT_EQ(library, nullptr);
+}
+
+void expectQueryRefused(attn_query_fn query, const std::string &message) {
+  attn_library *library = nullptr;
+  EXPECT_EQ(attn_library_from_query(query, &library), ATTN_ERROR_LIBRARY);
+  EXPECT_EQ(attn_last_error(), message);
+  EXPECT_EQ(library, nullptr);
+}
+
+Library load(const char *path) {
+  attn_library *library = nullptr;
+  EXPECT_EQ(attn_library_load(path, &library), ATTN_OK) << attn_last_error();
+  return Library(library);
+}
+
+TEST(LibraryTest, Describe) {
+  Library library = load(KERNEL_LIBRARY);
+  EXPECT_STREQ(attn_library_name(library.get()), "kernel");
+  EXPECT_STREQ(attn_library_compiler(library.get()), "attn 0.1.0");
+  EXPECT_STREQ(attn_library_manifest(library.get()), "{}");
+  ASSERT_EQ(attn_library_num_functions(library.get()), 6);
+  EXPECT_STREQ(attn_library_function_name(library.get(), 1), "halve");
+  EXPECT_EQ(attn_library_function_name(library.get(), 6), nullptr);
+  EXPECT_EQ(attn_library_function_name(library.get(), -1), nullptr);
+}
+
+TEST(LibraryTest, ReleasedInAnyOrder) {
+  Library library = load(KERNEL_LIBRARY);
+  Function forward = createFunction(library.get(), "forward");
+  library.reset();
+  Weights weights = createWeights(forward.get());
+  ForwardArguments arguments;
+  ASSERT_EQ(arguments.call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+  arguments.expectResult();
+  forward.reset();
+  weights.reset();
+}
+
+TEST(LibraryTest, NameWithoutSlashIsAFile) {
+  std::string path = KERNEL_LIBRARY;
+  size_t slash = path.rfind('/');
+  ASSERT_EQ(chdir(path.substr(0, slash).c_str()), 0);
+  load(path.substr(slash + 1).c_str());
+}
+
+TEST(LibraryTest, MissingFile) {
+  expectLoadRefused("/nowhere/layer.so",
+                    "library '/nowhere/layer.so': expected a shared library, got: ");
+}
+
+TEST(LibraryTest, PathTooLong) {
+  expectLoadRefused("/" + std::string(5000, 'x'),
+                    "attn_library_load: expected a path of less than 4096 bytes, got 5001");
+}
+
+TEST(LibraryTest, NotALibrary) {
+  expectLoadRefused(__FILE__, "library '" __FILE__ "': expected a shared library, got: ");
+}
+
+TEST(LibraryTest, NotOurs) {
+  expectLoadRefused(OTHER_LIBRARY,
+                    "library '" OTHER_LIBRARY "': expected the symbol attn_query, got none");
+}
+
+TEST(LibraryTest, OtherAbiVersion) {
+  expectLoadRefused(NEXT_ABI_LIBRARY,
+                    "library '" NEXT_ABI_LIBRARY "': expected ABI version 1, got 2");
+}
+
+TEST(LibraryTest, NullDescription) {
+  expectQueryRefused([]() -> const attn_library_info * { return nullptr; },
+                     "linked library: expected a description, got null");
+}
+
+TEST(LibraryTest, ShortDescription) {
+  static const attn_library_info info = {ATTN_ABI_VERSION, 16, "", "", "", 0, 0, nullptr};
+  expectQueryRefused([] { return &info; },
+                     "linked library: expected a description of 48 bytes, got 16");
+}
+
+TEST(LibraryTest, NullArguments) {
+  attn_library *library = nullptr;
+  EXPECT_EQ(attn_library_load(nullptr, &library), ATTN_ERROR_USAGE);
+  EXPECT_EQ(attn_library_load(KERNEL_LIBRARY, nullptr), ATTN_ERROR_USAGE);
+  EXPECT_EQ(attn_library_from_query(nullptr, &library), ATTN_ERROR_USAGE);
+  attn_library_release(nullptr);
+  attn_function_release(nullptr);
+  attn_weights_release(nullptr);
+  attn_pool_release(nullptr);
+}
+
+TEST(LibraryTest, Version) { EXPECT_STREQ(attn_version(), "0.1.0"); }
+
+} // namespace

@@ -1,0 +1,203 @@
+//===- PoolTest.cpp - every index once, workers in range, fork -------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fixture.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+// The fork tests start threads in the child, which the sanitizer refuses by default.
+extern "C" const char *__tsan_default_options() { return "die_after_fork=0"; }
+
+namespace {
+
+/// Counts what a loop does; `inside` catches two tasks on one worker at a time.
+struct Loop {
+  int64_t workers;
+  std::vector<std::atomic<int>> runs;
+  std::vector<std::atomic<int>> inside;
+  std::atomic<int> faults{0};
+  std::function<void(int64_t)> body = [](int64_t) {};
+
+  Loop(int64_t count, int64_t workers) : workers(workers), runs(count), inside(workers) {}
+
+  void run(attn_pool *pool) {
+    attn_pool_parallel_for(
+        pool,
+        [](void *context, int64_t index, int64_t worker) {
+          Loop &loop = *static_cast<Loop *>(context);
+          if (worker < 0 || worker >= loop.workers || index < 0 ||
+              index >= int64_t(loop.runs.size()) || loop.inside[worker]++) {
+            ++loop.faults;
+            return;
+          }
+          ++loop.runs[index];
+          loop.body(index);
+          --loop.inside[worker];
+        },
+        this, int64_t(runs.size()));
+  }
+
+  bool isRight() const {
+    return !faults && std::all_of(runs.begin(), runs.end(), [](auto &n) { return n == 1; });
+  }
+};
+
+TEST(PoolTest, EveryIndexOnce) {
+  for (int64_t workers : {1, 2, 7}) {
+    Pool pool = createPool(workers);
+    EXPECT_EQ(attn_pool_workers(pool.get()), workers);
+    for (int64_t count : {0, 1, 2, 3, 100, 5000}) {
+      Loop loop(count, workers);
+      loop.run(pool.get());
+      EXPECT_TRUE(loop.isRight()) << workers << " workers, " << count << " indices";
+    }
+  }
+}
+
+TEST(PoolTest, ManyShortLoops) {
+  Pool pool = createPool(4);
+  for (int i = 0; i < 5000; ++i) {
+    Loop loop(2 + i % 7, 4);
+    loop.run(pool.get());
+    ASSERT_TRUE(loop.isRight()) << "loop " << i;
+  }
+}
+
+TEST(PoolTest, WakesAndWaitsForSleepers) {
+  using namespace std::chrono_literals;
+  Pool pool = createPool(3);
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(5ms); // long enough for the workers to sleep
+    Loop loop(3, 3);
+    std::atomic<int> arrived{0};
+    // No task ends before all three have begun, so each needs a worker of its own; then those that
+    // are not the caller's last long enough for the caller to sleep.
+    std::thread::id caller = std::this_thread::get_id();
+    loop.body = [&](int64_t) {
+      ++arrived;
+      while (arrived < 3)
+        std::this_thread::yield();
+      if (std::this_thread::get_id() != caller)
+        std::this_thread::sleep_for(5ms);
+    };
+    loop.run(pool.get());
+    EXPECT_TRUE(loop.isRight());
+  }
+}
+
+TEST(PoolTest, Nested) {
+  Pool pool = createPool(3);
+  Loop outer(20, 3);
+  outer.body = [&](int64_t) {
+    Loop inner(30, 3);
+    inner.run(pool.get());
+    if (!inner.isRight())
+      ++outer.faults;
+  };
+  outer.run(pool.get());
+  EXPECT_TRUE(outer.isRight());
+}
+
+TEST(PoolTest, SharedByThreads) {
+  Pool pool = createPool(3);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        Loop loop(17, 3);
+        loop.run(pool.get());
+        ASSERT_TRUE(loop.isRight());
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+/// Runs `body` in a child of fork; whether it came back true.
+template <typename Body> bool inChild(Body body) {
+  pid_t child = fork();
+  if (!child) {
+    alarm(60);
+    _exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// A loop that only several threads can finish.
+bool runsInParallel(attn_pool *pool) {
+  Loop loop(2, 3);
+  std::atomic<int> arrived{0};
+  loop.body = [&](int64_t) {
+    ++arrived;
+    while (arrived < 2)
+      std::this_thread::yield();
+  };
+  loop.run(pool);
+  return loop.isRight();
+}
+
+TEST(PoolTest, RemadeAfterFork) {
+  Pool pool = createPool(3);
+  ASSERT_TRUE(runsInParallel(pool.get()));
+  EXPECT_TRUE(inChild([&] {
+    bool grandchild =
+        runsInParallel(pool.get()) && inChild([&] { return runsInParallel(pool.get()); });
+    pool.reset();
+    return grandchild;
+  }));
+  EXPECT_TRUE(runsInParallel(pool.get()));
+}
+
+TEST(PoolTest, ReleasedUnusedAfterFork) {
+  Pool pool = createPool(3);
+  EXPECT_TRUE(inChild([&] {
+    pool.reset();
+    return true;
+  }));
+}
+
+TEST(PoolTest, ForkedWhileAnotherThreadHasALoop) {
+  Pool pool = createPool(3);
+  std::atomic<bool> begun{false}, end{false};
+  std::thread other([&] {
+    Loop loop(3, 3);
+    loop.body = [&](int64_t) {
+      begun = true;
+      while (!end)
+        std::this_thread::yield();
+    };
+    loop.run(pool.get());
+  });
+  while (!begun)
+    std::this_thread::yield();
+  EXPECT_TRUE(inChild([&] { return runsInParallel(pool.get()); }));
+  end = true;
+  other.join();
+}
+
+TEST(PoolTest, AsManyWorkersAsCpus) {
+  Pool pool = createPool(0);
+  EXPECT_GE(attn_pool_workers(pool.get()), 1);
+  EXPECT_LE(attn_pool_workers(pool.get()), int64_t(std::thread::hardware_concurrency()));
+}
+
+TEST(PoolTest, RefusesCounts) {
+  attn_pool *pool = nullptr;
+  EXPECT_EQ(attn_pool_create(-1, &pool), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(), "attn_pool_create: expected workers in [0, 1024], got -1");
+  EXPECT_EQ(attn_pool_create(2000, &pool), ATTN_ERROR_USAGE);
+  EXPECT_EQ(attn_pool_create(1, nullptr), ATTN_ERROR_USAGE);
+  EXPECT_EQ(pool, nullptr);
+}
+
+} // namespace

@@ -1,0 +1,153 @@
+//===- kernel.c - what attnc would write for two small functions -----------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   forward(x [B, S, 4], residual [B, S, 4], lengths i32 [B] in [0, S]) with scale [4], bias [4]:
+//     y [B, S, 4] = x * scale + bias + residual where s < lengths[b], else 0;  total [B] = sum of y
+//   halve(ids i64 [N] in [0, 9]): y [N] = ids / 2
+//
+// forward comes at every level, the lowest with a packed layout of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn_kernel.h"
+
+#include <stddef.h>
+
+#ifndef ABI_VERSION
+#define ABI_VERSION ATTN_ABI_VERSION
+#endif
+
+static inline void forward_row(const attn_kernel_call *call, int64_t b, int64_t worker,
+                               int64_t scale_stride, int64_t bias_offset) {
+  int64_t rows = call->dims[1];
+  const float *x = (const float *)call->inputs[0] + b * rows * 4;
+  const float *residual = (const float *)call->inputs[1] + b * rows * 4;
+  int64_t length = ((const int32_t *)call->inputs[2])[b];
+  const float *weights = call->weights;
+  float *y = (float *)call->outputs[0] + b * rows * 4;
+  float *row = (float *)((char *)call->task_workspace + worker * call->task_stride);
+  float total = 0;
+  for (int64_t i = 0; i < rows * 4; ++i) {
+    int64_t c = i % 4;
+    row[i] = i / 4 < length ? x[i] * weights[c * scale_stride] +
+                                  weights[c * scale_stride + bias_offset] + residual[i]
+                            : 0;
+  }
+  for (int64_t i = 0; i < rows * 4; ++i)
+    total += y[i] = row[i];
+  ((float *)call->workspace)[b] = total;
+}
+
+static void forward_task(void *call, int64_t b, int64_t worker) {
+  forward_row(call, b, worker, 1, 4);
+}
+
+static void forward_task_interleaved(void *call, int64_t b, int64_t worker) {
+  forward_row(call, b, worker, 2, 1);
+}
+
+static void forward_with(const attn_kernel_call *call, attn_task_fn task) {
+  call->parallel_for(call->pool, task, (void *)call, call->dims[0]);
+  for (int64_t b = 0; b < call->dims[0]; ++b)
+    ((float *)call->outputs[1])[b] = ((const float *)call->workspace)[b];
+}
+
+static void forward(const attn_kernel_call *call) { forward_with(call, forward_task); }
+
+static void forward_interleaved(const attn_kernel_call *call) {
+  forward_with(call, forward_task_interleaved);
+}
+
+static void forward_workspace(const int64_t *dims, int64_t bytes[2]) {
+  bytes[0] = 4 * dims[0];
+  bytes[1] = 16 * dims[1];
+}
+
+static void pack(const void *const *weights, void *packed) {
+  for (int i = 0; i < 8; ++i)
+    ((float *)packed)[i] = ((const float *)weights[i / 4])[i % 4];
+}
+
+static void pack_interleaved(const void *const *weights, void *packed) {
+  for (int i = 0; i < 8; ++i)
+    ((float *)packed)[i] = ((const float *)weights[i % 2])[i / 2];
+}
+
+static void halve(const attn_kernel_call *call) {
+  for (int64_t i = 0; i < call->dims[0]; ++i)
+    ((float *)call->outputs[0])[i] = (float)((const int64_t *)call->inputs[0])[i] / 2;
+}
+
+static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
+  // Bytes that no machine has, for one size.
+  bytes[0] = dims[0] == 1000 ? INT64_MAX : 0;
+  bytes[1] = 0;
+}
+
+#define FLOAT .dtype_code = 2, .dtype_bits = 32
+#define FIXED(n)                                                                                   \
+  { n, -1, 0 }
+#define SYMBOL(i)                                                                                  \
+  { 0, i, 0 }
+
+static const attn_dim_info bsc[] = {SYMBOL(0), SYMBOL(1), FIXED(4)}, c[] = {FIXED(4)},
+                           first[] = {SYMBOL(0)};
+static const attn_symbol_info forward_symbols[] = {{"x.0", 0, 1000}, {"x.1", 0, 64}};
+static const attn_symbol_info halve_symbols[] = {{"n", 1, INT64_MAX}};
+
+static const attn_tensor_info forward_inputs[] = {
+    {"x", bsc, 3, FLOAT},
+    {"residual", bsc, 3, FLOAT},
+    {"lengths", first, 1, 0, 32, .bounded = 1, .bound = SYMBOL(1)}};
+static const attn_tensor_info forward_outputs[] = {{"y", bsc, 3, FLOAT},
+                                                   {"total", first, 1, FLOAT}};
+static const attn_tensor_info forward_weights[] = {{"scale", c, 1, FLOAT}, {"bias", c, 1, FLOAT}};
+static const attn_tensor_info halve_inputs[] = {
+    {"ids", first, 1, 0, 64, .bounded = 1, .bound = FIXED(9)}};
+static const attn_tensor_info halve_outputs[] = {{"y", first, 1, FLOAT}};
+
+#define VARIANT(level)                                                                             \
+  { level, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n" }
+
+static const attn_variant_info forward_variants[] = {
+    VARIANT("of-another-cpu"),
+#if defined __x86_64__
+    VARIANT("x86-64-v4-bf16"),
+    VARIANT("x86-64-v4"),
+    VARIANT("x86-64-v3"),
+    VARIANT("x86-64-v2"),
+    {"x86-64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", ""},
+#else
+    {"aarch64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", ""},
+#endif
+};
+static const attn_variant_info halve_variants[] = {
+#if defined __x86_64__
+    {"x86-64", halve, halve_workspace, NULL, 0, 0, "0", ""},
+#else
+    {"aarch64", halve, halve_workspace, NULL, 0, 0, "0", ""},
+#endif
+};
+static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu")};
+
+#define COUNT(array) (int32_t)(sizeof(array) / sizeof *(array))
+
+static const attn_function_info functions[] = {
+    {"forward", 3, 2, 2, 2, COUNT(forward_variants), 0, forward_inputs, forward_outputs,
+     forward_weights, forward_symbols, forward_variants},
+    {"halve", 1, 1, 0, 1, 1, 0, halve_inputs, halve_outputs, NULL, halve_symbols, halve_variants},
+    {"foreign", 3, 2, 2, 2, 1, 0, forward_inputs, forward_outputs, forward_weights, forward_symbols,
+     foreign_variants},
+    {"crowded", 200, 100, 0, 0, 1, 0, NULL, NULL, NULL, NULL, foreign_variants},
+    {"symbolic", 1, 1, 0, 100, 1, 0, halve_inputs, halve_outputs, NULL, NULL, foreign_variants},
+    // Its symbol is a size of the output alone.
+    {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants},
+};
+
+static const attn_library_info library = {
+    ABI_VERSION, sizeof(attn_library_info), "kernel", "attn 0.1.0",
+    "{}",        COUNT(functions),          0,        functions};
+
+const attn_library_info *attn_query_kernel(void) { return &library; }
+const attn_library_info *attn_query(void) { return &library; }
