@@ -1,4 +1,4 @@
-//===- call.c - one call, and its statistics -----------------------------===//
+//===- call.c - one call, and its statistics ------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -108,8 +108,9 @@ static attn_status check_workers(const attn_function_info *info, attn_call_optio
       options->workers = least;
   }
   if (options->workers < least)
-    return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected at least %" PRId64 " workers, got %" PRId64,
-                       info->name, least, options->workers);
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "%s: expected workers of at least %" PRId64 ", got %" PRId64, info->name,
+                       least, options->workers);
   return ATTN_OK;
 }
 
@@ -179,42 +180,54 @@ static int64_t now(void) {
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static attn_status checked_call(attn_function *function, const attn_weights *weights,
-                                const DLTensor *const *inputs, int32_t num_inputs,
-                                const DLTensor *const *outputs, int32_t num_outputs,
-                                attn_call_options *options) {
-  int64_t start = options->statistics ? now() : 0;
+/// All that can refuse the call: fills the rest of `options`, the arguments and the workspace size.
+static attn_status prepare(const attn_function *function, const attn_weights *weights,
+                           const DLTensor *const *inputs, int32_t num_inputs,
+                           const DLTensor *const *outputs, int32_t num_outputs,
+                           attn_call_options *options, arguments *a, attn_workspace *size) {
   const attn_function_info *info = function->info;
-  attn_statistics statistics;
-  arguments a;
-  attn_workspace size;
-  attn_status status =
-      attnrt_read("attn_statistics", options->statistics, &statistics, sizeof statistics);
-  if (!status && options->stream)
-    status = attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a null stream, got one", info->name);
-  if (!status)
-    status = check_workers(info, options);
+  if (options->stream)
+    return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a null stream, got one", info->name);
+  attn_status status = check_workers(info, options);
   if (!status)
     status = check_weights(function, weights);
   if (!status)
     status = attnrt_check_count(info, "inputs", info->num_inputs, num_inputs, inputs);
   if (!status)
     status = attnrt_check_count(info, "outputs", info->num_outputs, num_outputs, outputs);
-  if (!status && !options->skip_checks)
-    status = check_arguments(info, inputs, outputs, &a);
-  else if (!status)
-    trust_arguments(info, inputs, outputs, &a);
+  if (status)
+    return status;
+  if (options->skip_checks)
+    trust_arguments(info, inputs, outputs, a);
+  else
+    status = check_arguments(info, inputs, outputs, a);
   if (!status)
-    status = attnrt_size_workspace(function, a.symbols.values, options->workers, &size);
+    status = attnrt_size_workspace(function, a->symbols.values, options->workers, size);
   if (!status && options->workspace)
-    status = check_workspace(info, &a, options, size.total);
+    status = check_workspace(info, a, options, size->total);
+  return status;
+}
+
+static attn_status call(attn_function *function, const attn_weights *weights,
+                        const DLTensor *const *inputs, int32_t num_inputs,
+                        const DLTensor *const *outputs, int32_t num_outputs,
+                        attn_call_options *options) {
+  int64_t start = options->statistics ? now() : 0;
+  attn_statistics statistics;
+  arguments a;
+  attn_workspace size;
+  attn_status status =
+      attnrt_read("attn_statistics", options->statistics, &statistics, sizeof statistics);
+  if (!status)
+    status =
+        prepare(function, weights, inputs, num_inputs, outputs, num_outputs, options, &a, &size);
   if (status)
     return status;
 
   attnrt_block *block = NULL;
   if (!options->workspace && !(block = attnrt_take_block(function, size.total)))
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %" PRId64 " bytes of workspace, got none",
-                       info->name, size.total);
+                       function->info->name, size.total);
   run(function, weights, &a, options, &size, block ? block->data : options->workspace,
       statistics.worker_tasks);
   if (block)
@@ -240,7 +253,7 @@ attn_status attn_call(attn_function *function, const attn_weights *weights,
   if (status)
     return status;
   attnrt_set_user_data(options.user_data);
-  status = checked_call(function, weights, inputs, num_inputs, outputs, num_outputs, &options);
+  status = call(function, weights, inputs, num_inputs, outputs, num_outputs, &options);
   attnrt_set_user_data(NULL);
   return status;
 }

@@ -1,4 +1,4 @@
-//===- check.c - is this tensor what the signature says? --------------------===//
+//===- check.c - is this tensor what the signature says? ------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- cpu.c - what this machine can run, and how much of it is ours -------===//
+//===- cpu.c - what this machine can run, and how much of it is ours ------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

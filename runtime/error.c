@@ -1,4 +1,4 @@
-//===- error.c - messages, the handler, structs that start with a size -----===//
+//===- error.c - messages, the handler, structs that start with a size ----===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

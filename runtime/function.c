@@ -1,4 +1,4 @@
-//===- function.c - one function at one level, and its signature -----------===//
+//===- function.c - one function at one level, and its signature ----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -74,8 +74,8 @@ attn_status attn_function_create(attn_library *library, const char *name,
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_function_create: expected a library, a name and a "
                                          "place for the function, got null");
   attn_function_options options;
-  const attn_function_info *info;
-  const attn_variant_info *variant;
+  const attn_function_info *info = NULL;
+  const attn_variant_info *variant = NULL;
   attn_status status = attnrt_read("attn_function_options", given, &options, sizeof options);
   if (!status)
     status = find_function(library->info, name, &info);

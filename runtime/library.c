@@ -1,4 +1,4 @@
-//===- library.c - compiled code, loaded from a file or linked in ----------===//
+//===- library.c - compiled code, loaded from a file or linked in ---------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- pool.c - worker threads ---------------------------------------------===//
+//===- pool.c - worker threads --------------------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- weights.c - named tensors, packed once ------------------------------===//
+//===- weights.c - named tensors, packed once -----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- CallTest.cpp - results, options, workspace, queries, threads --------===//
+//===- CallTest.cpp - results, options, workspace, queries, threads -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -175,7 +175,7 @@ TEST_F(CallTest, WorkersWithoutParallelFor) {
 TEST_F(CallTest, ParallelForWithoutWorkers) {
   attn_call_options options = callOptions();
   options.parallel_for = [](void *, attn_task_fn, void *, int64_t) { FAIL(); };
-  expectRefused(ATTN_ERROR_USAGE, "forward: expected at least 1 workers, got 0", &options);
+  expectRefused(ATTN_ERROR_USAGE, "forward: expected workers of at least 1, got 0", &options);
 }
 
 TEST_F(CallTest, FewerWorkersThanThePoolHas) {
@@ -185,7 +185,7 @@ TEST_F(CallTest, FewerWorkersThanThePoolHas) {
   options.workers = 2;
   expectRefused(ATTN_ERROR_USAGE, "forward: expected a pool, got null", &options);
   options.pool = pool.get();
-  expectRefused(ATTN_ERROR_USAGE, "forward: expected at least 3 workers, got 2", &options);
+  expectRefused(ATTN_ERROR_USAGE, "forward: expected workers of at least 3, got 2", &options);
 }
 
 TEST_F(CallTest, OwnParallelFor) {

@@ -1,4 +1,4 @@
-//===- CheckTest.cpp - one test a check: the message, and nothing written --===//
+//===- CheckTest.cpp - one test a check: the message, and nothing written -===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Fixture.h - tensors, and a call of forward that is right ------------===//
+//===- Fixture.h - tensors, and a call of forward that is right -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- FunctionTest.cpp - levels and signatures ----------------------------===//
+//===- FunctionTest.cpp - levels and signatures ---------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- LibraryTest.cpp - loading, refusing, lifetime -----------------------===//
+//===- LibraryTest.cpp - loading, refusing, lifetime ----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- WeightsTest.cpp - matched by name, checked, shared ------------------===//
+//===- WeightsTest.cpp - matched by name, checked, shared -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- kernel.c - what attnc would write for two small functions -----------===//
+//===- kernel.c - what attnc would write for two small functions ----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
