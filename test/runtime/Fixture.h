@@ -19,6 +19,17 @@
 #include <string>
 #include <vector>
 
+#if defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__
+#endif
+#endif
+#if defined __SANITIZE_THREAD__ // gcc's name for it
+constexpr bool underThreadSanitizer = true;
+#else
+constexpr bool underThreadSanitizer = false;
+#endif
+
 extern "C" const struct attn_library_info *attn_query_kernel(void);
 
 template <typename T> constexpr DLDataType dtypeOf() {
