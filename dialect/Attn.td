@@ -50,6 +50,8 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Function: what it is to the runtime: "entry", "workspace" or "pack".
     static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
+    /// Function: its formula in words.
+    static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
     /// Function: its symbols, an array of #attn.symbol.
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
   }];

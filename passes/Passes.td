@@ -49,12 +49,63 @@ def OutlineWeights : Pass<"attn-outline-weights", "::mlir::ModuleOp"> {
 // schedule
 //===----------------------------------------------------------------------===//
 
+def DecomposeAttention : Pass<"attn-decompose-attention", "::mlir::func::FuncOp"> {
+  let summary = "the unfused schedule: scores in memory, three passes";
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
+  let summary = "the per-head schedule: a task projects and attends one head";
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def Phases : Pass<"attn-phases", "::mlir::func::FuncOp"> {
+  let summary = "tasks for what stands outside attention";
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // tile
 //===----------------------------------------------------------------------===//
 
+def TileKeys : Pass<"attn-tile-keys", "::mlir::func::FuncOp"> {
+  let summary = "turn the attention of a query tile into loops over keys";
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def DecomposeSteps : Pass<"attn-decompose-steps", "::mlir::func::FuncOp"> {
+  let summary = "a step as product, update, product";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // bufferize
 //===----------------------------------------------------------------------===//
+
+def OutParams : Pass<"attn-out-params", "::mlir::func::FuncOp"> {
+  let summary = "turn results into buffers of the caller";
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
+  let summary = "refuse copies, stray memory and work done twice";
+}
+
+def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
+  let summary = "make every temporary a slice of a planned workspace";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def OutlineTasks : Pass<"attn-outline-tasks", "::mlir::ModuleOp"> {
+  let summary = "make the body of every scf.forall a function";
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
 
 #endif // ATTN_PASSES_PASSES_TD

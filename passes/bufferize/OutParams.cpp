@@ -1,0 +1,103 @@
+//===- OutParams.cpp - results become buffers of the caller ----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @forward(%x: tensor<...>) -> (tensor<?x768xf32> {attn.name = "out"}) { ... return %y }
+// becomes
+//   func.func @forward(%x: tensor<...>, %out: memref<?x768xf32> {attn.name = "out", attn.output}) {
+//     ...
+//     bufferization.materialize_in_destination %y in restrict writable %out
+//
+// Bufferization then computes straight into the caller's memory. A result that is a reshape of what was computed
+// hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
+// linalg.copy that says so. Test: test/passes/bufferize/out-params.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_OUTPARAMS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// True if the buffer of `value` can be chosen freely: it is written by the op that defines it.
+static bool isComputedHere(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
+}
+
+/// `buffer` in the shape that `collapse` starts from, or null if that shape has to be guessed.
+static Value expandBuffer(OpBuilder &builder, tensor::CollapseShapeOp collapse, Value buffer) {
+  RankedTensorType source = collapse.getSrcType();
+  SmallVector<OpFoldResult> shape;
+  for (auto [position, group] : llvm::enumerate(collapse.getReassociationIndices())) {
+    int64_t numDynamic = llvm::count_if(group, [&](int64_t dim) { return source.isDynamicDim(dim); });
+    for (int64_t dim : group) {
+      if (!source.isDynamicDim(dim))
+        shape.push_back(builder.getIndexAttr(source.getDimSize(dim)));
+      else if (group.size() == 1)
+        shape.push_back(memref::DimOp::create(builder, collapse.getLoc(), buffer, position).getResult());
+      else
+        return nullptr;
+    }
+    if (numDynamic > 1)
+      return nullptr;
+  }
+  auto type = MemRefType::get(source.getShape(), source.getElementType());
+  return memref::ExpandShapeOp::create(builder, collapse.getLoc(), type, buffer, collapse.getReassociationIndices(),
+                                       shape);
+}
+
+namespace {
+struct OutParams : attn::impl::OutParamsBase<OutParams> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal() || function.getNumResults() == 0)
+      return;
+    auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    OpBuilder builder(terminator);
+    llvm::SmallPtrSet<Value, 4> stored;
+    for (auto [i, value] : llvm::enumerate(llvm::to_vector(terminator.getOperands()))) {
+      auto type = cast<RankedTensorType>(value.getType());
+      DictionaryAttr attributes = function.getResultAttrDict(i);
+      NamedAttrList list(attributes ? attributes : builder.getDictionaryAttr({}));
+      list.set(AttnDialect::kOutputAttr, builder.getUnitAttr());
+      unsigned index = function.getNumArguments();
+      (void)function.insertArgument(index, MemRefType::get(type.getShape(), type.getElementType()),
+                                    list.getDictionary(&getContext()), value.getLoc());
+      store(builder, value, function.getArgument(index), stored);
+    }
+    terminator->setOperands({});
+    function.setType(builder.getFunctionType(function.getArgumentTypes(), {}));
+    function->removeAttr(function.getResAttrsAttrName());
+  }
+
+  void store(OpBuilder &builder, Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &stored) {
+    Location loc = value.getLoc();
+    Value computed = value, destination = buffer;
+    while (auto collapse = computed.getDefiningOp<tensor::CollapseShapeOp>()) {
+      Value expanded = expandBuffer(builder, collapse, destination);
+      if (!expanded)
+        break;
+      computed = collapse.getSrc();
+      destination = expanded;
+    }
+    if (!isComputedHere(computed) || !stored.insert(computed).second) {
+      auto type = cast<RankedTensorType>(computed.getType());
+      SmallVector<OpFoldResult> sizes;
+      for (int64_t i = 0; i < type.getRank(); ++i)
+        sizes.push_back(dimOf(builder, loc, computed, i));
+      Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+      computed = linalg::CopyOp::create(builder, loc, computed, empty).getResult(0);
+    }
+    auto materialize = bufferization::MaterializeInDestinationOp::create(builder, loc, computed, destination);
+    materialize.setRestrict(true);
+    materialize.setWritable(true);
+  }
+};
+} // namespace

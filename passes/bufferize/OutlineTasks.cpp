@@ -1,0 +1,136 @@
+//===- OutlineTasks.cpp - the body of a forall as a function ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @forward(%x, %out, %workspace, %scratch {attn.scratch}) {
+//     scf.forall (%b, %h) in (%n, 12) { ... %x ... %scratch ... }
+// becomes
+//   func.func @forward(%call: !llvm.ptr, %x, %out, %workspace) {
+//     attn.parallel_for @forward.attend(%x, %out, ...) count(%n * 12)
+//   func.func private @forward.attend(%index: index, %worker: index, %x, %out, ..., %scratch {attn.scratch}) {
+//     %b, %h = affine.delinearize_index %index into (%n, 12)
+//
+// Tasks are named after what they do: profilers show them. %call is the runtime's; the parallel loop is reached
+// through it. Test: test/passes/bufferize/outline-tasks.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_OUTLINETASKS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// What a task does, in a word.
+static StringRef nameOfTask(scf::ForallOp forall) {
+  StringRef name = "map";
+  forall.walk([&](Operation *op) {
+    if (isa<OnlineUpdateOp>(op))
+      name = "attend";
+    else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+             linalgOp && linalg::isaContractionOpInterface(linalgOp) && name == "map")
+      name = "project";
+    else if (isa<linalg::SoftmaxOp>(op) && name == "map")
+      name = "softmax";
+  });
+  return name;
+}
+
+namespace {
+struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (func::FuncOp function : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      auto kernel = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
+      if (!kernel || kernel != "entry")
+        continue;
+      Type pointer = LLVM::LLVMPointerType::get(&getContext());
+      (void)function.insertArgument(0, pointer, DictionaryAttr(), function.getLoc());
+      unsigned last = function.getNumArguments() - 1;
+      Value scratch = function.getArgument(last);
+      SmallVector<scf::ForallOp> foralls;
+      function.walk([&](scf::ForallOp forall) { foralls.push_back(forall); });
+      for (scf::ForallOp forall : foralls)
+        outline(function, forall, scratch, symbols);
+      (void)function.eraseArgument(last);
+    }
+  }
+
+  void outline(func::FuncOp function, scf::ForallOp forall, Value scratch, SymbolTable &symbols) {
+    Location loc = forall.getLoc();
+    OpBuilder builder(forall);
+    // The number of iterations of each loop, and of all.
+    SmallVector<Value> lower = forall.getLowerBound(builder), upper = forall.getUpperBound(builder),
+                       step = forall.getStep(builder), counts;
+    AffineExpr lb, ub;
+    bindDims(&getContext(), lb, ub);
+    AffineExpr by = getAffineSymbolExpr(0, &getContext());
+    Value total = arith::ConstantIndexOp::create(builder, loc, 1);
+    for (auto [from, to, stride] : llvm::zip_equal(lower, upper, step)) {
+      OpFoldResult count = affine::makeComposedFoldedAffineApply(
+          builder, loc, AffineMap::get(2, 1, (ub - lb).ceilDiv(by)),
+          {OpFoldResult(from), OpFoldResult(to), OpFoldResult(stride)});
+      counts.push_back(getValueOrCreateConstantIndexOp(builder, loc, count));
+      total = arith::MulIOp::create(builder, loc, total, counts.back());
+    }
+
+    // What the task reads from outside: constants are copied, the rest arrives as arguments.
+    llvm::SetVector<Value> used;
+    getUsedValuesDefinedAbove(forall.getRegion(), used);
+    for (ArrayRef<Value> values : {ArrayRef(lower), ArrayRef(step), ArrayRef(counts)})
+      used.insert(values.begin(), values.end());
+    SmallVector<Value> captured, constants;
+    for (Value value : used) {
+      if (value == scratch)
+        continue;
+      if (matchPattern(value, m_Constant()))
+        constants.push_back(value);
+      else
+        captured.push_back(value);
+    }
+
+    bool needsScratch = used.contains(scratch);
+    SmallVector<Type> types = {builder.getIndexType(), builder.getIndexType()};
+    llvm::append_range(types, ValueRange(captured).getTypes());
+    if (needsScratch)
+      types.push_back(scratch.getType());
+    OpBuilder outside(function);
+    outside.setInsertionPointAfter(function);
+    auto task = func::FuncOp::create(outside, loc, (function.getName() + "." + nameOfTask(forall)).str(),
+                                     outside.getFunctionType(types, {}));
+    task.setPrivate();
+    symbols.insert(task);
+    attn::ParallelForOp::create(builder, loc, task.getName(), total, captured);
+
+    Block *entry = task.addEntryBlock();
+    OpBuilder inside = OpBuilder::atBlockBegin(entry);
+    IRMapping mapping;
+    for (Value constant : constants)
+      inside.clone(*constant.getDefiningOp(), mapping);
+    for (auto [i, value] : llvm::enumerate(captured))
+      mapping.map(value, task.getArgument(2 + i));
+    if (needsScratch) {
+      unsigned last = task.getNumArguments() - 1;
+      mapping.map(scratch, task.getArgument(last));
+      task.setArgAttr(last, AttnDialect::kScratchAttr, inside.getUnitAttr());
+    }
+    SmallVector<Value> basis = llvm::map_to_vector(counts, [&](Value count) { return mapping.lookup(count); });
+    auto position = affine::AffineDelinearizeIndexOp::create(inside, loc, task.getArgument(0), basis);
+    for (auto [i, variable] : llvm::enumerate(forall.getInductionVars())) {
+      Value scaled = arith::MulIOp::create(inside, loc, position.getResult(i), mapping.lookup(step[i]));
+      mapping.map(variable, arith::AddIOp::create(inside, loc, mapping.lookup(lower[i]), scaled).getResult());
+    }
+    for (Operation &op : forall.getBody()->without_terminator())
+      inside.clone(op, mapping);
+    func::ReturnOp::create(inside, loc);
+    forall.erase();
+  }
+};
+} // namespace

@@ -1,0 +1,249 @@
+//===- PlanWorkspace.cpp - every temporary a slice of a planned workspace --===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @forward(%x: memref<?x768xf32>, %out: ...) {
+//     %o = memref.alloc(%n) : memref<?x768xf32>
+//     scf.forall (%h) in (12) { %k = memref.alloc(%n) : memref<?x64xf32> ... }
+// becomes
+//   func.func @forward(%x, %out, %workspace: memref<?xi8>, %scratch: memref<?xi8> {attn.scratch})
+//       attributes {attn.kernel = "entry"} {
+//     %o = memref.view %workspace[0][%n]
+//     scf.forall (%h) in (12) { %k = memref.view %scratch[0][%n] ... }
+//   func.func @forward.workspace(%n: index) -> (index, index)      3072 * n per call, 256 * n per worker
+//
+// A size inside loops is bounded by one free of loop variables. The bytes are sums of products of the function's
+// symbols, so the caller can be told before the call. Temporaries of @forward.pack become further packed buffers:
+// it runs without a workspace. Test: test/passes/bufferize/plan-workspace.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/bufferize/Polynomial.h"
+
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PLANWORKSPACE
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// Cache lines, and the alignment that the runtime gives a workspace.
+static constexpr int64_t kAlignment = 64;
+
+namespace {
+
+/// The symbols of an entry function and the arguments they can be read from.
+class Symbols {
+public:
+  explicit Symbols(func::FuncOp function) : function(function) {
+    if (auto symbols = function->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr))
+      for (SymbolAttr symbol : symbols.getAsRange<SymbolAttr>())
+        names.push_back(symbol.getName());
+    sources.resize(names.size());
+    for (BlockArgument argument : function.getArguments()) {
+      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+      if (!dims)
+        continue;
+      for (auto [axis, dim] : llvm::enumerate(dims.getAsValueRange<StringAttr>()))
+        if (std::optional<unsigned> symbol = find(dim); symbol && !sources[*symbol].first)
+          sources[*symbol] = {argument, axis};
+    }
+  }
+
+  ArrayRef<StringRef> getNames() const { return names; }
+
+  /// The symbol that dimension `axis` of an argument is.
+  std::optional<unsigned> symbolOf(Value value, int64_t axis) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || argument.getOwner()->getParentOp() != function)
+      return std::nullopt;
+    auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+    return dims ? find(cast<StringAttr>(dims[axis]).getValue()) : std::nullopt;
+  }
+
+  /// The value of a symbol, computed once at the start of the function.
+  Value valueOf(unsigned symbol) {
+    Value &value = values[symbol];
+    if (!value) {
+      OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
+      auto [argument, axis] = sources[symbol];
+      value = memref::DimOp::create(builder, function.getLoc(), argument, axis);
+    }
+    return value;
+  }
+
+private:
+  std::optional<unsigned> find(StringRef name) const {
+    const auto *it = llvm::find(names, name);
+    return it == names.end() || name.empty() ? std::nullopt : std::optional<unsigned>(it - names.begin());
+  }
+
+  func::FuncOp function;
+  SmallVector<StringRef> names;
+  SmallVector<std::pair<BlockArgument, int64_t>> sources;
+  llvm::DenseMap<unsigned, Value> values;
+};
+
+} // namespace
+
+/// A linear expression as a polynomial, given its operands; nothing else occurs in bounds of buffer sizes.
+static std::optional<Polynomial> toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue() >= 0 ? std::optional<Polynomial>(constant.getValue()) : std::nullopt;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return leaf(expr);
+  // a + c with a negative c, or a floordiv c: `a` is a bound.
+  auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  std::optional<Polynomial> lhs = toPolynomial(binary.getLHS(), leaf);
+  if (!lhs)
+    return std::nullopt;
+  switch (expr.getKind()) {
+  case AffineExprKind::Add: {
+    if (constant && constant.getValue() < 0)
+      return lhs;
+    std::optional<Polynomial> rhs = toPolynomial(binary.getRHS(), leaf);
+    return rhs ? std::optional<Polynomial>(*lhs + *rhs) : std::nullopt;
+  }
+  case AffineExprKind::Mul:
+    return constant && constant.getValue() >= 0 ? std::optional<Polynomial>(*lhs * Polynomial(constant.getValue()))
+                                                : std::nullopt;
+  case AffineExprKind::FloorDiv:
+  case AffineExprKind::CeilDiv:
+    return lhs;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// An upper bound of `size` in the symbols alone.
+static std::optional<Polynomial> boundOf(Value size, Symbols &symbols) {
+  using Bounds = ValueBoundsConstraintSet;
+  FailureOr<int64_t> constant =
+      Bounds::computeConstantBound(presburger::BoundType::UB, {size}, nullptr, /*closedUB=*/true);
+  if (succeeded(constant))
+    return Polynomial(*constant);
+  AffineMap map;
+  ValueDimList operands;
+  auto isSymbol = [&](Value value, std::optional<int64_t> dim, Bounds &) {
+    return dim && symbols.symbolOf(value, *dim).has_value();
+  };
+  if (failed(Bounds::computeBound(map, operands, presburger::BoundType::UB, {size}, isSymbol, /*closedUB=*/true)))
+    return std::nullopt;
+  return toPolynomial(map.getResult(0), [&](AffineExpr leaf) -> std::optional<Polynomial> {
+    unsigned position = isa<AffineDimExpr>(leaf) ? cast<AffineDimExpr>(leaf).getPosition()
+                                                 : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
+    auto [value, dim] = operands[position];
+    std::optional<unsigned> symbol = symbols.symbolOf(value, *dim);
+    return symbol ? std::optional<Polynomial>(Polynomial::symbol(*symbol)) : std::nullopt;
+  });
+}
+
+namespace {
+struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
+  void runOnOperation() override {
+    for (func::FuncOp function : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      if (function.isExternal())
+        continue;
+      auto kernel = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
+      if (failed(kernel && kernel == "pack" ? planPack(function) : planEntry(function)))
+        return signalPassFailure();
+    }
+  }
+
+  LogicalResult planEntry(func::FuncOp function) {
+    OpBuilder builder(function);
+    Symbols symbols(function);
+    Type bytes = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
+    auto add = [&](DictionaryAttr attributes) -> Value {
+      unsigned index = function.getNumArguments();
+      (void)function.insertArgument(index, bytes, attributes, function.getLoc());
+      return function.getArgument(index);
+    };
+    Value workspace = add(builder.getDictionaryAttr({}));
+    Value scratch = add(builder.getDictionaryAttr(
+        builder.getNamedAttr(AttnDialect::kScratchAttr, builder.getUnitAttr())));
+
+    // Per call: one after the other. Per worker: tasks of one forall at a time, so that foralls share.
+    Polynomial perCall, perWorker;
+    llvm::DenseMap<Operation *, Polynomial> ofForall;
+    WalkResult result = function.walk([&](memref::AllocOp alloc) {
+      std::optional<Polynomial> size = bytesOf(alloc, symbols);
+      if (!size) {
+        alloc.emitError() << "expected a size that the function's symbols bound, got " << alloc.getType();
+        return WalkResult::interrupt();
+      }
+      scf::ForallOp forall = alloc->getParentOfType<scf::ForallOp>();
+      Polynomial &used = forall ? ofForall[forall] : perCall;
+      replace(alloc, forall ? scratch : workspace, used, symbols);
+      used = used + *size;
+      perWorker = forall ? Polynomial::maximum(perWorker, used) : perWorker;
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+
+    function->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("entry"));
+    builder.setInsertionPointAfter(function);
+    SmallVector<Type> inputs(symbols.getNames().size(), builder.getIndexType());
+    auto size = func::FuncOp::create(
+        builder, function.getLoc(), (function.getName() + ".workspace").str(),
+        builder.getFunctionType(inputs, {builder.getIndexType(), builder.getIndexType()}));
+    size->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("workspace"));
+    size->setAttr(AttnDialect::kTextAttr,
+                  builder.getStringAttr("per call " + perCall.print(symbols.getNames()) + ", per worker " +
+                                        perWorker.print(symbols.getNames())));
+    builder.setInsertionPointToStart(size.addEntryBlock());
+    auto valueOf = [&](unsigned symbol) -> Value { return size.getArgument(symbol); };
+    Value call = perCall.build(builder, size.getLoc(), valueOf), worker = perWorker.build(builder, size.getLoc(), valueOf);
+    func::ReturnOp::create(builder, size.getLoc(), ValueRange{call, worker});
+    return success();
+  }
+
+  LogicalResult planPack(func::FuncOp function) {
+    WalkResult result = function.walk([&](memref::AllocOp alloc) {
+      if (!alloc.getType().hasStaticShape()) {
+        alloc.emitError() << "expected weights of static shape, got " << alloc.getType();
+        return WalkResult::interrupt();
+      }
+      unsigned index = function.getNumArguments();
+      auto attributes = DictionaryAttr::get(
+          &getContext(), NamedAttribute(StringAttr::get(&getContext(), AttnDialect::kOutputAttr), UnitAttr::get(&getContext())));
+      (void)function.insertArgument(index, alloc.getType(), attributes, alloc.getLoc());
+      alloc.replaceAllUsesWith(function.getArgument(index));
+      alloc.erase();
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  std::optional<Polynomial> bytesOf(memref::AllocOp alloc, Symbols &symbols) {
+    MemRefType type = alloc.getType();
+    int64_t element = type.getElementType().isIndex() ? 8 : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    Polynomial bytes(element);
+    for (int64_t size : type.getShape())
+      if (!ShapedType::isDynamic(size))
+        bytes = bytes * Polynomial(size);
+    for (Value size : alloc.getDynamicSizes()) {
+      std::optional<Polynomial> bound = boundOf(size, symbols);
+      if (!bound)
+        return std::nullopt;
+      bytes = bytes * *bound;
+    }
+    return bytes.alignedTo(kAlignment);
+  }
+
+  void replace(memref::AllocOp alloc, Value memory, const Polynomial &offset, Symbols &symbols) {
+    OpBuilder builder(alloc);
+    Value shift = offset.build(builder, alloc.getLoc(), [&](unsigned symbol) { return symbols.valueOf(symbol); });
+    Value view = memref::ViewOp::create(builder, alloc.getLoc(), alloc.getType(), memory, shift, alloc.getDynamicSizes());
+    alloc.replaceAllUsesWith(view);
+    alloc.erase();
+  }
+};
+} // namespace

@@ -1,0 +1,237 @@
+//===- DecomposeAttention.cpp - the unfused schedule -----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %o = attn.attention ins(%q, %k, %v) outs(%e) mask(#attn.causal) plan(<"unfused", ...>) {...}
+// becomes
+//   %s = linalg.contract ins(%q, %k) outs(zero)              scores in memory
+//   %t = linalg.generic ins(%s) outs(...)                    scale, score region, -inf where the mask hides
+//   %p = linalg.softmax dimension(k) ins(%t) outs(...)
+//   %o = linalg.generic ins(%p, %v) outs(zero)               products of hidden pairs skipped
+//
+// The baseline that every other schedule is measured against, and the form for what no other schedule can do.
+// Test: test/passes/schedule/decompose-attention.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Affine/Utils.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_DECOMPOSEATTENTION
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+
+/// Emits one attention as linalg ops. Every map is over the attention's iteration space (batch..., q, k, d, e)
+/// until `contiguous` drops the loops that an op lacks.
+class Decomposer {
+public:
+  Decomposer(OpBuilder &builder, AttentionOp op)
+      : builder(builder), op(op), loc(op.getLoc()), domain(op.getIterationDomain(builder)) {}
+
+  SmallVector<Value> run() {
+    SmallVector<unsigned> scoreLoops = llvm::to_vector(llvm::seq<unsigned>(0, op.getKDim() + 1));
+    Value scores = contract(op.getQuery(), op.getQueryMap(), op.getKey(), op.getKeyMap(), scoreLoops, op.getDDim());
+    Value masked = applyScore(scores, scoreLoops);
+    Value weights = softmax(masked, scoreLoops);
+    AffineMap scoreMap = over(scoreLoops);
+    Value out = weighValues(weights, scoreMap);
+    SmallVector<Value> results = {out};
+    if (op.returnsWeights())
+      results.push_back(copyTo(weights, scoreMap, op.getOuts()[1], op.getOutMap(1)));
+    return results;
+  }
+
+private:
+  FloatType scoreType() { return op.getAccumulatorType(); }
+
+  AffineMap over(ArrayRef<unsigned> loops) {
+    return AffineMap::getMultiDimMapWithTargets(domain.size(), loops, op.getContext());
+  }
+
+  /// A generic over `loops`, operands and results mapped by maps over the attention's iteration space.
+  Value generic(ArrayRef<unsigned> loops, ValueRange inputs, ArrayRef<AffineMap> inputMaps, Value init,
+                AffineMap initMap, function_ref<void(OpBuilder &, Location, ValueRange)> body) {
+    // Renumber: loop i of the generic is loops[i].
+    SmallVector<AffineExpr> renumber(domain.size(), getAffineConstantExpr(0, op.getContext()));
+    for (auto [i, loop] : llvm::enumerate(loops))
+      renumber[loop] = builder.getAffineDimExpr(i);
+    SmallVector<AffineMap> maps;
+    for (AffineMap map : inputMaps)
+      maps.push_back(map.replaceDimsAndSymbols(renumber, {}, loops.size(), 0));
+    maps.push_back(initMap.replaceDimsAndSymbols(renumber, {}, loops.size(), 0));
+    SmallVector<utils::IteratorType> types;
+    for (unsigned loop : loops)
+      types.push_back(initMap.isFunctionOfDim(loop) ? utils::IteratorType::parallel
+                                                    : utils::IteratorType::reduction);
+    return linalg::GenericOp::create(builder, loc, init.getType(), inputs, init, maps, types, body).getResult(0);
+  }
+
+  Value empty(ArrayRef<unsigned> loops) {
+    SmallVector<OpFoldResult> sizes =
+        llvm::map_to_vector(loops, [&](unsigned loop) { return domain[loop].size; });
+    return tensor::EmptyOp::create(builder, loc, sizes, scoreType());
+  }
+
+  Value zeros(Value init) {
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scoreType(), 0));
+    return linalg::FillOp::create(builder, loc, zero, init).getResult(0);
+  }
+
+  Value contract(Value a, AffineMap aMap, Value b, AffineMap bMap, ArrayRef<unsigned> outLoops, unsigned reduction) {
+    SmallVector<unsigned> loops = llvm::to_vector(outLoops);
+    loops.push_back(reduction);
+    return generic(loops, {a, b}, {aMap, bMap}, zeros(empty(outLoops)), over(outLoops),
+                   [](OpBuilder &b, Location loc, ValueRange args) {
+                     Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
+                     linalg::YieldOp::create(b, loc, arith::AddFOp::create(b, loc, args[2], product).getResult());
+                   });
+  }
+
+  /// Scale, score region, mask.
+  Value applyScore(Value scores, ArrayRef<unsigned> loops) {
+    SmallVector<Value> inputs = {scores};
+    SmallVector<AffineMap> maps = {over(loops)};
+    for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
+      inputs.push_back(capture);
+      maps.push_back(op.getCaptureMap(i));
+    }
+    return generic(loops, inputs, maps, empty(loops), over(loops),
+                   [&](OpBuilder &b, Location loc, ValueRange args) {
+                     linalg::YieldOp::create(b, loc, scoreOf(b, loc, args, loops.size()));
+                   });
+  }
+
+  Value scoreOf(OpBuilder &b, Location loc, ValueRange args, unsigned numLoops) {
+    Value scale = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), op.getScale().convertToDouble()));
+    Value score = arith::MulFOp::create(b, loc, args[0], scale);
+    ValueRange captured = args.slice(1, op.getCaptures().size());
+    SmallVector<Value> indices;
+    for (unsigned i = 0; i < numLoops; ++i) {
+      Value index = linalg::IndexOp::create(b, loc, i);
+      if (!op.getOrigin().empty())
+        index = arith::AddIOp::create(b, loc, index, op.getOrigin()[i]);
+      indices.push_back(index);
+    }
+    if (!op.getScore().empty()) {
+      Block &block = op.getScore().front();
+      IRMapping mapping;
+      mapping.map(block.getArguments().take_front(numLoops), indices);
+      mapping.map(block.getArgument(numLoops), score);
+      mapping.map(block.getArguments().drop_front(numLoops + 1), captured);
+      for (Operation &inner : block.without_terminator())
+        b.clone(inner, mapping);
+      score = mapping.lookup(cast<YieldOp>(block.getTerminator()).getValue());
+    }
+    if (MaskInterface mask = op.getMaskAttr()) {
+      Value hidden = arith::ConstantOp::create(
+          b, loc, b.getFloatAttr(scoreType(), -std::numeric_limits<double>::infinity()));
+      score = arith::SelectOp::create(b, loc, isKept(b, loc, mask, indices, captured), score, hidden);
+    }
+    return score;
+  }
+
+  Value isKept(OpBuilder &b, Location loc, MaskInterface mask, ArrayRef<Value> indices, ValueRange captured) {
+    Value kept;
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    for (const KeptSet &set : mask.kept(op.getNumBatch())) {
+      SmallVector<Value> symbols;
+      for (unsigned symbol : set.symbols) {
+        Value value = captured[symbol];
+        if (!value.getType().isIndex())
+          value = arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+        symbols.push_back(value);
+      }
+      Value all;
+      auto also = [&](Value condition) {
+        all = all ? arith::AndIOp::create(b, loc, all, condition).getResult() : condition;
+      };
+      for (unsigned i = 0; i < set.pairs.getNumConstraints(); ++i) {
+        Value value = affine::expandAffineExpr(b, loc, set.pairs.getConstraint(i), indices, symbols);
+        also(arith::CmpIOp::create(b, loc, set.pairs.isEq(i) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge,
+                                   value, zero));
+      }
+      for (DenseTest test : set.tests) {
+        Value element = captured[test.capture];
+        Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(element.getType()));
+        bool nonzero = test.keeps == Polarity::Nonzero;
+        if (isa<FloatType>(element.getType()))
+          also(arith::CmpFOp::create(b, loc, nonzero ? arith::CmpFPredicate::UNE : arith::CmpFPredicate::OEQ, element,
+                                     none));
+        else
+          also(arith::CmpIOp::create(b, loc, nonzero ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq, element,
+                                     none));
+      }
+      kept = kept ? arith::OrIOp::create(b, loc, kept, all).getResult() : all;
+    }
+    return kept;
+  }
+
+  Value softmax(Value scores, ArrayRef<unsigned> loops) {
+    Value weights = linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()}, scores, empty(loops),
+                                              loops.size() - 1)
+                        .getResult()[0];
+    if (op.getEmptyRow() == EmptyRow::NaN || (!op.getMask() && op.getScore().empty()))
+      return weights;
+    // A row of -inf alone became NaN: 0 where the score was -inf keeps every other weight as it is.
+    return generic(loops, {scores, weights}, {over(loops), over(loops)}, empty(loops), over(loops),
+                   [&](OpBuilder &b, Location loc, ValueRange args) {
+                     Value hidden = arith::ConstantOp::create(
+                         b, loc, b.getFloatAttr(scoreType(), -std::numeric_limits<double>::infinity()));
+                     Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), 0));
+                     Value isHidden = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0], hidden);
+                     linalg::YieldOp::create(b, loc,
+                                             arith::SelectOp::create(b, loc, isHidden, zero, args[1]).getResult());
+                   });
+  }
+
+  /// out[..., q, e] = sum_k weights * V, skipping weights of 0 where a mask put them: 0 * NaN is NaN.
+  Value weighValues(Value weights, AffineMap scoreMap) {
+    SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
+    loops.append({op.getEDim(), op.getKDim()});
+    bool guarded = static_cast<bool>(op.getMask());
+    return generic(loops, {weights, op.getValue()}, {scoreMap, op.getValueMap()}, zeros(op.getOuts()[0]),
+                   op.getOutMap(), [&](OpBuilder &b, Location loc, ValueRange args) {
+                     Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
+                     Value sum = arith::AddFOp::create(b, loc, args[2], product);
+                     if (guarded) {
+                       Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), 0));
+                       Value live = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, args[0], zero);
+                       sum = arith::SelectOp::create(b, loc, live, sum, args[2]);
+                     }
+                     linalg::YieldOp::create(b, loc, sum);
+                   });
+  }
+
+  Value copyTo(Value source, AffineMap sourceMap, Value init, AffineMap initMap) {
+    SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getKDim() + 1));
+    return generic(loops, source, sourceMap, init, initMap, [](OpBuilder &b, Location loc, ValueRange args) {
+      linalg::YieldOp::create(b, loc, args[0]);
+    });
+  }
+
+  OpBuilder &builder;
+  AttentionOp op;
+  Location loc;
+  SmallVector<Range> domain;
+};
+
+struct DecomposeAttention : attn::impl::DecomposeAttentionBase<DecomposeAttention> {
+  void runOnOperation() override {
+    getOperation().walk([&](AttentionOp op) {
+      if (!op.getPlan() || op.getPlan()->getSchedule() != Schedule::Unfused)
+        return;
+      OpBuilder builder(op);
+      op->replaceAllUsesWith(Decomposer(builder, op).run());
+      op->erase();
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,100 @@
+//===- PerHead.cpp - a task projects and attends one head ------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %q = linalg.contract ... ins(%x, %wq)   %k = ... ins(%x, %wk)   %v = ... ins(%x, %wv)
+//   %o = attn.attention ins(%q, %k, %v) outs(%e) plan(<"per-head", q = 48, k = 128>)
+// becomes
+//   %o = scf.forall (%b, %h) in (2, 12) shared_outs(%e) {
+//     %kt = linalg.contract ... ins(%xb, %wkh)   %vt = ... ins(%xb, %wvh)        this head's keys and values, once
+//     scf.for %i = 0 to %s step 48 {
+//       %qt = linalg.contract ... ins(%xi, %wqh)                                this tile's queries
+//       attn.attention ins(%qt, %kt, %vt) outs(...) at(%b, %h, %i, 0) plan(...)
+//
+// Outer loops are the batch dimensions of the keys; query groups and query tiles are inside. Nothing is computed
+// twice, and one head's keys and values stay in the second-level cache. If no producer of keys or values moves in,
+// there is nothing for the query tiles to share and they become tasks of their own.
+// An attention with another schedule is left alone. Test: test/passes/schedule/per-head.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/schedule/TileAndFuse.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PERHEAD
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// Producers that move into a task: a projection with its init, not what feeds the projection of every head.
+static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
+  return isa<linalg::LinalgOp, tensor::EmptyOp>(producer.getOwner()) && !feedsContraction(slice);
+}
+
+/// True if `value` is computed by something that would move into the task.
+static bool hasFusableProducer(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  return result && isa<linalg::LinalgOp>(result.getOwner());
+}
+
+static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
+  unsigned numBatch = op.getNumBatch();
+  int64_t qTile = op.getPlan()->getQ();
+  SmallVector<int64_t> outer, inner;
+  for (unsigned i = 0; i < numBatch; ++i) {
+    bool inKey = op.getKeyMap().isFunctionOfDim(i);
+    outer.push_back(inKey ? 1 : 0);
+    inner.push_back(inKey ? 0 : 1);
+  }
+  auto forall = scf::SCFTilingOptions::LoopType::ForallOp;
+
+  bool shares = hasFusableProducer(op.getKey()) || hasFusableProducer(op.getValue());
+  if (!shares || llvm::all_of(outer, [](int64_t size) { return size == 0; })) {
+    SmallVector<int64_t> all(numBatch, 1);
+    all.push_back(qTile);
+    return tileAndFuse(rewriter, cast<TilingInterface>(*op), all, forall,
+                       [&](tensor::ExtractSliceOp slice, OpResult producer) {
+                         // Keys and values would be computed again by every query tile.
+                         return producer != op.getKey() && producer != op.getValue() && movesInside(slice, producer);
+                       });
+  }
+
+  Value query = op.getQuery();
+  FailureOr<Operation *> perHead =
+      tileAndFuse(rewriter, cast<TilingInterface>(*op), outer, forall,
+                  [&](tensor::ExtractSliceOp slice, OpResult producer) {
+                    return producer != query && movesInside(slice, producer);
+                  });
+  if (failed(perHead))
+    return failure();
+  inner.push_back(qTile);
+  Operation *task = (*perHead)->getParentOfType<scf::ForallOp>();
+  return tileAndFuse(rewriter, cast<TilingInterface>(*perHead), inner, scf::SCFTilingOptions::LoopType::ForOp,
+                     [&](tensor::ExtractSliceOp slice, OpResult producer) {
+                       // What is in the task already is shared by its query tiles.
+                       return !task->isProperAncestor(producer.getOwner()) && movesInside(slice, producer);
+                     });
+}
+
+namespace {
+struct PerHead : attn::impl::PerHeadBase<PerHead> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<AttentionOp> ops;
+    getOperation().walk([&](AttentionOp op) {
+      if (op.getPlan() && op.getPlan()->getSchedule() == Schedule::PerHead && !op->getParentOfType<scf::ForallOp>())
+        ops.push_back(op);
+    });
+    for (AttentionOp op : ops) {
+      if (failed(schedulePerHead(rewriter, op))) {
+        op.emitError() << "expected an attention that tiles by head, got one that does not";
+        return signalPassFailure();
+      }
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,114 @@
+//===- Phases.cpp - tasks for what stands outside attention ----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %c = linalg.contract ... ins(%o, %w : tensor<2x?x768xf32>, tensor<12x768x64xf32>) outs(%init)
+// becomes
+//   %c = scf.forall (%b, %i, %p) = (0, 0, 0) to (2, %s, 12) step (1, 96, 1) shared_outs(%e) {
+//     linalg.generic ...                 the init, computed where it is used
+//     linalg.contract ... ins(%ob, %wp) outs(...) : 96 x 64 outputs, whole depth
+//
+// Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A contraction never
+// moves into another contraction: its tiles would be computed again for each panel of the other.
+// Ops with a single parallel dimension, and what is in a task already, are left alone.
+// Test: test/passes/schedule/phases.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/schedule/TileAndFuse.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PHASES
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// Rows of a task: whole register blocks of eight and of six rows, and enough work to pay for a task.
+static constexpr int64_t kRowsPerTask = 96;
+
+/// Loops of `op` that become loops of tasks, with their steps; 0 keeps a loop inside the task.
+static SmallVector<int64_t> taskSizes(TilingInterface op) {
+  SmallVector<utils::IteratorType> types = op.getLoopIteratorTypes();
+  SmallVector<int64_t> sizes(types.size(), 0);
+  // The innermost parallel loop is the vectors' own. The next one out holds rows; the others step by one.
+  SmallVector<unsigned> parallel;
+  for (unsigned loop = 0; loop < types.size(); ++loop)
+    if (types[loop] == utils::IteratorType::parallel)
+      parallel.push_back(loop);
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
+  if (linalgOp && linalg::isaContractionOpInterface(linalgOp)) {
+    // Order the loops as the output has them; rows are the innermost loop of the left operand's own.
+    AffineMap out = linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0));
+    parallel = llvm::map_to_vector(out.getResults(),
+                                   [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
+  }
+  if (parallel.size() < 2)
+    return sizes;
+  parallel.pop_back();
+  auto isRow = [&](unsigned loop) {
+    if (!linalgOp || !linalg::isaContractionOpInterface(linalgOp))
+      return true;
+    // A panel or batch loop belongs to the packed operand; rows do not.
+    return llvm::count_if(linalgOp.getDpsInputOperands(), [&](OpOperand *operand) {
+             return linalgOp.getMatchingIndexingMap(operand).isFunctionOfDim(loop);
+           }) == 1 &&
+           !linalgOp.getMatchingIndexingMap(linalgOp.getDpsInputOperand(1)).isFunctionOfDim(loop);
+  };
+  bool foundRows = false;
+  for (unsigned loop : llvm::reverse(parallel)) {
+    bool rows = !foundRows && isRow(loop);
+    sizes[loop] = rows ? kRowsPerTask : 1;
+    foundRows |= rows;
+  }
+  return sizes;
+}
+
+/// A producer moves into the tasks if each of its elements is needed by one task only, or costs nothing.
+static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
+  auto producerOp = dyn_cast<linalg::LinalgOp>(producer.getOwner());
+  if (!producerOp || feedsContraction(slice))
+    return false;
+  bool isInit = producerOp.getNumReductionLoops() == 0 && producerOp.getNumDpsInputs() <= 1;
+  return isInit || llvm::all_of(slice->getUses(), [](OpOperand &use) {
+           auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
+           return user && user.getNumReductionLoops() == 0 && user.getMatchingIndexingMap(&use).isPermutation();
+         });
+}
+
+namespace {
+struct Phases : attn::impl::PhasesBase<Phases> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    // From the last op to the first; tiling erases the op and whatever moved into its tasks.
+    auto isCandidate = [](Operation *op) {
+      return isa<TilingInterface>(op) && isa<DestinationStyleOpInterface>(op) && !isa<AttentionOp, linalg::FillOp>(op);
+    };
+    Block &body = getOperation().getBody().front();
+    llvm::SmallPtrSet<Operation *, 8> done;
+    while (true) {
+      Operation *op = nullptr;
+      for (Operation &candidate : llvm::reverse(body)) {
+        if (isCandidate(&candidate) && !done.contains(&candidate)) {
+          op = &candidate;
+          break;
+        }
+      }
+      if (!op)
+        return;
+      done.insert(op);
+      SmallVector<int64_t> sizes = taskSizes(cast<TilingInterface>(op));
+      if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
+        continue;
+      if (failed(tileAndFuse(rewriter, cast<TilingInterface>(op), sizes,
+                             scf::SCFTilingOptions::LoopType::ForallOp, movesInside))) {
+        op->emitError() << "expected an op that tiles into tasks, got one that does not";
+        return signalPassFailure();
+      }
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,32 @@
+//===- TileAndFuse.h - one level of loops around an op -----------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_SCHEDULE_TILEANDFUSE_H
+#define ATTN_PASSES_SCHEDULE_TILEANDFUSE_H
+
+#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+namespace attn {
+
+/// Decides whether the producer of a tile moves into the loops: (slice of the producer, its result).
+using FuseControl = llvm::function_ref<bool(mlir::tensor::ExtractSliceOp, mlir::OpResult)>;
+
+/// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, their producers
+/// likewise; a producer with other uses is returned from the loops instead of being computed twice. Returns the
+/// tiled op and erases `op`, or fails with the IR unchanged.
+mlir::FailureOr<mlir::Operation *> tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op,
+                                               mlir::ArrayRef<int64_t> tileSizes,
+                                               mlir::scf::SCFTilingOptions::LoopType loopType, FuseControl control);
+
+/// True if `slice` is an input of a contraction: computing it inside the loops would compute it again for every
+/// tile of the contraction's other dimensions.
+bool feedsContraction(mlir::tensor::ExtractSliceOp slice);
+
+} // namespace attn
+
+#endif // ATTN_PASSES_SCHEDULE_TILEANDFUSE_H

@@ -1,0 +1,380 @@
+//===- TileKeys.cpp - the loop over keys -----------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   attn.attention ins(%q, %k, %v : 1x1x48x64, 1x1x?x64, 1x1x?x64) outs(%e) at(%b, %h, %i, 0) mask(M)
+//       plan(<..., q = 48, k = 128>)
+// becomes
+//   %qp = attn.pack ins(%q2)                                  queries in lanes: (d, q)
+//   %m, %l, %a = attn.online_init
+//   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128 mask(M)
+//   scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some pairs kept
+//   scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every pair kept, 128 keys
+//   scf.for %j = %full_hi to %hi step 128      { attn.online_step ... mask(M) }   some pairs kept
+//   attn.online_finish ins(%l, %a) outs(...)
+//
+// Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
+// to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
+// maximum and sum. Test: test/passes/tile/tile-keys.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_TILEKEYS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+
+class KeyLoops {
+public:
+  KeyLoops(IRRewriter &rewriter, AttentionOp op)
+      : rewriter(rewriter), op(op), loc(op.getLoc()), domain(op.getIterationDomain(rewriter)),
+        zero(rewriter.getIndexAttr(0)), one(rewriter.getIndexAttr(1)) {
+    for (unsigned i = 0; i <= op.getKDim(); ++i)
+      origin.push_back(op.getOrigin().empty() ? toValue(zero) : op.getOrigin()[i]);
+  }
+
+  LogicalResult run();
+
+private:
+  struct State {
+    Value max, sum, acc;
+  };
+
+  FloatType scoreType() { return op.getAccumulatorType(); }
+  int64_t qTile() { return op.getPlan()->getQ(); }
+  int64_t kTile() { return op.getPlan()->getK(); }
+  OpFoldResult numQueries() { return domain[op.getQDim()].size; }
+  OpFoldResult numKeys() { return domain[op.getKDim()].size; }
+  OpFoldResult valueSize() { return domain[op.getEDim()].size; }
+
+  Value toValue(OpFoldResult value) { return getValueOrCreateConstantIndexOp(rewriter, loc, value); }
+
+  /// The part of an operand that a tile needs: batch dimensions dropped, keys `[k0, k0 + ks)`, and which dimensions
+  /// of the iteration space remain.
+  struct View {
+    tensor::ExtractSliceOp slice;
+    SmallVector<unsigned> dims;
+  };
+  View view(Value operand, AffineMap map, OpFoldResult k0, OpFoldResult ks);
+
+  /// `view` with dimensions in the order `dims`, copied if they lie otherwise.
+  Value ordered(View view, ArrayRef<unsigned> dims);
+
+  /// A temporary of a full tile, sliced to `sizes`.
+  Value temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, Type elementType);
+
+  /// The tile of queries as (d, q).
+  Value packQueries();
+  /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q).
+  std::pair<Value, AffineMap> captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks);
+
+  KeyRangeOp keyRange();
+  /// Least and greatest value of captured operand `capture` over the rows of the tile.
+  std::pair<Value, Value> symbolRange(unsigned capture);
+
+  /// The loop over `[from, to)`.
+  State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
+  Value weightsLoop(Value query, const State &state);
+
+  /// Captured tiles, their maps and the score region of a step at keys `[k0, k0 + ks)`; without a mask, only what
+  /// the region reads.
+  struct Score {
+    SmallVector<Value> captures;
+    SmallVector<AffineMap> maps;
+    llvm::BitVector dropped;
+  };
+  Score score(OpFoldResult k0, OpFoldResult ks, MaskInterface mask);
+  void cloneScore(Region &into, const Score &score);
+  SmallVector<Value> originAt(Value k0);
+
+  /// min(kTile, to - k0)
+  OpFoldResult tailSize(Value k0, OpFoldResult to);
+
+  IRRewriter &rewriter;
+  AttentionOp op;
+  Location loc;
+  SmallVector<Range> domain;
+  OpFoldResult zero, one;
+  SmallVector<Value> origin;
+};
+
+} // namespace
+
+KeyLoops::View KeyLoops::view(Value operand, AffineMap map, OpFoldResult k0, OpFoldResult ks) {
+  View result;
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<int64_t> shape;
+  for (AffineExpr expr : map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    bool isKey = dim && dim.getPosition() == op.getKDim();
+    bool isKeptDim = dim && dim.getPosition() >= op.getNumBatch();
+    offsets.push_back(isKey ? k0 : zero);
+    sizes.push_back(isKey ? ks : isKeptDim ? domain[dim.getPosition()].size : one);
+    if (!isKeptDim)
+      continue;
+    result.dims.push_back(dim.getPosition());
+    shape.push_back(getConstantIntValue(sizes.back()).value_or(ShapedType::kDynamic));
+  }
+  SmallVector<OpFoldResult> strides(offsets.size(), one);
+  auto type = RankedTensorType::get(shape, cast<ShapedType>(operand.getType()).getElementType());
+  result.slice = tensor::ExtractSliceOp::create(rewriter, loc, type, operand, offsets, sizes, strides);
+  return result;
+}
+
+Value KeyLoops::ordered(View view, ArrayRef<unsigned> dims) {
+  if (view.dims == dims)
+    return view.slice;
+  SmallVector<int64_t> permutation;
+  for (unsigned dim : dims)
+    permutation.push_back(llvm::find(view.dims, dim) - view.dims.begin());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, view.slice);
+  applyPermutationToVector(sizes, permutation);
+  Value init = tensor::EmptyOp::create(rewriter, loc, sizes, view.slice.getType().getElementType());
+  return linalg::TransposeOp::create(rewriter, loc, view.slice, init, permutation)->getResult(0);
+}
+
+Value KeyLoops::temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, Type elementType) {
+  SmallVector<OpFoldResult> allocated;
+  for (auto [i, size] : llvm::enumerate(full))
+    allocated.push_back(ShapedType::isDynamic(size) ? sizes[i] : rewriter.getIndexAttr(size));
+  Value tile = tensor::EmptyOp::create(rewriter, loc, allocated, elementType);
+  SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
+  return tensor::ExtractSliceOp::create(rewriter, loc, tile, offsets, sizes, strides);
+}
+
+Value KeyLoops::packQueries() {
+  View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
+  bool fromRows = queries.dims.front() == op.getDDim();
+  OpFoldResult depth = domain[op.getDDim()].size;
+  Value empty = tensor::EmptyOp::create(rewriter, loc, {one, depth, rewriter.getIndexAttr(qTile())},
+                                        queries.slice.getType().getElementType());
+  Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice, ValueRange{empty}, fromRows)
+                     .getResult(0);
+  auto type = RankedTensorType::get({getConstantIntValue(depth).value_or(ShapedType::kDynamic),
+                                     getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
+                                    queries.slice.getType().getElementType());
+  return tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero}, {one, depth, numQueries()},
+                                        {one, one, one});
+}
+
+std::pair<Value, AffineMap> KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks) {
+  View tile = view(op.getCaptures()[i], op.getCaptureMap(i), k0, ks);
+  unsigned q = op.getQDim(), k = op.getKDim();
+  Value value = tile.slice;
+  if (tile.dims == ArrayRef<unsigned>{q, k}) {
+    Value full = temporary({1, kTile(), qTile()}, {one, ks, rewriter.getIndexAttr(qTile())},
+                           tile.slice.getType().getElementType());
+    Value packed = PackOp::create(rewriter, loc, TypeRange{full.getType()}, value, ValueRange{full},
+                                  /*from_rows=*/false).getResult(0);
+    auto type = RankedTensorType::get({getConstantIntValue(ks).value_or(ShapedType::kDynamic),
+                                       getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
+                                      tile.slice.getType().getElementType());
+    value = tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero}, {one, ks, numQueries()},
+                                           {one, one, one});
+    tile.dims = {k, q};
+  }
+  SmallVector<unsigned> positions =
+      llvm::map_to_vector(tile.dims, [&](unsigned dim) { return dim == k ? 0u : 1u; });
+  return {value, AffineMap::getMultiDimMapWithTargets(2, positions, op.getContext())};
+}
+
+std::pair<Value, Value> KeyLoops::symbolRange(unsigned capture) {
+  Value operand = op.getCaptures()[capture];
+  AffineMap map = op.getCaptureMap(capture);
+  auto load = [&](Value row) -> Value {
+    SmallVector<Value> indices;
+    for (AffineExpr expr : map.getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      indices.push_back(dim && dim.getPosition() == op.getQDim() ? row : toValue(zero));
+    }
+    Value element = tensor::ExtractOp::create(rewriter, loc, operand, indices);
+    return element.getType().isIndex()
+               ? element
+               : arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(), element).getResult();
+  };
+  Value first = load(toValue(zero));
+  if (!map.isFunctionOfDim(op.getQDim()))
+    return {first, first};
+  auto rows = scf::ForOp::create(rewriter, loc, toValue(one), toValue(numQueries()), toValue(one),
+                                 ValueRange{first, first});
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(rows.getBody());
+  Value element = load(rows.getInductionVar());
+  Value least = arith::MinSIOp::create(rewriter, loc, rows.getRegionIterArg(0), element);
+  Value greatest = arith::MaxSIOp::create(rewriter, loc, rows.getRegionIterArg(1), element);
+  scf::YieldOp::create(rewriter, loc, ValueRange{least, greatest});
+  return {rows.getResult(0), rows.getResult(1)};
+}
+
+KeyRangeOp KeyLoops::keyRange() {
+  SmallVector<Value> symbols;
+  MaskInterface mask = op.getMaskAttr();
+  if (mask) {
+    for (const KeptSet &set : mask.kept(op.getNumBatch())) {
+      for (unsigned capture : set.symbols) {
+        auto [least, greatest] = symbolRange(capture);
+        symbols.append({least, greatest});
+      }
+    }
+  }
+  return KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()), origin[op.getQDim()],
+                            toValue(numQueries()), toValue(numKeys()), symbols, kTile(), mask);
+}
+
+KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface mask) {
+  Score result;
+  result.dropped.resize(op.getCaptures().size());
+  for (unsigned i = 0; i < op.getCaptures().size(); ++i) {
+    bool inRegion = !op.getScore().empty() && !op.getScore().getArgument(op.getKDim() + 2 + i).use_empty();
+    if (!mask && !inRegion) {
+      result.dropped.set(i);
+      continue;
+    }
+    auto [tile, map] = captureTile(i, k0, ks);
+    result.captures.push_back(tile);
+    result.maps.push_back(map);
+  }
+  return result;
+}
+
+void KeyLoops::cloneScore(Region &into, const Score &score) {
+  if (op.getScore().empty())
+    return;
+  IRMapping mapping;
+  op.getScore().cloneInto(&into, mapping);
+  llvm::BitVector erased(into.getNumArguments());
+  for (unsigned i : score.dropped.set_bits())
+    erased.set(op.getKDim() + 2 + i);
+  into.front().eraseArguments(erased);
+}
+
+SmallVector<Value> KeyLoops::originAt(Value k0) {
+  AffineExpr d0, d1;
+  bindDims(op.getContext(), d0, d1);
+  SmallVector<Value> result(origin);
+  result[op.getKDim()] = toValue(affine::makeComposedFoldedAffineApply(
+      rewriter, loc, d0 + d1, {OpFoldResult(origin[op.getKDim()]), OpFoldResult(k0)}));
+  return result;
+}
+
+OpFoldResult KeyLoops::tailSize(Value k0, OpFoldResult to) {
+  AffineExpr d0, d1;
+  bindDims(op.getContext(), d0, d1);
+  AffineMap map = AffineMap::get(2, 0, {rewriter.getAffineConstantExpr(kTile()), d0 - d1}, op.getContext());
+  return affine::makeComposedFoldedAffineMin(rewriter, loc, map, {to, OpFoldResult(k0)});
+}
+
+KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask) {
+  auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
+                                 ValueRange{state.max, state.sum, state.acc});
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(loop.getBody());
+  Value k0 = loop.getInductionVar();
+  OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
+  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
+  Value value = ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
+  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
+  Score score = this->score(k0, ks, mask);
+  SmallVector<Value> outs = {scores};
+  llvm::append_range(outs, loop.getRegionIterArgs());
+  auto step = OnlineStepOp::create(rewriter, loc, ValueRange(outs).getTypes(), query, key, value, score.captures, outs,
+                                   originAt(k0), mask, rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr());
+  cloneScore(step.getScore(), score);
+  scf::YieldOp::create(rewriter, loc, step.getResults().drop_front());
+  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+}
+
+Value KeyLoops::weightsLoop(Value query, const State &state) {
+  Value weights = op.getOuts()[1];
+  auto loop = scf::ForOp::create(rewriter, loc, toValue(zero), toValue(numKeys()),
+                                 toValue(rewriter.getIndexAttr(kTile())), ValueRange{weights});
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(loop.getBody());
+  Value k0 = loop.getInductionVar();
+  OpFoldResult ks = tailSize(k0, numKeys());
+  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
+  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
+  Value zeroScore = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(scoreType(), 0));
+  scores = linalg::FillOp::create(rewriter, loc, zeroScore, scores).getResult(0);
+  AffineExpr k, q, d;
+  bindDims(op.getContext(), k, q, d);
+  auto maps = AffineMap::inferFromExprList({ArrayRef<AffineExpr>{k, d}, {d, q}, {k, q}}, op.getContext());
+  scores = linalg::ContractOp::create(rewriter, loc, TypeRange{scores.getType()}, ValueRange{key, query},
+                                      ValueRange{scores}, rewriter.getAffineMapArrayAttr(maps))
+               ->getResult(0);
+  Score score = this->score(k0, ks, op.getMaskAttr());
+  auto normalized = OnlineWeightsOp::create(rewriter, loc, TypeRange{scores.getType()}, state.max, state.sum,
+                                            score.captures, ValueRange{scores}, originAt(k0), op.getMaskAttr(),
+                                            rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr(),
+                                            op.getEmptyRowAttr());
+  cloneScore(normalized.getScore(), score);
+  View out = view(loop.getRegionIterArg(0), op.getOutMap(1), k0, ks);
+  SmallVector<int64_t> permutation = {1, 0};
+  if (out.dims.front() == op.getKDim())
+    permutation = {0, 1};
+  Value tile = linalg::TransposeOp::create(rewriter, loc, normalized.getResult(0), out.slice, permutation)
+                   ->getResult(0);
+  Value inserted = tensor::InsertSliceOp::create(rewriter, loc, tile, loop.getRegionIterArg(0),
+                                                 out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
+                                                 out.slice.getMixedStrides());
+  scf::YieldOp::create(rewriter, loc, inserted);
+  return loop.getResult(0);
+}
+
+LogicalResult KeyLoops::run() {
+  View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
+  if (out.dims.front() != op.getQDim())
+    return op.emitError() << "expected out to have q before e, got " << AffineMapAttr::get(op.getOutMap());
+  Value query = packQueries();
+  OpFoldResult tq = numQueries();
+  SmallVector<Value> empties = {temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
+                                temporary({ShapedType::kDynamic, qTile()}, {valueSize(), tq}, scoreType())};
+  auto init = OnlineInitOp::create(rewriter, loc, ValueRange(empties).getTypes(), empties);
+  State state = {init.getResult(0), init.getResult(1), init.getResult(2)};
+
+  KeyRangeOp range = keyRange();
+  MaskInterface mask = op.getMaskAttr();
+  // Without a mask nothing precedes the full tiles, and what follows them is a last, smaller tile of kept pairs.
+  if (mask)
+    state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
+  state = loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
+  state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
+
+  auto finish = OnlineFinishOp::create(rewriter, loc, TypeRange{out.slice.getType()}, state.sum, state.acc,
+                                       ValueRange{out.slice}, op.getEmptyRowAttr());
+  SmallVector<Value> results = {tensor::InsertSliceOp::create(
+      rewriter, loc, finish.getResult(0), op.getOuts()[0], out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
+      out.slice.getMixedStrides())};
+  if (op.returnsWeights())
+    results.push_back(weightsLoop(query, state));
+  rewriter.replaceOp(op, results);
+  return success();
+}
+
+namespace {
+struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<AttentionOp> ops;
+    getOperation().walk([&](AttentionOp op) {
+      if (op.getPlan())
+        ops.push_back(op);
+    });
+    for (AttentionOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (failed(KeyLoops(rewriter, op).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace
