@@ -44,6 +44,10 @@ void AttnDialect::initialize() {
       >();
 }
 
+Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
 /// Verifies the attributes that the dialect puts on builtin.module and func.func.
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();

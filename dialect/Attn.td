@@ -23,6 +23,7 @@ def Attn_Dialect : Dialect {
     any number of batch dimensions; the scalar coordinates of a score are `(batch..., q, k)`.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;

@@ -167,6 +167,7 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
     (`symbols` `(` $symbols^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 // The steps share a frame: 2-D tiles with queries in the last dimension, scores `(k, q)` and accumulator

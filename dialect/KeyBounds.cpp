@@ -1,0 +1,467 @@
+//===- KeyBounds.cpp - key ranges and proofs from the sets of a mask -------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A set of kept pairs is intersected with a tile, then the query and the symbols are eliminated:
+// what is left bounds the keys by affine functions of the tile. A symbol is any value between its
+// least and its greatest, so one that varies with q needs no case of its own. Elimination over the
+// rationals can only widen: kept keys are projected for [lo, hi), hidden keys for the complement of
+// [full_lo, full_hi), and both stay sound.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/KeyBounds.h"
+
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/Analysis/Presburger/PresburgerRelation.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+/// The space of a tile and one set: the operands of attn.key_range, the key, then what is
+/// eliminated: the query and the value that each symbol of the set has there.
+class TileSpace {
+public:
+  TileSpace(MLIRContext *context, unsigned numBatch, unsigned numOperands, unsigned firstSymbol,
+            unsigned numSymbols)
+      : context(context), numBatch(numBatch), numOperands(numOperands), firstSymbol(firstSymbol),
+        numSymbols(numSymbols) {}
+
+  AffineExpr operand(unsigned i) const { return dim(i); }
+  AffineExpr key() const { return dim(numOperands); }
+  AffineExpr firstQuery() const { return operand(numBatch); }
+  AffineExpr rows() const { return operand(numBatch + 1); }
+  AffineExpr keys() const { return operand(numBatch + 2); }
+
+  /// `expr` over (batch..., q, k)[symbols] in this space.
+  AffineExpr embed(AffineExpr expr) const {
+    SmallVector<AffineExpr> dims, symbols;
+    for (unsigned i = 0; i < numBatch; ++i)
+      dims.push_back(operand(i));
+    dims.append({query(), key()});
+    for (unsigned i = 0; i < numSymbols; ++i)
+      symbols.push_back(symbol(i));
+    return expr.replaceDimsAndSymbols(dims, symbols);
+  }
+
+  /// What holds for the pairs of every tile with a row, apart from the range of its keys.
+  SmallVector<AffineExpr> pairsOfTile() const {
+    SmallVector<AffineExpr> exprs = {query() - firstQuery(), firstQuery() + rows() - 1 - query()};
+    for (unsigned i = 0; i < numSymbols; ++i)
+      exprs.append(
+          {symbol(i) - operand(firstSymbol + 2 * i), operand(firstSymbol + 2 * i + 1) - symbol(i)});
+    llvm::append_range(exprs, factsOfTile());
+    return exprs;
+  }
+
+  /// What holds for every tile, of no rows too.
+  SmallVector<AffineExpr> factsOfTile() const {
+    SmallVector<AffineExpr> exprs = {firstQuery(), rows(), keys()};
+    for (unsigned i = 0; i < numBatch; ++i)
+      exprs.push_back(operand(i));
+    return exprs;
+  }
+
+  /// Bounds on the key, upper ones exclusive, as expressions of the operands.
+  struct Bounds {
+    SmallVector<AffineExpr> lower, upper;
+  };
+
+  /// Bounds of the keys for which some query and symbols satisfy `exprs`, each >= 0 or == 0; none
+  /// if no key can.
+  std::optional<Bounds> project(ArrayRef<AffineExpr> exprs, ArrayRef<bool> isEquality) const {
+    FlatLinearValueConstraints system(IntegerSet::get(numDims(), 0, exprs, isEquality));
+    if (system.isEmpty())
+      return std::nullopt;
+    system.projectOut(1 + numOperands, system.getNumVars() - (1 + numOperands));
+    system.removeRedundantConstraints();
+    Bounds bounds;
+    // row . (operands, key, 1) >= 0
+    auto addRow = [&](SmallVector<int64_t> row) {
+      int64_t coefficient = std::exchange(row[numOperands], 0);
+      if (coefficient > 0)
+        for (int64_t &other : row)
+          other = -other;
+      AffineExpr rest = getAffineExprFromFlatForm(row, 1 + numOperands, 0, {}, context);
+      if (coefficient > 0)
+        bounds.lower.push_back(rest.ceilDiv(coefficient));
+      else if (coefficient < 0)
+        bounds.upper.push_back(rest.floorDiv(-coefficient) + 1);
+    };
+    for (unsigned i = 0; i < system.getNumInequalities(); ++i)
+      addRow(system.getInequality64(i));
+    for (unsigned i = 0; i < system.getNumEqualities(); ++i) {
+      SmallVector<int64_t> row = system.getEquality64(i);
+      addRow(row);
+      addRow(llvm::map_to_vector(row, std::negate<int64_t>()));
+    }
+    return bounds;
+  }
+
+  /// Whether `expr` over the operands is proved >= 0 for every tile.
+  bool isNonNegative(AffineExpr expr) const {
+    SmallVector<AffineExpr> exprs = factsOfTile();
+    exprs.push_back(-expr - 1);
+    return FlatLinearValueConstraints(
+               IntegerSet::get(numDims(), 0, exprs, SmallVector<bool>(exprs.size(), false)))
+        .isEmpty();
+  }
+
+private:
+  AffineExpr dim(unsigned i) const { return getAffineDimExpr(i, context); }
+  AffineExpr query() const { return dim(1 + numOperands); }
+  AffineExpr symbol(unsigned i) const { return dim(2 + numOperands + i); }
+  unsigned numDims() const { return 2 + numOperands + numSymbols; }
+
+  MLIRContext *context;
+  unsigned numBatch, numOperands, firstSymbol, numSymbols;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Deriving bounds
+//===----------------------------------------------------------------------===//
+
+/// Every pair; an integer set needs at least one constraint.
+static KeptSet everyPair(MLIRContext *context, unsigned numBatch) {
+  return {IntegerSet::get(numBatch + 2, 0, getAffineConstantExpr(0, context), false), {}, {}};
+}
+
+KeyBounds KeyBounds::get(MLIRContext *context, MaskInterface mask, unsigned numBatch,
+                         int64_t step) {
+  if (mask)
+    return get(context, mask.kept(numBatch), numBatch, step);
+  return get(context, everyPair(context, numBatch), numBatch, step);
+}
+
+KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned numBatch,
+                         int64_t step) {
+  KeyBounds result;
+  result.context = context;
+  result.step = step;
+  unsigned numOperands = numBatch + 3;
+  for (const KeptSet &set : kept)
+    numOperands += 2 * set.symbols.size();
+
+  unsigned firstSymbol = numBatch + 3;
+  for (const KeptSet &set : kept) {
+    TileSpace space(context, numBatch, numOperands, firstSymbol, set.symbols.size());
+    firstSymbol += 2 * set.symbols.size();
+    SmallVector<AffineExpr> constraints = llvm::map_to_vector(
+        set.pairs.getConstraints(), [&](AffineExpr expr) { return space.embed(expr); });
+
+    // Keys that some row keeps.
+    SmallVector<AffineExpr> exprs = space.pairsOfTile();
+    exprs.append({space.key(), space.keys() - 1 - space.key()});
+    SmallVector<bool> isEquality(exprs.size(), false);
+    llvm::append_range(exprs, constraints);
+    llvm::append_range(isEquality, set.pairs.getEqFlags());
+    std::optional<TileSpace::Bounds> live = space.project(exprs, isEquality);
+    if (!live)
+      continue;
+    // The range of the keys may follow from what holds for a tile with kept pairs only.
+    AffineExpr zero = getAffineConstantExpr(0, context);
+    for (auto [bounds, end] :
+         {std::pair(&live->lower, zero), std::pair(&live->upper, space.keys())})
+      if (!llvm::is_contained(*bounds, end))
+        bounds->push_back(end);
+
+    // Keys that some row does not keep, one constraint at a time: they must lie beyond a bound.
+    SmallVector<AffineExpr> fullLower, fullUpper;
+    bool hasFull = set.tests.empty();
+    auto hide = [&](AffineExpr hidden) {
+      SmallVector<AffineExpr> exprs = space.pairsOfTile();
+      exprs.push_back(hidden);
+      std::optional<TileSpace::Bounds> bounds =
+          space.project(exprs, SmallVector<bool>(exprs.size(), false));
+      if (!bounds)
+        return;
+      hasFull &= bounds->lower.empty() != bounds->upper.empty();
+      if (hasFull && bounds->lower.empty())
+        fullLower.push_back(bounds->upper.front());
+      else if (hasFull)
+        fullUpper.push_back(bounds->lower.front());
+    };
+    for (auto [constraint, isEquality] : llvm::zip_equal(constraints, set.pairs.getEqFlags())) {
+      hide(-constraint - 1);
+      if (isEquality)
+        hide(constraint - 1);
+    }
+
+    auto mayBeNegative = [&](AffineExpr expr) { return !space.isNonNegative(expr); };
+    Disjunct disjunct;
+    disjunct.hasFull = hasFull;
+    disjunct.hiMayBeNegative = llvm::any_of(live->upper, mayBeNegative);
+    // [lo, hi) is never negative, [0, hi) with an end of its own neither if that end is not.
+    bool startsAtZero = live->lower == SmallVector<AffineExpr>{zero} && fullLower.empty();
+    disjunct.fullMayBeNegative =
+        !fullLower.empty() ||
+        !(fullUpper.empty() || (startsAtZero && llvm::none_of(fullUpper, mayBeNegative)));
+    // The last dimension of the full bounds is lo or hi, which they do not repeat.
+    auto map = [&](ArrayRef<AffineExpr> exprs, unsigned extraDims) {
+      return AffineMap::get(numOperands + extraDims, 0, exprs, context);
+    };
+    auto within = [&](SmallVector<AffineExpr> exprs) {
+      if (!exprs.empty())
+        exprs.push_back(getAffineDimExpr(numOperands, context));
+      return map(exprs, 1);
+    };
+    disjunct.lo = map(live->lower, 0);
+    disjunct.hi = map(live->upper, 0);
+    disjunct.fullLo = within(fullLower);
+    disjunct.fullHi = within(fullUpper);
+    result.disjuncts.push_back(disjunct);
+  }
+  return result;
+}
+
+bool KeyBounds::isFunctionOf(unsigned operand) const {
+  return llvm::any_of(disjuncts, [&](const Disjunct &disjunct) {
+    return disjunct.lo.isFunctionOfDim(operand) || disjunct.hi.isFunctionOfDim(operand) ||
+           (disjunct.hasFull &&
+            (disjunct.fullLo.isFunctionOfDim(operand) || disjunct.fullHi.isFunctionOfDim(operand)));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Computing bounds, on integers and in IR
+//===----------------------------------------------------------------------===//
+
+static int64_t evaluateExpr(AffineExpr expr, ArrayRef<int64_t> dims) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t lhs = evaluateExpr(binary.getLHS(), dims), rhs = evaluateExpr(binary.getRHS(), dims);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return lhs + rhs;
+  case AffineExprKind::Mul:
+    return lhs * rhs;
+  case AffineExprKind::Mod:
+    return llvm::mod(lhs, rhs);
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(lhs, rhs);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(lhs, rhs);
+  default:
+    llvm_unreachable("expected a binary expression");
+  }
+}
+
+namespace {
+struct OnIntegers {
+  using Value = int64_t;
+  Value constant(int64_t value) { return value; }
+  Value max(AffineMap map, ArrayRef<Value> operands) {
+    return *llvm::max_element(results(map, operands));
+  }
+  Value min(AffineMap map, ArrayRef<Value> operands) {
+    return *llvm::min_element(results(map, operands));
+  }
+  Value selectIfGreater(Value a, Value b, Value ifTrue, Value ifFalse) {
+    return a > b ? ifTrue : ifFalse;
+  }
+
+private:
+  SmallVector<int64_t> results(AffineMap map, ArrayRef<Value> operands) {
+    return llvm::map_to_vector(map.getResults(),
+                               [&](AffineExpr expr) { return evaluateExpr(expr, operands); });
+  }
+};
+
+struct InIR {
+  using Value = OpFoldResult;
+  OpBuilder &builder;
+  Location loc;
+
+  Value constant(int64_t value) { return builder.getIndexAttr(value); }
+  Value max(AffineMap map, ArrayRef<Value> operands) {
+    if (map.getNumResults() == 1)
+      return affine::makeComposedFoldedAffineApply(builder, loc, map, operands);
+    return affine::makeComposedFoldedAffineMax(builder, loc, map, operands);
+  }
+  Value min(AffineMap map, ArrayRef<Value> operands) {
+    if (map.getNumResults() == 1)
+      return affine::makeComposedFoldedAffineApply(builder, loc, map, operands);
+    return affine::makeComposedFoldedAffineMin(builder, loc, map, operands);
+  }
+  Value selectIfGreater(Value a, Value b, Value ifTrue, Value ifFalse) {
+    if (ifTrue == ifFalse)
+      return ifTrue;
+    std::optional<int64_t> constantA = getConstantIntValue(a), constantB = getConstantIntValue(b);
+    if (constantA && constantB)
+      return *constantA > *constantB ? ifTrue : ifFalse;
+    auto value = [&](OpFoldResult result) {
+      return getValueOrCreateConstantIndexOp(builder, loc, result);
+    };
+    auto isGreater =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, value(a), value(b));
+    return arith::SelectOp::create(builder, loc, isGreater, value(ifTrue), value(ifFalse))
+        .getResult();
+  }
+};
+} // namespace
+
+template <typename Algebra>
+std::array<typename Algebra::Value, 4>
+KeyBounds::compute(Algebra &algebra, ArrayRef<typename Algebra::Value> operands) const {
+  using Value = typename Algebra::Value;
+  AffineExpr d0, d1;
+  bindDims(context, d0, d1);
+  AffineMap both = AffineMap::get(2, 0, {d0, d1}, context);
+  AffineMap orZero = AffineMap::get(1, 0, {d0, getAffineConstantExpr(0, context)}, context);
+  AffineMap sum = AffineMap::get(2, 0, d0 + d1);
+  AffineExpr wholeSteps = (d1 - d0).floorDiv(step) * step;
+  AffineMap steps = AffineMap::get(2, 0, wholeSteps);
+  AffineMap stepsOrZero =
+      AffineMap::get(2, 0, {wholeSteps, getAffineConstantExpr(0, context)}, context);
+  Value zero = algebra.constant(0);
+
+  struct Range {
+    Value lo, hi;
+  };
+  SmallVector<Range, 1> ranges;
+  for (const Disjunct &disjunct : disjuncts) {
+    Value hi = algebra.min(disjunct.hi, operands);
+    if (disjunct.hiMayBeNegative)
+      hi = algebra.max(orZero, {hi});
+    Value lo = algebra.max(disjunct.lo, operands);
+    if (lo != zero)
+      lo = algebra.min(both, {lo, hi});
+    ranges.push_back({lo, hi});
+  }
+  if (ranges.empty())
+    return {zero, zero, zero, zero};
+
+  // The hull of the sets, and the longest range that one of them keeps whole.
+  auto [lo, hi] = ranges.front();
+  for (Range range : ArrayRef(ranges).drop_front()) {
+    lo = algebra.min(both, {lo, range.lo});
+    hi = algebra.max(both, {hi, range.hi});
+  }
+  Value fullLo = lo, length = zero;
+  for (auto [disjunct, range] : llvm::zip_equal(disjuncts, ranges)) {
+    if (!disjunct.hasFull)
+      continue;
+    auto within = [&](Value end) {
+      SmallVector<Value> all(operands);
+      all.push_back(end);
+      return all;
+    };
+    Value start =
+        disjunct.fullLo.getNumResults() ? algebra.max(disjunct.fullLo, within(range.lo)) : range.lo;
+    Value end =
+        disjunct.fullHi.getNumResults() ? algebra.min(disjunct.fullHi, within(range.hi)) : range.hi;
+    Value candidate = algebra.max(disjunct.fullMayBeNegative ? stepsOrZero : steps, {start, end});
+    // Too short for a step: an empty range at lo, so that the partial keys stay one range.
+    fullLo = algebra.selectIfGreater(candidate, length, start, fullLo);
+    length = length == zero ? candidate : algebra.max(both, {candidate, length});
+  }
+  return {lo, fullLo, fullLo == zero ? length : algebra.max(sum, {fullLo, length}), hi};
+}
+
+std::array<int64_t, 4> KeyBounds::evaluate(ArrayRef<int64_t> operands) const {
+  OnIntegers algebra;
+  return compute(algebra, operands);
+}
+
+std::array<OpFoldResult, 4> KeyBounds::build(OpBuilder &builder, Location loc,
+                                             ArrayRef<OpFoldResult> operands) const {
+  InIR algebra{builder, loc};
+  return compute(algebra, operands);
+}
+
+//===----------------------------------------------------------------------===//
+// Proofs over every pair
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// All pairs of an attention, over (batch..., q, k). Symbols are what the mask reads, one for each
+/// captured operand whichever set names it, then the counts of queries and keys where they are
+/// unknown.
+class PairSpace {
+public:
+  PairSpace(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned numBatch, PairCounts counts)
+      : context(context), numBatch(numBatch) {
+    for (const KeptSet &set : kept)
+      for (unsigned capture : set.symbols)
+        symbolOfCapture.try_emplace(capture, symbolOfCapture.size());
+    numSymbols = symbolOfCapture.size();
+    auto count = [&](int64_t size) {
+      return ShapedType::isDynamic(size) ? getAffineSymbolExpr(numSymbols++, context)
+                                         : getAffineConstantExpr(size, context);
+    };
+    queries = count(counts.queries);
+    keys = counts.equal ? queries : count(counts.keys);
+  }
+
+  /// The pairs of `set` that exist, of every pair without one.
+  presburger::IntegerPolyhedron pairs(const KeptSet *set = nullptr) const {
+    SmallVector<AffineExpr> exprs = rowConstraints();
+    AffineExpr key = getAffineDimExpr(numBatch + 1, context);
+    exprs.append({key, keys - 1 - key});
+    SmallVector<bool> isEquality(exprs.size(), false);
+    if (set) {
+      SmallVector<AffineExpr> symbols = llvm::map_to_vector(set->symbols, [&](unsigned capture) {
+        return getAffineSymbolExpr(symbolOfCapture.at(capture), context);
+      });
+      for (AffineExpr expr : set->pairs.getConstraints())
+        exprs.push_back(expr.replaceSymbols(symbols));
+      llvm::append_range(isEquality, set->pairs.getEqFlags());
+    }
+    return FlatLinearValueConstraints(IntegerSet::get(numBatch + 2, numSymbols, exprs, isEquality));
+  }
+
+  /// Every row, over (batch..., q).
+  presburger::IntegerPolyhedron rows() const {
+    SmallVector<AffineExpr> exprs = rowConstraints();
+    return FlatLinearValueConstraints(
+        IntegerSet::get(numBatch + 1, numSymbols, exprs, SmallVector<bool>(exprs.size(), false)));
+  }
+
+private:
+  SmallVector<AffineExpr> rowConstraints() const {
+    SmallVector<AffineExpr> exprs;
+    for (unsigned i = 0; i <= numBatch; ++i)
+      exprs.push_back(getAffineDimExpr(i, context));
+    exprs.push_back(queries - 1 - exprs.back());
+    return exprs;
+  }
+
+  MLIRContext *context;
+  unsigned numBatch, numSymbols;
+  llvm::SmallDenseMap<unsigned, unsigned> symbolOfCapture;
+  AffineExpr queries, keys;
+};
+} // namespace
+
+bool attn::mayHaveEmptyRow(MaskInterface mask, unsigned numBatch, PairCounts counts) {
+  SmallVector<KeptSet> kept = mask.kept(numBatch);
+  PairSpace space(mask.getContext(), kept, numBatch, counts);
+  presburger::PresburgerRelation emptyRows{space.rows()};
+  for (const KeptSet &set : kept) {
+    if (!set.tests.empty())
+      continue;
+    presburger::IntegerPolyhedron pairs = space.pairs(&set);
+    pairs.convertToLocal(presburger::VarKind::SetDim, numBatch + 1, numBatch + 2);
+    emptyRows = emptyRows.subtract(pairs.computeReprWithOnlyDivLocals());
+  }
+  return !emptyRows.isIntegerEmpty();
+}
+
+bool attn::keepsAll(MaskInterface mask, unsigned numBatch, PairCounts counts) {
+  SmallVector<KeptSet> kept = mask.kept(numBatch);
+  PairSpace space(mask.getContext(), kept, numBatch, counts);
+  presburger::PresburgerRelation hidden{space.pairs()};
+  for (const KeptSet &set : kept)
+    if (set.tests.empty())
+      hidden = hidden.subtract(presburger::PresburgerRelation(space.pairs(&set)));
+  return hidden.isIntegerEmpty();
+}
