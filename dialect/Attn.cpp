@@ -20,6 +20,18 @@ using namespace attn;
 #include "dialect/Dialect.cpp.inc"
 #include "dialect/Enums.cpp.inc"
 
+/// The list of #attn.and, which may be empty where that of an array parameter may not.
+static ParseResult parseMasks(AsmParser &parser, SmallVectorImpl<Attribute> &masks) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parser.parseAttribute(masks.emplace_back()); });
+}
+
+static void printMasks(AsmPrinter &printer, ArrayRef<Attribute> masks) {
+  printer << '[';
+  llvm::interleaveComma(masks, printer);
+  printer << ']';
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "dialect/Attributes.cpp.inc"
 

@@ -7,6 +7,10 @@
 #include "dialect/Attn.h"
 #include "dialect/KeyBounds.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
 using namespace mlir;
 using namespace attn;
 
@@ -29,4 +33,232 @@ LogicalResult KeyRangeOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult
   for (int64_t bound : bounds.evaluate(operands))
     results.push_back(IntegerAttr::get(IndexType::get(getContext()), bound));
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// attn.pack
+//===----------------------------------------------------------------------===//
+
+LogicalResult PackOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &results) {
+  auto source = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  if (!source || getNumResults() != 1)
+    return failure();
+  auto type = cast<RankedTensorType>(getResult(0).getType());
+  Type element = type.getElementType();
+  if (!type.hasStaticShape() || !element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
+    return failure();
+
+  ArrayRef<int64_t> shape = source.getType().getShape();
+  unsigned rank = shape.size();
+  int64_t n = shape[getFromRows() ? rank - 1 : rank - 2],
+          k = shape[getFromRows() ? rank - 2 : rank - 1];
+  int64_t panels = type.getDimSize(rank - 2), width = type.getDimSize(rank);
+  if (source.isSplat() && n == panels * width) {
+    results.push_back(source.resizeSplat(type));
+    return success();
+  }
+  int64_t size = element.getIntOrFloatBitWidth() / 8;
+  int64_t strideN = source.isSplat() ? 0 : getFromRows() ? 1 : k;
+  int64_t strideK = source.isSplat() ? 0 : getFromRows() ? n : 1;
+  int64_t strideBatch = source.isSplat() ? 0 : n * k;
+  ArrayRef<char> from = source.getRawData();
+  SmallVector<char, 0> to(type.getNumElements() * size, 0);
+  char *next = to.data();
+  for (int64_t batch = 0; batch < ShapedType::getNumElements(shape.drop_back(2)); ++batch)
+    for (int64_t panel = 0; panel < panels; ++panel)
+      for (int64_t i = 0; i < k; ++i)
+        for (int64_t j = panel * width; j < (panel + 1) * width; ++j, next += size)
+          if (j < n)
+            std::copy_n(&from[(batch * strideBatch + j * strideN + i * strideK) * size], size,
+                        next);
+  results.push_back(DenseElementsAttr::getFromRawBuffer(type, to));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// attn.attention
+//===----------------------------------------------------------------------===//
+
+static void appendConjuncts(Attribute mask, llvm::SetVector<Attribute> &conjuncts) {
+  if (auto both = dyn_cast<AndAttr>(mask)) {
+    for (Attribute part : both.getMasks())
+      appendConjuncts(part, conjuncts);
+    return;
+  }
+  conjuncts.insert(mask);
+}
+
+/// Static size of dimension `dim` of the iteration space as `operand` states it.
+static int64_t sizeOf(Value operand, AffineMap map, unsigned dim) {
+  return cast<ShapedType>(operand.getType())
+      .getDimSize(*map.getResultPosition(getAffineDimExpr(dim, map.getContext())));
+}
+
+namespace {
+/// One flat list of masks without those that keep every pair; no mask where none is left.
+struct SimplifyMask : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    MaskInterface mask = op.getMaskAttr();
+    if (!mask)
+      return failure();
+    PairCounts counts{sizeOf(op.getQuery(), op.getQueryMap(), op.getQDim()),
+                      sizeOf(op.getKey(), op.getKeyMap(), op.getKDim())};
+    // A tile's coordinates do not start at 0.
+    if (!op.getOrigin().empty())
+      counts = {ShapedType::kDynamic, ShapedType::kDynamic};
+    llvm::SetVector<Attribute> conjuncts;
+    appendConjuncts(mask, conjuncts);
+    conjuncts.remove_if([&](Attribute part) {
+      return keepsAll(cast<MaskInterface>(part), op.getNumBatch(), counts);
+    });
+
+    Attribute simplified;
+    if (conjuncts.size() == 1)
+      simplified = conjuncts.front();
+    else if (!conjuncts.empty())
+      simplified = AndAttr::get(op.getContext(), conjuncts.getArrayRef());
+    if (simplified == mask)
+      return rewriter.notifyMatchFailure(op, "expected a mask with redundant parts");
+    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(cast_or_null<MaskInterface>(simplified)); });
+    return success();
+  }
+};
+
+/// A score region that yields the score is no region.
+struct DropIdentityScore : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op.getScore().empty())
+      return failure();
+    Block &block = op.getScore().front();
+    auto yield = cast<YieldOp>(block.getTerminator());
+    if (yield.getValue() != block.getArgument(op.getKDim() + 1))
+      return rewriter.notifyMatchFailure(op, "expected a score region that yields its score");
+    rewriter.modifyOpInPlace(op, [&] { rewriter.eraseBlock(&block); });
+    return success();
+  }
+};
+
+/// score(s) = f(s * c) with a constant c: c belongs to the scale.
+struct FoldScoreFactor : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op.getScore().empty())
+      return failure();
+    BlockArgument score = op.getScore().front().getArgument(op.getKDim() + 1);
+    auto product = score.hasOneUse() ? dyn_cast<arith::MulFOp>(*score.user_begin()) : nullptr;
+    if (!product)
+      return rewriter.notifyMatchFailure(
+          op, "expected a score that is multiplied and used by nothing else");
+    APFloat factor(0.0);
+    Value other = product.getLhs() == score ? product.getRhs() : product.getLhs();
+    if (!matchPattern(other, m_ConstantFloat(&factor)))
+      return rewriter.notifyMatchFailure(op, "expected a constant factor of the score");
+    // In double the product of two f32 is exact.
+    bool losesInfo;
+    factor.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+    double scale = op.getScale().convertToDouble() * factor.convertToDouble();
+    if (!std::isnormal(static_cast<float>(scale)) ||
+        (op.getAccumulatorType().getWidth() > 32 && static_cast<float>(scale) != scale))
+      return rewriter.notifyMatchFailure(op, "expected a scale that f32 holds");
+    rewriter.modifyOpInPlace(op, [&] { op.setScaleAttr(rewriter.getF32FloatAttr(scale)); });
+    rewriter.replaceOp(product, score);
+    return success();
+  }
+};
+
+/// Weights that nothing reads are not computed.
+struct DropUnusedWeights : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() < 2 || !op->getResult(1).use_empty())
+      return failure();
+    ArrayRef<Attribute> maps = op.getIndexingMaps().getValue();
+    auto narrowed = AttentionOp::create(
+        rewriter, op.getLoc(), op->getResult(0).getType(), op.getQuery(), op.getKey(),
+        op.getValue(), op.getCaptures(), op.getOuts().take_front(), op.getOrigin(),
+        op.getMaskAttr(), op.getPlanAttr(), rewriter.getArrayAttr(maps.drop_back()),
+        op.getScaleAttr(), op.getEmptyRowAttr(), op.getAccTypeAttr());
+    narrowed->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    rewriter.inlineRegionBefore(op.getScore(), narrowed.getScore(), narrowed.getScore().end());
+    rewriter.replaceAllUsesWith(op->getResult(0), narrowed->getResult(0));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Captured operands that neither the score nor the mask reads go, and so does the second of two
+/// that are the same value through the same map.
+struct CompactCaptures : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    unsigned numCaptures = op.getCaptures().size(), firstArgument = op.getKDim() + 2;
+    Block *score = op.getScore().empty() ? nullptr : &op.getScore().front();
+    llvm::BitVector isRead(numCaptures);
+    for (unsigned i = 0; i < numCaptures; ++i)
+      isRead[i] = score && !score->getArgument(firstArgument + i).use_empty();
+    MaskInterface mask = op.getMaskAttr();
+    if (mask) {
+      for (const KeptSet &set : mask.kept(op.getNumBatch())) {
+        for (unsigned capture : set.symbols)
+          isRead.set(capture);
+        for (DenseTest test : set.tests)
+          isRead.set(test.capture);
+      }
+    }
+
+    SmallVector<unsigned> kept, renumbered(numCaptures);
+    for (unsigned i = 0; i < numCaptures; ++i) {
+      if (!isRead[i])
+        continue;
+      auto same = llvm::find_if(kept, [&](unsigned j) {
+        return op.getCaptures()[i] == op.getCaptures()[j] &&
+               op.getCaptureMap(i) == op.getCaptureMap(j);
+      });
+      renumbered[i] = same - kept.begin();
+      if (same == kept.end())
+        kept.push_back(i);
+    }
+    if (kept.size() == numCaptures)
+      return rewriter.notifyMatchFailure(
+          op, "expected a captured operand that is unused or captured twice");
+
+    rewriter.modifyOpInPlace(op, [&] {
+      SmallVector<Value> captures;
+      SmallVector<Attribute> maps(op.getIndexingMaps().getValue().take_front(3));
+      for (unsigned i : kept) {
+        captures.push_back(op.getCaptures()[i]);
+        maps.push_back(op.getIndexingMaps()[3 + i]);
+      }
+      llvm::append_range(maps, op.getIndexingMaps().getValue().drop_front(3 + numCaptures));
+      if (score) {
+        for (unsigned i = 0; i < numCaptures; ++i)
+          if (isRead[i] && kept[renumbered[i]] != i)
+            rewriter.replaceAllUsesWith(score->getArgument(firstArgument + i),
+                                        score->getArgument(firstArgument + kept[renumbered[i]]));
+        score->eraseArguments([&](BlockArgument argument) {
+          return argument.getArgNumber() >= firstArgument &&
+                 !llvm::is_contained(kept, argument.getArgNumber() - firstArgument);
+        });
+      }
+      op.getCapturesMutable().assign(captures);
+      op.setIndexingMapsAttr(rewriter.getArrayAttr(maps));
+      if (mask)
+        op.setMaskAttr(mask.remap(renumbered));
+    });
+    return success();
+  }
+};
+} // namespace
+
+void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns
+      .add<CompactCaptures, DropIdentityScore, DropUnusedWeights, FoldScoreFactor, SimplifyMask>(
+          context);
 }

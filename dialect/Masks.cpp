@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One function a mask. Each states its sets over (batch..., q, k); everything else derives from them.
+// One function a mask, kept(). Each states its sets over (batch..., q, k); everything else derives from them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,6 +79,24 @@ SmallVector<KeptSet> AndAttr::kept(unsigned numBatch) const {
     result = std::move(product);
   }
   return result;
+}
+
+MaskInterface CausalAttr::remap(ArrayRef<unsigned>) const { return *this; }
+
+MaskInterface WindowAttr::remap(ArrayRef<unsigned>) const { return *this; }
+
+MaskInterface LengthsAttr::remap(ArrayRef<unsigned> captures) const {
+  return get(getContext(), captures[getCapture()]);
+}
+
+MaskInterface DenseAttr::remap(ArrayRef<unsigned> captures) const {
+  return get(getContext(), captures[getCapture()], getKeeps());
+}
+
+MaskInterface AndAttr::remap(ArrayRef<unsigned> captures) const {
+  return get(getContext(), llvm::map_to_vector(getMasks(), [&](Attribute mask) -> Attribute {
+               return cast<MaskInterface>(mask).remap(captures);
+             }));
 }
 
 LogicalResult WindowAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t left, int64_t right,

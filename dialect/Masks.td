@@ -4,7 +4,7 @@
 //
 // A mask states which pairs (batch..., q, k) are kept: a list (or) of integer sets whose symbols are
 // captured operands of the op. From that one fact follow loop bounds, the in-tile test, the proof that no
-// row is empty, and the reference. A new mask is one def here and one kept() in Masks.cpp.
+// row is empty, and the reference. A new mask is one def here and, in Masks.cpp, kept() and remap().
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,10 @@ def Attn_MaskInterface : AttrInterface<"MaskInterface"> {
     InterfaceMethod<[{
         The kept pairs as a list of sets: a pair is kept if one of them holds. The dimensions of each set
         are the `numBatch` batch coordinates, then q, then k.
-      }], "::llvm::SmallVector<::attn::KeptSet>", "kept", (ins "unsigned":$numBatch)>
+      }], "::llvm::SmallVector<::attn::KeptSet>", "kept", (ins "unsigned":$numBatch)>,
+    InterfaceMethod<[{
+        The same mask where captured operand `i` has become `captures[i]`.
+      }], "::attn::MaskInterface", "remap", (ins "::llvm::ArrayRef<unsigned>":$captures)>
   ];
 }
 
@@ -103,7 +106,7 @@ def Attn_AndAttr : Attn_Mask<"And", "and"> {
     ```
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::Attribute">:$masks);
-  let assemblyFormat = [{ `<` `[` $masks `]` `>` }];
+  let assemblyFormat = [{ `<` custom<Masks>($masks) `>` }];
   let genVerifyDecl = 1;
 }
 

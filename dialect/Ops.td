@@ -102,6 +102,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     (`mask` `(` $mask^ `)`)? (`plan` `(` $plan^ `)`)? attr-dict
     (`score` $score^)? (`->` type($results)^)?
   }];
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = dpsDecl # [{
     /// Map of operand i: query, key, value, captures..., outs....
     ::mlir::AffineMap getMap(unsigned i) {
@@ -343,6 +344,7 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
   let assemblyFormat = [{
     (`from_rows` $from_rows^)? `ins` `(` $source `:` type($source) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
   }];
+  let hasFolder = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,6 +21,26 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
+/// A tile and what its rows read: one value a captured operand and row.
+struct Tile {
+  int64_t q, rows, keys, step;
+  SmallVector<SmallVector<int64_t>> captured;
+
+  int64_t valueOf(unsigned capture, int64_t row) const { return captured[capture][row - q]; }
+
+  SmallVector<int64_t> operands(ArrayRef<KeptSet> kept) const {
+    SmallVector<int64_t> result = {q, rows, keys};
+    for (const KeptSet &set : kept)
+      for (unsigned capture : set.symbols) {
+        ArrayRef<int64_t> values = captured[capture];
+        // Of no rows any value will do.
+        result.push_back(values.empty() ? 0 : *llvm::min_element(values));
+        result.push_back(values.empty() ? 0 : *llvm::max_element(values));
+      }
+    return result;
+  }
+};
+
 class MaskTest : public testing::Test {
 protected:
   MaskTest() {
@@ -62,29 +82,32 @@ protected:
     return AndAttr::get(&context, masks);
   }
 
+  /// One set of random constraints over (q, k), with strides and blocks.
+  KeptSet oddSet() {
+    AffineExpr q = getAffineDimExpr(0, &context), k = getAffineDimExpr(1, &context);
+    SmallVector<AffineExpr> exprs;
+    SmallVector<bool> isEquality;
+    for (int64_t i = between(1, 3); i > 0; --i) {
+      auto part = [&](AffineExpr expr) {
+        expr = expr * between(-3, 3) + between(-9, 9);
+        return chance(0.25)   ? expr.floorDiv(between(1, 5))
+               : chance(0.25) ? expr % between(1, 5)
+                              : expr;
+      };
+      exprs.push_back(part(q) + part(k));
+      isEquality.push_back(chance(0.15));
+    }
+    return {IntegerSet::get(2, 0, exprs, isEquality), {}, {}};
+  }
+
+  Tile tile() {
+    constexpr int64_t kSteps[] = {1, 2, 3, 4, 7, 8, 16, 64};
+    return {between(0, 40), between(0, 13), between(0, 47), kSteps[between(0, 7)], {}};
+  }
+
   MLIRContext context;
   unsigned seed;
   std::mt19937 random;
-};
-
-/// A tile and what its rows read: one value a captured operand and row.
-struct Tile {
-  int64_t q, rows, keys, step;
-  SmallVector<SmallVector<int64_t>> captured;
-
-  int64_t valueOf(unsigned capture, int64_t row) const { return captured[capture][row - q]; }
-
-  SmallVector<int64_t> operands(ArrayRef<KeptSet> kept) const {
-    SmallVector<int64_t> result = {q, rows, keys};
-    for (const KeptSet &set : kept)
-      for (unsigned capture : set.symbols) {
-        ArrayRef<int64_t> values = captured[capture];
-        // Of no rows any value will do.
-        result.push_back(values.empty() ? 0 : *llvm::min_element(values));
-        result.push_back(values.empty() ? 0 : *llvm::max_element(values));
-      }
-    return result;
-  }
 };
 
 bool holds(const IntegerSet &set, ArrayRef<int64_t> dims, ArrayRef<int64_t> symbols) {
@@ -171,25 +194,156 @@ std::string describe(Attribute mask, const Tile &tile) {
 } // namespace
 
 TEST_F(MaskTest, BoundsOfNamedMasks) {
-  constexpr int64_t kSteps[] = {1, 2, 3, 4, 7, 8, 16, 64};
   for (int i = 0; i < 20000 && !HasFailure(); ++i) {
     MaskInterface mask = this->mask();
-    Tile tile{between(0, 40), between(0, 13), between(0, 47), kSteps[between(0, 7)], {}};
+    Tile tile = this->tile();
     // Lengths vary over the rows in one case of three.
-    SmallVector<int64_t> lengths(tile.rows, between(0, tile.keys));
+    tile.captured.push_back(SmallVector<int64_t>(tile.rows, between(0, tile.keys)));
     bool varies = chance(0.33);
     if (varies)
-      for (int64_t &length : lengths)
+      for (int64_t &length : tile.captured[0])
         length = between(0, tile.keys);
-    tile.captured.push_back(lengths);
     SCOPED_TRACE(describe(mask, tile));
 
     SmallVector<KeptSet> kept = mask.kept(0);
     KeyBounds bounds = KeyBounds::get(&context, mask, 0, tile.step);
-    SmallVector<int64_t> operands = tile.operands(kept);
-    std::array<int64_t, 4> result = bounds.evaluate(operands);
+    std::array<int64_t, 4> result = bounds.evaluate(tile.operands(kept));
     expectSound(kept, tile, result);
     if (tile.rows > 0 && !varies)
       expectExact(kept, tile, result);
   }
+}
+
+TEST_F(MaskTest, BoundsOfUnions) {
+  for (int i = 0; i < 2000 && !HasFailure(); ++i) {
+    SmallVector<KeptSet> kept;
+    for (int64_t parts = between(0, 3); parts > 0; --parts)
+      llvm::append_range(kept, chance(0.5) ? mask().kept(0) : SmallVector<KeptSet>{oddSet()});
+    KeyBounds bounds = KeyBounds::get(&context, kept, 0, 4);
+    for (int j = 0; j < 5; ++j) {
+      Tile tile = this->tile();
+      tile.step = 4;
+      tile.captured.push_back(SmallVector<int64_t>(tile.rows));
+      for (int64_t &length : tile.captured[0])
+        length = between(0, tile.keys);
+      std::string sets;
+      llvm::raw_string_ostream os(sets);
+      for (const KeptSet &set : kept)
+        set.pairs.print(os << " or ");
+      SCOPED_TRACE(sets + describe(nullptr, tile));
+      expectSound(kept, tile, bounds.evaluate(tile.operands(kept)));
+    }
+  }
+}
+
+TEST_F(MaskTest, BoundsWithoutMask) {
+  for (int i = 0; i < 500; ++i) {
+    Tile tile = this->tile();
+    KeyBounds bounds = KeyBounds::get(&context, MaskInterface(), 0, tile.step);
+    std::array<int64_t, 4> expected = {0, 0, tile.keys / tile.step * tile.step, tile.keys};
+    EXPECT_EQ(bounds.evaluate({tile.q, tile.rows, tile.keys}), expected);
+  }
+}
+
+/// Operations are folded on constants one by one, as a run would compute them.
+TEST_F(MaskTest, OperationsComputeTheSame) {
+  OpBuilder builder(&context);
+  Location loc = builder.getUnknownLoc();
+  for (int i = 0; i < 2000 && !HasFailure(); ++i) {
+    SmallVector<KeptSet> kept = mask().kept(0);
+    if (chance(0.2))
+      llvm::append_range(kept, mask().kept(0));
+    Tile tile = this->tile();
+    tile.captured.push_back(SmallVector<int64_t>(tile.rows, between(0, tile.keys)));
+    SmallVector<int64_t> operands = tile.operands(kept);
+    KeyBounds bounds = KeyBounds::get(&context, kept, 0, tile.step);
+
+    OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+    builder.setInsertionPointToEnd(module->getBody());
+    // Some operands are known, others are results of an operation that is not.
+    llvm::DenseMap<Value, Attribute> constants;
+    SmallVector<OpFoldResult> mixed;
+    for (int64_t operand : operands) {
+      Attribute constant = builder.getIndexAttr(operand);
+      if (chance(0.3)) {
+        mixed.push_back(constant);
+        continue;
+      }
+      Value unknown =
+          UnrealizedConversionCastOp::create(builder, loc, builder.getIndexType(), ValueRange())
+              .getResult(0);
+      constants[unknown] = constant;
+      mixed.push_back(unknown);
+    }
+    std::array<OpFoldResult, 4> built = bounds.build(builder, loc, mixed);
+    for (Operation &op : *module->getBody()) {
+      if (isa<UnrealizedConversionCastOp>(op))
+        continue;
+      SmallVector<Attribute> inputs = llvm::map_to_vector(
+          op.getOperands(), [&](Value value) { return constants.lookup(value); });
+      SmallVector<OpFoldResult> folded;
+      ASSERT_TRUE(succeeded(op.fold(inputs, folded)) && folded.size() == 1);
+      auto constant = dyn_cast<Attribute>(folded[0]);
+      constants[op.getResult(0)] = constant ? constant : constants.lookup(cast<Value>(folded[0]));
+    }
+    std::array<int64_t, 4> expected = bounds.evaluate(operands);
+    for (auto [result, value] : llvm::zip_equal(built, expected)) {
+      Attribute constant =
+          isa<Value>(result) ? constants.lookup(cast<Value>(result)) : cast<Attribute>(result);
+      EXPECT_EQ(cast<IntegerAttr>(constant).getInt(), value);
+    }
+  }
+}
+
+TEST_F(MaskTest, ProofsOfNamedMasks) {
+  for (int i = 0; i < 1000 && !HasFailure(); ++i) {
+    MaskInterface mask = this->mask();
+    PairCounts counts{between(0, 12), between(0, 12)};
+    SmallVector<KeptSet> kept = mask.kept(0);
+    // A length is any integer: -1 hides every key, one past the last key hides none.
+    bool hasEmptyRow = false, hidesPair = false;
+    for (int64_t length = -1; length <= counts.keys + 1; ++length) {
+      Tile tile{0, counts.queries, counts.keys, 1, {SmallVector<int64_t>(counts.queries, length)}};
+      for (int64_t q = 0; q < counts.queries; ++q) {
+        int64_t count = 0;
+        for (int64_t k = 0; k < counts.keys; ++k)
+          count += isKept(kept, tile, q, k);
+        hasEmptyRow |= count == 0;
+        hidesPair |= count < counts.keys;
+      }
+    }
+    SCOPED_TRACE(describe(mask, {0, counts.queries, counts.keys, 1, {}}));
+    EXPECT_EQ(mayHaveEmptyRow(mask, 0, counts), hasEmptyRow);
+    EXPECT_EQ(keepsAll(mask, 0, counts), !hidesPair);
+    // With a count unknown a proof holds for this one too.
+    for (PairCounts unknown : {PairCounts{ShapedType::kDynamic, counts.keys},
+                               PairCounts{counts.queries, ShapedType::kDynamic},
+                               PairCounts{ShapedType::kDynamic, ShapedType::kDynamic}}) {
+      EXPECT_TRUE(!hasEmptyRow || mayHaveEmptyRow(mask, 0, unknown));
+      EXPECT_TRUE(!hidesPair || !keepsAll(mask, 0, unknown));
+    }
+    PairCounts equal{ShapedType::kDynamic, ShapedType::kDynamic, true};
+    if (counts.queries == counts.keys) {
+      EXPECT_TRUE(!hasEmptyRow || mayHaveEmptyRow(mask, 0, equal));
+      EXPECT_TRUE(!hidesPair || !keepsAll(mask, 0, equal));
+    }
+  }
+}
+
+TEST_F(MaskTest, ProofsOfUnknownCounts) {
+  constexpr int64_t kUnknown = ShapedType::kDynamic;
+  MaskInterface causal = CausalAttr::get(&context, 0), late = CausalAttr::get(&context, -1);
+  MaskInterface window = WindowAttr::get(&context, 3, 0, 0);
+  PairCounts selfAttention{kUnknown, kUnknown, true};
+  EXPECT_FALSE(mayHaveEmptyRow(causal, 2, selfAttention));
+  EXPECT_FALSE(mayHaveEmptyRow(window, 2, selfAttention));
+  EXPECT_TRUE(mayHaveEmptyRow(late, 2, selfAttention));
+  // Without keys every row is empty; a window moves past the last key.
+  EXPECT_TRUE(mayHaveEmptyRow(causal, 2, {kUnknown, kUnknown}));
+  EXPECT_FALSE(mayHaveEmptyRow(causal, 2, {kUnknown, 5}));
+  EXPECT_TRUE(mayHaveEmptyRow(window, 2, {kUnknown, 5}));
+  EXPECT_TRUE(mayHaveEmptyRow(DenseAttr::get(&context, 0, Polarity::Nonzero), 2, {4, 4}));
+  EXPECT_TRUE(keepsAll(AndAttr::get(&context, {}), 2, {kUnknown, kUnknown}));
+  EXPECT_TRUE(keepsAll(CausalAttr::get(&context, 7), 2, {kUnknown, 8}));
+  EXPECT_FALSE(keepsAll(DenseAttr::get(&context, 0, Polarity::Nonzero), 2, {4, 4}));
 }

@@ -1,0 +1,203 @@
+// RUN: attn-opt %s -canonicalize -split-input-file | FileCheck %s
+
+#d = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+
+// CHECK-LABEL: @identity_score
+// CHECK-NOT: score
+// CHECK: return
+func.func @identity_score(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        attn.yield %s : f32
+      } -> tensor<2x8x4xf32>
+  return %o : tensor<2x8x4xf32>
+}
+
+// -----
+
+#d = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+
+// A score that is only multiplied leaves no region.
+// CHECK-LABEL: @factor
+// CHECK: scale = 1.250000e-01 : f32} -> tensor
+func.func @factor(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 0.5 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %c = arith.constant 0.25 : f32
+        %x = arith.mulf %c, %s : f32
+        attn.yield %x : f32
+      } -> tensor<2x8x4xf32>
+  return %o : tensor<2x8x4xf32>
+}
+
+// CHECK-LABEL: @factor_of_softcap
+// CHECK: scale = 1.250000e-01 : f32}
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32):
+// CHECK: math.tanh %[[S]]
+func.func @factor_of_softcap(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 0.5 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %c = arith.constant 0.25 : f32
+        %x = arith.mulf %s, %c : f32
+        %y = math.tanh %x : f32
+        attn.yield %y : f32
+      } -> tensor<2x8x4xf32>
+  return %o : tensor<2x8x4xf32>
+}
+
+// The factor is not the score's alone, or takes the scale out of the range of f32.
+// CHECK-LABEL: @factor_kept
+// CHECK: scale = 5.000000e-01 : f32}
+// CHECK: arith.mulf
+// CHECK: scale = 5.000000e-01 : f32}
+// CHECK: arith.mulf
+func.func @factor_kept(%q: tensor<2x8x4xf32>) -> (tensor<2x8x4xf32>, tensor<2x8x4xf32>) {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 0.5 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %c = arith.constant 0.25 : f32
+        %x = arith.mulf %s, %c : f32
+        %y = arith.addf %x, %s : f32
+        attn.yield %y : f32
+      } -> tensor<2x8x4xf32>
+  %p = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 0.5 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %c = arith.constant 1.0e-40 : f32
+        %x = arith.mulf %s, %c : f32
+        attn.yield %x : f32
+      } -> tensor<2x8x4xf32>
+  return %o, %p : tensor<2x8x4xf32>, tensor<2x8x4xf32>
+}
+
+// -----
+
+#d = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#n = affine_map<(b, q, k, d, e) -> (b)>
+
+// CHECK-LABEL: @masks
+func.func @masks(%q: tensor<2x8x4xf32>, %n: tensor<2xi32>, %b: index) -> tensor<2x8x4xf32> {
+  // No parts, and keys up to 7 past the query's own of 8.
+  // CHECK: attn.attention
+  // CHECK-NOT: mask
+  // CHECK: attn.attention
+  %0 = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) mask(#attn.and<[]>)
+      {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  %1 = attn.attention ins(%0, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) mask(#attn.causal<offset = 7>)
+      {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  // CHECK: mask(#attn.causal<offset = 6>)
+  %2 = attn.attention ins(%1, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) mask(#attn.and<[#attn.causal<offset = 6>]>)
+      {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  // CHECK: mask(#attn.and<[#attn.causal, #attn.lengths<0>]>)
+  %3 = attn.attention ins(%2, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      captures(%n : tensor<2xi32>) outs(%q : tensor<2x8x4xf32>)
+      mask(#attn.and<[#attn.and<[#attn.causal, #attn.lengths<0>]>, #attn.causal, #attn.window<left = 9, right = 7>]>)
+      {indexing_maps = [#d, #k, #v, #n, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  // The queries of a tile lie anywhere.
+  // CHECK: mask(#attn.causal<offset = 7>)
+  %4 = attn.attention ins(%3, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) at(%b, %b, %b) mask(#attn.causal<offset = 7>)
+      {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return %4 : tensor<2x8x4xf32>
+}
+
+// -----
+
+#d = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#w = affine_map<(b, q, k, d, e) -> (b, q, k)>
+
+// CHECK-LABEL: @unused_weights
+// CHECK-SAME: %[[Q:.*]]: tensor<2x8x4xf32>
+// CHECK: %[[O:.*]] = attn.attention ins({{.*}}) outs(%[[Q]] : tensor<2x8x4xf32>) mask(#attn.causal)
+// CHECK-SAME: indexing_maps = [{{[^,]*}}, {{[^,]*}}, {{[^,]*}}, {{[^,]*}}]
+// CHECK: math.tanh
+// CHECK: } -> tensor<2x8x4xf32>
+// CHECK: return %[[O]]
+func.func @unused_weights(%q: tensor<2x8x4xf32>, %w: tensor<2x8x8xf32>) -> tensor<2x8x4xf32> {
+  %o:2 = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q, %w : tensor<2x8x4xf32>, tensor<2x8x8xf32>) mask(#attn.causal)
+      {indexing_maps = [#d, #k, #v, #o, #w], scale = 1.0 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %y = math.tanh %s : f32
+        attn.yield %y : f32
+      } -> tensor<2x8x4xf32>, tensor<2x8x8xf32>
+  return %o#0 : tensor<2x8x4xf32>
+}
+
+// CHECK-LABEL: @used_weights
+// CHECK: -> tensor<2x8x4xf32>, tensor<2x8x8xf32>
+func.func @used_weights(%q: tensor<2x8x4xf32>, %w: tensor<2x8x8xf32>) -> tensor<2x8x8xf32> {
+  %o:2 = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q, %w : tensor<2x8x4xf32>, tensor<2x8x8xf32>)
+      {indexing_maps = [#d, #k, #v, #o, #w], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8x8xf32>
+  return %o#1 : tensor<2x8x8xf32>
+}
+
+// -----
+
+#d = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#n = affine_map<(b, q, k, d, e) -> (b)>
+#w = affine_map<(b, q, k, d, e) -> (q, k)>
+#t = affine_map<(b, q, k, d, e) -> (k, q)>
+
+// %x is read by nothing, %w twice through one map and once transposed, %n by the mask.
+// CHECK-LABEL: @captures
+// CHECK-SAME: %[[X:.*]]: tensor<2xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[N:.*]]: tensor<2xi32>)
+// CHECK: captures(%[[W]], %[[W]], %[[N]] : tensor<8x8xf32>, tensor<8x8xf32>, tensor<2xi32>)
+// CHECK-SAME: mask(#attn.and<[#attn.dense<0>, #attn.lengths<2>]>)
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32, %[[E:.*]]: f32, %[[T:.*]]: f32, %{{.*}}: i32):
+// CHECK: %[[A:.*]] = arith.addf %[[S]], %[[E]]
+// CHECK: %[[B:.*]] = arith.addf %[[A]], %[[T]]
+// CHECK: arith.addf %[[B]], %[[E]]
+func.func @captures(%q: tensor<2x8x4xf32>, %x: tensor<2xf32>, %w: tensor<8x8xf32>, %n: tensor<2xi32>)
+    -> tensor<2x8x4xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      captures(%x, %w, %w, %w, %n : tensor<2xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<2xi32>)
+      outs(%q : tensor<2x8x4xf32>) mask(#attn.and<[#attn.dense<3>, #attn.lengths<4>]>)
+      {indexing_maps = [#d, #k, #v, #n, #w, #t, #w, #n, #o], scale = 1.0 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32, %x0: f32, %w0: f32, %w1: f32, %w2: f32, %n0: i32):
+        %1 = arith.addf %s, %w0 : f32
+        %2 = arith.addf %1, %w1 : f32
+        %3 = arith.addf %2, %w2 : f32
+        attn.yield %3 : f32
+      } -> tensor<2x8x4xf32>
+  return %o : tensor<2x8x4xf32>
+}
+
+// CHECK-LABEL: @captures_of_nothing
+// CHECK-NOT: captures
+// CHECK: return
+func.func @captures_of_nothing(%q: tensor<2x8x4xf32>, %x: tensor<2xf32>) -> tensor<2x8x4xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      captures(%x : tensor<2xf32>) outs(%q : tensor<2x8x4xf32>)
+      {indexing_maps = [#d, #k, #v, #n, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return %o : tensor<2x8x4xf32>
+}
