@@ -1,0 +1,36 @@
+//===- Exp2.h - powers of two and e without a library ------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_EXP2_H
+#define ATTN_CODEGEN_CPU_EXP2_H
+
+#include "mlir/IR/Builders.h"
+
+namespace attn {
+
+/// What becomes of powers below the smallest normal number.
+enum class Underflow {
+  Clamp, // slightly more than 2^-126, so that no live weight is 0
+  Zero,
+};
+
+/// 2^(x * factor) of each value, f32 or vectors of it, for a positive factor and products up to 127 or NaN: the
+/// exponential of a softmax. The product is never rounded where the machine fuses. Values are computed stage by
+/// stage, so give several: one alone waits for its own polynomial.
+llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
+                                          llvm::ArrayRef<mlir::Value> xs, double factor, Underflow underflow);
+
+/// 2^x and e^x for every x, with infinities and denormals.
+mlir::Value createFullExp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+mlir::Value createFullExp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+
+/// a * b + c, fused where the machine can; never a call.
+mlir::Value createMultiplyAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
+                              mlir::Value c);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_EXP2_H

@@ -1,0 +1,120 @@
+//===- Lanes.cpp - loops over vectors of exactly L lanes -------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Lanes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace attn;
+
+Value Lanes::load(OpBuilder &builder, Location loc, Value buffer, ValueRange indices, Value fill) const {
+  VectorType type = vectorOf(cast<MemRefType>(buffer.getType()).getElementType());
+  if (!mask)
+    return vector::LoadOp::create(builder, loc, type, buffer, indices);
+  if (!fill)
+    fill = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(builder, loc, type, buffer, indices, mask, fill);
+}
+
+void Lanes::store(OpBuilder &builder, Location loc, Value value, Value buffer, ValueRange indices) const {
+  if (mask)
+    vector::MaskedStoreOp::create(builder, loc, buffer, indices, mask, value);
+  else
+    vector::StoreOp::create(builder, loc, value, buffer, indices);
+}
+
+OpFoldResult attn::roundDown(OpBuilder &builder, Location loc, OpFoldResult size, int64_t factor) {
+  AffineExpr s0 = builder.getAffineSymbolExpr(0);
+  return affine::makeComposedFoldedAffineApply(builder, loc, s0.floorDiv(factor) * factor, {size});
+}
+
+SmallVector<Value> attn::createLoop(OpBuilder &builder, Location loc, OpFoldResult begin, OpFoldResult end,
+                                    int64_t step, ValueRange inits, LoopBody body) {
+  std::optional<int64_t> first = getConstantIntValue(begin), last = getConstantIntValue(end);
+  if (begin == end || (first && last && *first >= *last))
+    return llvm::to_vector(inits);
+  auto value = [&](OpFoldResult bound) { return getValueOrCreateConstantIndexOp(builder, loc, bound); };
+  if (first && last && *first + step >= *last)
+    return body(builder, value(begin), inits);
+  auto loop = scf::ForOp::create(builder, loc, value(begin), value(end), value(builder.getIndexAttr(step)), inits,
+                                 [&](OpBuilder &inner, Location, Value index, ValueRange carried) {
+                                   scf::YieldOp::create(inner, loc, body(inner, index, carried));
+                                 });
+  return llvm::to_vector(ValueRange(loop.getResults()));
+}
+
+SmallVector<Value> attn::createUnrolledLoop(OpBuilder &builder, Location loc, OpFoldResult size, int64_t unroll,
+                                            ValueRange inits, UnrolledBody body) {
+  OpFoldResult whole = roundDown(builder, loc, size, unroll);
+  SmallVector<Value> carried = createLoop(
+      builder, loc, builder.getIndexAttr(0), whole, unroll, inits,
+      [&](OpBuilder &inner, Value index, ValueRange values) {
+        SmallVector<Value> indices = {index};
+        for (int64_t i = 1; i < unroll; ++i)
+          indices.push_back(inner.createOrFold<arith::AddIOp>(
+              loc, index, arith::ConstantIndexOp::create(inner, loc, i).getResult()));
+        return body(inner, indices, values);
+      });
+  return createLoop(builder, loc, whole, size, 1, carried,
+                    [&](OpBuilder &inner, Value index, ValueRange values) { return body(inner, index, values); });
+}
+
+void attn::forEachVector(OpBuilder &builder, Location loc, OpFoldResult size, int64_t lanes,
+                         llvm::function_ref<void(OpBuilder &, const Lanes &)> body) {
+  OpFoldResult whole = roundDown(builder, loc, size, lanes);
+  createLoop(builder, loc, builder.getIndexAttr(0), whole, lanes, {},
+             [&](OpBuilder &inner, Value offset, ValueRange) {
+               body(inner, Lanes{lanes, offset, {}});
+               return SmallVector<Value>();
+             });
+  if (whole == size)
+    return;
+  VectorType maskType = VectorType::get(lanes, builder.getI1Type());
+  Value offset = getValueOrCreateConstantIndexOp(builder, loc, whole);
+  if (std::optional<int64_t> staticSize = getConstantIntValue(size)) {
+    Value mask = vector::ConstantMaskOp::create(builder, loc, maskType, {*staticSize % lanes});
+    body(builder, Lanes{lanes, offset, mask});
+    return;
+  }
+  Value end = getValueOrCreateConstantIndexOp(builder, loc, size);
+  Value isPartial = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, offset, end);
+  scf::IfOp::create(builder, loc, isPartial, [&](OpBuilder &inner, Location) {
+    Value rest = arith::SubIOp::create(inner, loc, end, offset);
+    body(inner, Lanes{lanes, offset, vector::CreateMaskOp::create(inner, loc, maskType, rest)});
+    scf::YieldOp::create(inner, loc);
+  });
+}
+
+Value attn::floatConstant(OpBuilder &builder, Location loc, Type type, double value) {
+  TypedAttr attribute = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto vectorType = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vectorType, attribute);
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+Value attn::createMax(OpBuilder &builder, Location loc, Value a, Value b) {
+  Value isGreater = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
+  return arith::SelectOp::create(builder, loc, isGreater, a, b);
+}
+
+Value attn::reduceTree(ArrayRef<Value> values, llvm::function_ref<Value(Value, Value)> combine) {
+  if (values.size() == 1)
+    return values.front();
+  size_t half = values.size() / 2;
+  return combine(reduceTree(values.take_front(half), combine), reduceTree(values.drop_front(half), combine));
+}
+
+bool attn::isRowContiguous(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  return strides.empty() || strides.back() == 1;
+}
