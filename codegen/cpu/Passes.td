@@ -9,6 +9,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "lower contractions to register blocks of vectors";
+  let description = [{
+    Lowers every f32 contraction on buffers, plain or guarded, to loops over register blocks: accumulators are
+    vectors of exactly the target's lanes that live in registers for the whole reduction. The block follows from
+    the `attn.target` of an enclosing module. A fill or broadcast into the output becomes the start of the
+    accumulators. A contraction without a dimension that is contiguous in the output and one input becomes
+    scalar loops, with a remark.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower the online softmax to vectors with queries in lanes";
   let description = [{

@@ -1,0 +1,50 @@
+//===- RegisterBlocks.cpp - how much of a product lives in registers -------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/RegisterBlocks.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// More rows save little and cost an address register each.
+static constexpr int64_t kMaxRows = 8;
+/// Stands for many columns: every number of vectors that fits divides it.
+static constexpr int64_t kManyVectors = 12;
+
+static bool fits(TargetAttr target, RegisterBlock block, bool guarded) {
+  // Accumulators, a row of the vector operand (and its masks), one broadcast element.
+  int64_t live = block.rows * block.vectors + block.vectors * (guarded ? 2 : 1) + 1;
+  // A product is a value of its own before it is added or selected.
+  if (guarded || !target.getFma())
+    ++live;
+  // Of 32 registers one stays free: the register allocator of LLVM spills a block that needs them all.
+  return live <= target.getRegisters() - (target.getRegisters() > 16 ? 1 : 0);
+}
+
+/// Loads for each step of the reduction and each row: a block loads its rows' elements and its vectors.
+static double loadsPerRow(RegisterBlock block, int64_t vectors) {
+  int64_t whole = vectors / block.vectors, rest = vectors % block.vectors;
+  int64_t loads = whole * (block.rows + block.vectors) + (rest ? block.rows + rest : 0);
+  return double(loads) / block.rows;
+}
+
+RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded) {
+  int64_t vectors = kManyVectors;
+  if (!ShapedType::isDynamic(columns))
+    vectors = std::max<int64_t>(1, llvm::divideCeil(columns, target.getLanes()));
+  RegisterBlock best = {1, 1};
+  // Blocks at least as tall as wide: a row's element is broadcast, which costs more than a vector's load.
+  for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
+    for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
+      RegisterBlock block = {rows, width};
+      if (fits(target, block, guarded) && loadsPerRow(block, vectors) < loadsPerRow(best, vectors))
+        best = block;
+    }
+  }
+  return best;
+}
