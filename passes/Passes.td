@@ -13,6 +13,19 @@ include "mlir/Pass/PassBase.td"
 // raise
 //===----------------------------------------------------------------------===//
 
+def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
+  let summary = "find attention in a linalg graph";
+  let description = [{
+    Each `linalg.softmax` whose weights multiply values, and whose scores rest on a product of a query and a key,
+    becomes an `attn.attention`; what is computed elementwise between the two becomes its score region. Where
+    that cannot be shown the graph stays as it is, and a remark at the softmax says why.
+
+    Sizes must not be asked of results (`resolve-shaped-type-result-dims` first): a `tensor.dim` of the scores
+    is a use of them.
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // simplify
 //===----------------------------------------------------------------------===//

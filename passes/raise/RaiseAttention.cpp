@@ -1,0 +1,521 @@
+//===- RaiseAttention.cpp - find attention in a linalg graph ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %s = linalg.contract (b,q,d), (b,k,d) -> (b,q,k) ins(%q, %k) outs(zeros)
+//   %m = linalg.generic ins(%hidden, %s) { select %hidden, -inf, %s }
+//   %p = linalg.softmax dimension(2) ins(%m)
+//   %o = linalg.contract (b,q,k), (b,k,e) -> (b,q,e) ins(%p, %v) outs(zeros)
+// becomes
+//   %o = attn.attention ins(%q, %k, %v) captures(%hidden) outs(%empty) {empty_row = nan}
+//        score { ^bb0(%b, %q, %k, %s, %hidden): yield (select %hidden, -inf, %s) }
+//
+// Anchored on the softmax: the product with the values must sum over the softmax dimension, and the scores,
+// read one element at a time through all-parallel ops, must rest on one product of a query and a key. What is
+// computed elementwise on the way, masks made from indices included, becomes the score region; what is not, a
+// captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
+// query and key have head size 0. Weights with another use become the second output.
+//
+// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something else
+// reads too, scores times an operand, element types other than f32.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace attn {
+#define GEN_PASS_DEF_RAISEATTENTION
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// A tensor and where it is read: an expression for each of its dimensions, a coordinate or 0.
+struct Access {
+  Value tensor;
+  AffineMap map;
+
+  bool names(unsigned dim) const { return map.isFunctionOfDim(dim); }
+};
+
+/// The scores' product; maps are over the dimensions of the softmax input, then d.
+struct Product {
+  linalg::LinalgOp op;
+  Access query, key;
+};
+
+//===----------------------------------------------------------------------===//
+// Reading one element of a tensor
+//===----------------------------------------------------------------------===//
+
+/// Whether an element of each result of `op` is a scalar function of coordinates and of one element of each operand.
+bool isScalarFunction(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumParallelLoops() != op.getNumLoops())
+    return false;
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (!op.getMatchingIndexingMap(&init).isPermutation())
+      return false;
+  auto isScalarSource = [&](Value value) {
+    return value.getParentBlock() == op.getBlock() || matchPattern(value, m_Constant());
+  };
+  for (OpOperand &operand : op->getOpOperands())
+    if (!isa<RankedTensorType>(operand.get().getType()) && !matchPattern(operand.get(), m_Constant()))
+      return false;
+  for (Operation &inner : *op.getBlock()) {
+    bool isScalar = OpTrait::hasElementwiseMappableTraits(&inner) || inner.hasTrait<OpTrait::ConstantLike>() ||
+                    isa<linalg::IndexOp, linalg::YieldOp>(inner);
+    if (!isScalar || !llvm::all_of(inner.getOperands(), isScalarSource))
+      return false;
+  }
+  return true;
+}
+
+/// Where the loops of `op` stand when `result` is read at `map`.
+AffineMap loopsAt(linalg::LinalgOp op, OpResult result, AffineMap map) {
+  AffineMap outMap = op.getMatchingIndexingMap(op.getTiedOpOperand(result));
+  return inversePermutation(outMap).compose(map);
+}
+
+/// The source of a reshape that only adds or drops unit dimensions.
+std::optional<Access> readThroughUnitReshape(Access access) {
+  Operation *op = access.tensor.getDefiningOp();
+  bool isExpand = isa_and_nonnull<tensor::ExpandShapeOp>(op);
+  if (!isExpand && !isa_and_nonnull<tensor::CollapseShapeOp>(op))
+    return std::nullopt;
+  auto source = cast<TypedValue<RankedTensorType>>(op->getOperand(0));
+  RankedTensorType longer = isExpand ? cast<RankedTensorType>(access.tensor.getType()) : source.getType();
+  auto groups = isExpand ? cast<tensor::ExpandShapeOp>(op).getReassociationIndices()
+                         : cast<tensor::CollapseShapeOp>(op).getReassociationIndices();
+  SmallVector<AffineExpr> exprs(source.getType().getRank(), getAffineConstantExpr(0, op->getContext()));
+  for (auto [shortDim, group] : llvm::enumerate(groups)) {
+    auto sized = llvm::make_filter_range(group, [&](int64_t dim) { return longer.getDimSize(dim) != 1; });
+    if (std::distance(sized.begin(), sized.end()) > 1)
+      return std::nullopt;
+    for (int64_t longDim : sized)
+      exprs[isExpand ? shortDim : longDim] = access.map.getResult(isExpand ? longDim : shortDim);
+  }
+  return Access{source, AffineMap::get(access.map.getNumDims(), 0, exprs, op->getContext())};
+}
+
+/// Looks through transpositions, broadcasts and unit reshapes to the tensor that holds the data.
+Access readThroughViews(Access access) {
+  while (true) {
+    if (auto source = readThroughUnitReshape(access)) {
+      access = *source;
+      continue;
+    }
+    auto result = dyn_cast<OpResult>(access.tensor);
+    auto op = access.tensor.getDefiningOp<linalg::LinalgOp>();
+    if (!op || !isScalarFunction(op))
+      return access;
+    Value yielded = op.getBlock()->getTerminator()->getOperand(result.getResultNumber());
+    auto argument = dyn_cast<BlockArgument>(yielded);
+    if (!argument || !isa<RankedTensorType>(op->getOperand(argument.getArgNumber()).getType()))
+      return access;
+    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
+    access = {operand.get(), op.getMatchingIndexingMap(&operand).compose(loopsAt(op, result, access.map))};
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+/// Whether `op` sums products of two f32 operands over one dimension, starting from 0.
+bool isPlainContraction(linalg::LinalgOp op) {
+  if (!op || !op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) || op.getNumReductionLoops() != 1)
+    return false;
+  auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()))
+    return false;
+  return llvm::all_of(op->getOperandTypes(),
+                      [](Type type) { return cast<ShapedType>(type).getElementType().isF32(); });
+}
+
+/// `op`, read at `map` over the softmax input, as a product of a query and a key.
+std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, unsigned keyDim) {
+  if (!isPlainContraction(op) || !map.isPermutation())
+    return std::nullopt;
+  unsigned d = map.getNumDims();
+  SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(d, op.getContext()));
+  AffineMap outMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (auto [position, expr] : llvm::enumerate(outMap.getResults()))
+    loops[cast<AffineDimExpr>(expr).getPosition()] = map.getResult(position);
+  auto access = [&](unsigned i) {
+    OpOperand &operand = op->getOpOperand(i);
+    AffineMap read = op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(loops, {}, d + 1, 0);
+    return readThroughViews({operand.get(), read});
+  };
+  Product product{op, access(0), access(1)};
+  if (product.query.names(keyDim))
+    std::swap(product.query, product.key);
+  if (product.query.names(keyDim) || !product.key.names(keyDim) || !product.query.names(d) || !product.key.names(d))
+    return std::nullopt;
+  return product;
+}
+
+//===----------------------------------------------------------------------===//
+// Raising
+//===----------------------------------------------------------------------===//
+
+/// One softmax on its way to an attention.
+class Raiser {
+public:
+  explicit Raiser(linalg::SoftmaxOp softmax)
+      : softmax(softmax), context(softmax.getContext()), keyDim(softmax.getDimension()),
+        rank(softmax.getInputOperandType().getRank()), builder(context) {
+    Block &block = region.emplaceBlock();
+    for (unsigned i = 0; i < rank; ++i)
+      block.addArgument(builder.getIndexType(), softmax.getLoc());
+    block.addArgument(builder.getF32Type(), softmax.getLoc());
+    builder.setInsertionPointToEnd(&block);
+  }
+
+  LogicalResult run();
+
+private:
+  /// Starts the sentence that says why; converts to failure.
+  InFlightDiagnostic leftUnfused() { return softmax.emitRemark() << "attention left unfused: expected "; }
+
+  LogicalResult findValueProduct();
+  FailureOr<Value> read(Value tensor, AffineMap map);
+  FailureOr<Value> inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map);
+  FailureOr<Value> capture(Value tensor, AffineMap map);
+  LogicalResult checkScores(Value score);
+  LogicalResult chooseDims();
+  void rewrite(Value score);
+
+  /// The map over the attention's dimensions that reads what `map` reads.
+  AffineMap toAttention(AffineMap map, ArrayRef<unsigned> dims) {
+    SmallVector<AffineExpr> exprs = llvm::map_to_vector(dims, [&](unsigned dim) { return getAffineDimExpr(dim, context); });
+    return map.replaceDimsAndSymbols(exprs, {}, numDims, 0);
+  }
+
+  linalg::SoftmaxOp softmax;
+  MLIRContext *context;
+  unsigned keyDim, rank;
+
+  /// The scores as a scalar function: its arguments are the coordinates of the softmax input, the product and the
+  /// captured elements.
+  Region region;
+  OpBuilder builder;
+  DenseMap<std::pair<Value, AffineMap>, Value> elements;
+  SmallVector<Access> captures;
+  std::optional<Product> product;
+  /// Ops whose results depend on the product.
+  llvm::SmallSetVector<Operation *, 8> scorePath;
+
+  linalg::LinalgOp valueProduct;
+  OpOperand *weightsOperand = nullptr;
+  bool returnsWeights = false;
+  Access value; // over the loops of valueProduct
+
+  /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop of valueProduct.
+  SmallVector<unsigned> ofScores, ofLoops;
+  unsigned numDims = 0;
+};
+
+/// The one contraction that multiplies the weights with values, summing over the softmax dimension.
+LogicalResult Raiser::findValueProduct() {
+  Value weights = softmax->getResult(0);
+  SmallVector<OpOperand *> products, others;
+  for (OpOperand &use : weights.getUses())
+    (isPlainContraction(dyn_cast<linalg::LinalgOp>(use.getOwner())) ? products : others).push_back(&use);
+  if (products.empty()) {
+    InFlightDiagnostic remark = leftUnfused() << "the weights to be multiplied with values, got ";
+    if (others.empty())
+      return remark << "no use of them";
+    return remark << "a use by '" << others.front()->getOwner()->getName() << "'";
+  }
+  if (products.size() > 1)
+    return leftUnfused() << "one product of the weights with values, got " << products.size();
+  weightsOperand = products.front();
+  valueProduct = cast<linalg::LinalgOp>(weightsOperand->getOwner());
+  DominanceInfo dominance;
+  for (OpOperand *other : others)
+    if (!dominance.properlyDominates(valueProduct, other->getOwner()))
+      return leftUnfused() << "other uses of the weights after their product with the values, got one before by '"
+                           << other->getOwner()->getName() << "'";
+  returnsWeights = !others.empty();
+
+  AffineMap weightsMap = valueProduct.getMatchingIndexingMap(weightsOperand);
+  SmallVector<unsigned> sums;
+  valueProduct.getReductionDims(sums);
+  if (weightsMap.getDimPosition(keyDim) != sums.front()) {
+    InFlightDiagnostic remark = leftUnfused() << "the values to be summed over dimension " << keyDim
+                                              << " of the weights, where the softmax is, got ";
+    if (auto position = weightsMap.getResultPosition(getAffineDimExpr(sums.front(), context)))
+      return remark << "dimension " << *position;
+    return remark << "another";
+  }
+  OpOperand &operand = valueProduct->getOpOperand(1 - weightsOperand->getOperandNumber());
+  value = readThroughViews({operand.get(), valueProduct.getMatchingIndexingMap(&operand)});
+  return success();
+}
+
+/// The element of `tensor` at `map` over the softmax input, computed in the region.
+FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
+  auto [it, isNew] = elements.try_emplace({tensor, map});
+  if (!isNew)
+    return it->second;
+  auto keep = [&](FailureOr<Value> element) {
+    if (succeeded(element))
+      elements[{tensor, map}] = *element;
+    return element;
+  };
+
+  DenseElementsAttr constant;
+  if (matchPattern(tensor, m_Constant(&constant)) && constant.isSplat())
+    return keep(Value(arith::ConstantOp::create(builder, tensor.getLoc(), cast<TypedAttr>(constant.getSplatValue<Attribute>()))));
+
+  auto op = tensor.getDefiningOp<linalg::LinalgOp>();
+  if (op && isScalarFunction(op))
+    return keep(inlineBody(op, cast<OpResult>(tensor), map));
+  if (auto source = readThroughUnitReshape({tensor, map})) {
+    FailureOr<Value> element = read(source->tensor, source->map);
+    if (scorePath.contains(source->tensor.getDefiningOp()))
+      scorePath.insert(tensor.getDefiningOp());
+    return keep(element);
+  }
+  if (op) {
+    if (std::optional<Product> found = matchProduct(op, map, keyDim)) {
+      if (product && product->op != op)
+        return leftUnfused() << "one product of query and key in the scores, got 2";
+      product = found;
+      scorePath.insert(op);
+      return keep(Value(region.getArgument(rank)));
+    }
+  }
+  return keep(capture(tensor, map));
+}
+
+FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map) {
+  AffineMap loops = loopsAt(op, result, map);
+  IRMapping mapping;
+  for (OpOperand &operand : op->getOpOperands()) {
+    BlockArgument argument = op.getMatchingBlockArgument(&operand);
+    if (argument.use_empty())
+      continue;
+    if (!isa<RankedTensorType>(operand.get().getType())) {
+      mapping.map(argument, builder.clone(*operand.get().getDefiningOp())->getResult(0));
+      continue;
+    }
+    FailureOr<Value> element = read(operand.get(), op.getMatchingIndexingMap(&operand).compose(loops));
+    if (failed(element))
+      return failure();
+    if (scorePath.contains(operand.get().getDefiningOp()))
+      scorePath.insert(op);
+    mapping.map(argument, *element);
+  }
+  auto cloneConstants = [&](Operation &inner) {
+    for (Value operand : inner.getOperands())
+      if (operand.getParentBlock() != op.getBlock() && !mapping.contains(operand))
+        mapping.map(operand, builder.clone(*operand.getDefiningOp())->getResult(0));
+  };
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    cloneConstants(inner);
+    auto index = dyn_cast<linalg::IndexOp>(inner);
+    if (!index) {
+      builder.clone(inner, mapping);
+      continue;
+    }
+    AffineExpr expr = loops.getResult(index.getDim());
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    mapping.map(index.getResult(), dim ? Value(region.getArgument(dim.getPosition()))
+                                       : arith::ConstantIndexOp::create(builder, inner.getLoc(), 0));
+  }
+  Operation *yield = op.getBlock()->getTerminator();
+  cloneConstants(*yield);
+  return mapping.lookup(yield->getOperand(result.getResultNumber()));
+}
+
+FailureOr<Value> Raiser::capture(Value tensor, AffineMap map) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  bool isRead = map.isProjectedPermutation(/*allowZeroInResults=*/true);
+  for (auto [position, expr] : llvm::enumerate(map.getResults()))
+    isRead &= isa<AffineDimExpr>(expr) || type.getDimSize(position) == 1;
+  if (!isRead)
+    return leftUnfused() << "operands of the scores to be read at a coordinate in each dimension, got "
+                         << AffineMapAttr::get(map) << " for " << type;
+  captures.push_back({tensor, map});
+  return Value(region.front().addArgument(type.getElementType(), tensor.getLoc()));
+}
+
+/// The scores are the product's alone, and no captured operand scales it.
+LogicalResult Raiser::checkScores(Value score) {
+  for (Operation *op : scorePath)
+    for (Operation *user : op->getUsers())
+      if (user != softmax && !scorePath.contains(user))
+        return leftUnfused() << "scores that only the softmax reads, got a use of '" << op->getName() << "' by '"
+                             << user->getName() << "'";
+  if (!product)
+    for (Access &access : captures)
+      if (isa<FloatType>(getElementTypeOrSelf(access.tensor))) {
+        InFlightDiagnostic remark = leftUnfused() << "a product of query and key in the scores, got ";
+        if (Operation *op = access.tensor.getDefiningOp())
+          return remark << "'" << op->getName() << "'";
+        return remark << "an argument of type " << access.tensor.getType();
+      }
+
+  DenseSet<Value> ofScore = {region.getArgument(rank)}, ofCapture;
+  for (BlockArgument argument : region.getArguments().drop_front(rank + 1))
+    ofCapture.insert(argument);
+  for (Operation &op : region.front()) {
+    auto depends = [&](DenseSet<Value> &on) {
+      return llvm::any_of(op.getOperands(), [&](Value operand) { return on.contains(operand); });
+    };
+    bool isFactor = isa<arith::MulFOp, arith::DivFOp>(op);
+    for (Value operand : op.getOperands())
+      if (isFactor && depends(ofScore) && ofCapture.contains(operand) && !ofScore.contains(operand))
+        return leftUnfused() << "scores scaled by a constant, got a scale that varies";
+    if (depends(ofScore))
+      ofScore.insert_range(op.getResults());
+    if (depends(ofCapture))
+      ofCapture.insert_range(op.getResults());
+  }
+  return success();
+}
+
+/// Names the dimensions: which are q, k and e; the rest are batch dimensions, in the order of the output.
+LogicalResult Raiser::chooseDims() {
+  AffineMap weightsMap = valueProduct.getMatchingIndexingMap(weightsOperand);
+  AffineMap outMap = valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0));
+  auto isQuery = [&](unsigned dim) {
+    if (product)
+      return product->query.names(dim) && !product->key.names(dim);
+    return dim != keyDim && !value.names(weightsMap.getDimPosition(dim));
+  };
+  // Of several the innermost is q and the others are query groups.
+  auto dims = llvm::reverse(llvm::seq(rank));
+  auto found = llvm::find_if(dims, isQuery);
+  if (found == dims.end())
+    return leftUnfused() << "a dimension of the query that the " << (product ? "key" : "values")
+                         << " lack, got none";
+  unsigned q = weightsMap.getDimPosition(*found), k = weightsMap.getDimPosition(keyDim);
+  if (value.names(q))
+    return leftUnfused() << "values shared by all queries, got values that vary with dimension " << *found
+                         << " of the weights";
+
+  SmallVector<unsigned> ofValueOnly, batch;
+  for (AffineExpr expr : outMap.getResults()) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    if (!weightsMap.isFunctionOfDim(loop))
+      ofValueOnly.push_back(loop);
+    if (loop != q)
+      batch.push_back(loop);
+  }
+  if (ofValueOnly.empty() || !value.names(ofValueOnly.back()) || !value.names(k))
+    return leftUnfused() << "values that vary with the key and with a dimension of their own, got "
+                         << AffineMapAttr::get(value.map);
+  unsigned e = ofValueOnly.pop_back_val();
+  llvm::erase(batch, e);
+  // Without a product the weights cost nothing to repeat, so values may bring batch dimensions of their own.
+  if (!ofValueOnly.empty() && (product || returnsWeights))
+    return leftUnfused() << "values whose batch dimensions are those of the weights, got "
+                         << ofValueOnly.size() << " more";
+
+  numDims = batch.size() + 4;
+  ofLoops.resize(valueProduct.getNumLoops());
+  for (auto [position, loop] : llvm::enumerate(batch))
+    ofLoops[loop] = position;
+  ofLoops[q] = numDims - 4;
+  ofLoops[k] = numDims - 3;
+  ofLoops[e] = numDims - 1;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    ofScores.push_back(ofLoops[weightsMap.getDimPosition(dim)]);
+  ofScores.push_back(numDims - 2);
+  return success();
+}
+
+void Raiser::rewrite(Value score) {
+  IRRewriter rewriter(valueProduct);
+  Location loc = softmax.getLoc();
+  if (!product) {
+    // Scores without a product: query and key have nothing to multiply.
+    auto withoutHead = [&](unsigned dim) {
+      SmallVector<OpFoldResult> sizes = {dimOf(rewriter, loc, softmax.getOutput(), dim), rewriter.getIndexAttr(0)};
+      Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type());
+      return Access{empty, AffineMap::getMultiDimMapWithTargets(rank + 1, {dim, rank}, context)};
+    };
+    unsigned q = llvm::find(ofScores, numDims - 4) - ofScores.begin();
+    product = Product{{}, withoutHead(q), withoutHead(keyDim)};
+  }
+
+  SmallVector<Value> captured, outs;
+  SmallVector<AffineMap> maps = {toAttention(product->query.map, ofScores), toAttention(product->key.map, ofScores),
+                                 toAttention(value.map, ofLoops)};
+  for (Access &access : captures) {
+    captured.push_back(access.tensor);
+    maps.push_back(toAttention(access.map, ArrayRef(ofScores).drop_back()));
+  }
+  auto fill = valueProduct.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  outs.push_back(fill.output());
+  maps.push_back(toAttention(valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0)), ofLoops));
+  if (returnsWeights) {
+    outs.push_back(softmax.getOutput());
+    maps.push_back(toAttention(AffineMap::getMultiDimIdentityMap(rank, context), ArrayRef(ofScores).drop_back()));
+  }
+  auto attention = AttentionOp::create(
+      rewriter, loc, TypeRange(ValueRange(outs)), product->query.tensor, product->key.tensor, value.tensor, captured,
+      outs, /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr, rewriter.getAffineMapArrayAttr(maps),
+      rewriter.getF32FloatAttr(1.0f), EmptyRowAttr::get(context, EmptyRow::NaN), /*acc_type=*/nullptr);
+
+  if (score != region.getArgument(rank) || !captures.empty()) {
+    YieldOp::create(builder, loc, score);
+    // The body was written over the coordinates of the scores; the region's are (batch..., q, k).
+    Block &body = attention.getScore().emplaceBlock();
+    for (unsigned i = 0; i < numDims - 2; ++i)
+      body.addArgument(rewriter.getIndexType(), loc);
+    for (unsigned i = 0; i < rank; ++i)
+      region.getArgument(i).replaceAllUsesWith(body.getArgument(ofScores[i]));
+    for (BlockArgument argument : region.getArguments().drop_front(rank))
+      argument.replaceAllUsesWith(body.addArgument(argument.getType(), argument.getLoc()));
+    body.getOperations().splice(body.end(), region.front().getOperations());
+  }
+
+  rewriter.replaceOp(valueProduct, attention.getResult(0));
+  if (returnsWeights)
+    rewriter.replaceAllUsesWith(softmax->getResult(0), attention.getResult(1));
+}
+
+LogicalResult Raiser::run() {
+  Type element = softmax.getInputOperandType().getElementType();
+  if (!element.isF32())
+    return leftUnfused() << "scores of type f32, got " << element;
+  if (failed(findValueProduct()))
+    return failure();
+  FailureOr<Value> score = read(softmax.getInput(), AffineMap::getMultiDimIdentityMap(rank, context));
+  if (failed(score) || failed(checkScores(*score)) || failed(chooseDims()))
+    return failure();
+  rewrite(*score);
+  return success();
+}
+
+struct RaiseAttention : attn::impl::RaiseAttentionBase<RaiseAttention> {
+  void runOnOperation() override {
+    // A dead reader of the scores is no reader; what raising leaves behind is dead too.
+    IRRewriter rewriter(&getContext());
+    (void)runRegionDCE(rewriter, getOperation()->getRegions());
+    SmallVector<linalg::SoftmaxOp> anchors;
+    getOperation().walk([&](linalg::SoftmaxOp softmax) { anchors.push_back(softmax); });
+    for (linalg::SoftmaxOp softmax : anchors)
+      (void)Raiser(softmax).run();
+    (void)runRegionDCE(rewriter, getOperation()->getRegions());
+  }
+};
+
+} // namespace
