@@ -26,6 +26,23 @@ def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def FoldScale : Pass<"attn-fold-scale", "::mlir::func::FuncOp"> {
+  let summary = "constant factors of scores become the scale";
+  let description = [{
+    A constant that multiplies or divides the query, the key or, before anything else, the score goes into `scale`.
+  }];
+}
+
+def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
+  let summary = "fills with -inf that end a score region become the mask";
+  let description = [{
+    A score region that ends in `select(hidden, -inf, score)` says which pairs are kept. Where the condition is a
+    conjunction of comparisons that a named mask states, or tests of a captured element for zero, it becomes the
+    `mask`; other conditions stay in the region. Captured operands that neither region nor mask uses any more,
+    and a region that yields its score, are dropped.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // simplify
 //===----------------------------------------------------------------------===//

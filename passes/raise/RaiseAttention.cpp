@@ -76,8 +76,8 @@ bool isScalarFunction(linalg::LinalgOp op) {
     if (!isa<RankedTensorType>(operand.get().getType()) && !matchPattern(operand.get(), m_Constant()))
       return false;
   for (Operation &inner : *op.getBlock()) {
-    bool isScalar = OpTrait::hasElementwiseMappableTraits(&inner) || inner.hasTrait<OpTrait::ConstantLike>() ||
-                    isa<linalg::IndexOp, linalg::YieldOp>(inner);
+    bool isScalar = isa<linalg::IndexOp, linalg::YieldOp>(inner) || inner.hasTrait<OpTrait::ConstantLike>() ||
+                    (OpTrait::hasElementwiseMappableTraits(&inner) && isPure(&inner));
     if (!isScalar || !llvm::all_of(inner.getOperands(), isScalarSource))
       return false;
   }

@@ -1,0 +1,368 @@
+//===- ExtractMask.cpp - fills with -inf become the mask -------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   attn.attention ins(%q, %k, %v) captures(%padding) score {
+//     ^bb0(%b, %q, %k, %s, %p):  t = select (%p == 0), -inf, %s
+//                                yield (select (%k <= %q), t, -inf) }
+// becomes
+//   attn.attention ins(%q, %k, %v) captures(%padding) mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
+//
+// Only the last ops of the region count: nothing may change the -inf afterwards. A condition is taken apart
+// into what must hold together; each part has to be a comparison that a named mask states (causal, a window,
+// lengths) or a test of a captured element for zero. Left in the region, and still right: all other conditions,
+// a lower bound of the keys without an upper one, and finite fills, which hide nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+
+namespace attn {
+#define GEN_PASS_DEF_EXTRACTMASK
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// A yes-or-no question about a scalar.
+struct Test {
+  llvm::unique_function<bool(Attribute) const> holds;
+  /// The answer depends on nothing but whether the scalar is zero.
+  bool isZeroTest;
+};
+
+/// Conditions on a pair that all hold when it is kept.
+struct Kept {
+  std::optional<int64_t> upper, lower; // k <= q + upper, k >= q - lower
+  SmallVector<Attribute> masks;
+
+  void add(const Kept &other) {
+    auto tighten = [](std::optional<int64_t> &bound, std::optional<int64_t> by) {
+      if (by)
+        bound = std::min(bound.value_or(*by), *by);
+    };
+    tighten(upper, other.upper);
+    tighten(lower, other.lower);
+    llvm::append_range(masks, other.masks);
+  }
+};
+
+/// Takes one condition of a score region apart.
+class ConditionReader {
+public:
+  explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
+
+  /// Adds what must hold for `condition` to be `truth`.
+  LogicalResult require(Value condition, bool truth) { return require(condition, isNonzero(), truth); }
+
+  Kept kept;
+
+private:
+  LogicalResult require(Value value, const Test &test, bool truth);
+  LogicalResult requireComparison(arith::CmpIOp compare, bool truth);
+  LogicalResult requireNonnegative(AffineExpr expr);
+  std::optional<AffineExpr> affine(Value value);
+
+  /// The number of the captured operand whose element `value` is.
+  std::optional<unsigned> captureOf(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    unsigned first = op.getKDim() + 2;
+    if (!argument || argument.getOwner() != &op.getScore().front() || argument.getArgNumber() < first)
+      return std::nullopt;
+    return argument.getArgNumber() - first;
+  }
+
+  static bool isZero(Attribute attr) {
+    if (auto number = dyn_cast<FloatAttr>(attr))
+      return number.getValue().isZero();
+    return cast<IntegerAttr>(attr).getValue().isZero();
+  }
+  static Test isNonzero() {
+    return {[](Attribute attr) { return !isZero(attr); }, true};
+  }
+
+  AttentionOp op;
+  MLIRContext *context;
+};
+
+} // namespace
+
+/// What `compare` asks of its left operand, if the right one is a constant.
+static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(Attribute)> isZero) {
+  Attribute right;
+  if (!matchPattern(compare->getOperand(1), m_Constant(&right)))
+    return std::nullopt;
+  if (auto cmp = dyn_cast<arith::CmpFOp>(compare)) {
+    arith::CmpFPredicate predicate = cmp.getPredicate();
+    // A NaN counts as nonzero.
+    bool isEquality = predicate == arith::CmpFPredicate::OEQ || predicate == arith::CmpFPredicate::UNE;
+    return Test{[=](Attribute left) {
+                  return arith::applyCmpPredicate(predicate, cast<FloatAttr>(left).getValue(),
+                                                  cast<FloatAttr>(right).getValue());
+                },
+                isEquality && isZero(right)};
+  }
+  arith::CmpIPredicate predicate = cast<arith::CmpIOp>(compare).getPredicate();
+  bool isEquality = predicate == arith::CmpIPredicate::eq || predicate == arith::CmpIPredicate::ne;
+  return Test{[=](Attribute left) {
+                return arith::applyCmpPredicate(predicate, cast<IntegerAttr>(left).getValue(),
+                                                cast<IntegerAttr>(right).getValue());
+              },
+              isEquality && isZero(right)};
+}
+
+/// Adds what must hold for `test` of `value` to be `truth`; fails where no mask can say it.
+LogicalResult ConditionReader::require(Value value, const Test &test, bool truth) {
+  Builder builder(context);
+  auto constantAnswer = [&](Value of) -> std::optional<bool> {
+    Attribute constant;
+    if (!matchPattern(of, m_Constant(&constant)))
+      return std::nullopt;
+    return test.holds(constant);
+  };
+  if (std::optional<bool> answer = constantAnswer(value))
+    return success(*answer == truth);
+
+  if (std::optional<unsigned> capture = captureOf(value)) {
+    if (!test.isZeroTest)
+      return failure();
+    bool isKeptAtZero = test.holds(builder.getZeroAttr(value.getType())) == truth;
+    kept.masks.push_back(DenseAttr::get(context, *capture, isKeptAtZero ? Polarity::Zero : Polarity::Nonzero));
+    return success();
+  }
+
+  Operation *op = value.getDefiningOp();
+  if (auto select = dyn_cast_or_null<arith::SelectOp>(op)) {
+    if (constantAnswer(select.getFalseValue()) == !truth)
+      return failure(failed(require(select.getCondition(), true)) ||
+                     failed(require(select.getTrueValue(), test, truth)));
+    if (constantAnswer(select.getTrueValue()) == !truth)
+      return failure(failed(require(select.getCondition(), false)) ||
+                     failed(require(select.getFalseValue(), test, truth)));
+    return failure();
+  }
+  if (isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp, arith::UIToFPOp, arith::SIToFPOp>(op)) {
+    // These keep zero zero, and make of true what their signedness says.
+    Value source = op->getOperand(0);
+    bool isSigned = isa<arith::ExtSIOp, arith::SIToFPOp>(op);
+    if (source.getType().isInteger(1)) {
+      int64_t one = isSigned ? -1 : 1;
+      Attribute ofTrue = isa<FloatType>(value.getType()) ? Attribute(builder.getFloatAttr(value.getType(), double(one)))
+                                                         : builder.getIntegerAttr(value.getType(), one);
+      bool ifTrue = test.holds(ofTrue), ifFalse = test.holds(builder.getZeroAttr(value.getType()));
+      if (ifTrue == ifFalse)
+        return success(ifTrue == truth);
+      return require(source, ifTrue == truth);
+    }
+    if (!test.isZeroTest)
+      return failure();
+    bool atZero = test.holds(builder.getZeroAttr(value.getType()));
+    return require(source, isNonzero(), atZero != truth);
+  }
+
+  if (!op || !value.getType().isInteger(1))
+    return failure();
+  bool ifTrue = test.holds(builder.getBoolAttr(true));
+  if (ifTrue == test.holds(builder.getBoolAttr(false)))
+    return success(ifTrue == truth);
+  truth = ifTrue == truth;
+  if (isa<arith::XOrIOp>(op)) {
+    APInt flip;
+    if (!matchPattern(op->getOperand(1), m_ConstantInt(&flip)))
+      return failure();
+    return require(op->getOperand(0), truth != flip.isOne());
+  }
+  if ((isa<arith::AndIOp>(op) && truth) || (isa<arith::OrIOp>(op) && !truth))
+    return failure(failed(require(op->getOperand(0), truth)) || failed(require(op->getOperand(1), truth)));
+  if (auto compare = dyn_cast<arith::CmpIOp>(op); compare && succeeded(requireComparison(compare, truth)))
+    return success();
+  if (isa<arith::CmpIOp, arith::CmpFOp>(op))
+    if (std::optional<Test> inner = testOf(op, isZero))
+      return require(op->getOperand(0), *inner, truth);
+  return failure();
+}
+
+/// `value` over the coordinates, symbol i being the element of captured operand i. Coordinates are sizes of
+/// dimensions and stay far from where 32 bits wrap; so must constants.
+std::optional<AffineExpr> ConditionReader::affine(Value value) {
+  constexpr int64_t kLargest = 1 << 30;
+  if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() < 32)
+    return std::nullopt;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant))) {
+    if (constant.sgt(kLargest) || constant.slt(-kLargest))
+      return std::nullopt;
+    return getAffineConstantExpr(constant.getSExtValue(), context);
+  }
+  if (std::optional<unsigned> capture = captureOf(value))
+    return getAffineSymbolExpr(*capture, context);
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getArgNumber() <= op.getKDim() ? std::optional(getAffineDimExpr(argument.getArgNumber(), context))
+                                                   : std::nullopt;
+  Operation *inner = value.getDefiningOp();
+  if (isa<arith::IndexCastOp, arith::ExtSIOp>(inner))
+    return affine(inner->getOperand(0));
+  if (!isa<arith::AddIOp, arith::SubIOp>(inner))
+    return std::nullopt;
+  std::optional<AffineExpr> left = affine(inner->getOperand(0)), right = affine(inner->getOperand(1));
+  if (!left || !right)
+    return std::nullopt;
+  return isa<arith::AddIOp>(inner) ? *left + *right : *left - *right;
+}
+
+LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool truth) {
+  std::optional<AffineExpr> left = affine(compare.getLhs()), right = affine(compare.getRhs());
+  if (!left || !right)
+    return failure();
+  arith::CmpIPredicate predicate = compare.getPredicate();
+  switch (truth ? predicate : arith::invertPredicate(predicate)) {
+  case arith::CmpIPredicate::sge:
+    return requireNonnegative(*left - *right);
+  case arith::CmpIPredicate::sgt:
+    return requireNonnegative(*left - *right - 1);
+  case arith::CmpIPredicate::sle:
+    return requireNonnegative(*right - *left);
+  case arith::CmpIPredicate::slt:
+    return requireNonnegative(*right - *left - 1);
+  default:
+    return failure();
+  }
+}
+
+LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
+  unsigned numDims = op.getKDim() + 1, numSymbols = op.getCaptures().size();
+  SmallVector<int64_t> flat;
+  if (failed(getFlattenedAffineExpr(expr, numDims, numSymbols, &flat)))
+    return failure();
+  int64_t constant = flat.back();
+  auto is = [&](int64_t ofQ, int64_t ofK, std::optional<unsigned> symbol) {
+    SmallVector<int64_t> expected(numDims + numSymbols, 0);
+    expected[op.getQDim()] = ofQ;
+    expected[op.getKDim()] = ofK;
+    if (symbol)
+      expected[numDims + *symbol] = 1;
+    return ArrayRef(flat).drop_back() == ArrayRef(expected);
+  };
+  Kept found;
+  if (is(1, -1, std::nullopt)) {
+    found.upper = constant;
+  } else if (is(-1, 1, std::nullopt)) {
+    found.lower = constant;
+  } else {
+    auto symbols = llvm::seq(numSymbols);
+    auto length = llvm::find_if(symbols, [&](unsigned symbol) { return is(0, -1, symbol); });
+    if (length == symbols.end() || constant != -1 || op.getCaptureMap(*length).isFunctionOfDim(op.getQDim()) ||
+        op.getCaptureMap(*length).isFunctionOfDim(op.getKDim()))
+      return failure();
+    found.masks.push_back(LengthsAttr::get(context, *length));
+  }
+  kept.add(found);
+  return success();
+}
+
+/// Moves the fills with -inf at the end of the region to the mask.
+static void extractMask(AttentionOp op) {
+  // A fill is hidden where select(hidden, -inf, score) has its condition, or select(kept, score, -inf) has not.
+  struct Fill {
+    arith::SelectOp select;
+    Value score;
+    Kept kept;
+  };
+  SmallVector<Fill> fills;
+  auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
+  for (Value score = yield.getValue(); auto select = score.getDefiningOp<arith::SelectOp>();) {
+    bool fillsWhereTrue = matchPattern(select.getTrueValue(), m_NegInfFloat());
+    bool fillsWhereFalse = matchPattern(select.getFalseValue(), m_NegInfFloat());
+    if (fillsWhereTrue == fillsWhereFalse || !select->hasOneUse())
+      break;
+    score = fillsWhereTrue ? select.getFalseValue() : select.getTrueValue();
+    ConditionReader reader(op);
+    if (succeeded(reader.require(select.getCondition(), !fillsWhereTrue)))
+      fills.push_back({select, score, reader.kept});
+  }
+
+  Kept upperBounded;
+  for (Fill &fill : fills)
+    upperBounded.add(fill.kept);
+  // No mask says k >= q - lower alone, nor can one be empty.
+  bool takesLower = upperBounded.upper && upperBounded.lower && *upperBounded.upper + *upperBounded.lower >= 0;
+  Kept kept;
+  for (Fill &fill : fills) {
+    if (fill.kept.lower && !takesLower)
+      continue;
+    kept.add(fill.kept);
+    fill.select.replaceAllUsesWith(fill.score);
+    fill.select.erase();
+  }
+
+  MLIRContext *context = op.getContext();
+  SmallVector<Attribute> masks;
+  if (MaskInterface mask = op.getMaskAttr())
+    masks.push_back(mask);
+  if (kept.lower)
+    masks.push_back(WindowAttr::get(context, *kept.lower, *kept.upper, /*offset=*/0));
+  else if (kept.upper)
+    masks.push_back(CausalAttr::get(context, *kept.upper));
+  llvm::append_range(masks, kept.masks);
+  if (!masks.empty())
+    op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0]) : AndAttr::get(context, masks));
+}
+
+/// Drops what the region computes in vain, captured operands that nothing uses, and a region that does nothing.
+static void dropUnused(AttentionOp op) {
+  Block &body = op.getScore().front();
+  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&inner))
+      inner.erase();
+
+  unsigned numCaptures = op.getCaptures().size(), firstArgument = op.getKDim() + 2;
+  llvm::SmallBitVector isUsed(numCaptures);
+  for (unsigned i = 0; i < numCaptures; ++i)
+    isUsed[i] = !body.getArgument(firstArgument + i).use_empty();
+  if (MaskInterface mask = op.getMaskAttr())
+    for (const KeptSet &set : mask.kept(op.getNumBatch())) {
+      for (unsigned capture : set.symbols)
+        isUsed.set(capture);
+      for (DenseTest test : set.tests)
+        isUsed.set(test.capture);
+    }
+  SmallVector<unsigned> numbers(numCaptures);
+  for (unsigned i = 0, next = 0; i < numCaptures; ++i)
+    numbers[i] = isUsed[i] ? next++ : next;
+  if (MaskInterface mask = op.getMaskAttr())
+    op.setMaskAttr(mask.remap(numbers));
+  SmallVector<Attribute> maps(op.getIndexingMaps().getValue());
+  for (unsigned i = numCaptures; i-- > 0;) {
+    if (isUsed[i])
+      continue;
+    op.getCapturesMutable().erase(i);
+    maps.erase(maps.begin() + 3 + i);
+    body.eraseArgument(firstArgument + i);
+  }
+  op.setIndexingMapsAttr(ArrayAttr::get(op.getContext(), maps));
+
+  if (cast<YieldOp>(body.getTerminator()).getValue() == body.getArgument(firstArgument - 1))
+    op.getScore().getBlocks().clear();
+}
+
+namespace {
+struct ExtractMask : attn::impl::ExtractMaskBase<ExtractMask> {
+  void runOnOperation() override {
+    getOperation().walk([](AttentionOp op) {
+      if (op.getScore().empty())
+        return;
+      extractMask(op);
+      dropUnused(op);
+    });
+  }
+};
+} // namespace
