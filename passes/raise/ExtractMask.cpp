@@ -10,8 +10,8 @@
 //
 // Only the last ops of the region count: nothing may change the -inf afterwards. A condition is taken apart
 // into what must hold together; each part has to be a comparison that a named mask states (causal, a window,
-// lengths) or a test of a captured element for zero. Left in the region, and still right: all other conditions,
-// a lower bound of the keys without an upper one, and finite fills, which hide nothing.
+// lengths) or a test of a captured element for zero. Left in the region, and still right: all other
+// conditions, a lower bound of the keys without an upper one, and finite fills, which hide nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,7 +136,8 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
     if (!test.isZeroTest)
       return failure();
     bool isKeptAtZero = test.holds(builder.getZeroAttr(value.getType())) == truth;
-    kept.masks.push_back(DenseAttr::get(context, *capture, isKeptAtZero ? Polarity::Zero : Polarity::Nonzero));
+    kept.masks.push_back(
+        DenseAttr::get(context, *capture, isKeptAtZero ? Polarity::Zero : Polarity::Nonzero));
     return success();
   }
 
@@ -156,8 +157,9 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
     bool isSigned = isa<arith::ExtSIOp, arith::SIToFPOp>(op);
     if (source.getType().isInteger(1)) {
       int64_t one = isSigned ? -1 : 1;
-      Attribute ofTrue = isa<FloatType>(value.getType()) ? Attribute(builder.getFloatAttr(value.getType(), double(one)))
-                                                         : builder.getIntegerAttr(value.getType(), one);
+      Attribute ofTrue = isa<FloatType>(value.getType())
+                             ? Attribute(builder.getFloatAttr(value.getType(), double(one)))
+                             : builder.getIntegerAttr(value.getType(), one);
       bool ifTrue = test.holds(ofTrue), ifFalse = test.holds(builder.getZeroAttr(value.getType()));
       if (ifTrue == ifFalse)
         return success(ifTrue == truth);
@@ -206,8 +208,9 @@ std::optional<AffineExpr> ConditionReader::affine(Value value) {
   if (std::optional<unsigned> capture = captureOf(value))
     return getAffineSymbolExpr(*capture, context);
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument.getArgNumber() <= op.getKDim() ? std::optional(getAffineDimExpr(argument.getArgNumber(), context))
-                                                   : std::nullopt;
+    return argument.getArgNumber() <= op.getKDim()
+               ? std::optional(getAffineDimExpr(argument.getArgNumber(), context))
+               : std::nullopt;
   Operation *inner = value.getDefiningOp();
   if (isa<arith::IndexCastOp, arith::ExtSIOp>(inner))
     return affine(inner->getOperand(0));
@@ -260,7 +263,8 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
   } else {
     auto symbols = llvm::seq(numSymbols);
     auto length = llvm::find_if(symbols, [&](unsigned symbol) { return is(0, -1, symbol); });
-    if (length == symbols.end() || constant != -1 || op.getCaptureMap(*length).isFunctionOfDim(op.getQDim()) ||
+    if (length == symbols.end() || constant != -1 ||
+        op.getCaptureMap(*length).isFunctionOfDim(op.getQDim()) ||
         op.getCaptureMap(*length).isFunctionOfDim(op.getKDim()))
       return failure();
     found.masks.push_back(LengthsAttr::get(context, *length));
@@ -271,7 +275,8 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
 
 /// Moves the fills with -inf at the end of the region to the mask.
 static void extractMask(AttentionOp op) {
-  // A fill is hidden where select(hidden, -inf, score) has its condition, or select(kept, score, -inf) has not.
+  // A fill is hidden where select(hidden, -inf, score) has its condition, or select(kept, score, -inf) has
+  // not.
   struct Fill {
     arith::SelectOp select;
     Value score;
@@ -294,7 +299,8 @@ static void extractMask(AttentionOp op) {
   for (Fill &fill : fills)
     upperBounded.add(fill.kept);
   // No mask says k >= q - lower alone, nor can one be empty.
-  bool takesLower = upperBounded.upper && upperBounded.lower && *upperBounded.upper + *upperBounded.lower >= 0;
+  bool takesLower =
+      upperBounded.upper && upperBounded.lower && *upperBounded.upper + *upperBounded.lower >= 0;
   Kept kept;
   for (Fill &fill : fills) {
     if (fill.kept.lower && !takesLower)
@@ -317,7 +323,8 @@ static void extractMask(AttentionOp op) {
     op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0]) : AndAttr::get(context, masks));
 }
 
-/// Drops what the region computes in vain, captured operands that nothing uses, and a region that does nothing.
+/// Drops what the region computes in vain, captured operands that nothing uses, and a region that does
+/// nothing.
 static void dropUnused(AttentionOp op) {
   Block &body = op.getScore().front();
   for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))

@@ -8,8 +8,8 @@
 //   attn.attention ins(%q, %k, %v) {scale = 0.125} score { ^bb0(..., %s): yield f(%s) }
 //
 // Takes factors that the score meets first in the region, and those of the query or the key, also where views
-// (transposition, reshape, slice) lie between. Left alone: factors that are not finite, and those of a score that
-// the region also reads as it is.
+// (transposition, reshape, slice) lie between. Left alone: factors that are not finite, and those of a score
+// that the region also reads as it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,8 @@ using namespace attn;
 static std::optional<double> constantFactor(Operation *op, Value value) {
   APFloat constant(0.0);
   bool isRight = op->getNumOperands() == 2 && op->getOperand(0) == value;
-  if (!isa<arith::MulFOp, arith::DivFOp>(op) || !matchPattern(op->getOperand(isRight ? 1 : 0), m_ConstantFloat(&constant)))
+  if (!isa<arith::MulFOp, arith::DivFOp>(op) ||
+      !matchPattern(op->getOperand(isRight ? 1 : 0), m_ConstantFloat(&constant)))
     return std::nullopt;
   double factor = constant.convertToDouble();
   if (isa<arith::DivFOp>(op)) {
@@ -70,7 +71,8 @@ static double takeFactorsOfScore(AttentionOp op) {
 /// The one tensor that `value` is a constant multiple of, element for element.
 static std::optional<std::pair<Value, double>> unscaled(Value value) {
   auto op = value.getDefiningOp<linalg::GenericOp>();
-  if (!op || op.getNumDpsInputs() != 1 || op->getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops() ||
+  if (!op || op.getNumDpsInputs() != 1 || op->getNumResults() != 1 ||
+      op.getNumParallelLoops() != op.getNumLoops() ||
       !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
     return std::nullopt;
   Operation *product = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();

@@ -16,13 +16,14 @@
 // captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
 // query and key have head size 0. Weights with another use become the second output.
 //
-// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something else
-// reads too, scores times an operand, element types other than f32.
+// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something
+// else reads too, scores times an operand, element types other than f32.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
+#include "passes/raise/Access.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,14 +45,6 @@ using namespace attn;
 
 namespace {
 
-/// A tensor and where it is read: an expression for each of its dimensions, a coordinate or 0.
-struct Access {
-  Value tensor;
-  AffineMap map;
-
-  bool names(unsigned dim) const { return map.isFunctionOfDim(dim); }
-};
-
 /// The scores' product; maps are over the dimensions of the softmax input, then d.
 struct Product {
   linalg::LinalgOp op;
@@ -59,85 +52,14 @@ struct Product {
 };
 
 //===----------------------------------------------------------------------===//
-// Reading one element of a tensor
-//===----------------------------------------------------------------------===//
-
-/// Whether an element of each result of `op` is a scalar function of coordinates and of one element of each operand.
-bool isScalarFunction(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumParallelLoops() != op.getNumLoops())
-    return false;
-  for (OpOperand &init : op.getDpsInitsMutable())
-    if (!op.getMatchingIndexingMap(&init).isPermutation())
-      return false;
-  auto isScalarSource = [&](Value value) {
-    return value.getParentBlock() == op.getBlock() || matchPattern(value, m_Constant());
-  };
-  for (OpOperand &operand : op->getOpOperands())
-    if (!isa<RankedTensorType>(operand.get().getType()) && !matchPattern(operand.get(), m_Constant()))
-      return false;
-  for (Operation &inner : *op.getBlock()) {
-    bool isScalar = isa<linalg::IndexOp, linalg::YieldOp>(inner) || inner.hasTrait<OpTrait::ConstantLike>() ||
-                    (OpTrait::hasElementwiseMappableTraits(&inner) && isPure(&inner));
-    if (!isScalar || !llvm::all_of(inner.getOperands(), isScalarSource))
-      return false;
-  }
-  return true;
-}
-
-/// Where the loops of `op` stand when `result` is read at `map`.
-AffineMap loopsAt(linalg::LinalgOp op, OpResult result, AffineMap map) {
-  AffineMap outMap = op.getMatchingIndexingMap(op.getTiedOpOperand(result));
-  return inversePermutation(outMap).compose(map);
-}
-
-/// The source of a reshape that only adds or drops unit dimensions.
-std::optional<Access> readThroughUnitReshape(Access access) {
-  Operation *op = access.tensor.getDefiningOp();
-  bool isExpand = isa_and_nonnull<tensor::ExpandShapeOp>(op);
-  if (!isExpand && !isa_and_nonnull<tensor::CollapseShapeOp>(op))
-    return std::nullopt;
-  auto source = cast<TypedValue<RankedTensorType>>(op->getOperand(0));
-  RankedTensorType longer = isExpand ? cast<RankedTensorType>(access.tensor.getType()) : source.getType();
-  auto groups = isExpand ? cast<tensor::ExpandShapeOp>(op).getReassociationIndices()
-                         : cast<tensor::CollapseShapeOp>(op).getReassociationIndices();
-  SmallVector<AffineExpr> exprs(source.getType().getRank(), getAffineConstantExpr(0, op->getContext()));
-  for (auto [shortDim, group] : llvm::enumerate(groups)) {
-    auto sized = llvm::make_filter_range(group, [&](int64_t dim) { return longer.getDimSize(dim) != 1; });
-    if (std::distance(sized.begin(), sized.end()) > 1)
-      return std::nullopt;
-    for (int64_t longDim : sized)
-      exprs[isExpand ? shortDim : longDim] = access.map.getResult(isExpand ? longDim : shortDim);
-  }
-  return Access{source, AffineMap::get(access.map.getNumDims(), 0, exprs, op->getContext())};
-}
-
-/// Looks through transpositions, broadcasts and unit reshapes to the tensor that holds the data.
-Access readThroughViews(Access access) {
-  while (true) {
-    if (auto source = readThroughUnitReshape(access)) {
-      access = *source;
-      continue;
-    }
-    auto result = dyn_cast<OpResult>(access.tensor);
-    auto op = access.tensor.getDefiningOp<linalg::LinalgOp>();
-    if (!op || !isScalarFunction(op))
-      return access;
-    Value yielded = op.getBlock()->getTerminator()->getOperand(result.getResultNumber());
-    auto argument = dyn_cast<BlockArgument>(yielded);
-    if (!argument || !isa<RankedTensorType>(op->getOperand(argument.getArgNumber()).getType()))
-      return access;
-    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-    access = {operand.get(), op.getMatchingIndexingMap(&operand).compose(loopsAt(op, result, access.map))};
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Contractions
 //===----------------------------------------------------------------------===//
 
 /// Whether `op` sums products of two f32 operands over one dimension, starting from 0.
 bool isPlainContraction(linalg::LinalgOp op) {
-  if (!op || !op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) || op.getNumReductionLoops() != 1)
+  if (!op || !op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) ||
+      op.getNumReductionLoops() != 1 ||
+      op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults() + 1 != op.getNumLoops())
     return false;
   auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
   if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()))
@@ -158,12 +80,13 @@ std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, unsigned
   auto access = [&](unsigned i) {
     OpOperand &operand = op->getOpOperand(i);
     AffineMap read = op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(loops, {}, d + 1, 0);
-    return readThroughViews({operand.get(), read});
+    return withoutBroadcasts({operand.get(), read});
   };
   Product product{op, access(0), access(1)};
   if (product.query.names(keyDim))
     std::swap(product.query, product.key);
-  if (product.query.names(keyDim) || !product.key.names(keyDim) || !product.query.names(d) || !product.key.names(d))
+  if (product.query.names(keyDim) || !product.key.names(keyDim) || !product.query.names(d) ||
+      !product.key.names(d))
     return std::nullopt;
   return product;
 }
@@ -201,7 +124,8 @@ private:
 
   /// The map over the attention's dimensions that reads what `map` reads.
   AffineMap toAttention(AffineMap map, ArrayRef<unsigned> dims) {
-    SmallVector<AffineExpr> exprs = llvm::map_to_vector(dims, [&](unsigned dim) { return getAffineDimExpr(dim, context); });
+    SmallVector<AffineExpr> exprs =
+        llvm::map_to_vector(dims, [&](unsigned dim) { return getAffineDimExpr(dim, context); });
     return map.replaceDimsAndSymbols(exprs, {}, numDims, 0);
   }
 
@@ -209,8 +133,8 @@ private:
   MLIRContext *context;
   unsigned keyDim, rank;
 
-  /// The scores as a scalar function: its arguments are the coordinates of the softmax input, the product and the
-  /// captured elements.
+  /// The scores as a scalar function: its arguments are the coordinates of the softmax input, the product and
+  /// the captured elements.
   Region region;
   OpBuilder builder;
   DenseMap<std::pair<Value, AffineMap>, Value> elements;
@@ -224,7 +148,8 @@ private:
   bool returnsWeights = false;
   Access value; // over the loops of valueProduct
 
-  /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop of valueProduct.
+  /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop of
+  /// valueProduct.
   SmallVector<unsigned> ofScores, ofLoops;
   unsigned numDims = 0;
 };
@@ -248,8 +173,9 @@ LogicalResult Raiser::findValueProduct() {
   DominanceInfo dominance;
   for (OpOperand *other : others)
     if (!dominance.properlyDominates(valueProduct, other->getOwner()))
-      return leftUnfused() << "other uses of the weights after their product with the values, got one before by '"
-                           << other->getOwner()->getName() << "'";
+      return leftUnfused()
+             << "other uses of the weights after their product with the values, got one before by '"
+             << other->getOwner()->getName() << "'";
   returnsWeights = !others.empty();
 
   AffineMap weightsMap = valueProduct.getMatchingIndexingMap(weightsOperand);
@@ -263,7 +189,7 @@ LogicalResult Raiser::findValueProduct() {
     return remark << "another";
   }
   OpOperand &operand = valueProduct->getOpOperand(1 - weightsOperand->getOperandNumber());
-  value = readThroughViews({operand.get(), valueProduct.getMatchingIndexingMap(&operand)});
+  value = withoutBroadcasts({operand.get(), valueProduct.getMatchingIndexingMap(&operand)});
   return success();
 }
 
@@ -280,7 +206,8 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
 
   DenseElementsAttr constant;
   if (matchPattern(tensor, m_Constant(&constant)) && constant.isSplat())
-    return keep(Value(arith::ConstantOp::create(builder, tensor.getLoc(), cast<TypedAttr>(constant.getSplatValue<Attribute>()))));
+    return keep(Value(arith::ConstantOp::create(builder, tensor.getLoc(),
+                                                cast<TypedAttr>(constant.getSplatValue<Attribute>()))));
 
   auto op = tensor.getDefiningOp<linalg::LinalgOp>();
   if (op && isScalarFunction(op))
@@ -360,8 +287,8 @@ LogicalResult Raiser::checkScores(Value score) {
   for (Operation *op : scorePath)
     for (Operation *user : op->getUsers())
       if (user != softmax && !scorePath.contains(user))
-        return leftUnfused() << "scores that only the softmax reads, got a use of '" << op->getName() << "' by '"
-                             << user->getName() << "'";
+        return leftUnfused() << "scores that only the softmax reads, got a use of '" << op->getName()
+                             << "' by '" << user->getName() << "'";
   if (!product)
     for (Access &access : captures)
       if (isa<FloatType>(getElementTypeOrSelf(access.tensor))) {
@@ -445,9 +372,9 @@ void Raiser::rewrite(Value score) {
   IRRewriter rewriter(valueProduct);
   Location loc = softmax.getLoc();
   if (!product) {
-    // Scores without a product: query and key have nothing to multiply.
     auto withoutHead = [&](unsigned dim) {
-      SmallVector<OpFoldResult> sizes = {dimOf(rewriter, loc, softmax.getOutput(), dim), rewriter.getIndexAttr(0)};
+      SmallVector<OpFoldResult> sizes = {dimOf(rewriter, loc, softmax.getOutput(), dim),
+                                         rewriter.getIndexAttr(0)};
       Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type());
       return Access{empty, AffineMap::getMultiDimMapWithTargets(rank + 1, {dim, rank}, context)};
     };
@@ -455,23 +382,27 @@ void Raiser::rewrite(Value score) {
     product = Product{{}, withoutHead(q), withoutHead(keyDim)};
   }
 
+  Access query = inOrder({product->query.tensor, toAttention(product->query.map, ofScores)});
+  Access key = inOrder({product->key.tensor, toAttention(product->key.map, ofScores)});
+  value = inOrder({value.tensor, toAttention(value.map, ofLoops)});
+  SmallVector<AffineMap> maps = {query.map, key.map, value.map};
   SmallVector<Value> captured, outs;
-  SmallVector<AffineMap> maps = {toAttention(product->query.map, ofScores), toAttention(product->key.map, ofScores),
-                                 toAttention(value.map, ofLoops)};
   for (Access &access : captures) {
     captured.push_back(access.tensor);
     maps.push_back(toAttention(access.map, ArrayRef(ofScores).drop_back()));
   }
   auto fill = valueProduct.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
   outs.push_back(fill.output());
-  maps.push_back(toAttention(valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0)), ofLoops));
+  maps.push_back(
+      toAttention(valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0)), ofLoops));
   if (returnsWeights) {
     outs.push_back(softmax.getOutput());
-    maps.push_back(toAttention(AffineMap::getMultiDimIdentityMap(rank, context), ArrayRef(ofScores).drop_back()));
+    maps.push_back(
+        toAttention(AffineMap::getMultiDimIdentityMap(rank, context), ArrayRef(ofScores).drop_back()));
   }
   auto attention = AttentionOp::create(
-      rewriter, loc, TypeRange(ValueRange(outs)), product->query.tensor, product->key.tensor, value.tensor, captured,
-      outs, /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr, rewriter.getAffineMapArrayAttr(maps),
+      rewriter, loc, TypeRange(ValueRange(outs)), query.tensor, key.tensor, value.tensor, captured, outs,
+      /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr, rewriter.getAffineMapArrayAttr(maps),
       rewriter.getF32FloatAttr(1.0f), EmptyRowAttr::get(context, EmptyRow::NaN), /*acc_type=*/nullptr);
 
   if (score != region.getArgument(rank) || !captures.empty()) {

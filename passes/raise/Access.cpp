@@ -1,0 +1,106 @@
+//===- Access.cpp - which element of a tensor is read ----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/raise/Access.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace attn;
+
+bool attn::isScalarFunction(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumParallelLoops() != op.getNumLoops())
+    return false;
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (!op.getMatchingIndexingMap(&init).isPermutation())
+      return false;
+  auto isScalarSource = [&](Value value) {
+    return value.getParentBlock() == op.getBlock() || matchPattern(value, m_Constant());
+  };
+  for (OpOperand &operand : op->getOpOperands())
+    if (!isa<RankedTensorType>(operand.get().getType()) && !matchPattern(operand.get(), m_Constant()))
+      return false;
+  for (Operation &inner : *op.getBlock()) {
+    bool isScalar = isa<linalg::IndexOp, linalg::YieldOp>(inner) || inner.hasTrait<OpTrait::ConstantLike>() ||
+                    (OpTrait::hasElementwiseMappableTraits(&inner) && isPure(&inner));
+    if (!isScalar || !llvm::all_of(inner.getOperands(), isScalarSource))
+      return false;
+  }
+  return true;
+}
+
+AffineMap attn::loopsAt(linalg::LinalgOp op, OpResult result, AffineMap map) {
+  AffineMap outMap = op.getMatchingIndexingMap(op.getTiedOpOperand(result));
+  return inversePermutation(outMap).compose(map);
+}
+
+std::optional<Access> attn::readThroughUnitReshape(Access access) {
+  Operation *op = access.tensor.getDefiningOp();
+  bool isExpand = isa_and_nonnull<tensor::ExpandShapeOp>(op);
+  if (!isExpand && !isa_and_nonnull<tensor::CollapseShapeOp>(op))
+    return std::nullopt;
+  auto source = cast<TypedValue<RankedTensorType>>(op->getOperand(0));
+  RankedTensorType longer = isExpand ? cast<RankedTensorType>(access.tensor.getType()) : source.getType();
+  auto groups = isExpand ? cast<tensor::ExpandShapeOp>(op).getReassociationIndices()
+                         : cast<tensor::CollapseShapeOp>(op).getReassociationIndices();
+  SmallVector<AffineExpr> exprs(source.getType().getRank(), getAffineConstantExpr(0, op->getContext()));
+  for (auto [shortDim, group] : llvm::enumerate(groups)) {
+    auto sized = llvm::make_filter_range(group, [&](int64_t dim) { return longer.getDimSize(dim) != 1; });
+    if (std::distance(sized.begin(), sized.end()) > 1)
+      return std::nullopt;
+    for (int64_t longDim : sized)
+      exprs[isExpand ? shortDim : longDim] = access.map.getResult(isExpand ? longDim : shortDim);
+  }
+  return Access{source, AffineMap::get(access.map.getNumDims(), 0, exprs, op->getContext())};
+}
+
+/// The source of a transposition, broadcast or unit reshape.
+static std::optional<Access> readThroughView(Access access) {
+  if (auto source = readThroughUnitReshape(access))
+    return source;
+  auto op = access.tensor.getDefiningOp<linalg::LinalgOp>();
+  if (!op || !isScalarFunction(op))
+    return std::nullopt;
+  auto result = cast<OpResult>(access.tensor);
+  Value yielded = op.getBlock()->getTerminator()->getOperand(result.getResultNumber());
+  auto argument = dyn_cast<BlockArgument>(yielded);
+  if (!argument || !isa<RankedTensorType>(op->getOperand(argument.getArgNumber()).getType()))
+    return std::nullopt;
+  OpOperand &operand = op->getOpOperand(argument.getArgNumber());
+  return Access{operand.get(), op.getMatchingIndexingMap(&operand).compose(loopsAt(op, result, access.map))};
+}
+
+static int64_t numNamed(const Access &access) {
+  return llvm::count_if(access.map.getResults(), llvm::IsaPred<AffineDimExpr>);
+}
+
+Access attn::withoutBroadcasts(Access access) {
+  // A unit dimension that a reshape drops repeats nothing.
+  Access best = access;
+  while (std::optional<Access> source = readThroughView(access)) {
+    if (access.tensor.getDefiningOp<linalg::LinalgOp>() && numNamed(*source) < numNamed(access))
+      best = *source;
+    access = *source;
+  }
+  return best;
+}
+
+/// Whether the dimensions of the tensor are in the order of the iteration space.
+static bool isInOrder(const Access &access) {
+  SmallVector<unsigned> positions;
+  for (AffineExpr expr : access.map.getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      positions.push_back(dim.getPosition());
+  return llvm::is_sorted(positions);
+}
+
+Access attn::inOrder(Access access) {
+  for (std::optional<Access> next = access; next; next = readThroughView(*next))
+    if (isInOrder(*next) && numNamed(*next) == numNamed(access))
+      return *next;
+  return access;
+}

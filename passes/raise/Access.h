@@ -1,0 +1,44 @@
+//===- Access.h - which element of a tensor is read ---------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Reading backwards through a graph one element at a time: where the coordinates of a result come from in the
+// operands.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_RAISE_ACCESS_H
+#define ATTN_PASSES_RAISE_ACCESS_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace attn {
+
+/// A tensor and where it is read: an expression for each of its dimensions, a coordinate or 0.
+struct Access {
+  mlir::Value tensor;
+  mlir::AffineMap map;
+
+  bool names(unsigned dim) const { return map.isFunctionOfDim(dim); }
+};
+
+/// Whether an element of each result of `op` is a scalar function of coordinates and of one element of each
+/// operand.
+bool isScalarFunction(mlir::linalg::LinalgOp op);
+
+/// Where the loops of `op` stand when `result` is read at `map`.
+mlir::AffineMap loopsAt(mlir::linalg::LinalgOp op, mlir::OpResult result, mlir::AffineMap map);
+
+/// The source of a reshape that only adds or drops unit dimensions.
+std::optional<Access> readThroughUnitReshape(Access access);
+
+/// The tensor that `access` repeats along broadcast dimensions.
+Access withoutBroadcasts(Access access);
+
+/// The first tensor behind `access` whose dimensions are in the order of the iteration space, if there is
+/// one: a key transposed for a product is the key again.
+Access inOrder(Access access);
+
+} // namespace attn
+
+#endif // ATTN_PASSES_RAISE_ACCESS_H

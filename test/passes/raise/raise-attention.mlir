@@ -1,0 +1,218 @@
+// RUN: attn-opt %s -split-input-file -attn-raise-attention | FileCheck %s
+
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#qk = affine_map<(b, q, k) -> (q, k)>
+
+// Cross attention with value width 4, masked by a boolean that is read at (q, k).
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d3)>
+// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d3)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4)>
+// CHECK-DAG: #[[M:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d1, d2)>
+// CHECK-DAG: #[[O:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>
+// CHECK-LABEL: @hidden_filled(
+// CHECK-SAME: %[[QUERY:.*]]: tensor<2x5x8xf32>, %[[KEY:.*]]: tensor<2x7x8xf32>, %[[VALUE:.*]]: tensor<2x7x4xf32>, %[[HIDDEN:.*]]: tensor<5x7xi1>
+// CHECK-NOT: linalg
+// CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<2x5x4xf32>
+// CHECK: %[[OUT:.*]] = attn.attention ins(%[[QUERY]], %[[KEY]], %[[VALUE]]
+// CHECK-SAME: captures(%[[HIDDEN]] : tensor<5x7xi1>) outs(%[[EMPTY]]
+// CHECK-SAME: empty_row = #attn.empty_row<nan>, indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[M]], #[[O]]], scale = 1.000000e+00 : f32
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32, %[[H:.*]]: i1):
+// CHECK: %[[INF:.*]] = arith.constant 0xFF800000 : f32
+// CHECK: %[[T:.*]] = arith.select %[[H]], %[[INF]], %[[S]] : f32
+// CHECK: attn.yield %[[T]]
+// CHECK-NOT: linalg
+// CHECK: return %[[OUT]]
+func.func @hidden_filled(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>,
+                         %hidden: tensor<5x7xi1>) -> tensor<2x5x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<2x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<2x5x8xf32>, tensor<2x7x8xf32>) outs(%f : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %m = linalg.generic {indexing_maps = [#qk, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%hidden, %s : tensor<5x7xi1>, tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %inf, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x7xf32>
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %oe = tensor.empty() : tensor<2x5x4xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %v : tensor<2x5x7xf32>, tensor<2x7x4xf32>) outs(%of : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %o : tensor<2x5x4xf32>
+}
+
+// -----
+
+// The weights are returned too; the key comes transposed and is read as it was.
+// CHECK-LABEL: @weights_returned(
+// CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
+// CHECK: %[[R:.*]]:2 = attn.attention ins(%[[X]], %[[X]], %[[X]] : {{.*}} outs(%{{.*}}, %{{.*}} : tensor<2x5x8xf32>, tensor<2x5x5xf32>)
+// CHECK-NOT: score
+// CHECK: return %[[R]]#0, %[[R]]#1
+func.func @weights_returned(%x: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %te = tensor.empty() : tensor<2x8x5xf32>
+  %oe = tensor.empty() : tensor<2x5x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %t = linalg.transpose ins(%x : tensor<2x5x8xf32>) outs(%te : tensor<2x8x5xf32>) permutation = [0, 2, 1]
+  %s = linalg.batch_matmul ins(%x, %t : tensor<2x5x8xf32>, tensor<2x8x5xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %o = linalg.batch_matmul ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o, %p : tensor<2x5x8xf32>, tensor<2x5x5xf32>
+}
+
+// -----
+
+#sq = affine_map<(b, h, g, q, k, d) -> (b, h, g, q, d)>
+#sk = affine_map<(b, h, g, q, k, d) -> (b, h, k, d)>
+#s = affine_map<(b, h, g, q, k, d) -> (b, h, g, q, k)>
+#op = affine_map<(b, h, g, q, e, k) -> (b, h, g, q, k)>
+#ov = affine_map<(b, h, g, q, e, k) -> (b, h, k, e)>
+#o = affine_map<(b, h, g, q, e, k) -> (b, h, g, q, e)>
+#id = affine_map<(b, h, g, q, k) -> (b, h, g, q, k)>
+#pad = affine_map<(b, h, g, q, k) -> (b, 0, 0, 0, k)>
+
+// Query groups: of the dimensions that the key lacks the innermost is q. An additive mask is captured.
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3, d5)>
+// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d4, d5)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d4, d6)>
+// CHECK-DAG: #[[M:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, 0, 0, 0, d4)>
+// CHECK-DAG: #[[O:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3, d6)>
+// CHECK-LABEL: @grouped_heads_additive_mask
+// CHECK: attn.attention
+// CHECK-SAME: captures(%{{.*}} : tensor<?x1x1x1x?xf32>)
+// CHECK-SAME: indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[M]], #[[O]]]
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32, %[[A:.*]]: f32):
+// CHECK-NEXT: arith.addf %[[S]], %[[A]]
+func.func @grouped_heads_additive_mask(%q: tensor<?x2x3x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>,
+      %mask: tensor<?x1x1x1x?xf32>, %e: tensor<?x2x3x?x?xf32>, %oe: tensor<?x2x3x?x8xf32>) -> tensor<?x2x3x?x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x2x3x?x?xf32>) -> tensor<?x2x3x?x?xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<?x2x3x?x8xf32>) -> tensor<?x2x3x?x8xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<?x2x3x?x8xf32>, tensor<?x2x?x8xf32>) outs(%f : tensor<?x2x3x?x?xf32>) -> tensor<?x2x3x?x?xf32>
+  %m = linalg.generic {indexing_maps = [#id, #pad, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]}
+      ins(%s, %mask : tensor<?x2x3x?x?xf32>, tensor<?x1x1x1x?xf32>) outs(%e : tensor<?x2x3x?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<?x2x3x?x?xf32>
+  %p = linalg.softmax dimension(4) ins(%m : tensor<?x2x3x?x?xf32>) outs(%e : tensor<?x2x3x?x?xf32>) -> tensor<?x2x3x?x?xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %v : tensor<?x2x3x?x?xf32>, tensor<?x2x?x8xf32>) outs(%of : tensor<?x2x3x?x8xf32>) -> tensor<?x2x3x?x8xf32>
+  return %o : tensor<?x2x3x?x8xf32>
+}
+
+// -----
+
+#sq = affine_map<(q, k, d) -> (q, d)>
+#sk = affine_map<(q, k, d) -> (k, d)>
+#s = affine_map<(q, k, d) -> (q, k)>
+#id = affine_map<(q, k) -> (q, k)>
+
+// A mask made of ones, tril and a comparison is computed in the region, from its indices; so is the inverse of a
+// boolean. One head, no batch; a finite fill is arithmetic like any other.
+// CHECK-LABEL: @computed_masks
+// CHECK-SAME: %[[PAD:[a-z0-9]*]]: tensor<9xi1>
+// CHECK-NOT: linalg
+// CHECK: attn.attention
+// CHECK-SAME: captures(%[[PAD]] : tensor<9xi1>)
+// CHECK: ^bb0(%[[Q:.*]]: index, %[[K:.*]]: index, %[[S:.*]]: f32, %[[P:.*]]: i1):
+// CHECK-DAG: arith.cmpi sle, %[[K]], %[[Q]] : index
+// CHECK-DAG: arith.cmpf oeq
+// CHECK-DAG: arith.xori %[[P]]
+// CHECK-DAG: arith.constant -1.000000e+09 : f32
+// CHECK: attn.yield
+// CHECK-NOT: linalg
+func.func @computed_masks(%q: tensor<9x8xf32>, %pad: tensor<9xi1>) -> tensor<9x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %true = arith.constant true
+  %low = arith.constant -1.0e9 : f32
+  %e = tensor.empty() : tensor<9x9xf32>
+  %be = tensor.empty() : tensor<9x9xi1>
+  %ve = tensor.empty() : tensor<9xi1>
+  %ones = linalg.fill ins(%one : f32) outs(%e : tensor<9x9xf32>) -> tensor<9x9xf32>
+  %tril = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%ones : tensor<9x9xf32>) outs(%e : tensor<9x9xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %c = arith.cmpi sle, %j, %i : index
+    %t = arith.select %c, %a, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<9x9xf32>
+  %upper = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%tril : tensor<9x9xf32>) outs(%be : tensor<9x9xi1>) {
+  ^bb0(%a: f32, %out: i1):
+    %t = arith.cmpf oeq, %a, %zero : f32
+    linalg.yield %t : i1
+  } -> tensor<9x9xi1>
+  %not = linalg.generic {indexing_maps = [affine_map<(k) -> (k)>, affine_map<(k) -> (k)>], iterator_types = ["parallel"]}
+      ins(%pad : tensor<9xi1>) outs(%ve : tensor<9xi1>) {
+  ^bb0(%a: i1, %out: i1):
+    %t = arith.xori %a, %true : i1
+    linalg.yield %t : i1
+  } -> tensor<9xi1>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<9x9xf32>) -> tensor<9x9xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %q : tensor<9x8xf32>, tensor<9x8xf32>) outs(%f : tensor<9x9xf32>) -> tensor<9x9xf32>
+  %m = linalg.generic {indexing_maps = [#id, affine_map<(q, k) -> (k)>, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%upper, %not, %s : tensor<9x9xi1>, tensor<9xi1>, tensor<9x9xf32>) outs(%e : tensor<9x9xf32>) {
+  ^bb0(%u: i1, %n: i1, %a: f32, %out: f32):
+    %h = arith.ori %u, %n : i1
+    %t = arith.select %h, %low, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<9x9xf32>
+  %p = linalg.softmax dimension(1) ins(%m : tensor<9x9xf32>) outs(%e : tensor<9x9xf32>) -> tensor<9x9xf32>
+  %oe = tensor.empty() : tensor<9x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<9x8xf32>) -> tensor<9x8xf32>
+  %o = linalg.matmul ins(%p, %q : tensor<9x9xf32>, tensor<9x8xf32>) outs(%of : tensor<9x8xf32>) -> tensor<9x8xf32>
+  return %o : tensor<9x8xf32>
+}
+
+// -----
+
+#op = affine_map<(b, q, e, k) -> (q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(q, k) -> (q, k)>
+
+// Scores without a product: query and key of head size 0; the values bring the batch.
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d1, d3)>
+// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d2, d3)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4)>
+// CHECK-DAG: #[[O:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>
+// CHECK-LABEL: @uniform_causal
+// CHECK-DAG: %[[SIZE:.*]] = tensor.dim
+// CHECK-DAG: %[[Q0:.*]] = tensor.empty(%[[SIZE]]) : tensor<?x0xf32>
+// CHECK-DAG: %[[K0:.*]] = tensor.empty(%[[SIZE]]) : tensor<?x0xf32>
+// CHECK: attn.attention ins(%[[Q0]], %[[K0]], %{{.*}} : tensor<?x0xf32>, tensor<?x0xf32>, tensor<4x?x16xf32>)
+// CHECK-SAME: indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[O]]]
+func.func @uniform_causal(%x: tensor<4x?x16xf32>, %oe: tensor<4x?x16xf32>) -> tensor<4x?x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c1 : tensor<4x?x16xf32>
+  %e = tensor.empty(%n, %n) : tensor<?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%f : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %c = arith.cmpi sgt, %j, %i : index
+    %t = arith.select %c, %inf, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<?x?xf32>
+  %p = linalg.softmax dimension(1) ins(%m : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x?x16xf32>) -> tensor<4x?x16xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<?x?xf32>, tensor<4x?x16xf32>) outs(%of : tensor<4x?x16xf32>) -> tensor<4x?x16xf32>
+  return %o : tensor<4x?x16xf32>
+}
