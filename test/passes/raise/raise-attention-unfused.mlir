@@ -1,0 +1,276 @@
+// RUN: attn-opt %s -attn-raise-attention -verify-diagnostics | FileCheck %s
+
+// Near misses: the graph stays, and the remark says why.
+// CHECK-NOT: attn.attention
+
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#row = affine_map<(b, q, k) -> (b, q)>
+#each = {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+#both = {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+
+// The softmax runs over the queries.
+func.func @softmax_over_queries(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected the values to be summed over dimension 1 of the weights, where the softmax is, got dimension 2}}
+  %p = linalg.softmax dimension(1) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The values are multiplied with the transposed weights.
+func.func @transposed_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected the values to be summed over dimension 2 of the weights, where the softmax is, got dimension 1}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, affine_map<(b, q, e, k) -> (b, q, e)>, affine_map<(b, q, e, k) -> (b, k, e)>] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The mask multiplies the weights.
+func.func @weights_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.generic'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic #both ins(%p, %mask : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%m, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The scores that the softmax reads are returned too.
+func.func @masked_scores_returned(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic #both ins(%s, %mask : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected scores that only the softmax reads, got a use of 'linalg.generic' by 'func.return'}}
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o, %m : tensor<2x5x8xf32>, tensor<2x5x5xf32>
+}
+
+// The scale is an operand.
+func.func @scale_varies(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %scale: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic #both ins(%s, %scale : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected scores scaled by a constant, got a scale that varies}}
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// A softmax of weights: neither is attention.
+func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.softmax'}}
+  %p0 = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected a product of query and key in the scores, got 'linalg.softmax'}}
+  %p = linalg.softmax dimension(2) ins(%p0 : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// Each query has values of its own.
+func.func @values_vary_with_query(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %v: tensor<2x5x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected values shared by all queries, got values that vary with dimension 1 of the weights}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, affine_map<(b, q, e, k) -> (b, q, k, e)>, #o] ins(%p, %v : tensor<2x5x5xf32>, tensor<2x5x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The values have a batch dimension that the weights lack.
+func.func @values_bring_batch(%x: tensor<2x5x8xf32>, %v: tensor<3x2x5x8xf32>, %oe: tensor<3x2x5x8xf32>) -> tensor<3x2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected values whose batch dimensions are those of the weights, got 1 more}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<3x2x5x8xf32>) -> tensor<3x2x5x8xf32>
+  %o = linalg.contract indexing_maps = [affine_map<(c, b, q, e, k) -> (b, q, k)>, affine_map<(c, b, q, e, k) -> (c, b, k, e)>,
+                                        affine_map<(c, b, q, e, k) -> (c, b, q, e)>] ins(%p, %v : tensor<2x5x5xf32>, tensor<3x2x5x8xf32>) outs(%of : tensor<3x2x5x8xf32>) -> tensor<3x2x5x8xf32>
+  return %o : tensor<3x2x5x8xf32>
+}
+
+// A reduction of the scores lies between.
+func.func @reduction_between(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %re: tensor<2x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]} ins(%s : tensor<2x5x5xf32>) outs(%re : tensor<2x5xf32>) {
+  ^bb0(%a: f32, %max: f32):
+    %t = arith.maximumf %a, %max : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5xf32>
+  %c = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %m : tensor<2x5x5xf32>, tensor<2x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.subf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected scores that only the softmax reads, got a use of 'linalg.contract' by 'linalg.generic'}}
+  %p = linalg.softmax dimension(2) ins(%c : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// Two products make the scores.
+func.func @two_products(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %r = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%y, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic #both ins(%s, %r : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected one product of query and key in the scores, got 2}}
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The scores come from elsewhere.
+func.func @scores_not_a_product(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %s: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected a product of query and key in the scores, got an argument of type 'tensor<2x5x5xf32>'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The product is added to something, not to zero.
+func.func @product_on_top(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %bias: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%bias : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected a product of query and key in the scores, got 'linalg.contract'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The weights multiply two values.
+func.func @values_twice(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected one product of the weights with values, got 2}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o2 = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %y : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o, %o2 : tensor<2x5x8xf32>, tensor<2x5x8xf32>
+}
+
+// No values.
+func.func @weights_alone(%x: tensor<2x5x8xf32>) -> tensor<2x5x5xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'func.return'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  return %p : tensor<2x5x5xf32>
+}
+
+// A mask is read on its diagonal.
+func.func @diagonal_of_a_mask(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<5x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, affine_map<(b, q, k) -> (k, k)>, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %mask : tensor<2x5x5xf32>, tensor<5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected operands of the scores to be read at a coordinate in each dimension, got affine_map<(d0, d1, d2) -> (d2, d2)> for 'tensor<5x5xf32>'}}
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// The weights are used before the product.
+func.func @weights_used_before(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected other uses of the weights after their product with the values, got one before by 'linalg.generic'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %w = linalg.generic #each ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = math.sqrt %a : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o, %w : tensor<2x5x8xf32>, tensor<2x5x5xf32>
+}
+
+// Scores in f16.
+func.func @half(%x: tensor<2x5x8xf16>, %oe: tensor<2x5x8xf16>) -> tensor<2x5x8xf16> {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<2x5x5xf16>
+  %f = linalg.fill ins(%zero : f16) outs(%e : tensor<2x5x5xf16>) -> tensor<2x5x5xf16>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf16>, tensor<2x5x8xf16>) outs(%f : tensor<2x5x5xf16>) -> tensor<2x5x5xf16>
+  // expected-remark@+1 {{attention left unfused: expected scores of type f32, got 'f16'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf16>) outs(%e : tensor<2x5x5xf16>) -> tensor<2x5x5xf16>
+  %of = linalg.fill ins(%zero : f16) outs(%oe : tensor<2x5x8xf16>) -> tensor<2x5x8xf16>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf16>, tensor<2x5x8xf16>) outs(%of : tensor<2x5x8xf16>) -> tensor<2x5x8xf16>
+  return %o : tensor<2x5x8xf16>
+}
