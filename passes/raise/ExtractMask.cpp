@@ -12,6 +12,7 @@
 // into what must hold together; each part has to be a comparison that a named mask states (causal, a window,
 // lengths) or a test of a captured element for zero. Left in the region, and still right: all other
 // conditions, a lower bound of the keys without an upper one, and finite fills, which hide nothing.
+// Test: test/passes/raise/extract-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,6 +10,7 @@
 // Takes factors that the score meets first in the region, and those of the query or the key, also where views
 // (transposition, reshape, slice) lie between. Left alone: factors that are not finite, and those of a score
 // that the region also reads as it is.
+// Test: test/passes/raise/fold-scale.mlir
 //
 //===----------------------------------------------------------------------===//
 

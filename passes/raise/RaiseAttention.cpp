@@ -18,6 +18,7 @@
 //
 // Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something
 // else reads too, scores times an operand, element types other than f32.
+// Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,6 +67,15 @@ bool isPlainContraction(linalg::LinalgOp op) {
     return false;
   return llvm::all_of(op->getOperandTypes(),
                       [](Type type) { return cast<ShapedType>(type).getElementType().isF32(); });
+}
+
+/// `map` with the coordinate for 0 wherever a dimension of size 1 allows either.
+AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
+  SmallVector<AffineExpr> exprs(map.getResults());
+  for (unsigned i = 0; i < std::min<size_t>(exprs.size(), sizes.size()); ++i)
+    if (!isa<AffineDimExpr>(exprs[i]) && sizes[i] == 1 && !map.isFunctionOfDim(i))
+      exprs[i] = getAffineDimExpr(i, map.getContext());
+  return AffineMap::get(map.getNumDims(), 0, exprs, map.getContext());
 }
 
 /// `op`, read at `map` over the softmax input, as a product of a query and a key.
@@ -219,7 +229,8 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
     return keep(element);
   }
   if (op) {
-    if (std::optional<Product> found = matchProduct(op, map, keyDim)) {
+    if (std::optional<Product> found =
+            matchProduct(op, withUnitCoordinates(map, softmax.getInputOperandType().getShape()), keyDim)) {
       if (product && product->op != op)
         return leftUnfused() << "one product of query and key in the scores, got 2";
       product = found;

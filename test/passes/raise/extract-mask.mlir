@@ -1,0 +1,245 @@
+// RUN: attn-opt %s -attn-extract-mask | FileCheck %s
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#bk = affine_map<(b, q, k, d, e) -> (b, 0, k)>
+#qk = affine_map<(b, q, k, d, e) -> (q, k)>
+#b = affine_map<(b, q, k, d, e) -> (b)>
+
+// Two fills: by position, and by an integer mask where 0 hides. Nothing of the region is left.
+// CHECK-LABEL: @causal_and_padding(
+// CHECK: attn.attention {{.*}} captures(%{{.*}} : tensor<2x1x9xi64>)
+// CHECK-SAME: mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
+// CHECK-NOT: score
+func.func @causal_and_padding(%x: tensor<2x9x8xf32>, %c0: tensor<2x1x9xi64>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<2x1x9xi64>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #bk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i64):
+        %inf = arith.constant 0xFF800000 : f32
+        %zero = arith.constant 0 : i64
+        %hidden = arith.cmpi eq, %e0, %zero : i64
+        %t = arith.select %hidden, %inf, %s : f32
+        %kept = arith.cmpi sle, %k, %q : index
+        %u = arith.select %kept, %t, %inf : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// What tril(ones) == 0 becomes, with a diagonal of 2.
+// CHECK-LABEL: @tril_compared_with_zero(
+// CHECK: mask(#attn.causal<offset = 2>)
+// CHECK-NOT: score
+func.func @tril_compared_with_zero(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %one = arith.constant 1.0 : f32
+        %zero = arith.constant 0.0 : f32
+        %two = arith.constant 2 : i64
+        %qi = arith.index_cast %q : index to i64
+        %ki = arith.index_cast %k : index to i64
+        %diff = arith.subi %ki, %qi : i64
+        %lower = arith.cmpi sle, %diff, %two : i64
+        %tril = arith.select %lower, %one, %zero : f32
+        %hidden = arith.cmpf oeq, %tril, %zero : f32
+        %t = arith.select %hidden, %inf, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// Booleans: as they are, inverted, widened and compared; tril of one is both.
+// CHECK-LABEL: @booleans(
+// CHECK: mask(#attn.and<[#attn.causal, #attn.dense<2>, #attn.dense<1, keeps = zero>, #attn.dense<0>]>)
+// CHECK-NOT: score
+func.func @booleans(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %c1: tensor<9x9xi1>, %c2: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0, %c1, %c2 : tensor<9x9xi1>, tensor<9x9xi1>, tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #qk, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1, %e1: i1, %e2: i1):
+        %inf = arith.constant 0xFF800000 : f32
+        %true = arith.constant true
+        %false = arith.constant false
+        %zero = arith.constant 0 : i32
+        %not = arith.xori %e0, %true : i1
+        %t = arith.select %not, %inf, %s : f32
+        %wide = arith.extui %e1 : i1 to i32
+        %kept = arith.cmpi eq, %wide, %zero : i32
+        %u = arith.select %kept, %t, %inf : f32
+        %lower = arith.cmpi sge, %q, %k : index
+        %tril = arith.select %lower, %e2, %false : i1
+        %v = arith.select %tril, %u, %inf : f32
+        attn.yield %v : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A pair of bounds is a window; hidden where either bound is passed.
+// CHECK-LABEL: @window(
+// CHECK: mask(#attn.window<left = 3, right = 0>)
+// CHECK-NOT: score
+func.func @window(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %three = arith.constant 3 : index
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %reach = arith.addi %k, %three : index
+        %behind = arith.cmpi slt, %reach, %q : index
+        %hidden = arith.ori %ahead, %behind : i1
+        %t = arith.select %hidden, %inf, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// Lengths; a captured operand that nothing uses any more goes, and the mask follows.
+// CHECK-LABEL: @lengths(
+// CHECK: captures(%{{.*}} : tensor<2xi32>)
+// CHECK-SAME: mask(#attn.lengths<0>)
+// CHECK-NOT: score
+func.func @lengths(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %c1: tensor<2xi32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0, %c1 : tensor<9x9xf32>, tensor<2xi32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #b, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: f32, %e1: i32):
+        %inf = arith.constant 0xFF800000 : f32
+        %ki = arith.index_cast %k : index to i32
+        %kept = arith.cmpi slt, %ki, %e1 : i32
+        %t = arith.select %kept, %s, %inf : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// The rest of the region stays.
+// CHECK-LABEL: @bias_below_mask(
+// CHECK: captures(%{{.*}} : tensor<9x9xf32>)
+// CHECK-SAME: mask(#attn.causal)
+// CHECK: ^bb0({{.*}}, %[[S:.*]]: f32, %[[BIAS:.*]]: f32):
+// CHECK-NEXT: %[[T:.*]] = arith.addf %[[S]], %[[BIAS]]
+// CHECK-NEXT: attn.yield %[[T]]
+func.func @bias_below_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %t = arith.addf %s, %e0 : f32
+        %hidden = arith.cmpi sgt, %k, %q : index
+        %u = arith.select %hidden, %inf, %t : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A finite fill hides nothing.
+// CHECK-LABEL: @finite_fill(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @finite_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %low = arith.constant -1.0e9 : f32
+        %hidden = arith.cmpi sgt, %k, %q : index
+        %t = arith.select %hidden, %low, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// An infinity added to the fill would make it NaN.
+// CHECK-LABEL: @bias_above_mask(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @bias_above_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %hidden = arith.cmpi sgt, %k, %q : index
+        %t = arith.select %hidden, %inf, %s : f32
+        %u = arith.addf %t, %e0 : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// Hidden where both hold: no conjunction of what is kept.
+// CHECK-LABEL: @either_keeps(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @either_keeps(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %inf = arith.constant 0xFF800000 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %hidden = arith.andi %ahead, %e0 : i1
+        %t = arith.select %hidden, %inf, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A lower bound alone is no window.
+// CHECK-LABEL: @keys_from_the_query_on(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @keys_from_the_query_on(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %hidden = arith.cmpi slt, %k, %q : index
+        %t = arith.select %hidden, %inf, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A comparison of a captured element with something else than zero; NaN is nonzero, here it would hide.
+// CHECK-LABEL: @other_tests(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @other_tests(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %c1: tensor<2x1x9xi64>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0, %c1 : tensor<9x9xf32>, tensor<2x1x9xi64>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #bk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: f32, %e1: i64):
+        %inf = arith.constant 0xFF800000 : f32
+        %zero = arith.constant 0.0 : f32
+        %one = arith.constant 1 : i64
+        %a = arith.cmpf ueq, %e0, %zero : f32
+        %t = arith.select %a, %inf, %s : f32
+        %c = arith.cmpi eq, %e1, %one : i64
+        %u = arith.select %c, %t, %inf : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// One length more than the keys below it.
+// CHECK-LABEL: @length_off_by_one(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @length_off_by_one(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<2xi32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #b, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i32):
+        %inf = arith.constant 0xFF800000 : f32
+        %ki = arith.index_cast %k : index to i32
+        %kept = arith.cmpi sle, %ki, %e0 : i32
+        %t = arith.select %kept, %s, %inf : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
