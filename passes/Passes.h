@@ -10,6 +10,7 @@
 #include "dialect/Attn.h"
 
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 
 namespace attn {
 
@@ -18,6 +19,13 @@ namespace attn {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
+
+/// simplify: projections become head-major contractions that start from their bias, attention's operands and
+/// outputs lose their views, sizes are asked of arguments only.
+void addSimplifyPipeline(mlir::OpPassManager &manager);
+
+/// Registers the pipeline of each stage, `attn-<stage>`.
+void registerPipelines();
 
 } // namespace attn
 

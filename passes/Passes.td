@@ -47,6 +47,66 @@ def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
 // simplify
 //===----------------------------------------------------------------------===//
 
+def UnifyDims : Pass<"attn-unify-dims", "::mlir::func::FuncOp"> {
+  let summary = "one value for each symbolic size";
+  let description = [{
+    Sizes are asked of the first argument whose `attn.dims` has the symbol.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def DropDeadOutputs : Pass<"attn-drop-dead-outputs", "::mlir::func::FuncOp"> {
+  let summary = "weights that nobody reads are not computed";
+  let description = [{
+    An `attn.attention` whose second output has no use is left with the first.
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> {
+  let summary = "a contraction starts from its bias";
+  let description = [{
+    `contract` from zero, then the addition of a broadcast bias, becomes a `contract` whose init is the bias.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def ExposeTransposes : Pass<"attn-expose-transposes", "::mlir::func::FuncOp"> {
+  let summary = "ask producers for the order attention wants";
+  let description = [{
+    Query, key and value that attention reads in another order than (batch..., row, feature) are read through a
+    `linalg.transpose` instead of a map, so that `attn-hoist-views` sees it.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def HoistViews : Pass<"attn-hoist-views", "::mlir::func::FuncOp"> {
+  let summary = "views of a product become views of its operands";
+  let description = [{
+    Transpositions, expanded and collapsed shapes and slices of the result of a structured op rename, split,
+    merge and narrow its loops; the operands that have the loop follow. A packed projection becomes one
+    head-major contraction for each part, over its part of the weights.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def FoldTransposes : Pass<"attn-fold-transposes", "::mlir::func::FuncOp"> {
+  let summary = "attention reads and writes through its maps";
+  let description = [{
+    A `linalg.transpose` of an operand or of an output of `attn.attention` becomes its indexing map.
+  }];
+}
+
+def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
+  let summary = "concatenated results are written in place";
+  let description = [{
+    `tensor.concat` becomes insertions into one `tensor.empty`, which bufferization turns into subviews.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // plan
 //===----------------------------------------------------------------------===//

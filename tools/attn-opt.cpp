@@ -22,5 +22,6 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   attn::registerAttnPasses();
   attn::registerAttnCpuPasses();
+  attn::registerPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attn optimizer\n", registry));
 }

@@ -1,0 +1,479 @@
+//===- HoistViews.cpp - views of a product become views of its operands ----===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %y = linalg.contract (s,n,c)->(s,c), (n,c), (s,n) ins(%x, %w) outs(%0)       [S,C] x [3*H*D,C]
+//   %e = tensor.expand_shape %y [[0], [1, 2, 3]]                                 [S,3,H,D]
+//   %t = linalg.transpose %e permutation = [2, 1, 0, 3]                          [H,3,S,D]
+//   %q = tensor.extract_slice %t[0, 0, 0, 0] [H, 1, S, D]                        [H,S,D]
+// becomes
+//   %e = tensor.expand_shape %w [[0, 1, 2], [3]]                                 [3,H,D,C]
+//   %s = tensor.extract_slice %e[0, 0, 0, 0] [1, H, D, C]                        [H,D,C]
+//   %q = linalg.contract (h,s,d,c)->(s,c), (h,d,c), (h,s,d) ins(%x, %s) outs(%1)
+//
+// One mechanism for every structured op that reads its operands at loop variables: a transposition renames
+// the loops, expanding or collapsing a dimension splits or merges a loop, a slice narrows it, and a unit
+// dimension that disappears takes its loop along. Each operand that has the loop follows; the others stay.
+// Loops end up in the order of the result, reductions last.
+//
+// A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
+// Left alone: views of arguments and of ops with `linalg.index`, merged loops that some operand keeps apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace attn {
+#define GEN_PASS_DEF_HOISTVIEWS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// The op under a view
+//===----------------------------------------------------------------------===//
+
+/// Whether `op` reads and writes its operands at loop variables only, so that a view of its one result is a
+/// statement about its loops.
+bool hasPlainLoops(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || op.hasIndexSemantics())
+    return false;
+  auto isPlain = [](AffineMap map) {
+    return llvm::all_of(map.getResults(), llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+  };
+  return llvm::all_of(op.getIndexingMapsArray(), isPlain) &&
+         op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isProjectedPermutation() &&
+         op.getNumParallelLoops() == op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults();
+}
+
+/// The structured op that computes `source`, if `view` may take its place.
+linalg::LinalgOp getProducer(Operation *view, Value source) {
+  auto op = source.getDefiningOp<linalg::LinalgOp>();
+  bool isFree = op && isa<linalg::FillOp>(op);
+  return op && hasPlainLoops(op) && (isFree || source.hasOneUse()) ? op : linalg::LinalgOp();
+}
+
+/// Replaces `view` by `value`, which may know more or fewer of the sizes.
+void replaceView(PatternRewriter &rewriter, Operation *view, Value value) {
+  Type type = view->getResult(0).getType();
+  if (value.getType() != type)
+    value = tensor::CastOp::create(rewriter, view->getLoc(), type, value);
+  rewriter.replaceOp(view, value);
+}
+
+/// Size of dimension `dim` of an operand: `known` where the view states it, static exactly where the type
+/// says so.
+OpFoldResult getSize(OpBuilder &builder, Location loc, Value operand, int64_t dim, OpFoldResult known = {}) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  if (!type.isDynamicDim(dim))
+    return builder.getIndexAttr(type.getDimSize(dim));
+  return getValueOrCreateConstantIndexOp(builder, loc,
+                                         known ? known : attn::dimOf(builder, loc, operand, dim));
+}
+
+/// The loop that dimension `dim` of the result of `op` runs over.
+unsigned getLoop(linalg::LinalgOp op, unsigned dim) {
+  return op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getDimPosition(dim);
+}
+
+/// The loops that the operand read through `map` runs over; none for a dimension read at a constant.
+SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
+  return llvm::map_to_vector(map.getResults(), [](AffineExpr expr) -> std::optional<unsigned> {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      return dim.getPosition();
+    return std::nullopt;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The op without the view
+//===----------------------------------------------------------------------===//
+
+/// Whether `op` only moves elements of its one input.
+bool isCopy(linalg::LinalgOp op) {
+  return op.getNumDpsInputs() == 1 && !isa<linalg::FillOp>(op) &&
+         op.getBlock()->getTerminator()->getOperand(0) == op.getBlock()->getArgument(0);
+}
+
+/// `input` read through `map`, as the op that says so best.
+Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, AffineMap map) {
+  if (!map.isProjectedPermutation())
+    return Value();
+  SmallVector<int64_t> missing;
+  for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
+    if (!map.isFunctionOfDim(dim))
+      missing.push_back(dim);
+  if (missing.empty()) {
+    if (map.isIdentity())
+      return input;
+    SmallVector<int64_t> permutation;
+    for (AffineExpr expr : inversePermutation(map).getResults())
+      permutation.push_back(cast<AffineDimExpr>(expr).getPosition());
+    return linalg::TransposeOp::create(builder, loc, input, init, permutation)->getResult(0);
+  }
+  auto loops = getLoops(map);
+  return llvm::is_sorted(loops)
+             ? linalg::BroadcastOp::create(builder, loc, input, init, missing)->getResult(0)
+             : Value();
+}
+
+/// The op that computes what `op` does from `operands` read through `maps`, the init last.
+Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands, ArrayRef<AffineMap> maps) {
+  Location loc = op.getLoc();
+  ValueRange inputs = operands.drop_back();
+  Value init = operands.back();
+
+  // Loops in the order of the result, then reductions; loops that nothing names any more are gone.
+  SmallVector<AffineExpr> order(maps.back().getResults());
+  for (AffineMap map : maps)
+    for (AffineExpr expr : map.getResults())
+      if (isa<AffineDimExpr>(expr) && !llvm::is_contained(order, expr))
+        order.push_back(expr);
+  SmallVector<AffineExpr> renamed(maps.back().getNumDims(), builder.getAffineConstantExpr(0));
+  for (auto [i, expr] : llvm::enumerate(order))
+    renamed[cast<AffineDimExpr>(expr).getPosition()] = builder.getAffineDimExpr(i);
+  SmallVector<AffineMap> ordered;
+  for (AffineMap map : maps)
+    ordered.push_back(map.replaceDimsAndSymbols(renamed, {}, order.size(), 0));
+
+  if (isa<linalg::FillOp>(op))
+    return linalg::FillOp::create(builder, loc, inputs, init).getResult(0);
+  if (isCopy(op))
+    if (Value copy = createCopy(builder, loc, inputs[0], init, ordered[0]))
+      return copy;
+  if (auto contract = dyn_cast<linalg::ContractOp>(*op)) {
+    SmallVector<NamedAttribute> attributes;
+    for (NamedAttribute attribute : op->getAttrs())
+      if (attribute.getName() != contract.getIndexingMapsAttrName() &&
+          attribute.getName() != linalg::ContractOp::getOperandSegmentSizeAttr())
+        attributes.push_back(attribute);
+    return linalg::ContractOp::create(builder, loc, init.getType(), inputs, init,
+                                      builder.getAffineMapArrayAttr(ordered), attributes)
+        .getResult(0);
+  }
+  SmallVector<utils::IteratorType> iterators(order.size(), utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), maps.back().getNumResults(), utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(builder, loc, init.getType(), inputs, init, ordered, iterators);
+  IRMapping mapping;
+  op->getRegion(0).cloneInto(&generic.getRegion(), mapping);
+  return generic.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Transpositions
+//===----------------------------------------------------------------------===//
+
+struct FoldEmptyTranspose : OpRewritePattern<linalg::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::TransposeOp view, PatternRewriter &rewriter) const override {
+    auto isEmpty = [](Value value) { return value.getDefiningOp<tensor::EmptyOp>() != nullptr; };
+    if (!isEmpty(view.getInput()) || !isEmpty(view.getInit()))
+      return rewriter.notifyMatchFailure(view, "expected an empty tensor under the view");
+    rewriter.replaceOp(view, view.getInit());
+    return success();
+  }
+};
+
+struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::TransposeOp view, PatternRewriter &rewriter) const override {
+    linalg::LinalgOp op = getProducer(view, view.getInput());
+    if (!op)
+      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+    SmallVector<Value> operands(op->getOperands());
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    operands.back() = linalg::TransposeOp::create(rewriter, view.getLoc(), operands.back(), view.getInit(),
+                                                  view.getPermutation())
+                          ->getResult(0);
+    maps.back() = AffineMap::getPermutationMap(view.getPermutation(), getContext()).compose(maps.back());
+    replaceView(rewriter, view, rebuild(rewriter, op, operands, maps));
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Split loops
+//===----------------------------------------------------------------------===//
+
+struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::ExpandShapeOp view, PatternRewriter &rewriter) const override {
+    linalg::LinalgOp op = getProducer(view, view.getSrc());
+    if (!op)
+      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+
+    // The sizes each loop is split into; reductions are not known to the view.
+    SmallVector<SmallVector<OpFoldResult>> parts(op.getNumLoops());
+    SmallVector<OpFoldResult> shape = view.getMixedOutputShape();
+    for (auto [dim, group] : llvm::enumerate(view.getReassociationIndices()))
+      for (int64_t i : group)
+        parts[getLoop(op, dim)].push_back(shape[i]);
+
+    SmallVector<SmallVector<AffineExpr>> split(op.getNumLoops());
+    unsigned numLoops = 0;
+    for (auto [loop, sizes] : llvm::enumerate(parts))
+      for (size_t i = 0, e = std::max<size_t>(sizes.size(), 1); i < e; ++i)
+        split[loop].push_back(rewriter.getAffineDimExpr(numLoops++));
+
+    SmallVector<Value> operands;
+    SmallVector<AffineMap> maps;
+    for (auto [operand, map] : llvm::zip_equal(op->getOperands(), op.getIndexingMapsArray())) {
+      SmallVector<AffineExpr> exprs;
+      SmallVector<ReassociationIndices> groups;
+      SmallVector<OpFoldResult> sizes;
+      for (auto [i, loop] : llvm::enumerate(getLoops(map))) {
+        size_t first = exprs.size();
+        if (loop)
+          llvm::append_range(exprs, split[*loop]);
+        else
+          exprs.push_back(map.getResult(i));
+        groups.emplace_back(llvm::to_vector(llvm::seq<int64_t>(first, exprs.size())));
+        if (groups.back().size() > 1)
+          llvm::append_range(sizes, parts[*loop]);
+        else
+          sizes.push_back(getSize(rewriter, view.getLoc(), operand, i,
+                                  loop && !parts[*loop].empty() ? parts[*loop][0] : OpFoldResult()));
+      }
+      maps.push_back(AffineMap::get(numLoops, 0, exprs, getContext()));
+      if (exprs.size() == map.getNumResults()) {
+        operands.push_back(operand);
+        continue;
+      }
+      auto type = cast<RankedTensorType>(operand.getType());
+      auto expanded = RankedTensorType::get(decomposeMixedValues(sizes).first, type.getElementType());
+      operands.push_back(
+          tensor::ExpandShapeOp::create(rewriter, view.getLoc(), expanded, operand, groups, sizes));
+    }
+    replaceView(rewriter, view, rebuild(rewriter, op, operands, maps));
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Merged loops
+//===----------------------------------------------------------------------===//
+
+struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::CollapseShapeOp view, PatternRewriter &rewriter) const override {
+    linalg::LinalgOp op = getProducer(view, view.getSrc());
+    if (!op)
+      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+
+    // Where each loop goes: a merged group goes to its first loop, together.
+    SmallVector<SmallVector<unsigned>> merged(op.getNumLoops());
+    for (ReassociationIndices group : view.getReassociationIndices())
+      if (group.size() > 1)
+        for (int64_t dim : group)
+          merged[getLoop(op, group[0])].push_back(getLoop(op, dim));
+    llvm::SmallDenseSet<unsigned> absorbed;
+    for (ArrayRef<unsigned> group : merged)
+      for (unsigned loop : group.empty() ? group : group.drop_front())
+        absorbed.insert(loop);
+
+    SmallVector<SmallVector<ReassociationIndices>> groupsOf;
+    SmallVector<AffineMap> maps;
+    for (AffineMap map : op.getIndexingMapsArray()) {
+      SmallVector<AffineExpr> exprs;
+      SmallVector<ReassociationIndices> &groups = groupsOf.emplace_back();
+      auto loops = getLoops(map);
+      for (unsigned i = 0; i < loops.size();) {
+        if (loops[i] && absorbed.contains(*loops[i]))
+          return rewriter.notifyMatchFailure(view, "expected merged loops side by side in each operand");
+        unsigned size = loops[i] ? std::max<size_t>(merged[*loops[i]].size(), 1) : 1;
+        for (unsigned j = 1; j < size; ++j)
+          if (i + j >= loops.size() || loops[i + j] != merged[*loops[i]][j])
+            return rewriter.notifyMatchFailure(view, "expected merged loops side by side in each operand");
+        exprs.push_back(map.getResult(i));
+        groups.emplace_back(llvm::to_vector(llvm::seq<int64_t>(i, i + size)));
+        i += size;
+      }
+      maps.push_back(AffineMap::get(map.getNumDims(), 0, exprs, getContext()));
+    }
+
+    SmallVector<Value> operands;
+    for (auto [operand, map, groups] :
+         llvm::zip_equal(op->getOperands(), op.getIndexingMapsArray(), groupsOf)) {
+      bool stays = groups.size() == map.getNumResults();
+      operands.push_back(stays ? operand
+                               : tensor::CollapseShapeOp::create(rewriter, view.getLoc(), operand, groups));
+    }
+    replaceView(rewriter, view, rebuild(rewriter, op, operands, maps));
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Narrowed and dropped loops
+//===----------------------------------------------------------------------===//
+
+/// What a view does to the loop of one result dimension.
+struct Cut {
+  OpFoldResult offset, size, stride;
+  bool isDropped = false, isWhole = false;
+};
+
+/// Whether all users of `value` are slices and no element is in two of them.
+bool isCutIntoParts(Value value) {
+  SmallVector<tensor::ExtractSliceOp> slices;
+  for (Operation *user : value.getUsers()) {
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
+    if (!slice || !slice.hasUnitStride())
+      return false;
+    slices.push_back(slice);
+  }
+  auto areApart = [](tensor::ExtractSliceOp a, tensor::ExtractSliceOp b) {
+    for (auto [offsetA, sizeA, offsetB, sizeB] :
+         llvm::zip_equal(a.getStaticOffsets(), a.getStaticSizes(), b.getStaticOffsets(), b.getStaticSizes()))
+      if (!ShapedType::isDynamic(offsetA) && !ShapedType::isDynamic(offsetB) &&
+          ((!ShapedType::isDynamic(sizeA) && offsetA + sizeA <= offsetB) ||
+           (!ShapedType::isDynamic(sizeB) && offsetB + sizeB <= offsetA)))
+        return true;
+    return false;
+  };
+  for (auto [i, a] : llvm::enumerate(slices))
+    for (tensor::ExtractSliceOp b : ArrayRef(slices).drop_front(i + 1))
+      if (!areApart(a, b))
+        return false;
+  return true;
+}
+
+/// `op` with the loops of its result cut.
+Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
+               MutableArrayRef<Cut> cutsOfResult) {
+  SmallVector<std::optional<Cut>> cuts(op.getNumLoops());
+  for (auto [dim, cut] : llvm::enumerate(cutsOfResult)) {
+    if (!cut.isDropped && isZeroInteger(cut.offset) && isOneInteger(cut.stride)) {
+      FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(
+          ValueBoundsConstraintSet::Variable(op->getResult(0), static_cast<int64_t>(dim)),
+          ValueBoundsConstraintSet::Variable(cut.size));
+      cut.isWhole = succeeded(isEqual) && *isEqual;
+    }
+    cuts[getLoop(op, dim)] = cut;
+  }
+
+  SmallVector<Value> operands;
+  SmallVector<AffineMap> maps;
+  for (auto [operand, map] : llvm::zip_equal(op->getOperands(), op.getIndexingMapsArray())) {
+    SmallVector<AffineExpr> exprs;
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+    SmallVector<int64_t> shape;
+    bool isCut = false;
+    for (auto [i, loop] : llvm::enumerate(getLoops(map))) {
+      Cut cut = {rewriter.getIndexAttr(0), OpFoldResult(), rewriter.getIndexAttr(1), false, true};
+      if (loop && cuts[*loop])
+        cut = *cuts[*loop];
+      if (cut.isWhole)
+        cut.size = getSize(rewriter, loc, operand, i, cut.size);
+      else
+        isCut = true;
+      offsets.push_back(cut.offset);
+      sizes.push_back(cut.size);
+      strides.push_back(cut.stride);
+      if (cut.isDropped)
+        continue;
+      exprs.push_back(map.getResult(i));
+      shape.push_back(getConstantIntValue(cut.size).value_or(ShapedType::kDynamic));
+    }
+    maps.push_back(AffineMap::get(map.getNumDims(), 0, exprs, rewriter.getContext()));
+    if (!isCut) {
+      operands.push_back(operand);
+      continue;
+    }
+    auto type = RankedTensorType::get(shape, getElementTypeOrSelf(operand.getType()));
+    operands.push_back(tensor::ExtractSliceOp::create(rewriter, loc, type, operand, offsets, sizes, strides));
+  }
+  return rebuild(rewriter, op, operands, maps);
+}
+
+struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::ExtractSliceOp view, PatternRewriter &rewriter) const override {
+    auto op = view.getSource().getDefiningOp<linalg::LinalgOp>();
+    if (!op || !hasPlainLoops(op))
+      return rewriter.notifyMatchFailure(view, "expected a structured op under the view");
+    if (!isa<linalg::FillOp>(op) && !isCutIntoParts(view.getSource()))
+      return rewriter.notifyMatchFailure(view, "expected only disjoint slices of the product");
+    SmallVector<Cut> cuts;
+    llvm::SmallBitVector dropped = view.getDroppedDims();
+    for (auto [i, range] : llvm::enumerate(
+             llvm::zip_equal(view.getMixedOffsets(), view.getMixedSizes(), view.getMixedStrides())))
+      cuts.push_back({std::get<0>(range), std::get<1>(range), std::get<2>(range), dropped[i]});
+    replaceView(rewriter, view, cutLoops(rewriter, view.getLoc(), op, cuts));
+    return success();
+  }
+};
+
+/// A collapse that only removes unit dimensions drops their loops, wherever the operands have them.
+struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::CollapseShapeOp view, PatternRewriter &rewriter) const override {
+    linalg::LinalgOp op = getProducer(view, view.getSrc());
+    if (!op)
+      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+    ArrayRef<int64_t> shape = view.getSrcType().getShape();
+    llvm::SmallBitVector dropped(shape.size());
+    for (ReassociationIndices group : view.getReassociationIndices()) {
+      unsigned numLeft = group.size();
+      for (int64_t dim : group)
+        if (shape[dim] == 1 && numLeft > 1) {
+          dropped.set(dim);
+          --numLeft;
+        }
+      if (numLeft != 1)
+        return rewriter.notifyMatchFailure(view, "expected only unit dimensions to disappear");
+    }
+    SmallVector<Cut> cuts;
+    for (unsigned dim = 0; dim < shape.size(); ++dim)
+      cuts.push_back({rewriter.getIndexAttr(0), getSize(rewriter, view.getLoc(), view.getSrc(), dim),
+                      rewriter.getIndexAttr(1), dropped[dim]});
+    replaceView(rewriter, view, cutLoops(rewriter, view.getLoc(), op, cuts));
+    return success();
+  }
+};
+
+struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    patterns.add<FoldEmptyTranspose, HoistTranspose, HoistExpand, HoistSlice>(context);
+    patterns.add<HoistUnitCollapse>(context, /*benefit=*/2);
+    patterns.add<HoistCollapse>(context);
+    // What lets views meet: views of empty tensors and of views, and sizes of arguments only.
+    tensor::populateFoldTensorEmptyPatterns(patterns);
+    memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+    tensor::DimOp::getCanonicalizationPatterns(patterns, context);
+    tensor::populateBubbleUpExpandShapePatterns(patterns);
+    tensor::ExpandShapeOp::getCanonicalizationPatterns(patterns, context);
+    tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, context);
+    tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns, context);
+    linalg::TransposeOp::getCanonicalizationPatterns(patterns, context);
+    // Every hoist moves a view closer to the arguments, so the rewriting ends.
+    auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,64 @@
+//===- UnifyDims.cpp - one value for each symbolic size --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @f(%x: tensor<?x4xf32> {attn.dims = ["n", ""]}, %mask: tensor<?xi1> {attn.dims = ["n"]})
+//     %n = tensor.dim %mask, %c0
+// becomes
+//     %n = tensor.dim %x, %c0
+//
+// Dimensions that carry the same symbol agree (the runtime refuses a call where they do not), so the first
+// argument that has the symbol speaks for all: equal sizes become one value, and later passes need not prove
+// it. Left alone: dimensions without a symbol.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+namespace attn {
+#define GEN_PASS_DEF_UNIFYDIMS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+
+namespace {
+
+struct UnifyDims : attn::impl::UnifyDimsBase<UnifyDims> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    auto symbolOf = [&](BlockArgument argument, int64_t dim) {
+      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.dims");
+      auto symbol =
+          dims && dim < static_cast<int64_t>(dims.size()) ? dyn_cast<StringAttr>(dims[dim]) : nullptr;
+      return symbol && !symbol.empty() ? symbol : nullptr;
+    };
+
+    DenseMap<StringAttr, std::pair<BlockArgument, int64_t>> first;
+    for (BlockArgument argument : function.getArguments())
+      if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
+        for (int64_t dim = 0; dim < type.getRank(); ++dim)
+          if (StringAttr symbol = symbolOf(argument, dim))
+            first.try_emplace(symbol, argument, dim);
+
+    function.walk([&](tensor::DimOp op) {
+      auto argument = dyn_cast<BlockArgument>(op.getSource());
+      std::optional<int64_t> dim = op.getConstantIndex();
+      if (!argument || argument.getOwner()->getParentOp() != function || !dim)
+        return;
+      auto it = first.find(symbolOf(argument, *dim));
+      if (it == first.end() || it->second == std::pair(argument, *dim))
+        return;
+      OpBuilder builder(op);
+      op.replaceAllUsesWith(
+          tensor::DimOp::create(builder, op.getLoc(), it->second.first, it->second.second).getResult());
+      op.erase();
+    });
+  }
+};
+
+} // namespace
