@@ -396,6 +396,9 @@ LogicalResult ParallelForOp::verifySymbolUses(SymbolTableCollection &symbols) {
   Type index = IndexType::get(getContext());
   SmallVector<Type> expected = {index, index};
   llvm::append_range(expected, getArgs().getTypes());
+  unsigned numArguments = task.getNumArguments();
+  if (numArguments > 0 && task.getArgAttr(numArguments - 1, AttnDialect::kScratchAttr))
+    expected.push_back(MemRefType::get({ShapedType::kDynamic}, IntegerType::get(getContext(), 8)));
   if (!llvm::equal(task.getArgumentTypes(), expected) || !task.getResultTypes().empty())
     return emitOpError() << "expected '" << getTask() << "' to take (" << expected << ") and return nothing";
   return success();

@@ -357,8 +357,9 @@ def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<Symb
     Calls `task(index, worker, args...)` for each index in [0, count) through the parallel_for of the call, in any
     order and on any worker. `worker` names the slice of the task workspace that is the task's own.
 
-    Constraint (L1): the callee is a function whose first two arguments are indices and whose others are the
-    types of `args`, without results.
+    Constraint (L1): the callee is a function without results whose first two arguments are indices and whose
+    others are of the types of `args`. One more, a memref<?xi8> marked `attn.scratch`, may follow: the workspace
+    of the worker, which the call supplies.
 
     ```mlir
     attn.parallel_for @layer.attend(%x, %out) count(%n) : memref<512x768xf32>, memref<512x768xf32>

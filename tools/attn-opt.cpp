@@ -6,6 +6,7 @@
 
 #include "dialect/Attn.h"
 #include "codegen/cpu/Passes.h"
+#include "codegen/emit/Passes.h"
 #include "passes/Passes.h"
 
 #include "mlir/InitAllDialects.h"
@@ -23,5 +24,7 @@ int main(int argc, char **argv) {
   attn::registerAttnPasses();
   attn::registerAttnCpuPasses();
   attn::registerPipelines();
+  attn::registerAttnEmitPasses();
+  attn::registerLowerToLLVMPipeline();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attn optimizer\n", registry));
 }

@@ -1,0 +1,77 @@
+//===- Target.cpp - the list of targets ------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Target.h"
+
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace attn;
+
+namespace attn::targets {
+extern const Target x86_64, x86_64_v3, x86_64_v4;
+} // namespace attn::targets
+
+llvm::ArrayRef<const Target *> attn::getTargets() {
+  static const Target *const kTargets[] = {&targets::x86_64_v4, &targets::x86_64_v3, &targets::x86_64};
+  return kTargets;
+}
+
+TargetAttr Target::getAttr(mlir::MLIRContext *context) const {
+  return TargetAttr::get(context, level, lanes, registers, fma, l1, l2);
+}
+
+static bool isOfThisArchitecture(const Target &target) {
+  return llvm::Triple(target.triple).getArch() == llvm::Triple(llvm::sys::getProcessTriple()).getArch();
+}
+
+bool Target::runsHere() const {
+  static const llvm::StringMap<bool> kHostFeatures = llvm::sys::getHostCPUFeatures();
+  return isOfThisArchitecture(*this) &&
+         llvm::all_of(features, [](llvm::StringRef feature) { return kHostFeatures.lookup(feature); });
+}
+
+llvm::Expected<const Target *> attn::lookupTarget(llvm::StringRef level) {
+  const Target *nearest = nullptr;
+  for (const Target *target : getTargets()) {
+    if (target->level == level)
+      return target;
+    if (!nearest || level.edit_distance(target->level) < level.edit_distance(nearest->level))
+      nearest = target;
+  }
+  return llvm::createStringError("expected a target level, got '" + level + "'; did you mean '" + nearest->level +
+                                 "'?");
+}
+
+llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::StringRef list) {
+  llvm::SmallPtrSet<const Target *, 4> chosen;
+  for (llvm::StringRef name : llvm::split(list, ',')) {
+    if (name == "native") {
+      const auto *best = llvm::find_if(getTargets(), [](const Target *target) { return target->runsHere(); });
+      if (best == getTargets().end())
+        return llvm::createStringError("expected a CPU that some target level fits, got '" +
+                                       llvm::sys::getHostCPUName() + "'");
+      chosen.insert(*best);
+    } else if (name == "all") {
+      for (const Target *target : getTargets())
+        if (isOfThisArchitecture(*target))
+          chosen.insert(target);
+    } else {
+      llvm::Expected<const Target *> target = lookupTarget(name);
+      if (!target)
+        return target.takeError();
+      chosen.insert(*target);
+    }
+  }
+  llvm::SmallVector<const Target *> result;
+  llvm::copy_if(getTargets(), std::back_inserter(result),
+                [&](const Target *target) { return chosen.contains(target); });
+  llvm::StringRef triple = result.front()->triple;
+  for (const Target *target : result)
+    if (target->triple != triple)
+      return llvm::createStringError("expected levels of one architecture, got '" + list + "'");
+  return result;
+}

@@ -1,0 +1,31 @@
+//===- x86-64-v4.cpp - AVX-512 F, BW, CD, DQ, VL --------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Target.h"
+
+using namespace attn;
+
+static constexpr llvm::StringLiteral kFeatures[] = {
+    "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3",
+    "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave",
+    "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
+
+namespace attn::targets {
+extern const Target x86_64_v4;
+const Target x86_64_v4 = {
+    /*level=*/"x86-64-v4",
+    /*triple=*/"x86_64-unknown-linux-gnu",
+    /*cpu=*/"x86-64-v4",
+    /*features=*/kFeatures,
+    /*vectorBits=*/512,
+    /*lanes=*/16,
+    /*registers=*/32,
+    /*fma=*/true,
+    // Those of Skylake-SP and of Zen 4.
+    /*l1=*/32 * 1024,
+    /*l2=*/1024 * 1024,
+};
+} // namespace attn::targets

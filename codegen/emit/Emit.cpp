@@ -1,0 +1,304 @@
+//===- Emit.cpp - LLVM IR, objects and libraries ---------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/Emit.h"
+
+#include "codegen/Target.h"
+#include "codegen/emit/Link.h"
+#include "codegen/emit/OutputFiles.h"
+#include "codegen/emit/Passes.h"
+#include "codegen/emit/Tables.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace attn;
+
+void attn::registerEmission(mlir::DialectRegistry &registry) {
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+}
+
+//===----------------------------------------------------------------------===//
+// From a module to LLVM IR
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(llvm::StringRef triple) {
+  static const bool kInitialized = [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    return true;
+  }();
+  (void)kInitialized;
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
+  if (!target)
+    return llvm::createStringError(error);
+  // Each function states its CPU and features; the machine as a whole is the least one.
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(llvm::Triple(triple), /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(),
+                                  llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+/// The description of the library and the triple of its levels, read before lowering drops both.
+static llvm::Expected<std::pair<LibraryInfo, llvm::StringRef>> describeForEmission(mlir::ModuleOp module,
+                                                                                   llvm::StringRef name) {
+  mlir::FailureOr<LibraryInfo> library = describe(module, name);
+  if (failed(library))
+    return llvm::createStringError("the module does not describe a library");
+  llvm::Expected<const Target *> target = lookupTarget(library->functions.front().variants.front().level);
+  if (!target)
+    return target.takeError();
+  return std::make_pair(std::move(*library), llvm::StringRef((*target)->triple));
+}
+
+static llvm::Error lowerToLLVMDialect(mlir::ModuleOp module) {
+  mlir::PassManager manager(module.getContext());
+  addLowerToLLVMPipeline(manager);
+  if (failed(manager.run(module)))
+    return llvm::createStringError("the module could not be lowered to LLVM IR");
+  mlir::Operation *left = nullptr;
+  module->walk([&](mlir::Operation *op) {
+    if (op == module || mlir::isa_and_present<mlir::LLVM::LLVMDialect>(op->getDialect()))
+      return mlir::WalkResult::advance();
+    left = op;
+    return mlir::WalkResult::interrupt();
+  });
+  if (left) {
+    left->emitError() << "expected an operation that has a lowering to LLVM IR, got '" << left->getName() << "'";
+    return llvm::createStringError("the module could not be lowered to LLVM IR");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef name) {
+  auto described = describeForEmission(module, name);
+  if (!described)
+    return described.takeError();
+  auto &[library, triple] = *described;
+  if (llvm::Error error = lowerToLLVMDialect(module))
+    return error;
+  auto machine = createTargetMachine(triple);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, context, library.name);
+  if (!ir)
+    return llvm::createStringError("the module could not be translated to LLVM IR");
+  ir->setTargetTriple(llvm::Triple(triple));
+  ir->setDataLayout((*machine)->createDataLayout());
+  addTables(*ir, library);
+  std::string text;
+  llvm::raw_string_ostream(text) << *ir;
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// From LLVM IR to machine code
+//===----------------------------------------------------------------------===//
+
+/// Runs LLVM's passes and code generator.
+static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, llvm::raw_pwrite_stream &out) {
+  auto created = createTargetMachine(ir.getTargetTriple().str());
+  if (!created)
+    return created.takeError();
+  llvm::TargetMachine &machine = **created;
+  // There is no C library to call.
+  llvm::TargetLibraryInfoImpl noLibrary(ir.getTargetTriple());
+  noLibrary.disableAllFunctions();
+
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(noLibrary); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(ir, modules);
+
+  llvm::legacy::PassManager codegen;
+  codegen.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary));
+  if (machine.addPassesToEmitFile(codegen, out, nullptr, type))
+    return llvm::createStringError("expected a target that can write objects, got '" + ir.getTargetTriple().str() +
+                                   "'");
+  codegen.run(ir);
+  return llvm::Error::success();
+}
+
+/// Kernels bring all they need: a call of the C library would be a mistake of a lowering.
+static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object) {
+  auto file = llvm::object::ObjectFile::createObjectFile(object);
+  if (!file)
+    return file.takeError();
+  for (const llvm::object::SymbolRef &symbol : (*file)->symbols()) {
+    llvm::Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    llvm::Expected<llvm::StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty())
+      return llvm::createStringError("expected code without undefined symbols, got '" + *name + "'");
+  }
+  return llvm::Error::success();
+}
+
+/// Every weight that a function names is there, of the type it names.
+static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weight> weights) {
+  for (const FunctionInfo &function : library.functions)
+    for (const TensorInfo &info : function.weights) {
+      const Weight *found = llvm::find_if(weights, [&](const Weight &weight) { return weight.name == info.name; });
+      if (found == weights.end())
+        return llvm::createStringError("expected data of weight '" + info.name + "' of '" + function.name + "'");
+      bool agrees = DataType::get(found->type.getElementType()) == info.type &&
+                    llvm::equal(found->type.getShape(), info.shape,
+                                [](int64_t size, DimInfo dim) { return dim.symbol < 0 && dim.size == size; }) &&
+                    int64_t(found->data.size()) == found->type.getNumElements() * info.type->bytes();
+      if (!agrees)
+        return llvm::createStringError("expected data of the type of weight '" + info.name + "' of '" +
+                                       function.name + "'");
+    }
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+namespace {
+enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
+} // namespace
+
+static llvm::Expected<OutputKind> kindOf(llvm::StringRef path) {
+  static const std::pair<llvm::StringLiteral, OutputKind> kKinds[] = {
+      {".so", OutputKind::Shared},  {".a", OutputKind::Archive}, {".o", OutputKind::Object},
+      {".s", OutputKind::Assembly}, {".ll", OutputKind::LLVMIR}, {".mlir", OutputKind::MLIR}};
+  llvm::StringRef suffix = llvm::sys::path::extension(path);
+  for (auto [known, kind] : kKinds)
+    if (suffix == known)
+      return kind;
+  return llvm::createStringError("expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path + "'");
+}
+
+/// The header, the manifest and the weights.
+static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library, const EmitOptions &options) {
+  auto add = [&](llvm::StringRef suffix, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+    llvm::SmallString<128> path(options.output);
+    llvm::sys::path::replace_extension(path, suffix);
+    return files.add(path, write);
+  };
+  if (llvm::Error error = add(".h", [&](llvm::raw_ostream &out) { out << writeHeader(library); }))
+    return error;
+  if (llvm::Error error = add(".json", [&](llvm::raw_ostream &out) { out << writeManifest(library); }))
+    return error;
+  if (options.weights.empty())
+    return llvm::Error::success();
+  if (llvm::Error error = verifyWeights(library, options.weights))
+    return error;
+  return add(".safetensors", [&](llvm::raw_ostream &out) { writeSafetensors(options.weights, out); });
+}
+
+llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &options) {
+  llvm::Expected<OutputKind> kind = kindOf(options.output);
+  if (!kind)
+    return kind.takeError();
+  if (*kind == OutputKind::MLIR)
+    return llvm::createStringError("expected an output that LLVM IR leads to, got '" + options.output + "'");
+  OutputFiles files;
+  if (*kind == OutputKind::LLVMIR) {
+    if (llvm::Error error = files.add(options.output, [&](llvm::raw_ostream &out) { out << text.getBuffer(); }))
+      return error;
+    return files.keep();
+  }
+
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic diagnostic;
+  std::unique_ptr<llvm::Module> ir = llvm::parseAssembly(text, diagnostic, context);
+  if (!ir) {
+    std::string message;
+    llvm::raw_string_ostream stream(message);
+    diagnostic.print(nullptr, stream, /*ShowColors=*/false);
+    return llvm::createStringError(llvm::StringRef(message).rtrim());
+  }
+  llvm::Expected<LibraryInfo> library = readTables(*ir);
+  if (!library)
+    return library.takeError();
+
+  llvm::SmallVector<char, 0> code;
+  llvm::raw_svector_ostream stream(code);
+  auto type = *kind == OutputKind::Assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  if (llvm::Error error = compile(*ir, type, stream))
+    return error;
+  llvm::MemoryBufferRef object(llvm::StringRef(code.data(), code.size()), "object");
+  if (*kind != OutputKind::Assembly) {
+    if (llvm::Error error = verifyNoUndefinedSymbols(object))
+      return error;
+    if (llvm::Error error = addCompanions(files, *library, options))
+      return error;
+  }
+
+  llvm::StringRef bytes = object.getBuffer();
+  std::unique_ptr<llvm::MemoryBuffer> archive;
+  if (*kind == OutputKind::Archive) {
+    std::string member = (llvm::sys::path::stem(options.output) + ".o").str();
+    auto written = llvm::writeArchiveToBuffer(
+        llvm::NewArchiveMember(llvm::MemoryBufferRef(object.getBuffer(), member)),
+        llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+    if (!written)
+      return written.takeError();
+    archive = std::move(*written);
+    bytes = archive->getBuffer();
+  } else if (*kind == OutputKind::Shared) {
+    auto linked = linkShared(object, llvm::sys::path::filename(options.output), queryName(library->name));
+    if (!linked)
+      return linked.takeError();
+    archive = std::move(*linked);
+    bytes = archive->getBuffer();
+  }
+  if (llvm::Error error = files.add(options.output, [&](llvm::raw_ostream &out) { out << bytes; }))
+    return error;
+  return files.keep();
+}
+
+llvm::Error attn::emit(mlir::ModuleOp module, const EmitOptions &options) {
+  llvm::Expected<OutputKind> kind = kindOf(options.output);
+  if (!kind)
+    return kind.takeError();
+  if (*kind == OutputKind::MLIR) {
+    if (llvm::Error error = lowerToLLVMDialect(module))
+      return error;
+    OutputFiles files;
+    auto write = [&](llvm::raw_ostream &out) { out << module; };
+    if (llvm::Error error = files.add(options.output, write))
+      return error;
+    return files.keep();
+  }
+  std::string name = options.library.empty() ? toIdentifier(llvm::sys::path::stem(options.output)) : options.library;
+  llvm::Expected<std::string> text = lowerToLLVMIR(module, name);
+  if (!text)
+    return text.takeError();
+  return emitLLVMIR(llvm::MemoryBufferRef(*text, options.output), options);
+}

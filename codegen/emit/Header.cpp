@@ -1,0 +1,181 @@
+//===- Header.cpp - write the header of a library --------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// For each function one inline function that takes a typed pointer for every tensor and an int64_t for every
+// symbol, wraps them as DLTensors and calls attn_call.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/Interface.h"
+#include "codegen/emit/Tables.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace attn;
+
+std::string attn::toIdentifier(llvm::StringRef name) {
+  std::string result(name);
+  for (char &c : result)
+    c = llvm::isAlnum(c) ? c : '_';
+  if (result.empty() || llvm::isDigit(result.front()))
+    result.insert(result.begin(), '_');
+  return result;
+}
+
+namespace {
+/// Identifiers of one scope, all different and none a word of C or C++.
+class Scope {
+public:
+  std::string add(llvm::StringRef name) {
+    std::string identifier = toIdentifier(name);
+    while (kWords.contains(identifier) || !taken.insert(identifier).second)
+      identifier += '_';
+    return identifier;
+  }
+
+private:
+  static const llvm::StringSet<> kWords;
+  llvm::StringSet<> taken;
+};
+
+const llvm::StringSet<> Scope::kWords = {
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
+    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return",
+    "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
+    "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
+    "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
+
+/// Writes the inline function for one function of the library.
+class FunctionWriter {
+public:
+  FunctionWriter(const LibraryInfo &library, const FunctionInfo &function, llvm::raw_ostream &out)
+      : library(library), function(function), out(out) {}
+
+  void write() {
+    for (llvm::StringRef own : {"function", "weights", "options"})
+      scope.add(own);
+    for (const SymbolInfo &symbol : function.symbols)
+      symbols.push_back(scope.add(symbol.name));
+    std::vector<std::string> inputs = names(function.inputs), outputs = names(function.outputs);
+    writeComment();
+
+    llvm::SmallVector<std::string> parameters = {"attn_function *function"};
+    if (!function.weights.empty())
+      parameters.push_back("const attn_weights *weights");
+    for (const std::string &symbol : symbols)
+      parameters.push_back("int64_t " + symbol);
+    for (auto [tensor, name] : llvm::zip_equal(function.inputs, inputs))
+      parameters.push_back(("const " + tensor.type->c + " *" + name).str());
+    for (auto [tensor, name] : llvm::zip_equal(function.outputs, outputs))
+      parameters.push_back((tensor.type->c + " *" + name).str());
+    parameters.push_back("const attn_call_options *options");
+
+    out << "static inline attn_status " << toIdentifier(library.name) << "_" << toIdentifier(function.name) << "(\n    "
+        << llvm::join(parameters, ",\n    ") << ") {\n";
+    std::string inputList = writeTensors(function.inputs, inputs, "inputs");
+    std::string outputList = writeTensors(function.outputs, outputs, "outputs");
+    out << "  return attn_call(function, " << (function.weights.empty() ? "NULL" : "weights") << ", " << inputList
+        << ", " << function.inputs.size() << ", " << outputList << ", " << function.outputs.size() << ", options);\n"
+        << "}\n\n";
+  }
+
+private:
+  std::vector<std::string> names(llvm::ArrayRef<TensorInfo> tensors) {
+    std::vector<std::string> result;
+    for (const TensorInfo &tensor : tensors)
+      result.push_back(scope.add(tensor.name));
+    return result;
+  }
+
+  std::string nameOf(DimInfo dim) {
+    return dim.symbol < 0 ? std::to_string(dim.size) : function.symbols[dim.symbol].name;
+  }
+
+  void writeComment() {
+    out << "/* " << function.name << "\n";
+    auto list = [&](llvm::StringRef role, llvm::ArrayRef<TensorInfo> tensors) {
+      for (const TensorInfo &tensor : tensors) {
+        out << " *   " << role << " " << printable(tensor.name) << ": " << tensor.type->name << " [";
+        llvm::interleaveComma(tensor.shape, out, [&](DimInfo dim) { out << printable(nameOf(dim)); });
+        out << "]";
+        if (tensor.bound)
+          out << ", every element in 0 to " << printable(nameOf(*tensor.bound));
+        out << "\n";
+      }
+    };
+    list("input", function.inputs);
+    list("output", function.outputs);
+    list("weight", function.weights);
+    for (const SymbolInfo &symbol : function.symbols)
+      out << " *   size " << printable(symbol.name) << ": " << symbol.min << " to " << symbol.max << "\n";
+    out << " *   levels ";
+    llvm::interleaveComma(function.variants, out, [&](const VariantInfo &variant) { out << variant.level; });
+    out << "\n */\n";
+  }
+
+  /// What a comment can hold.
+  static std::string printable(llvm::StringRef name) {
+    std::string result;
+    for (char c : name)
+      result += llvm::isPrint(c) && c != '*' && c != '\\' ? c : '?';
+    return result;
+  }
+
+  /// Declares a DLTensor for each parameter and an array of them; returns what to pass.
+  std::string writeTensors(llvm::ArrayRef<TensorInfo> tensors, llvm::ArrayRef<std::string> data,
+                           llvm::StringRef list) {
+    llvm::SmallVector<std::string> addresses;
+    for (auto [tensor, name] : llvm::zip_equal(tensors, data)) {
+      std::string shape = "NULL";
+      if (!tensor.shape.empty()) {
+        shape = scope.add(name + "_shape");
+        out << "  int64_t " << shape << "[] = {";
+        llvm::interleaveComma(tensor.shape, out, [&](DimInfo dim) {
+          out << (dim.symbol < 0 ? std::to_string(dim.size) : symbols[dim.symbol]);
+        });
+        out << "};\n";
+      }
+      std::string variable = scope.add(name + "_tensor");
+      out << "  DLTensor " << variable << " = {(void *)" << name << ", {kDLCPU, 0}, " << tensor.shape.size() << ", {"
+          << tensor.type->dlpack << ", " << unsigned(tensor.type->bits) << ", 1}, " << shape << ", NULL, 0};\n";
+      addresses.push_back("&" + variable);
+    }
+    if (addresses.empty())
+      return "NULL";
+    std::string array = scope.add(list);
+    out << "  const DLTensor *" << array << "[] = {" << llvm::join(addresses, ", ") << "};\n";
+    return array;
+  }
+
+  const LibraryInfo &library;
+  const FunctionInfo &function;
+  llvm::raw_ostream &out;
+  Scope scope;
+  std::vector<std::string> symbols;
+};
+} // namespace
+
+std::string attn::writeHeader(const LibraryInfo &library) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  std::string guard = "ATTN_LIBRARY_" + llvm::StringRef(toIdentifier(library.name)).upper() + "_H";
+  out << "/* The library '" << library.name << "', compiled by " << library.compiler << ".\n"
+      << " *\n"
+      << " * Tensors are compact row-major. What a call refuses, and why, says attn_last_error().\n"
+      << " */\n"
+      << "#ifndef " << guard << "\n#define " << guard << "\n\n#include <attn.h>\n\n"
+      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+      << "/* For attn_library_from_query() where the library is linked in. */\n"
+      << "const struct attn_library_info *" << queryName(library.name) << "(void);\n\n";
+  for (const FunctionInfo &function : library.functions)
+    FunctionWriter(library, function, out).write();
+  out << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  return text;
+}

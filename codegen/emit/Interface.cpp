@@ -1,0 +1,360 @@
+//===- Interface.cpp - describe a library, write and read its manifest -----===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/Interface.h"
+
+#include "dialect/Attn.h"
+#include "runtime/attn_kernel.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace attn;
+namespace json = llvm::json;
+
+//===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+static constexpr DataType kDataTypes[] = {
+    {"f16", "F16", "uint16_t", "kDLFloat", 2, 16}, {"bf16", "BF16", "uint16_t", "kDLBfloat", 4, 16},
+    {"f32", "F32", "float", "kDLFloat", 2, 32},    {"f64", "F64", "double", "kDLFloat", 2, 64},
+    {"i8", "I8", "int8_t", "kDLInt", 0, 8},        {"i16", "I16", "int16_t", "kDLInt", 0, 16},
+    {"i32", "I32", "int32_t", "kDLInt", 0, 32},    {"i64", "I64", "int64_t", "kDLInt", 0, 64},
+    {"ui8", "U8", "uint8_t", "kDLUInt", 1, 8},     {"i1", "BOOL", "uint8_t", "kDLBool", 6, 8},
+};
+
+const DataType *DataType::get(llvm::StringRef name) {
+  const auto *found = llvm::find_if(kDataTypes, [&](const DataType &type) { return type.name == name; });
+  return found == std::end(kDataTypes) ? nullptr : found;
+}
+
+const DataType *DataType::get(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return get(name);
+}
+
+//===----------------------------------------------------------------------===//
+// From a module
+//===----------------------------------------------------------------------===//
+
+FailureOr<PackedLayout> attn::packedLayout(func::FuncOp function) {
+  SmallVector<int64_t> sizes;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto index = function.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr);
+    if (!index)
+      continue;
+    auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[i]);
+    const DataType *element = type ? DataType::get(type.getElementType()) : nullptr;
+    if (!element || !type.hasStaticShape() || index.getInt() < 0)
+      return function.emitError() << "expected packed tensor " << index.getInt() << " to be a static memref, got "
+                                  << function.getArgumentTypes()[i];
+    sizes.resize(std::max<size_t>(sizes.size(), index.getInt() + 1), -1);
+    sizes[index.getInt()] = type.getNumElements() * element->bytes();
+  }
+  PackedLayout layout;
+  for (auto [index, size] : llvm::enumerate(sizes)) {
+    if (size < 0)
+      return function.emitError() << "expected packed tensors 0 to " << sizes.size() - 1 << ", got none with "
+                                  << AttnDialect::kPackedAttr << " = " << index;
+    layout.offsets.push_back(layout.bytes);
+    layout.bytes = llvm::alignTo(layout.bytes + size, ATTN_ALIGNMENT);
+  }
+  return layout;
+}
+
+namespace {
+/// Describes one declared function.
+class Describer {
+public:
+  explicit Describer(func::FuncOp declaration) : declaration(declaration) {}
+
+  FailureOr<FunctionInfo> run() {
+    info.name = declaration.getSymName();
+    if (auto symbols = declaration->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr))
+      for (auto symbol : symbols.getAsRange<SymbolAttr>())
+        info.symbols.push_back({symbol.getName().str(), symbol.getMin(), symbol.getMax()});
+    for (unsigned i = 0; i < declaration.getNumArguments(); ++i) {
+      bool isWeight = declaration.getArgAttr(i, AttnDialect::kWeightAttr) != nullptr;
+      DictionaryAttr attrs = declaration.getArgAttrDict(i);
+      if (failed(addTensor(isWeight ? info.weights : info.inputs, declaration.getArgumentTypes()[i], attrs)))
+        return failure();
+    }
+    for (unsigned i = 0; i < declaration.getNumResults(); ++i)
+      if (failed(addTensor(info.outputs, declaration.getResultTypes()[i], declaration.getResultAttrDict(i))))
+        return failure();
+    for (ModuleOp level : cast<ModuleOp>(declaration->getParentOp()).getOps<ModuleOp>())
+      if (auto target = level->getAttrOfType<TargetAttr>(AttnDialect::kTargetAttr))
+        if (failed(addVariant(level, target.getLevel())))
+          return failure();
+    if (info.variants.empty())
+      return declaration.emitError() << "expected code for at least one level of '" << info.name << "'";
+    return info;
+  }
+
+private:
+  FailureOr<int32_t> findSymbol(StringRef name) {
+    for (auto [i, symbol] : llvm::enumerate(info.symbols))
+      if (symbol.name == name)
+        return static_cast<int32_t>(i);
+    return declaration.emitError() << "expected symbol '" << name << "' among '" << AttnDialect::kSymbolsAttr << "'";
+  }
+
+  LogicalResult addTensor(std::vector<TensorInfo> &list, Type type, DictionaryAttr attrs) {
+    auto shaped = dyn_cast<RankedTensorType>(type);
+    const DataType *element = shaped ? DataType::get(shaped.getElementType()) : nullptr;
+    auto name = attrs ? attrs.getAs<StringAttr>(AttnDialect::kNameAttr) : StringAttr();
+    if (!element)
+      return declaration.emitError() << "expected a ranked tensor of a type that DLPack has, got " << type;
+    if (!name)
+      return declaration.emitError() << "expected '" << AttnDialect::kNameAttr << "' on every argument and result of '"
+                                     << info.name << "'";
+    TensorInfo tensor{name.str(), element, {}, {}};
+    auto dims = attrs.getAs<ArrayAttr>(AttnDialect::kDimsAttr);
+    for (int64_t i = 0; i < shaped.getRank(); ++i) {
+      DimInfo dim{shaped.getDimSize(i), -1};
+      if (shaped.isDynamicDim(i)) {
+        FailureOr<int32_t> symbol = findSymbol(dims ? cast<StringAttr>(dims[i]).getValue() : "");
+        if (failed(symbol))
+          return failure();
+        dim = {0, *symbol};
+      }
+      tensor.shape.push_back(dim);
+    }
+    if (Attribute bound = attrs.get(AttnDialect::kBoundAttr)) {
+      if (auto size = dyn_cast<IntegerAttr>(bound)) {
+        tensor.bound = DimInfo{size.getInt(), -1};
+      } else {
+        FailureOr<int32_t> symbol = findSymbol(cast<StringAttr>(bound).getValue());
+        if (failed(symbol))
+          return failure();
+        tensor.bound = DimInfo{0, *symbol};
+      }
+    }
+    list.push_back(std::move(tensor));
+    return success();
+  }
+
+  LogicalResult addVariant(ModuleOp level, StringRef name) {
+    auto find = [&](const Twine &symbol, StringRef kind) -> func::FuncOp {
+      auto function = level.lookupSymbol<func::FuncOp>(symbol.str());
+      auto actual = function ? function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr) : StringAttr();
+      return actual && actual.getValue() == kind ? function : nullptr;
+    };
+    func::FuncOp entry = find(info.name, "entry"), workspace = find(info.name + ".workspace", "workspace"),
+                 pack = find(info.name + ".pack", "pack");
+    if (!entry || !workspace || (!pack && !info.weights.empty()))
+      return level.emitError() << "expected the " << (!entry ? "entry" : !workspace ? "workspace" : "pack")
+                               << " function of '" << info.name << "'";
+    auto text = [](func::FuncOp function, StringRef attr) -> std::string {
+      auto value = function->getAttrOfType<StringAttr>(attr);
+      return value ? value.str() : "";
+    };
+    VariantInfo variant{name.str(), text(workspace, AttnDialect::kTextAttr), text(entry, AttnDialect::kReportAttr)};
+    if (pack) {
+      FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
+      if (failed(written) || failed(read))
+        return failure();
+      if (written->offsets != read->offsets || written->bytes != read->bytes)
+        return pack.emitError() << "expected the packed tensors that the entry reads";
+      variant.packedBytes = written->bytes;
+      // What packs decides what is packed: its text, without locations, identifies the layout.
+      std::string code;
+      llvm::raw_string_ostream(code) << *pack;
+      variant.packedHash = llvm::xxh3_64bits(code);
+    }
+    info.variants.push_back(std::move(variant));
+    return success();
+  }
+
+  func::FuncOp declaration;
+  FunctionInfo info;
+};
+} // namespace
+
+FailureOr<LibraryInfo> attn::describe(ModuleOp module, StringRef libraryName) {
+  LibraryInfo library{libraryName.str(), "attn " ATTN_VERSION, {}};
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isDeclaration())
+      continue;
+    FailureOr<FunctionInfo> info = Describer(function).run();
+    if (failed(info))
+      return failure();
+    library.functions.push_back(std::move(*info));
+  }
+  if (library.functions.empty())
+    return module.emitError() << "expected the declaration of at least one function";
+  return library;
+}
+
+//===----------------------------------------------------------------------===//
+// Manifest
+//===----------------------------------------------------------------------===//
+
+/// A symbol by its name, a size as a number.
+static json::Value dimToJSON(const FunctionInfo &function, DimInfo dim) {
+  return dim.symbol < 0 ? json::Value(dim.size) : json::Value(function.symbols[dim.symbol].name);
+}
+
+static void writeTensors(json::OStream &out, llvm::StringRef role, const FunctionInfo &function,
+                         llvm::ArrayRef<TensorInfo> tensors) {
+  out.attributeArray(role, [&] {
+    for (const TensorInfo &tensor : tensors)
+      out.object([&] {
+        out.attribute("name", tensor.name);
+        out.attribute("dtype", tensor.type->name);
+        out.attributeArray("shape", [&] {
+          for (DimInfo dim : tensor.shape)
+            out.value(dimToJSON(function, dim));
+        });
+        if (tensor.bound)
+          out.attribute("bound", dimToJSON(function, *tensor.bound));
+      });
+  });
+}
+
+std::string attn::writeManifest(const LibraryInfo &library) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  json::OStream out(stream, /*IndentSize=*/2);
+  out.object([&] {
+    out.attribute("library", library.name);
+    out.attribute("compiler", library.compiler);
+    out.attribute("abi", ATTN_ABI_VERSION);
+    out.attributeArray("functions", [&] {
+      for (const FunctionInfo &function : library.functions)
+        out.object([&] {
+          out.attribute("name", function.name);
+          writeTensors(out, "inputs", function, function.inputs);
+          writeTensors(out, "outputs", function, function.outputs);
+          writeTensors(out, "weights", function, function.weights);
+          out.attributeArray("symbols", [&] {
+            for (const SymbolInfo &symbol : function.symbols)
+              out.object([&] {
+                out.attribute("name", symbol.name);
+                out.attribute("min", symbol.min);
+                out.attribute("max", symbol.max);
+              });
+          });
+          out.attributeArray("levels", [&] {
+            for (const VariantInfo &variant : function.variants)
+              out.object([&] {
+                out.attribute("level", variant.level);
+                out.attribute("workspace", variant.workspace);
+                out.attribute("packed_bytes", variant.packedBytes);
+                // A string: readers of JSON round numbers of 64 bits.
+                out.attribute("packed_hash", llvm::utohexstr(variant.packedHash, /*LowerCase=*/true, 16));
+                out.attribute("report", variant.report);
+              });
+          });
+        });
+    });
+  });
+  return text + "\n";
+}
+
+// Names found by llvm::json::fromJSON.
+namespace attn {
+
+static bool dimFromJSON(const FunctionInfo &function, const json::Value &value, DimInfo &dim, json::Path path) {
+  if (std::optional<int64_t> size = value.getAsInteger()) {
+    dim = {*size, -1};
+    return true;
+  }
+  std::optional<llvm::StringRef> name = value.getAsString();
+  for (auto [i, symbol] : llvm::enumerate(function.symbols))
+    if (name && symbol.name == *name) {
+      dim = {0, static_cast<int32_t>(i)};
+      return true;
+    }
+  path.report("expected a size or a symbol");
+  return false;
+}
+
+static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &object, llvm::StringRef role,
+                            std::vector<TensorInfo> &tensors, json::Path path) {
+  const json::Array *array = object.getArray(role);
+  if (!array) {
+    path.field(role).report("expected an array");
+    return false;
+  }
+  for (auto [i, value] : llvm::enumerate(*array)) {
+    json::Path at = path.field(role).index(i);
+    std::string dtype;
+    TensorInfo tensor{};
+    json::ObjectMapper mapper(value, at);
+    if (!mapper || !mapper.map("name", tensor.name) || !mapper.map("dtype", dtype))
+      return false;
+    tensor.type = DataType::get(dtype);
+    const json::Array *dims = value.getAsObject()->getArray("shape");
+    if (!tensor.type || !dims) {
+      at.report("expected a dtype and a shape");
+      return false;
+    }
+    for (auto [axis, dim] : llvm::enumerate(*dims)) {
+      tensor.shape.emplace_back();
+      if (!dimFromJSON(function, dim, tensor.shape.back(), at.field("shape").index(axis)))
+        return false;
+    }
+    if (const json::Value *bound = value.getAsObject()->get("bound"))
+      if (!dimFromJSON(function, *bound, tensor.bound.emplace(), at.field("bound")))
+        return false;
+    tensors.push_back(std::move(tensor));
+  }
+  return true;
+}
+
+static bool fromJSON(const json::Value &value, SymbolInfo &symbol, json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  return mapper && mapper.map("name", symbol.name) && mapper.map("min", symbol.min) && mapper.map("max", symbol.max);
+}
+
+static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  std::string hash;
+  if (!mapper || !mapper.map("level", variant.level) || !mapper.map("workspace", variant.workspace) ||
+      !mapper.map("packed_bytes", variant.packedBytes) || !mapper.map("packed_hash", hash) ||
+      !mapper.map("report", variant.report))
+    return false;
+  if (!llvm::to_integer(hash, variant.packedHash, 16)) {
+    path.field("packed_hash").report("expected a hexadecimal number");
+    return false;
+  }
+  return true;
+}
+
+static bool fromJSON(const json::Value &value, FunctionInfo &function, json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.map("name", function.name) || !mapper.map("symbols", function.symbols) ||
+      !mapper.map("levels", function.variants))
+    return false;
+  const json::Object &object = *value.getAsObject();
+  return tensorsFromJSON(function, object, "inputs", function.inputs, path) &&
+         tensorsFromJSON(function, object, "outputs", function.outputs, path) &&
+         tensorsFromJSON(function, object, "weights", function.weights, path);
+}
+
+static bool fromJSON(const json::Value &value, LibraryInfo &library, json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  return mapper && mapper.map("library", library.name) && mapper.map("compiler", library.compiler) &&
+         mapper.map("functions", library.functions);
+}
+
+} // namespace attn
+
+llvm::Expected<LibraryInfo> attn::readManifest(llvm::StringRef text) {
+  llvm::Expected<json::Value> value = json::parse(text);
+  if (!value)
+    return value.takeError();
+  LibraryInfo library;
+  json::Path::Root root("manifest");
+  if (!fromJSON(*value, library, root))
+    return root.getError();
+  return library;
+}

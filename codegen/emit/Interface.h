@@ -1,0 +1,93 @@
+//===- Interface.h - what a library says of itself ---------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// One description feeds the tables inside a library, its manifest and its header. It is read from the module
+// before lowering, and back from the manifest when emission resumes from LLVM IR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_EMIT_INTERFACE_H
+#define ATTN_CODEGEN_EMIT_INTERFACE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+/// An element type by its names: attn's, safetensors', C's, and DLPack's numbers.
+struct DataType {
+  llvm::StringLiteral name, safetensors, c, dlpack;
+  uint8_t code, bits;
+
+  /// Null where no DataType stands for the type.
+  static const DataType *get(mlir::Type type);
+  static const DataType *get(llvm::StringRef name);
+  unsigned bytes() const { return bits / 8; }
+};
+
+/// A size known now, or the number of a symbol.
+struct DimInfo {
+  int64_t size = 0;
+  int32_t symbol = -1;
+};
+
+struct TensorInfo {
+  std::string name;
+  const DataType *type;
+  std::vector<DimInfo> shape;
+  std::optional<DimInfo> bound; ///< every element lies in [0, bound]
+};
+
+struct SymbolInfo {
+  std::string name;
+  int64_t min, max;
+};
+
+struct VariantInfo {
+  std::string level, workspace, report;
+  int64_t packedBytes = 0;
+  uint64_t packedHash = 0;
+};
+
+struct FunctionInfo {
+  std::string name;
+  std::vector<TensorInfo> inputs, outputs, weights;
+  std::vector<SymbolInfo> symbols;
+  std::vector<VariantInfo> variants;
+};
+
+struct LibraryInfo {
+  std::string name, compiler;
+  std::vector<FunctionInfo> functions;
+};
+
+/// Where the packed tensors of a function lie in the memory that attn_pack_fn fills.
+struct PackedLayout {
+  llvm::SmallVector<int64_t> offsets;
+  int64_t bytes = 0;
+};
+
+/// The layout of the arguments of `function` that are marked attn.packed; the same for an entry and its pack.
+mlir::FailureOr<PackedLayout> packedLayout(mlir::func::FuncOp function);
+
+/// Describes the functions declared in `module`, whose level modules hold the code.
+mlir::FailureOr<LibraryInfo> describe(mlir::ModuleOp module, llvm::StringRef libraryName);
+
+std::string writeManifest(const LibraryInfo &library);
+llvm::Expected<LibraryInfo> readManifest(llvm::StringRef json);
+
+/// A header for C and C++: typed functions over attn.h.
+std::string writeHeader(const LibraryInfo &library);
+
+/// `name` with what a C identifier cannot hold replaced by underscores.
+std::string toIdentifier(llvm::StringRef name);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_EMIT_INTERFACE_H

@@ -1,0 +1,21 @@
+//===- Link.h - make a shared library ------------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_EMIT_LINK_H
+#define ATTN_CODEGEN_EMIT_LINK_H
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace attn {
+
+/// The shared library made of `object`, which depends on no other and exports `query`, also as attn_query.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> linkShared(llvm::MemoryBufferRef object, llvm::StringRef soname,
+                                                               llvm::StringRef query);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_EMIT_LINK_H

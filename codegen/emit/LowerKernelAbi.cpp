@@ -1,0 +1,342 @@
+//===- LowerKernelAbi.cpp - kernels take what the runtime hands them -------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @f(%call: !llvm.ptr, %x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
+//                %out: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]}, %workspace: memref<?xi8>)
+//       attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>]} {
+//     attn.parallel_for @f.rows(%x, %out) count(%n) : memref<?x4xf32>, memref<?x4xf32>
+//   }
+//   func.func private @f.rows(%i: index, %worker: index, %x: memref<?x4xf32>, %out: memref<?x4xf32>,
+//                             %scratch: memref<?xi8> {attn.scratch}) {...}
+// ==>
+//   func.func @f(%call: !llvm.ptr) {                                    // attn_run_fn
+//     %context = llvm.alloca struct<(ptr, descriptor, descriptor)>
+//     %x = the descriptor of call->inputs[0], its sizes from call->dims
+//     ... store %call, %x, %out to %context
+//     llvm.call call->parallel_for(call->pool, @f.rows, %context, %n)
+//   }
+//   func.func private @f.rows(%context: !llvm.ptr, %i: i64, %worker: i64) {   // attn_task_fn
+//     %x = load from %context ...
+//     %scratch = call->task_workspace + %worker * call->task_stride
+//   }
+//
+// Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Values cross between memrefs
+// and descriptors, index and i64, by unrealized casts that the conversion to LLVM resolves. Other functions stay
+// as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/Interface.h"
+#include "codegen/emit/Passes.h"
+#include "dialect/Attn.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERKERNELABI
+#include "codegen/emit/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+/// The fields of attn_kernel_call, in the order of attn_kernel.h.
+enum class CallField : int32_t {
+  Inputs, Outputs, Weights, Dims, Workspace, TaskWorkspace, TaskStride, ParallelFor, Pool
+};
+
+/// Writes the few LLVM operations that the ABI needs.
+struct AbiBuilder : ImplicitLocOpBuilder {
+  AbiBuilder(Location loc, Block *block, Block::iterator point, const LLVMTypeConverter &converter)
+      : ImplicitLocOpBuilder(loc, block, point), converter(converter) {}
+
+  Type ptr() { return LLVM::LLVMPointerType::get(getContext()); }
+  Type i64() { return getI64Type(); }
+
+  /// The same value as another of the two types that stand for it, before and after the conversion to LLVM.
+  Value cast(Value value, Type type) {
+    return value.getType() == type ? value
+                                   : UnrealizedConversionCastOp::create(*this, type, value).getResult(0);
+  }
+  Value toLLVM(Value value) { return cast(value, converter.convertType(value.getType())); }
+
+  Value constant(int64_t value) { return LLVM::ConstantOp::create(*this, i64(), value); }
+  Value multiply(Value a, Value b) { return LLVM::MulOp::create(*this, a, b); }
+
+  Value load(Type type, Value pointer) { return LLVM::LoadOp::create(*this, type, pointer); }
+  void store(Value value, Value pointer) { LLVM::StoreOp::create(*this, value, pointer); }
+
+  Value field(Type structType, Value base, int32_t index) {
+    return LLVM::GEPOp::create(*this, ptr(), structType, base, ArrayRef<LLVM::GEPArg>{0, index});
+  }
+  /// &base[index] of an array of `type`.
+  Value element(Type type, Value base, int32_t index) {
+    return LLVM::GEPOp::create(*this, ptr(), type, base, ArrayRef<LLVM::GEPArg>{index});
+  }
+  /// base + offset bytes.
+  Value advance(Value base, Value offset) {
+    return LLVM::GEPOp::create(*this, ptr(), getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+  }
+
+  Value callField(Value call, CallField which) {
+    Type p = ptr(), i = i64();
+    auto type = LLVM::LLVMStructType::getLiteral(getContext(), {p, p, p, p, p, p, i, p, p});
+    auto index = static_cast<int32_t>(which);
+    return load(type.getBody()[index], field(type, call, index));
+  }
+
+  /// The memref of identity layout at `data` whose dynamic sizes are `dynamicSizes`, in order.
+  Value buffer(MemRefType type, Value data, ValueRange dynamicSizes) {
+    auto descriptor = MemRefDescriptor::poison(*this, getLoc(), converter.convertType(type));
+    descriptor.setAllocatedPtr(*this, getLoc(), data);
+    descriptor.setAlignedPtr(*this, getLoc(), data);
+    descriptor.setConstantOffset(*this, getLoc(), 0);
+    Value stride = constant(1);
+    for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+      Value size = type.isDynamicDim(i) ? dynamicSizes[type.getDynamicDimIndex(i)] : constant(type.getDimSize(i));
+      descriptor.setSize(*this, getLoc(), i, size);
+      descriptor.setStride(*this, getLoc(), i, stride);
+      stride = multiply(stride, size);
+    }
+    return cast(descriptor, type);
+  }
+
+  const LLVMTypeConverter &converter;
+};
+
+struct LowerKernelAbi : attn::impl::LowerKernelAbiBase<LowerKernelAbi> {
+  void runOnOperation() override {
+    LLVMTypeConverter converter(&getContext());
+    this->converter = &converter;
+    SymbolTable symbols(getOperation());
+
+    llvm::SetVector<Operation *> tasks;
+    SmallVector<ParallelForOp> loops;
+    getOperation().walk([&](ParallelForOp loop) { loops.push_back(loop); });
+    for (ParallelForOp loop : loops) {
+      auto task = symbols.lookup<func::FuncOp>(loop.getTask());
+      if (failed(lowerLoop(loop, task)))
+        return signalPassFailure();
+      tasks.insert(task);
+    }
+    for (Operation *task : tasks)
+      lowerTask(cast<func::FuncOp>(task));
+
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      auto kind = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
+      if (!kind)
+        continue;
+      if (failed(lowerKernel(function, kind)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  const LLVMTypeConverter *converter = nullptr;
+
+  AbiBuilder atEntryOf(func::FuncOp function) {
+    return AbiBuilder(function.getLoc(), &function.front(), function.front().begin(), *converter);
+  }
+
+  /// Has a scratch argument.
+  static bool usesScratch(func::FuncOp task) {
+    unsigned numArguments = task.getNumArguments();
+    return task.getArgAttr(numArguments - 1, AttnDialect::kScratchAttr) != nullptr;
+  }
+
+  /// What a task finds at its context: the call where it needs it, then the captured values.
+  LLVM::LLVMStructType contextType(func::FuncOp task) {
+    SmallVector<Type> fields;
+    if (usesScratch(task))
+      fields.push_back(LLVM::LLVMPointerType::get(&getContext()));
+    for (Type type : task.getArgumentTypes().drop_front(2).drop_back(usesScratch(task)))
+      fields.push_back(converter->convertType(type));
+    return LLVM::LLVMStructType::getLiteral(&getContext(), fields);
+  }
+
+  /// Ends with the signature (types...) -> (): returns the new arguments; `erase` drops the old ones, unused by then.
+  static SmallVector<Value> addArguments(func::FuncOp function, TypeRange types) {
+    function->removeAttr(function.getArgAttrsAttrName());
+    function.setFunctionType(FunctionType::get(function.getContext(), types, {}));
+    SmallVector<Value> added;
+    for (Type type : types)
+      added.push_back(function.front().addArgument(type, function.getLoc()));
+    return added;
+  }
+
+  LogicalResult lowerLoop(ParallelForOp loop, func::FuncOp task) {
+    auto entry = loop->getParentOfType<func::FuncOp>();
+    auto kind = entry->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
+    if (!kind || kind.getValue() != "entry")
+      return loop.emitOpError() << "expected to be in an entry, which has the call, got '" << entry.getName() << "'";
+    Value call = entry.getArgument(0);
+    LLVM::LLVMStructType type = contextType(task);
+
+    // In the entry block: a loop round this one must not grow the stack.
+    AbiBuilder top = atEntryOf(entry);
+    Value context = LLVM::AllocaOp::create(top, top.ptr(), type, top.constant(1));
+
+    AbiBuilder b(loop.getLoc(), loop->getBlock(), loop->getIterator(), *converter);
+    int32_t next = 0;
+    if (usesScratch(task))
+      b.store(call, b.field(type, context, next++));
+    for (Value captured : loop.getArgs())
+      b.store(b.toLLVM(captured), b.field(type, context, next++));
+
+    Value function = b.cast(func::ConstantOp::create(b, task.getFunctionType(), task.getSymName()), b.ptr());
+    auto signature = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                                 {b.ptr(), b.ptr(), b.ptr(), b.i64()});
+    LLVM::CallOp::create(b, signature,
+                         ValueRange{b.callField(call, CallField::ParallelFor), b.callField(call, CallField::Pool),
+                                    function, context, b.toLLVM(loop.getCount())});
+    loop.erase();
+    return success();
+  }
+
+  void lowerTask(func::FuncOp task) {
+    bool scratch = usesScratch(task);
+    LLVM::LLVMStructType type = contextType(task);
+    SmallVector<Value> old(task.getArguments());
+    AbiBuilder b = atEntryOf(task);
+    SmallVector<Value> arguments = addArguments(task, {b.ptr(), b.i64(), b.i64()});
+    Value context = arguments[0], worker = arguments[2];
+
+    for (unsigned i : {0u, 1u})
+      old[i].replaceAllUsesWith(b.cast(arguments[1 + i], old[i].getType()));
+    int32_t next = scratch;
+    for (Value captured : ArrayRef(old).drop_front(2).drop_back(scratch)) {
+      Value loaded = b.load(type.getBody()[next], b.field(type, context, next));
+      captured.replaceAllUsesWith(b.cast(loaded, captured.getType()));
+      ++next;
+    }
+    if (scratch) {
+      Value call = b.load(b.ptr(), b.field(type, context, 0));
+      Value stride = b.callField(call, CallField::TaskStride);
+      Value data = b.advance(b.callField(call, CallField::TaskWorkspace), b.multiply(worker, stride));
+      old.back().replaceAllUsesWith(b.buffer(cast<MemRefType>(old.back().getType()), data, stride));
+    }
+    task.front().eraseArguments(0, old.size());
+    // Other uses of the address are constants of the function type.
+    auto uses = SymbolTable::getSymbolUses(task, getOperation());
+    for (SymbolTable::SymbolUse use : *uses)
+      if (auto constant = dyn_cast<func::ConstantOp>(use.getUser()))
+        constant.getResult().setType(task.getFunctionType());
+  }
+
+  LogicalResult lowerKernel(func::FuncOp function, StringAttr kind) {
+    function->removeAttr(AttnDialect::kKernelAttr);
+    if (kind.getValue() == "entry")
+      return lowerEntry(function);
+    if (kind.getValue() == "workspace")
+      return lowerWorkspace(function);
+    if (kind.getValue() == "pack")
+      return lowerPack(function);
+    return function.emitError() << "expected a kernel 'entry', 'workspace' or 'pack', got " << kind;
+  }
+
+  /// The data of packed tensor `index` of a function in the memory at `base`.
+  static Value packedData(AbiBuilder &b, const PackedLayout &layout, Value base, IntegerAttr index) {
+    return b.advance(base, b.constant(layout.offsets[index.getInt()]));
+  }
+
+  LogicalResult lowerEntry(func::FuncOp entry) {
+    FailureOr<PackedLayout> layout = packedLayout(entry);
+    if (failed(layout))
+      return failure();
+    AbiBuilder b = atEntryOf(entry);
+    Value call = entry.getArgument(0);
+
+    llvm::StringMap<Value> sizes;
+    if (auto symbols = entry->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr)) {
+      Value dims = b.callField(call, CallField::Dims);
+      for (auto [i, symbol] : llvm::enumerate(symbols.getAsRange<SymbolAttr>()))
+        sizes[symbol.getName()] = b.load(b.i64(), b.element(b.i64(), dims, i));
+    }
+    Value weights = layout->bytes ? b.callField(call, CallField::Weights) : Value();
+    Value inputs = b.callField(call, CallField::Inputs), outputs = b.callField(call, CallField::Outputs);
+    int32_t numInputs = 0, numOutputs = 0;
+    for (unsigned i = 1; i < entry.getNumArguments(); ++i) {
+      BlockArgument argument = entry.getArgument(i);
+      auto type = dyn_cast<MemRefType>(argument.getType());
+      if (!type || !type.getLayout().isIdentity())
+        return entry.emitError() << "expected argument " << i << " to be a memref of identity layout, got "
+                                 << argument.getType();
+      SmallVector<Value> dynamicSizes;
+      if (auto dims = entry.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
+        for (StringAttr dim : dims.getAsRange<StringAttr>())
+          if (!dim.empty())
+            dynamicSizes.push_back(sizes.lookup(dim));
+      Value data;
+      if (auto index = entry.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr)) {
+        data = packedData(b, *layout, weights, index);
+      } else if (entry.getArgAttr(i, AttnDialect::kOutputAttr)) {
+        data = b.load(b.ptr(), b.element(b.ptr(), outputs, numOutputs++));
+      } else if (i + 1 == entry.getNumArguments()) {
+        data = b.callField(call, CallField::Workspace);
+        // Its size is what the workspace function says; views of it do not ask.
+        dynamicSizes = {b.constant(std::numeric_limits<int64_t>::max())};
+      } else {
+        data = b.load(b.ptr(), b.element(b.ptr(), inputs, numInputs++));
+      }
+      if (int64_t(dynamicSizes.size()) != int64_t(type.getNumDynamicDims()))
+        return entry.emitError() << "expected argument " << i << " to name its dynamic dimensions, got " << type;
+      argument.replaceAllUsesWith(b.buffer(type, data, dynamicSizes));
+    }
+    entry.front().eraseArguments(1, entry.getNumArguments() - 1);
+    entry->removeAttr(entry.getArgAttrsAttrName());
+    entry->removeAttr(AttnDialect::kReportAttr);
+    entry.setFunctionType(FunctionType::get(&getContext(), {b.ptr()}, {}));
+    return success();
+  }
+
+  LogicalResult lowerWorkspace(func::FuncOp function) {
+    SmallVector<Value> old(function.getArguments());
+    if (!llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<IndexType>) || function.getNumResults() != 2 ||
+        !llvm::all_of(function.getResultTypes(), llvm::IsaPred<IndexType>))
+      return function.emitError() << "expected a workspace function from indices to two, got "
+                                  << function.getFunctionType();
+    AbiBuilder b = atEntryOf(function);
+    SmallVector<Value> arguments = addArguments(function, {b.ptr(), b.ptr()});
+    for (auto [i, size] : llvm::enumerate(old))
+      size.replaceAllUsesWith(b.cast(b.load(b.i64(), b.element(b.i64(), arguments[0], i)), size.getType()));
+    function.front().eraseArguments(0, old.size());
+    function->removeAttr(AttnDialect::kTextAttr);
+    function.walk([&](func::ReturnOp op) {
+      AbiBuilder b(op.getLoc(), op->getBlock(), op->getIterator(), *converter);
+      for (auto [i, bytes] : llvm::enumerate(op.getOperands()))
+        b.store(b.toLLVM(bytes), b.element(b.i64(), arguments[1], i));
+      op->setOperands({});
+    });
+    return success();
+  }
+
+  LogicalResult lowerPack(func::FuncOp function) {
+    FailureOr<PackedLayout> layout = packedLayout(function);
+    if (failed(layout))
+      return failure();
+    SmallVector<Value> old(function.getArguments());
+    SmallVector<IntegerAttr> packed;
+    for (unsigned i = 0; i < old.size(); ++i)
+      packed.push_back(function.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr));
+    AbiBuilder b = atEntryOf(function);
+    SmallVector<Value> arguments = addArguments(function, {b.ptr(), b.ptr()});
+    int32_t numWeights = 0;
+    for (auto [value, index] : llvm::zip_equal(old, packed)) {
+      auto type = dyn_cast<MemRefType>(value.getType());
+      if (!type || !type.getLayout().isIdentity() || !type.hasStaticShape())
+        return function.emitError() << "expected static memrefs of identity layout, got " << value.getType();
+      Value data = index ? packedData(b, *layout, arguments[1], index)
+                         : b.load(b.ptr(), b.element(b.ptr(), arguments[0], numWeights++));
+      value.replaceAllUsesWith(b.buffer(type, data, {}));
+    }
+    function.front().eraseArguments(0, old.size());
+    return success();
+  }
+};
+} // namespace

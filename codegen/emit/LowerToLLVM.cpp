@@ -1,0 +1,52 @@
+//===- LowerToLLVM.cpp - from vectors and memrefs to the LLVM dialect ------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/Passes.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace attn;
+
+void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
+  manager.addPass(createFlattenLevels());
+  manager.addPass(createLowerKernelAbi());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // Transfers of more than one dimension become transfers of rows. What is left of vectors goes to LLVM before
+  // control flow does: transposes are shuffles of whole registers only while their loops are still loops.
+  manager.addPass(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.vectorTransposeLowering = vector::VectorTransposeLowering::Shuffle16x16;
+  manager.addPass(createConvertVectorToLLVMPass(vectors));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(createConvertToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // Line tables, so that profilers and debuggers show stages and the user's source.
+  manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
+}
+
+void attn::registerLowerToLLVMPipeline() {
+  PassPipelineRegistration<>("attn-lower-to-llvm", "From memrefs and vectors to the LLVM dialect",
+                             addLowerToLLVMPipeline);
+}

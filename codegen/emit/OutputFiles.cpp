@@ -1,0 +1,38 @@
+//===- OutputFiles.cpp - files that appear whole and together --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/OutputFiles.h"
+
+using namespace attn;
+
+OutputFiles::~OutputFiles() {
+  for (File &file : files)
+    llvm::consumeError(file.temporary.discard());
+}
+
+llvm::Error OutputFiles::add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  auto temporary = llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%%%");
+  if (!temporary)
+    return llvm::createFileError(path, temporary.takeError());
+  files.push_back({path.str(), std::move(*temporary)});
+  llvm::raw_fd_ostream out(files.back().temporary.FD, /*shouldClose=*/false);
+  write(out);
+  out.flush();
+  if (!out.has_error())
+    return llvm::Error::success();
+  std::error_code error = out.error();
+  out.clear_error();
+  return llvm::createFileError(path, error);
+}
+
+llvm::Error OutputFiles::keep() {
+  while (!files.empty()) {
+    File file = files.pop_back_val();
+    if (llvm::Error error = file.temporary.keep(file.path))
+      return llvm::createFileError(file.path, std::move(error));
+  }
+  return llvm::Error::success();
+}

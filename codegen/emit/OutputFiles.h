@@ -1,0 +1,37 @@
+//===- OutputFiles.h - files that appear whole and together ------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_EMIT_OUTPUTFILES_H
+#define ATTN_CODEGEN_EMIT_OUTPUTFILES_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace attn {
+
+/// Writes temporary files beside their final names. keep() renames them; without it nothing is left.
+class OutputFiles {
+public:
+  OutputFiles() = default;
+  ~OutputFiles();
+
+  llvm::Error add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
+  llvm::Error keep();
+
+private:
+  struct File {
+    std::string path;
+    llvm::sys::fs::TempFile temporary;
+  };
+  llvm::SmallVector<File> files;
+};
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_EMIT_OUTPUTFILES_H

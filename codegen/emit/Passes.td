@@ -1,0 +1,31 @@
+//===- Passes.td - passes of the emit stage --------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_EMIT_PASSES_TD
+#define ATTN_CODEGEN_EMIT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
+  let summary = "Move the functions of all level modules into one";
+  let description = [{
+    Every symbol gets the name of its level as a suffix, every function the instructions that its level may use,
+    so that one object holds the code of several levels. Signatures of users, declared beside the level modules,
+    are dropped.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
+  let summary = "Give kernels the signatures of attn_kernel.h";
+  let description = [{
+    Entries, workspace and pack functions and tasks take pointers and build their memrefs from them;
+    attn.parallel_for becomes a call through the parallel_for of the call, with a context on the stack.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTN_CODEGEN_EMIT_PASSES_TD

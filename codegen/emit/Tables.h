@@ -1,0 +1,28 @@
+//===- Tables.h - the constants that describe a library ----------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_EMIT_TABLES_H
+#define ATTN_CODEGEN_EMIT_TABLES_H
+
+#include "codegen/emit/Interface.h"
+
+#include "llvm/IR/Module.h"
+
+namespace attn {
+
+/// Adds the tables of attn_kernel.h and the exported attn_query_<library>; all else becomes internal. The code of
+/// function f for level l is @f.l, @f.workspace.l and @f.pack.l.
+void addTables(llvm::Module &module, const LibraryInfo &library);
+
+/// The description of the library whose tables `module` holds.
+llvm::Expected<LibraryInfo> readTables(const llvm::Module &module);
+
+/// The function that leads to the tables of a library.
+std::string queryName(llvm::StringRef libraryName);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_EMIT_TABLES_H

@@ -1,0 +1,370 @@
+//===- EmitTest.cpp - emit libraries, load them, call them -----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Target.h"
+#include "codegen/emit/Emit.h"
+#include "codegen/emit/Interface.h"
+#include "runtime/attn_kernel.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+#include "gtest/gtest.h"
+
+#include <dlfcn.h>
+#include <numeric>
+
+using namespace attn;
+
+namespace {
+
+// y[i] = x[i] * scale + bias, computed by one task a row into scratch, then stored by a second; sum = number of
+// rows, by way of the workspace. Packed: scale and bias, interleaved tensors of their own.
+constexpr llvm::StringLiteral kDeclaration = R"mlir(
+func.func private @forward(%x: tensor<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
+                           %length: tensor<i32> {attn.name = "length", attn.bound = "n"},
+                           %scale: tensor<20xf32> {attn.name = "scale", attn.weight},
+                           %bias: tensor<20xf32> {attn.name = "bias", attn.weight})
+    -> (tensor<?x20xf32> {attn.name = "y", attn.dims = ["n", ""]}, tensor<1xi64> {attn.name = "rows"})
+    attributes {attn.symbols = [#attn.symbol<"n", 0 to 64>]}
+)mlir";
+
+constexpr llvm::StringLiteral kLevel = R"mlir(
+memref.global "private" constant @two : memref<1xf32> = dense<2.0>
+func.func @forward(%call: !llvm.ptr, %x: memref<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
+                   %length: memref<i32> {attn.name = "length"},
+                   %scale: memref<20xf32> {attn.packed = 0}, %bias: memref<20xf32> {attn.packed = 1},
+                   %y: memref<?x20xf32> {attn.name = "y", attn.dims = ["n", ""], attn.output},
+                   %rows: memref<1xi64> {attn.name = "rows", attn.output}, %workspace: memref<?xi8>)
+    attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>], attn.report = "rows: two tasks"} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?x20xf32>
+  %total = memref.view %workspace[%c0][] : memref<?xi8> to memref<1xi64>
+  %length0 = memref.load %length[] : memref<i32>
+  %length1 = arith.index_cast %length0 : i32 to index
+  attn.parallel_for @forward.scale(%x, %scale, %y) count(%n) : memref<?x20xf32>, memref<20xf32>, memref<?x20xf32>
+  attn.parallel_for @forward.shift(%call, %bias, %y, %length1) count(%n) : !llvm.ptr, memref<20xf32>, memref<?x20xf32>, index
+  %n64 = arith.index_cast %n : index to i64
+  memref.store %n64, %total[%c0] : memref<1xi64>
+  %t = memref.load %total[%c0] : memref<1xi64>
+  memref.store %t, %rows[%c0] : memref<1xi64>
+  return
+}
+func.func private @forward.scale(%i: index, %worker: index, %x: memref<?x20xf32>, %scale: memref<20xf32>,
+                                 %y: memref<?x20xf32>, %scratch: memref<?xi8> {attn.scratch}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c20 = arith.constant 20 : index
+  %zero = arith.constant 0.0 : f32
+  %row = memref.view %scratch[%c0][] : memref<?xi8> to memref<20xf32>
+  scf.for %j = %c0 to %c20 step %c4 {
+    %a = vector.load %x[%i, %j] : memref<?x20xf32>, vector<4xf32>
+    %b = vector.load %scale[%j] : memref<20xf32>, vector<4xf32>
+    %p = arith.mulf %a, %b : vector<4xf32>
+    vector.store %p, %row[%j] : memref<20xf32>, vector<4xf32>
+  }
+  // Idioms of LLVM's passes: a row set to zero, then copied, must not become calls.
+  scf.for %j = %c0 to %c20 step %c1 { memref.store %zero, %y[%i, %j] : memref<?x20xf32> }
+  scf.for %j = %c0 to %c20 step %c1 {
+    %v = memref.load %row[%j] : memref<20xf32>
+    memref.store %v, %y[%i, %j] : memref<?x20xf32>
+  }
+  return
+}
+func.func private @forward.shift(%i: index, %worker: index, %call: !llvm.ptr, %bias: memref<20xf32>,
+                                 %y: memref<?x20xf32>, %length: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c20 = arith.constant 20 : index
+  %twos = memref.get_global @two : memref<1xf32>
+  %two = memref.load %twos[%c0] : memref<1xf32>
+  %inside = arith.cmpi ult, %i, %length : index
+  scf.if %inside {
+    scf.for %j = %c0 to %c20 step %c1 {
+      %a = memref.load %y[%i, %j] : memref<?x20xf32>
+      %b = memref.load %bias[%j] : memref<20xf32>
+      %s = arith.addf %a, %b : f32
+      %half = arith.divf %s, %two : f32
+      memref.store %half, %y[%i, %j] : memref<?x20xf32>
+    }
+  }
+  return
+}
+func.func @forward.workspace(%n: index) -> (index, index) attributes {attn.kernel = "workspace", attn.text = "8 + workers x 80"} {
+  %c8 = arith.constant 8 : index
+  %c80 = arith.constant 80 : index
+  return %c8, %c80 : index, index
+}
+func.func @forward.pack(%scale: memref<20xf32>, %bias: memref<20xf32>, %a: memref<20xf32> {attn.packed = 0},
+                        %b: memref<20xf32> {attn.packed = 1}) attributes {attn.kernel = "pack"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c20 = arith.constant 20 : index
+  scf.for %j = %c0 to %c20 step %c1 {
+    %s = memref.load %scale[%j] : memref<20xf32>
+    memref.store %s, %a[%j] : memref<20xf32>
+    %t = memref.load %bias[%j] : memref<20xf32>
+    memref.store %t, %b[%j] : memref<20xf32>
+  }
+  return
+}
+)mlir";
+
+class EmitTest : public testing::Test {
+protected:
+  EmitTest() {
+    mlir::DialectRegistry registry;
+    mlir::registerAllDialects(registry);
+    mlir::registerAllExtensions(registry);
+    registry.insert<AttnDialect>();
+    registerEmission(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("attn-emit", directory));
+  }
+  ~EmitTest() override { llvm::sys::fs::remove_directories(directory); }
+
+  /// The module that the vectorize stage would leave for every target, `level` being the code of each.
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef level = kLevel) {
+    std::string text(kDeclaration);
+    llvm::raw_string_ostream out(text);
+    for (const Target *target : getTargets())
+      out << "module @\"" << target->level << "\" attributes {attn.target = " << target->getAttr(&context) << "} {"
+          << level << "}\n";
+    return mlir::parseSourceString<mlir::ModuleOp>(text, &context, "layer.mlir");
+  }
+
+  std::string path(llvm::StringRef name) {
+    llvm::SmallString<128> result(directory);
+    llvm::sys::path::append(result, name);
+    return std::string(result);
+  }
+  std::string read(llvm::StringRef name) {
+    auto buffer = llvm::MemoryBuffer::getFile(path(name));
+    return buffer ? (*buffer)->getBuffer().str() : "";
+  }
+  std::vector<std::string> filesLeft() {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator i(directory, error), end; i != end; i.increment(error))
+      names.push_back(llvm::sys::path::filename(i->path()).str());
+    return names;
+  }
+
+  std::string emitError(mlir::ModuleOp module, const EmitOptions &options) {
+    return llvm::toString(emit(module, options));
+  }
+
+  mlir::MLIRContext context;
+  llvm::SmallString<128> directory;
+};
+
+/// A parallel_for that uses two workers in turn.
+void runTasks(void *pool, attn_task_fn task, void *context, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    task(context, i, i % 2);
+}
+
+TEST_F(EmitTest, EveryLevelComputes) {
+  auto module = parse();
+  ASSERT_TRUE(module);
+  ASSERT_EQ(emitError(*module, {path("layer.so"), "", {}}), "");
+
+  void *handle = dlopen(path("layer.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(handle, nullptr) << dlerror();
+  auto query = reinterpret_cast<attn_query_fn>(dlsym(handle, "attn_query"));
+  ASSERT_NE(query, nullptr);
+  EXPECT_EQ(reinterpret_cast<void *>(query), dlsym(handle, "attn_query_layer"));
+  EXPECT_EQ(dlsym(handle, "forward.x86-64"), nullptr);
+
+  const attn_library_info &library = *query();
+  EXPECT_EQ(library.abi_version, ATTN_ABI_VERSION);
+  EXPECT_EQ(library.struct_bytes, sizeof(attn_library_info));
+  EXPECT_STREQ(library.name, "layer");
+  EXPECT_EQ(llvm::StringRef(library.manifest), read("layer.json"));
+  ASSERT_EQ(library.num_functions, 1);
+  const attn_function_info &function = library.functions[0];
+  EXPECT_STREQ(function.name, "forward");
+  ASSERT_EQ(function.num_inputs, 2);
+  ASSERT_EQ(function.num_outputs, 2);
+  ASSERT_EQ(function.num_weights, 2);
+  ASSERT_EQ(function.num_symbols, 1);
+  EXPECT_STREQ(function.symbols[0].name, "n");
+  EXPECT_EQ(function.symbols[0].max, 64);
+  const attn_tensor_info &x = function.inputs[0], &length = function.inputs[1];
+  EXPECT_STREQ(x.name, "x");
+  ASSERT_EQ(x.rank, 2);
+  EXPECT_EQ(x.shape[0].symbol, 0);
+  EXPECT_EQ(x.shape[1].symbol, -1);
+  EXPECT_EQ(x.shape[1].size, 20);
+  EXPECT_EQ(x.dtype_code, 2);
+  EXPECT_EQ(x.dtype_bits, 32);
+  EXPECT_EQ(x.bounded, 0);
+  EXPECT_EQ(length.rank, 0);
+  EXPECT_EQ(length.bounded, 1);
+  EXPECT_EQ(length.bound.symbol, 0);
+  EXPECT_STREQ(function.weights[1].name, "bias");
+
+  constexpr int64_t kRows = 7, kLength = 5;
+  std::vector<float> input(kRows * 20), scale(20), bias(20);
+  std::iota(input.begin(), input.end(), -30.0f);
+  std::iota(scale.begin(), scale.end(), 0.5f);
+  std::iota(bias.begin(), bias.end(), 3.0f);
+
+  ASSERT_EQ(function.num_variants, int(getTargets().size()));
+  for (auto [i, target] : llvm::enumerate(getTargets())) {
+    const attn_variant_info &variant = function.variants[i];
+    SCOPED_TRACE(variant.level);
+    EXPECT_EQ(target->level, variant.level);
+    EXPECT_STREQ(variant.workspace_text, "8 + workers x 80");
+    EXPECT_STREQ(variant.report, "rows: two tasks");
+    EXPECT_EQ(variant.packed_hash, function.variants[0].packed_hash);
+    ASSERT_EQ(variant.packed_bytes, 256);
+    if (!target->runsHere())
+      continue;
+    int64_t bytes[2] = {};
+    variant.workspace(&kRows, bytes);
+    EXPECT_EQ(bytes[0], 8);
+    EXPECT_EQ(bytes[1], 80);
+    alignas(ATTN_ALIGNMENT) char packed[256] = {}, workspace[64], taskWorkspace[2 * 128];
+    const void *weights[] = {scale.data(), bias.data()};
+    variant.pack(weights, packed);
+    EXPECT_EQ(reinterpret_cast<float *>(packed + 128)[1], 4.0f);
+
+    std::vector<float> y(kRows * 20, -1);
+    int64_t rows = -1;
+    int32_t length = kLength;
+    void *inputs[] = {input.data(), &length}, *outputs[] = {y.data(), &rows};
+    attn_kernel_call call = {inputs, outputs, packed, &kRows, workspace, taskWorkspace, 128, runTasks, nullptr};
+    variant.run(&call);
+    EXPECT_EQ(rows, kRows);
+    for (int64_t r = 0; r < kRows; ++r)
+      for (int64_t j = 0; j < 20; ++j) {
+        float scaled = input[r * 20 + j] * scale[j];
+        EXPECT_EQ(y[r * 20 + j], r < kLength ? (scaled + bias[j]) / 2 : scaled) << r << ", " << j;
+      }
+  }
+  dlclose(handle);
+}
+
+TEST_F(EmitTest, LLVMIRLeadsToTheSameBytes) {
+  ASSERT_EQ(emitError(*parse(), {path("layer.o"), "layer", {}}), "");
+  ASSERT_EQ(emitError(*parse(), {path("again.o"), "layer", {}}), "");
+  ASSERT_EQ(emitError(*parse(), {path("text.ll"), "layer", {}}), "");
+  std::string text = read("text.ll");
+  ASSERT_EQ(llvm::toString(emitLLVMIR(llvm::MemoryBufferRef(text, "text.ll"), {path("resumed.o"), "", {}})), "");
+  EXPECT_FALSE(read("layer.o").empty());
+  EXPECT_EQ(read("layer.o"), read("again.o"));
+  EXPECT_EQ(read("layer.o"), read("resumed.o"));
+  EXPECT_EQ(read("layer.h"), read("resumed.h"));
+  EXPECT_EQ(read("layer.json"), read("resumed.json"));
+}
+
+TEST_F(EmitTest, ObjectsExportTheQueryAndNeedNothing) {
+  ASSERT_EQ(emitError(*parse(), {path("layer.o"), "", {}}), "");
+  auto object = llvm::object::ObjectFile::createObjectFile(path("layer.o"));
+  ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
+  std::vector<std::string> global;
+  for (const llvm::object::SymbolRef &symbol : object->getBinary()->symbols())
+    if (llvm::cantFail(symbol.getFlags()) & llvm::object::SymbolRef::SF_Global)
+      global.push_back(llvm::cantFail(symbol.getName()).str());
+  EXPECT_EQ(global, std::vector<std::string>{"attn_query_layer"});
+}
+
+TEST_F(EmitTest, EverySuffixIsWritten) {
+  for (llvm::StringRef name : {"l.a", "l.s", "l.mlir"}) {
+    SCOPED_TRACE(name.str());
+    ASSERT_EQ(emitError(*parse(), {path(name), "", {}}), "");
+    EXPECT_FALSE(read(name).empty());
+  }
+  EXPECT_EQ(llvm::identify_magic(read("l.a")), llvm::file_magic::archive);
+  EXPECT_TRUE(llvm::StringRef(read("l.s")).contains("forward.scale.x86-64-v4"));
+  EXPECT_EQ(emitError(*parse(), {path("l.dll"), "", {}}),
+            "expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path("l.dll") + "'");
+}
+
+TEST_F(EmitTest, WeightsAreWrittenBeside) {
+  std::vector<float> scale(20, 1.5f), bias(20, -2.0f);
+  auto type = mlir::RankedTensorType::get({20}, mlir::Float32Type::get(&context));
+  auto bytes = [](const std::vector<float> &data) {
+    return llvm::ArrayRef(reinterpret_cast<const char *>(data.data()), data.size() * sizeof(float));
+  };
+  Weight weights[] = {{"scale", type, bytes(scale)}, {"bias", type, bytes(bias)}};
+  ASSERT_EQ(emitError(*parse(), {path("layer.o"), "", weights}), "");
+
+  std::string file = read("layer.safetensors");
+  uint64_t headerBytes = 0;
+  ASSERT_GE(file.size(), 8u);
+  memcpy(&headerBytes, file.data(), 8);
+  EXPECT_EQ(headerBytes % 8, 0u);
+  auto header = llvm::json::parse(llvm::StringRef(file).substr(8, headerBytes));
+  ASSERT_TRUE(bool(header)) << llvm::toString(header.takeError());
+  EXPECT_EQ(*header, llvm::json::Value(llvm::json::Object{
+                         {"scale", llvm::json::Object{{"dtype", "F32"}, {"shape", {20}}, {"data_offsets", {0, 80}}}},
+                         {"bias", llvm::json::Object{{"dtype", "F32"}, {"shape", {20}}, {"data_offsets", {80, 160}}}}}));
+  EXPECT_EQ(file.size(), 8 + headerBytes + 160);
+  float last;
+  memcpy(&last, file.data() + file.size() - 4, 4);
+  EXPECT_EQ(last, -2.0f);
+
+  EXPECT_EQ(emitError(*parse(), {path("other.o"), "", llvm::ArrayRef(weights).take_front()}),
+            "expected data of weight 'bias' of 'forward'");
+}
+
+TEST_F(EmitTest, NothingIsLeftOfAFailure) {
+  // A copy of dynamic size is a call of memcpy.
+  std::string level(kLevel);
+  llvm::StringRef anchor = "  %n64 =";
+  level.insert(level.find(anchor), "  memref.copy %x, %y : memref<?x20xf32> to memref<?x20xf32>\n");
+  EXPECT_EQ(emitError(*parse(level), {path("layer.so"), "", {}}),
+            "expected code without undefined symbols, got 'memcpy'");
+  EXPECT_EQ(filesLeft(), std::vector<std::string>());
+  EXPECT_NE(emitError(*parse(), {path("no/such/folder/layer.so"), "", {}}), "");
+}
+
+TEST_F(EmitTest, OperationsWithoutLoweringAreNamed) {
+  std::string level(kLevel);
+  level.insert(level.find("  %n64 ="), "  \"test.unknown\"() : () -> ()\n");
+  context.allowUnregisteredDialects();
+  std::string messages;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) { messages += diagnostic.str(); });
+  EXPECT_EQ(emitError(*parse(level), {path("layer.so"), "", {}}), "the module could not be lowered to LLVM IR");
+  EXPECT_EQ(messages, "expected an operation that has a lowering to LLVM IR, got 'test.unknown'");
+}
+
+TEST(Manifest, ReadsWhatItWrites) {
+  FunctionInfo function{"f", {}, {}, {}, {{"x.0", 0, 9}}, {{"x86-64", "8 x.0", "plan:\n  \"per-head\"", 64, ~0ull}}};
+  function.inputs.push_back({"x", DataType::get("bf16"), {{0, 0}, {4, -1}}, DimInfo{0, 0}});
+  std::string text = writeManifest({"lib", "attn", {function}});
+  auto library = readManifest(text);
+  ASSERT_TRUE(bool(library)) << llvm::toString(library.takeError());
+  EXPECT_EQ(writeManifest(*library), text);
+  EXPECT_EQ(library->functions[0].variants[0].packedHash, ~0ull);
+  EXPECT_FALSE(llvm::errorToBool(readManifest("{}").takeError()) == false);
+}
+
+TEST(Targets, AreChosenByName) {
+  auto names = [](llvm::StringRef list) -> std::string {
+    auto targets = parseTargets(list);
+    if (!targets)
+      return llvm::toString(targets.takeError());
+    std::string result;
+    for (const Target *target : *targets)
+      result += target->level.str() + " ";
+    return result;
+  };
+  EXPECT_EQ(names("x86-64,x86-64-v4,x86-64"), "x86-64-v4 x86-64 ");
+  EXPECT_EQ(names("x86_64-v3"), "expected a target level, got 'x86_64-v3'; did you mean 'x86-64-v3'?");
+  EXPECT_EQ(names("x86-64,"), "expected a target level, got ''; did you mean 'x86-64'?");
+}
+
+} // namespace
