@@ -59,54 +59,47 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
                                   llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// The description of the library and the triple of its levels, read before lowering drops both.
-static llvm::Expected<std::pair<LibraryInfo, llvm::StringRef>> describeForEmission(mlir::ModuleOp module,
-                                                                                   llvm::StringRef name) {
+/// Lowers `module` and returns its description, which lowering drops.
+static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llvm::StringRef name) {
+  auto failure = [] { return llvm::createStringError("the module could not be lowered to LLVM IR"); };
   mlir::FailureOr<LibraryInfo> library = describe(module, name);
   if (failed(library))
-    return llvm::createStringError("the module does not describe a library");
+    return failure();
   llvm::Expected<const Target *> target = lookupTarget(library->functions.front().variants.front().level);
   if (!target)
     return target.takeError();
-  return std::make_pair(std::move(*library), llvm::StringRef((*target)->triple));
-}
+  auto machine = createTargetMachine((*target)->triple);
+  if (!machine)
+    return machine.takeError();
+  mlir::Builder builder(module.getContext());
+  module->setAttr(mlir::LLVM::LLVMDialect::getTargetTripleAttrName(), builder.getStringAttr((*target)->triple));
+  module->setAttr(mlir::LLVM::LLVMDialect::getDataLayoutAttrName(),
+                  builder.getStringAttr((*machine)->createDataLayout().getStringRepresentation()));
 
-static llvm::Error lowerToLLVMDialect(mlir::ModuleOp module) {
   mlir::PassManager manager(module.getContext());
   addLowerToLLVMPipeline(manager);
   if (failed(manager.run(module)))
-    return llvm::createStringError("the module could not be lowered to LLVM IR");
-  mlir::Operation *left = nullptr;
-  module->walk([&](mlir::Operation *op) {
+    return failure();
+  mlir::WalkResult lowered = module->walk([&](mlir::Operation *op) {
     if (op == module || mlir::isa_and_present<mlir::LLVM::LLVMDialect>(op->getDialect()))
       return mlir::WalkResult::advance();
-    left = op;
+    op->emitError() << "expected an operation that has a lowering to LLVM IR, got '" << op->getName() << "'";
     return mlir::WalkResult::interrupt();
   });
-  if (left) {
-    left->emitError() << "expected an operation that has a lowering to LLVM IR, got '" << left->getName() << "'";
-    return llvm::createStringError("the module could not be lowered to LLVM IR");
-  }
-  return llvm::Error::success();
+  if (lowered.wasInterrupted())
+    return failure();
+  return std::move(*library);
 }
 
 llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef name) {
-  auto described = describeForEmission(module, name);
-  if (!described)
-    return described.takeError();
-  auto &[library, triple] = *described;
-  if (llvm::Error error = lowerToLLVMDialect(module))
-    return error;
-  auto machine = createTargetMachine(triple);
-  if (!machine)
-    return machine.takeError();
+  llvm::Expected<LibraryInfo> library = lowerToLLVMDialect(module, name);
+  if (!library)
+    return library.takeError();
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, context, library.name);
+  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, context, library->name);
   if (!ir)
     return llvm::createStringError("the module could not be translated to LLVM IR");
-  ir->setTargetTriple(llvm::Triple(triple));
-  ir->setDataLayout((*machine)->createDataLayout());
-  addTables(*ir, library);
+  addTables(*ir, *library);
   std::string text;
   llvm::raw_string_ostream(text) << *ir;
   return text;
@@ -287,16 +280,17 @@ llvm::Error attn::emit(mlir::ModuleOp module, const EmitOptions &options) {
   llvm::Expected<OutputKind> kind = kindOf(options.output);
   if (!kind)
     return kind.takeError();
+  std::string name = options.library.empty() ? toIdentifier(llvm::sys::path::stem(options.output)) : options.library;
   if (*kind == OutputKind::MLIR) {
-    if (llvm::Error error = lowerToLLVMDialect(module))
-      return error;
+    if (auto library = lowerToLLVMDialect(module, name); !library)
+      return library.takeError();
     OutputFiles files;
-    auto write = [&](llvm::raw_ostream &out) { out << module; };
-    if (llvm::Error error = files.add(options.output, write))
+    if (llvm::Error error = files.add(options.output, [&](llvm::raw_ostream &out) {
+      module.print(out, mlir::OpPrintingFlags().enableDebugInfo());
+    }))
       return error;
     return files.keep();
   }
-  std::string name = options.library.empty() ? toIdentifier(llvm::sys::path::stem(options.output)) : options.library;
   llvm::Expected<std::string> text = lowerToLLVMIR(module, name);
   if (!text)
     return text.takeError();

@@ -134,7 +134,9 @@ struct LowerKernelAbi : attn::impl::LowerKernelAbiBase<LowerKernelAbi> {
         continue;
       if (failed(lowerKernel(function, kind)))
         return signalPassFailure();
+      dropAttributes(function);
     }
+    dropAttributes(getOperation());
   }
 
 private:
@@ -144,7 +146,14 @@ private:
     return AbiBuilder(function.getLoc(), &function.front(), function.front().begin(), *converter);
   }
 
-  /// Has a scratch argument.
+  /// What attn's attributes said is in the code now, which others shall read too.
+  static void dropAttributes(Operation *op) {
+    for (NamedAttribute attribute : llvm::to_vector(op->getDiscardableAttrs()))
+      if (isa_and_present<AttnDialect>(attribute.getNameDialect()))
+        op->removeDiscardableAttr(attribute.getName());
+  }
+
+  /// Whether the last argument is the workspace of the worker.
   static bool usesScratch(func::FuncOp task) {
     unsigned numArguments = task.getNumArguments();
     return task.getArgAttr(numArguments - 1, AttnDialect::kScratchAttr) != nullptr;
@@ -160,7 +169,8 @@ private:
     return LLVM::LLVMStructType::getLiteral(&getContext(), fields);
   }
 
-  /// Ends with the signature (types...) -> (): returns the new arguments; `erase` drops the old ones, unused by then.
+  /// Gives `function` the signature (types...) -> () and returns its new arguments. The old ones come before them
+  /// until the caller, having replaced their uses, erases them.
   static SmallVector<Value> addArguments(func::FuncOp function, TypeRange types) {
     function->removeAttr(function.getArgAttrsAttrName());
     function.setFunctionType(FunctionType::get(function.getContext(), types, {}));
@@ -230,7 +240,6 @@ private:
   }
 
   LogicalResult lowerKernel(func::FuncOp function, StringAttr kind) {
-    function->removeAttr(AttnDialect::kKernelAttr);
     if (kind.getValue() == "entry")
       return lowerEntry(function);
     if (kind.getValue() == "workspace")
@@ -290,7 +299,6 @@ private:
     }
     entry.front().eraseArguments(1, entry.getNumArguments() - 1);
     entry->removeAttr(entry.getArgAttrsAttrName());
-    entry->removeAttr(AttnDialect::kReportAttr);
     entry.setFunctionType(FunctionType::get(&getContext(), {b.ptr()}, {}));
     return success();
   }
@@ -306,7 +314,6 @@ private:
     for (auto [i, size] : llvm::enumerate(old))
       size.replaceAllUsesWith(b.cast(b.load(b.i64(), b.element(b.i64(), arguments[0], i)), size.getType()));
     function.front().eraseArguments(0, old.size());
-    function->removeAttr(AttnDialect::kTextAttr);
     function.walk([&](func::ReturnOp op) {
       AbiBuilder b(op.getLoc(), op->getBlock(), op->getIterator(), *converter);
       for (auto [i, bytes] : llvm::enumerate(op.getOperands()))

@@ -1,5 +1,5 @@
 // RUN: attn-opt %s --attn-lower-to-llvm | FileCheck %s
-// RUN: attn-opt %s --attn-lower-to-llvm | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=IR
+// RUN: attn-opt %s --attn-lower-to-llvm --mlir-print-debuginfo | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=IR
 
 // Nothing but the LLVM dialect is left: a task reads its context, an entry writes it and calls through the call.
 // CHECK-NOT: unrealized_conversion_cast
@@ -10,9 +10,9 @@
 // CHECK-LABEL: llvm.func @"add.workspace.x86-64-v4"(%arg0: !llvm.ptr, %arg1: !llvm.ptr)
 
 // Each level's functions carry its instructions, and the lines of this file.
-// IR: define void @"add.x86-64-v4"(ptr %0) #[[V4:[0-9]+]] !dbg
-// IR: define void @"add.rows.x86-64-v4"({{.*}} #[[V4]] !dbg
-// IR: define void @"add.x86-64"(ptr %0) #[[BASE:[0-9]+]] !dbg
+// IR: define void @add.x86-64-v4(ptr %0) #[[V4:[0-9]+]] !dbg
+// IR: define void @add.rows.x86-64-v4({{.*}} #[[V4]] !dbg
+// IR: define void @add.x86-64(ptr %0) #[[BASE:[0-9]+]] !dbg
 // IR: attributes #[[V4]] = {{.*}}"no-builtins" "prefer-vector-width"="512" "target-cpu"="x86-64-v4"
 // IR: attributes #[[BASE]] = {{.*}}"no-builtins" "prefer-vector-width"="128" "target-cpu"="x86-64"
 // IR: emissionKind: LineTablesOnly
