@@ -43,16 +43,6 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
     /// Argument: unit; the tensor is a weight, set once and not per call.
     static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
-    /// Argument: its place among what @<function>.pack computes from the weights.
-    static constexpr ::llvm::StringLiteral kPackedAttr = "attn.packed";
-    /// Argument: unit; a buffer that the function writes.
-    static constexpr ::llvm::StringLiteral kOutputAttr = "attn.output";
-    /// Argument of a task: unit; memory of the worker that runs it.
-    static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
-    /// Function: what it is to the runtime: "entry", "workspace" or "pack".
-    static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
-    /// Function: its formula in words.
-    static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
     /// Function: its symbols, an array of #attn.symbol.
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
     /// Input: a size or a symbol; every element must lie in [0, it]. The runtime checks.

@@ -173,6 +173,23 @@ def DecomposeSteps : Pass<"attn-decompose-steps", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
 }
 
+def ExpandKeyRange : Pass<"attn-expand-key-range"> {
+  let summary = "compute the key ranges of query tiles with affine and arith operations";
+  let description = [{
+    Replaces every `attn.key_range` by affine functions of its operands, derived from the sets of its mask.
+    Bounds that do not depend on the tile become constants.
+
+    ```mlir
+    %r:4 = attn.key_range rows(%q, %rows) keys(%n) step 128 mask(#attn.causal)
+    // becomes lo = full_lo = 0 and
+    %hi = affine.min affine_map<()[s0, s1, s2] -> (s0 + s1, s2)>()[%q, %rows, %n]
+    %full = affine.min affine_map<()[s0, s1] -> (s0 + 1, s1)>()[%q, %hi]
+    %full_hi = affine.apply affine_map<()[s0] -> ((s0 floordiv 128) * 128)>()[%full]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // bufferize
 //===----------------------------------------------------------------------===//
@@ -196,24 +213,6 @@ def OutlineTasks : Pass<"attn-outline-tasks", "::mlir::ModuleOp"> {
   let summary = "make the body of every scf.forall a function";
   let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect"];
-// tile
-//===----------------------------------------------------------------------===//
-
-def ExpandKeyRange : Pass<"attn-expand-key-range"> {
-  let summary = "Compute the key ranges of query tiles with affine and arith operations";
-  let description = [{
-    Replaces every `attn.key_range` by affine functions of its operands, derived from the sets of its mask.
-    Bounds that do not depend on the tile become constants.
-
-    ```mlir
-    %r:4 = attn.key_range rows(%q, %rows) keys(%n) step 128 mask(#attn.causal)
-    // becomes lo = full_lo = 0 and
-    %hi = affine.min affine_map<()[s0, s1, s2] -> (s0 + s1, s2)>()[%q, %rows, %n]
-    %full = affine.min affine_map<()[s0, s1] -> (s0 + 1, s1)>()[%q, %hi]
-    %full_hi = affine.apply affine_map<()[s0] -> ((s0 floordiv 128) * 128)>()[%full]
-    ```
-  }];
-  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
 
 #endif // ATTN_PASSES_PASSES_TD

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "codegen/Pipeline.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/emit/Passes.h"
 #include "passes/Passes.h"
@@ -24,6 +25,7 @@ int main(int argc, char **argv) {
   attn::registerAttnPasses();
   attn::registerAttnCpuPasses();
   attn::registerPipelines();
+  attn::registerStagePipelines();
   attn::registerAttnEmitPasses();
   attn::registerLowerToLLVMPipeline();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attn optimizer\n", registry));

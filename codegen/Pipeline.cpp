@@ -1,0 +1,129 @@
+//===- Pipeline.cpp - the stages and their order ---------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The only file that knows the order. Why a pass stands where it stands is said beside its line.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Pipeline.h"
+#include "codegen/cpu/Passes.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Sizes of results in terms of operands, so that no size keeps a producer alive.
+static void addResolveSizes(OpPassManager &manager) {
+  manager.addPass(memref::createResolveShapedTypeResultDimsPass());
+  manager.addPass(createCanonicalizerPass());
+}
+
+static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
+  addResolveSizes(manager);
+  manager.addNestedPass<func::FuncOp>(createRaiseAttention());
+  manager.addNestedPass<func::FuncOp>(createExtractMask());
+  manager.addNestedPass<func::FuncOp>(createFoldScale());
+  manager.addPass(createCanonicalizerPass());
+}
+
+static void buildSimplify(OpPassManager &manager, const PipelineOptions &) { addSimplifyPipeline(manager); }
+
+static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
+  manager.addPass(createCloneTargets());
+  OpPassManager &level = manager.nest<ModuleOp>();
+  level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
+  level.addNestedPass<func::FuncOp>(createPackOperands());
+  level.addPass(createCanonicalizerPass());
+  // Functions that packing no longer reads would count as uses of the weights.
+  level.addPass(createOutlineWeights());
+  level.addPass(createCanonicalizerPass());
+}
+
+static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
+  OpPassManager &level = manager.nest<ModuleOp>();
+  level.addNestedPass<func::FuncOp>(createDecomposeAttention());
+  // The products that decomposition made have layouts to settle too.
+  level.addNestedPass<func::FuncOp>(createPackOperands());
+  addResolveSizes(level);
+  level.addNestedPass<func::FuncOp>(createPerHead());
+  addResolveSizes(level);
+  level.addNestedPass<func::FuncOp>(createPhases());
+  addResolveSizes(level);
+}
+
+// No CSE from here to bufferization: it would merge the inits of two products, and one of them would be copied.
+static void buildTile(OpPassManager &manager, const PipelineOptions &) {
+  OpPassManager &level = manager.nest<ModuleOp>();
+  level.addNestedPass<func::FuncOp>(createTileKeys());
+  level.addNestedPass<func::FuncOp>(createDecomposeSteps());
+  level.addNestedPass<func::FuncOp>(createExpandKeyRange());
+  addResolveSizes(level);
+}
+
+static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
+  OpPassManager &level = manager.nest<ModuleOp>();
+  level.addNestedPass<func::FuncOp>(createOutParams());
+  level.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferizeFunctionBoundaries = true;
+  options.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
+  level.addPass(bufferization::createOneShotBufferizePass(options));
+  // In this order: copies of a buffer to itself fold once CSE has merged the two subviews.
+  level.addPass(createCSEPass());
+  level.addPass(createCanonicalizerPass());
+  level.addPass(createVerifyBuffers());
+  level.addPass(createPlanWorkspace());
+  level.addPass(createOutlineTasks());
+  level.addPass(createCanonicalizerPass());
+  level.addPass(createCSEPass());
+}
+
+static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
+  OpPassManager &functions = manager.nest<ModuleOp>().nest<func::FuncOp>();
+  functions.addPass(createContractToVector());
+  functions.addPass(createPackToVector());
+  functions.addPass(createOnlineToVector());
+  functions.addPass(createSoftmaxToVector());
+  // What remains is elementwise or reduces: plain loops, which LLVM vectorises.
+  functions.addPass(createConvertLinalgToLoopsPass());
+  functions.addPass(createExpandMath());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+}
+
+ArrayRef<Stage> attn::getStages() {
+  static constexpr Stage kStages[] = {
+      {"raise", "attn.attention where the graph spelled it out", buildRaise},
+      {"simplify", "head-major projections, masks in one form, no views between", buildSimplify},
+      {"plan", "one module per target level, plans on attentions, packed weights", buildPlan},
+      {"schedule", "scf.forall over tasks with producers inside", buildSchedule},
+      {"tile", "key loops with exact bounds, steps as products and updates", buildTile},
+      {"bufferize", "buffers, a planned workspace, tasks as functions", buildBufferize},
+      {"vectorize", "vectors of the target's lanes in register blocks", buildVectorize},
+  };
+  return kStages;
+}
+
+void attn::registerStagePipelines() {
+  struct Options : PassPipelineOptions<Options> {
+    Option<Schedule> schedule{
+        *this, "schedule", llvm::cl::desc("How an attention becomes loops"), llvm::cl::init(Schedule::PerHead),
+        llvm::cl::values(clEnumValN(Schedule::PerHead, "per-head", "project and attend one head in a task"),
+                         clEnumValN(Schedule::Unfused, "unfused", "scores in memory, three passes"))};
+  };
+  for (size_t last = 0; last < getStages().size(); ++last) {
+    const Stage &stage = getStages()[last];
+    PassPipelineRegistration<Options>(("attn-to-" + stage.name).str(), ("all stages to: " + stage.leaves).str(),
+                                      [last](OpPassManager &manager, const Options &options) {
+                                        for (const Stage &step : getStages().take_front(last + 1))
+                                          step.build(manager, {options.schedule});
+                                      });
+  }
+}
