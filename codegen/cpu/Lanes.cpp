@@ -66,30 +66,32 @@ SmallVector<Value> attn::createUnrolledLoop(OpBuilder &builder, Location loc, Op
                     [&](OpBuilder &inner, Value index, ValueRange values) { return body(inner, index, values); });
 }
 
-void attn::forEachVector(OpBuilder &builder, Location loc, OpFoldResult size, int64_t lanes,
-                         llvm::function_ref<void(OpBuilder &, const Lanes &)> body) {
+SmallVector<Value> attn::forEachVector(OpBuilder &builder, Location loc, OpFoldResult size, int64_t lanes,
+                                       ValueRange inits, VectorBody body) {
   OpFoldResult whole = roundDown(builder, loc, size, lanes);
-  createLoop(builder, loc, builder.getIndexAttr(0), whole, lanes, {},
-             [&](OpBuilder &inner, Value offset, ValueRange) {
-               body(inner, Lanes{lanes, offset, {}});
-               return SmallVector<Value>();
-             });
+  SmallVector<Value> carried = createLoop(builder, loc, builder.getIndexAttr(0), whole, lanes, inits,
+                                          [&](OpBuilder &inner, Value offset, ValueRange values) {
+                                            return body(inner, Lanes{lanes, offset, {}}, values);
+                                          });
   if (whole == size)
-    return;
+    return carried;
   VectorType maskType = VectorType::get(lanes, builder.getI1Type());
   Value offset = getValueOrCreateConstantIndexOp(builder, loc, whole);
   if (std::optional<int64_t> staticSize = getConstantIntValue(size)) {
     Value mask = vector::ConstantMaskOp::create(builder, loc, maskType, {*staticSize % lanes});
-    body(builder, Lanes{lanes, offset, mask});
-    return;
+    return body(builder, Lanes{lanes, offset, mask}, carried);
   }
   Value end = getValueOrCreateConstantIndexOp(builder, loc, size);
   Value isPartial = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, offset, end);
-  scf::IfOp::create(builder, loc, isPartial, [&](OpBuilder &inner, Location) {
-    Value rest = arith::SubIOp::create(inner, loc, end, offset);
-    body(inner, Lanes{lanes, offset, vector::CreateMaskOp::create(inner, loc, maskType, rest)});
-    scf::YieldOp::create(inner, loc);
-  });
+  auto partial = scf::IfOp::create(
+      builder, loc, isPartial,
+      [&](OpBuilder &inner, Location) {
+        Value rest = arith::SubIOp::create(inner, loc, end, offset);
+        Value mask = vector::CreateMaskOp::create(inner, loc, maskType, rest);
+        scf::YieldOp::create(inner, loc, body(inner, Lanes{lanes, offset, mask}, carried));
+      },
+      [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, carried); });
+  return llvm::to_vector(ValueRange(partial.getResults()));
 }
 
 Value attn::floatConstant(OpBuilder &builder, Location loc, Type type, double value) {

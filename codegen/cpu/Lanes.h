@@ -33,9 +33,12 @@ struct Lanes {
              mlir::ValueRange indices) const;
 };
 
-/// Calls `body` where the vectors of [0, size) are computed: in a loop for the full ones, once for the rest.
-void forEachVector(mlir::OpBuilder &builder, mlir::Location loc, mlir::OpFoldResult size, int64_t lanes,
-                   llvm::function_ref<void(mlir::OpBuilder &, const Lanes &)> body);
+/// Calls `body` where the vectors of [0, size) are computed: in a loop for the full ones, once for the rest. Carries
+/// values from each to the next and returns the last.
+using VectorBody =
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, const Lanes &, mlir::ValueRange)>;
+llvm::SmallVector<mlir::Value> forEachVector(mlir::OpBuilder &builder, mlir::Location loc, mlir::OpFoldResult size,
+                                             int64_t lanes, mlir::ValueRange inits, VectorBody body);
 
 /// A loop over [begin, end) that carries values; none where it is known to be empty. Returns the last values.
 using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value,

@@ -99,8 +99,8 @@ static LogicalResult lower(OnlineInitOp op, int64_t lanes) {
     return failure();
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), lanes,
-                [&](OpBuilder &b, const Lanes &q) {
+  forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), lanes, {},
+                [&](OpBuilder &b, const Lanes &q, ValueRange) {
                   VectorType type = q.vectorOf(b.getF32Type());
                   Value zero = floatConstant(b, loc, type, 0);
                   q.store(b, loc, floatConstant(b, loc, type, -kInfinity), max, q.offset);
@@ -111,6 +111,7 @@ static LogicalResult lower(OnlineInitOp op, int64_t lanes) {
                                          q.store(b, loc, zero, acc, {e, q.offset});
                                        return SmallVector<Value>();
                                      });
+                  return SmallVector<Value>();
                 });
   return success();
 }
@@ -193,8 +194,11 @@ static LogicalResult lower(OnlineUpdateOp op, int64_t lanes) {
   if (failed(verifyTiles(op, op.getOuts())) || failed(region.verify()))
     return failure();
   OpBuilder builder(op);
-  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), op.getOuts()[0], 1), lanes,
-                [&](OpBuilder &b, const Lanes &q) { createUpdate(b, op, region, q); });
+  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), op.getOuts()[0], 1), lanes, {},
+                [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                  createUpdate(b, op, region, q);
+                  return SmallVector<Value>();
+                });
   return success();
 }
 
@@ -238,8 +242,11 @@ static LogicalResult lower(OnlineWeightsOp op, int64_t lanes) {
   if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) || failed(region.verify()))
     return failure();
   OpBuilder builder(op);
-  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), scores, 1), lanes,
-                [&](OpBuilder &b, const Lanes &q) { createNormalised(b, op, region, q); });
+  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), scores, 1), lanes, {},
+                [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                  createNormalised(b, op, region, q);
+                  return SmallVector<Value>();
+                });
   return success();
 }
 

@@ -35,4 +35,26 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "lower linalg.softmax to vectors";
+  let description = [{
+    Lowers `linalg.softmax` on f32 buffers with a contiguous last dimension to three passes over each row: maximum,
+    exponentials and their sum, scaling. A row that holds NaN or +inf, or nothing but -inf, gives NaN, as the
+    formula says.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "replace functions of a math library by arithmetic";
+  let description = [{
+    Rewrites `math.exp`, `math.exp2`, `math.tanh` and `math.rsqrt` of f32, scalars or vectors, so that no call
+    remains. Functions that are instructions everywhere stay; any other is refused.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 #endif // ATTN_CODEGEN_CPU_PASSES_TD

@@ -1,0 +1,189 @@
+//===- SoftmaxToVector.cpp - a softmax of stored scores --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   linalg.softmax dimension(1) ins(%x : memref<4x48xf32>) outs(%y : memref<4x48xf32>)
+// becomes
+//   scf.for %i = 0 to 4 {
+//     %m = scf.for %j = 0 to 48 step 16 ...     // maximum
+//     %l = scf.for %j = 0 to 48 step 16 ...     // y = exp2((x - m) * log2(e)), and the sum
+//     scf.for %j = 0 to 48 step 16 ...          // y *= 1 / l
+//   }
+//
+// Vectors lie along the last dimension. Where it is the one reduced, a row ends in a reduction of lanes; where
+// another one is, every lane has a maximum and a sum of its own and nothing crosses lanes. The same buffer may be
+// input and output. Test: test/codegen/cpu/softmax-to-vector.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Exp2.h"
+#include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/Passes.h"
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace attn {
+#define GEN_PASS_DEF_SOFTMAXTOVECTOR
+#include "codegen/cpu/Passes.h.inc"
+} // namespace attn
+
+/// Rows computed at once where the reduced dimension is not the last.
+static constexpr int64_t kRows = 4;
+static constexpr double kLog2E = 1.4426950408889634;
+
+namespace {
+/// One softmax along dimension `dim`; `indices` has the positions of the loops entered so far.
+struct SoftmaxBuilder {
+  Location loc;
+  Value input, output;
+  int64_t dim, lanes;
+  SmallVector<Value> indices;
+
+  int64_t rank() const { return indices.size(); }
+  OpFoldResult sizeOf(OpBuilder &b, int64_t i) const { return memref::getMixedSize(b, loc, output, i); }
+
+  /// Loops over every dimension but the reduced one and the last, then a row of vectors or a column of them.
+  void createLoops(OpBuilder &builder, int64_t outer) {
+    if (outer == rank() - 1)
+      return dim == outer ? createRow(builder) : createColumns(builder);
+    if (outer == dim)
+      return createLoops(builder, outer + 1);
+    createLoop(builder, loc, builder.getIndexAttr(0), sizeOf(builder, outer), 1, {},
+               [&](OpBuilder &b, Value index, ValueRange) {
+                 indices[outer] = index;
+                 createLoops(b, outer + 1);
+                 return SmallVector<Value>();
+               });
+  }
+
+  Value constant(OpBuilder &b, double value) {
+    return floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), value);
+  }
+  Value lowest(OpBuilder &b) { return constant(b, -std::numeric_limits<double>::infinity()); }
+  Value add(OpBuilder &b, Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
+  Value inverse(OpBuilder &b, Value sum) {
+    return arith::DivFOp::create(b, loc, floatConstant(b, loc, sum.getType(), 1), sum);
+  }
+  SmallVector<Value> exponentials(OpBuilder &b, ValueRange xs, Value max) {
+    auto differences =
+        llvm::map_to_vector(xs, [&](Value x) -> Value { return arith::SubFOp::create(b, loc, x, max); });
+    return createExp2(b, loc, differences, kLog2E, Underflow::Zero);
+  }
+  void scale(OpBuilder &b, const Lanes &vector, ValueRange at, Value factor) {
+    vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor), output, at);
+  }
+
+  /// The reduced dimension is the last: lanes beyond its end hold -inf, whose exponential is 0.
+  void createRow(OpBuilder &builder) {
+    VectorType type = VectorType::get(lanes, builder.getF32Type());
+    OpFoldResult size = sizeOf(builder, dim);
+    auto at = [&](const Lanes &vector) {
+      SmallVector<Value> result = indices;
+      result[dim] = vector.offset;
+      return result;
+    };
+    auto toAll = [&](Value lane) -> Value { return vector::BroadcastOp::create(builder, loc, type, lane); };
+    Value max = forEachVector(builder, loc, size, lanes, lowest(builder),
+                              [&](OpBuilder &b, const Lanes &vector, ValueRange carried) {
+                                Value x = vector.load(b, loc, input, at(vector), lowest(b));
+                                return SmallVector<Value>{createMax(b, loc, x, carried[0])};
+                              })[0];
+    // No lane of the maximum is NaN.
+    max = toAll(vector::ReductionOp::create(builder, loc, vector::CombiningKind::MAXNUMF, max,
+                                            arith::FastMathFlags::nnan));
+    Value sum = forEachVector(builder, loc, size, lanes, constant(builder, 0),
+                              [&](OpBuilder &b, const Lanes &vector, ValueRange carried) {
+                                Value x = vector.load(b, loc, input, at(vector), lowest(b));
+                                Value p = exponentials(b, x, max)[0];
+                                vector.store(b, loc, p, output, at(vector));
+                                return SmallVector<Value>{add(b, carried[0], p)};
+                              })[0];
+    sum = vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, sum,
+                                      arith::FastMathFlags::reassoc);
+    Value factor = toAll(inverse(builder, sum));
+    forEachVector(builder, loc, size, lanes, {}, [&](OpBuilder &b, const Lanes &vector, ValueRange) {
+      scale(b, vector, at(vector), factor);
+      return SmallVector<Value>();
+    });
+  }
+
+  /// The reduced dimension is another one: every lane is a softmax of its own.
+  void createColumns(OpBuilder &builder) {
+    forEachVector(builder, loc, sizeOf(builder, rank() - 1), lanes, {},
+                  [&](OpBuilder &b, const Lanes &vector, ValueRange) {
+                    createColumn(b, vector);
+                    return SmallVector<Value>();
+                  });
+  }
+  void createColumn(OpBuilder &builder, const Lanes &vector) {
+    OpFoldResult size = sizeOf(builder, dim);
+    auto at = [&](Value row) {
+      SmallVector<Value> result = indices;
+      result[dim] = row;
+      result.back() = vector.offset;
+      return result;
+    };
+    auto load = [&](OpBuilder &b, ArrayRef<Value> rows) {
+      return llvm::map_to_vector(rows, [&](Value row) { return vector.load(b, loc, input, at(row)); });
+    };
+    Value max = createUnrolledLoop(builder, loc, size, kRows, lowest(builder),
+                                   [&](OpBuilder &b, ArrayRef<Value> rows, ValueRange carried) {
+                                     Value max = carried[0];
+                                     for (Value x : load(b, rows))
+                                       max = createMax(b, loc, x, max);
+                                     return SmallVector<Value>{max};
+                                   })[0];
+    Value sum = createUnrolledLoop(builder, loc, size, kRows, constant(builder, 0),
+                                   [&](OpBuilder &b, ArrayRef<Value> rows, ValueRange carried) {
+                                     SmallVector<Value> ps = exponentials(b, load(b, rows), max);
+                                     for (auto [p, row] : llvm::zip_equal(ps, rows))
+                                       vector.store(b, loc, p, output, at(row));
+                                     Value total = reduceTree(ps, [&](Value x, Value y) { return add(b, x, y); });
+                                     return SmallVector<Value>{add(b, carried[0], total)};
+                                   })[0];
+    Value factor = inverse(builder, sum);
+    createUnrolledLoop(builder, loc, size, kRows, {}, [&](OpBuilder &b, ArrayRef<Value> rows, ValueRange) {
+      for (Value row : rows)
+        scale(b, vector, at(row), factor);
+      return SmallVector<Value>();
+    });
+  }
+};
+
+struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {
+  void runOnOperation() override {
+    SmallVector<linalg::SoftmaxOp> ops;
+    getOperation()->walk([&](linalg::SoftmaxOp op) { ops.push_back(op); });
+    for (linalg::SoftmaxOp op : ops) {
+      TargetAttr target = getTarget(op);
+      if (!target) {
+        op.emitOpError() << "expected a module with " << AttnDialect::kTargetAttr << ", got none";
+        return signalPassFailure();
+      }
+      for (Value operand : op->getOperands()) {
+        auto type = dyn_cast<MemRefType>(operand.getType());
+        if (type && type.getElementType().isF32() && isRowContiguous(type))
+          continue;
+        op.emitOpError() << "expected buffers of f32 with a contiguous last dimension, got " << operand.getType();
+        return signalPassFailure();
+      }
+      OpBuilder builder(op);
+      SmallVector<Value> indices(cast<MemRefType>(op.getInput().getType()).getRank());
+      SoftmaxBuilder{op.getLoc(), op.getInput(), op.getOutput(), int64_t(op.getDimension()), target.getLanes(),
+                     indices}
+          .createLoops(builder, 0);
+      op.erase();
+    }
+  }
+};
+} // namespace
