@@ -1,0 +1,49 @@
+//===- FirstError.h - diagnostics as one line --------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_FIRSTERROR_H
+#define ATTN_FRONTEND_FIRSTERROR_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/Error.h"
+
+namespace attn {
+
+/// Keeps the first error reported in its scope, behind the user's line.
+class FirstError : mlir::ScopedDiagnosticHandler {
+public:
+  /// Locations in `path`, the file that is read, go without its name.
+  FirstError(mlir::MLIRContext &context, llvm::StringRef path) : ScopedDiagnosticHandler(&context) {
+    setHandler([this, path](mlir::Diagnostic &diagnostic) {
+      if (line.empty() && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+        line = str(diagnostic, path);
+    });
+  }
+
+  llvm::Error take() { return llvm::createStringError(line.empty() ? "expected a valid module" : line); }
+
+private:
+  static std::string str(mlir::Diagnostic &diagnostic, llvm::StringRef path) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    if (auto location = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>()) {
+      if (location.getFilename() != path)
+        stream << location.getFilename().getValue() << ":";
+      stream << location.getLine() << ":";
+      if (location.getColumn() != 0)
+        stream << location.getColumn() << ":";
+      stream << " ";
+    }
+    stream << diagnostic;
+    return text;
+  }
+
+  std::string line;
+};
+
+} // namespace attn
+
+#endif // ATTN_FRONTEND_FIRSTERROR_H

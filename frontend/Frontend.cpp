@@ -1,0 +1,49 @@
+//===- Frontend.cpp - files people have -> MLIR modules --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/Frontend.h"
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+struct Format {
+  StringLiteral suffix;
+  llvm::Expected<Model> (*import)(StringRef path, MLIRContext &context);
+};
+} // namespace
+
+static constexpr Format kFormats[] = {{".mlir", importMlir}, {".pt2", importPt2}};
+
+void attn::loadFrontendDialects(MLIRContext &context) {
+  context.loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
+                      tensor::TensorDialect>();
+}
+
+llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
+  std::string known;
+  for (const Format &format : kFormats) {
+    known += (known.empty() ? "" : " ") + format.suffix.str();
+    if (llvm::sys::path::extension(path) != format.suffix)
+      continue;
+    loadFrontendDialects(context);
+    llvm::Expected<Model> model = format.import(path, context);
+    if (!model)
+      return llvm::createStringError(path + ": " + llvm::toString(model.takeError()));
+    return model;
+  }
+  return llvm::createStringError(llvm::formatv("{0}: expected a file that ends in one of {1}", path, known));
+}

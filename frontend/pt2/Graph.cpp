@@ -1,0 +1,415 @@
+//===- Graph.cpp - what the JSON of a .pt2 file says -----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/Graph.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+#include <cmath>
+
+using namespace llvm;
+using namespace attn::pt2;
+using json::fromJSON;
+using json::ObjectMapper;
+using json::Path;
+
+// LLVM's parser recurses; torch's files are less than twenty deep.
+static constexpr unsigned kMaxNesting = 128;
+static constexpr size_t kMaxRank = 16;
+static constexpr int64_t kSchemaMajor = 8;
+static constexpr int64_t kStridedLayout = 7;
+
+//===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+mlir::Type attn::pt2::elementType(DType dtype, mlir::MLIRContext *context) {
+  mlir::Builder builder(context);
+  switch (dtype) {
+  case DType::U8:
+  case DType::I8:
+  case DType::I16:
+  case DType::I32:
+  case DType::I64:
+    return builder.getIntegerType(8 * byteSize(dtype));
+  case DType::Bool:
+    return builder.getI1Type();
+  case DType::F16:
+    return builder.getF16Type();
+  case DType::BF16:
+    return builder.getBF16Type();
+  case DType::F32:
+    return builder.getF32Type();
+  case DType::F64:
+    return builder.getF64Type();
+  }
+  llvm_unreachable("checked when parsed");
+}
+
+StringRef attn::pt2::str(DType dtype) {
+  switch (dtype) {
+  case DType::U8:
+    return "uint8";
+  case DType::I8:
+    return "int8";
+  case DType::I16:
+    return "int16";
+  case DType::I32:
+    return "int32";
+  case DType::I64:
+    return "int64";
+  case DType::Bool:
+    return "bool";
+  case DType::F16:
+    return "float16";
+  case DType::BF16:
+    return "bfloat16";
+  case DType::F32:
+    return "float32";
+  case DType::F64:
+    return "float64";
+  }
+  llvm_unreachable("checked when parsed");
+}
+
+unsigned attn::pt2::byteSize(DType dtype) {
+  switch (dtype) {
+  case DType::U8:
+  case DType::I8:
+  case DType::Bool:
+    return 1;
+  case DType::I16:
+  case DType::F16:
+  case DType::BF16:
+    return 2;
+  case DType::I32:
+  case DType::F32:
+    return 4;
+  case DType::I64:
+  case DType::F64:
+    return 8;
+  }
+  llvm_unreachable("checked when parsed");
+}
+
+//===----------------------------------------------------------------------===//
+// JSON -> structs
+//===----------------------------------------------------------------------===//
+
+/// The one key of an object that stands for a union, and its value.
+static const json::Object::value_type *unionOf(const json::Value &value, Path path) {
+  const json::Object *object = value.getAsObject();
+  if (object && object->size() == 1)
+    return &*object->begin();
+  path.report("expected an object with one key");
+  return nullptr;
+}
+
+// One overload a struct, found by LLVM's readers of vectors, maps and optionals.
+namespace attn::pt2 {
+
+static bool fromJSON(const json::Value &value, DType &dtype, Path path) {
+  static constexpr DType known[] = {DType::U8,  DType::I8,  DType::I16, DType::I32,  DType::I64,
+                                    DType::F16, DType::F32, DType::F64, DType::Bool, DType::BF16};
+  int64_t number;
+  if (!json::fromJSON(value, number, path))
+    return false;
+  dtype = DType(number);
+  if (is_contained(known, dtype))
+    return true;
+  path.report("expected one of torch's types bool, uint8, int8 to int64, float16, bfloat16, float32, float64");
+  return false;
+}
+
+static bool fromJSON(const json::Value &value, Size &size, Path path) {
+  const auto *choice = unionOf(value, path);
+  if (!choice)
+    return false;
+  StringRef key = choice->first;
+  if (key == "as_int") {
+    int64_t number;
+    if (!json::fromJSON(choice->second, number, path.field(key)))
+      return false;
+    size = number;
+    return true;
+  }
+  const json::Object *expression = choice->second.getAsObject();
+  std::optional<StringRef> text = expression ? expression->getString("expr_str") : std::nullopt;
+  std::optional<Size> parsed = key == "as_expr" && text ? Size::parse(*text) : std::nullopt;
+  if (!parsed) {
+    path.report("expected a number or an expression");
+    return false;
+  }
+  size = *parsed;
+  return true;
+}
+
+static bool fromJSON(const json::Value &value, TensorMeta &meta, Path path) {
+  ObjectMapper mapper(value, path);
+  std::vector<Size> sizes;
+  int64_t layout;
+  if (!mapper || !mapper.map("dtype", meta.dtype) || !mapper.map("sizes", sizes) ||
+      !mapper.map("strides", meta.strides) || !mapper.map("storage_offset", meta.storageOffset) ||
+      !mapper.map("layout", layout))
+    return false;
+  if (layout != kStridedLayout)
+    path.field("layout").report("expected a dense tensor");
+  else if (sizes.size() > kMaxRank)
+    path.field("sizes").report("expected at most 16 dimensions");
+  else if (any_of(sizes, [](const Size &size) { return size.constant() && *size.constant() < 0; }))
+    path.field("sizes").report("expected sizes of at least 0");
+  else {
+    meta.sizes.assign(sizes.begin(), sizes.end());
+    return true;
+  }
+  return false;
+}
+
+static bool fromJSON(const json::Value &value, SymInt &integer, Path path) {
+  if (std::optional<int64_t> number = value.getAsInteger()) {
+    integer.value = *number;
+    return true;
+  }
+  const auto *choice = unionOf(value, path);
+  if (!choice)
+    return false;
+  if (StringRef(choice->first) == "as_name")
+    return json::fromJSON(choice->second, integer.name, path.field("as_name"));
+  return fromJSON(value, integer.value, path);
+}
+
+/// JSON has no infinities: torch writes them as strings.
+static bool readNumber(const json::Value &value, double &number, Path path) {
+  if (std::optional<StringRef> text = value.getAsString()) {
+    std::optional<double> special = StringSwitch<std::optional<double>>(*text)
+                                        .Case("Infinity", INFINITY)
+                                        .Case("-Infinity", -INFINITY)
+                                        .Case("NaN", NAN)
+                                        .Default(std::nullopt);
+    if (special) {
+      number = *special;
+      return true;
+    }
+  }
+  return json::fromJSON(value, number, path);
+}
+
+static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
+  const auto *choice = unionOf(value, path);
+  if (!choice)
+    return false;
+  StringRef key = choice->first;
+  const json::Value &held = choice->second;
+  Path inside = path.field(key);
+  using Kind = Argument::Kind;
+  argument.spelling = key.str();
+  argument.kind = StringSwitch<Kind>(key)
+                      .Case("as_none", Kind::None)
+                      .Case("as_tensor", Kind::Tensor)
+                      .Case("as_tensors", Kind::Tensors)
+                      .Cases({"as_int", "as_sym_int"}, Kind::Int)
+                      .Cases({"as_ints", "as_sym_ints"}, Kind::Ints)
+                      .Case("as_float", Kind::Float)
+                      .Case("as_bool", Kind::Bool)
+                      .Case("as_scalar_type", Kind::DType)
+                      .Default(Kind::Other);
+  switch (argument.kind) {
+  case Kind::None:
+  case Kind::Other:
+    return true;
+  case Kind::Tensor: {
+    ObjectMapper mapper(held, inside);
+    argument.names.emplace_back();
+    return mapper && mapper.map("name", argument.names.front());
+  }
+  case Kind::Tensors: {
+    const json::Array *array = held.getAsArray();
+    if (!array) {
+      inside.report("expected array");
+      return false;
+    }
+    for (const auto &[i, element] : enumerate(*array)) {
+      ObjectMapper mapper(element, inside.index(i));
+      argument.names.emplace_back();
+      if (!mapper || !mapper.map("name", argument.names.back()))
+        return false;
+    }
+    return true;
+  }
+  case Kind::Int:
+    argument.integers.emplace_back();
+    return fromJSON(held, argument.integers.front(), inside);
+  case Kind::Ints:
+    return json::fromJSON(held, argument.integers, inside);
+  case Kind::Float:
+    return readNumber(held, argument.number, inside);
+  case Kind::Bool:
+    return json::fromJSON(held, argument.flag, inside);
+  case Kind::DType:
+    return fromJSON(held, argument.dtype, inside);
+  }
+  llvm_unreachable("every kind returns");
+}
+
+static bool fromJSON(const json::Value &value, NamedArgument &argument, Path path) {
+  ObjectMapper mapper(value, path);
+  return mapper && mapper.map("name", argument.name) && mapper.map("arg", argument.value);
+}
+
+static bool fromJSON(const json::Value &value, Node &node, Path path) {
+  ObjectMapper mapper(value, path);
+  std::map<std::string, std::string> metadata;
+  if (!mapper || !mapper.map("target", node.target) || !mapper.map("inputs", node.inputs) ||
+      !mapper.map("outputs", node.outputs) || !mapper.map("metadata", metadata))
+    return false;
+  node.stackTrace = metadata["stack_trace"];
+  node.moduleStack = metadata["nn_module_stack"];
+  std::optional<std::string> name;
+  if (!mapper.map("name", name))
+    return false;
+  node.name = name.value_or(node.target);
+  return true;
+}
+
+static bool fromJSON(const json::Value &value, InputSpec &spec, Path path) {
+  const auto *choice = unionOf(value, path);
+  if (!choice)
+    return false;
+  spec.kind = choice->first.str();
+  Path inside = path.field(choice->first);
+  ObjectMapper mapper(choice->second, inside);
+  if (spec.kind == "user_input")
+    return mapper && mapper.map("arg", spec.value);
+  // Weights are spelled {"parameter": {"arg": {"name": ...}, "parameter_name": ...}}.
+  const json::Object *object = choice->second.getAsObject();
+  const json::Object *arg = object ? object->getObject("arg") : nullptr;
+  std::optional<StringRef> name = arg ? arg->getString("name") : std::nullopt;
+  std::optional<StringRef> target = object ? object->getString(spec.kind + "_name") : std::nullopt;
+  if (name)
+    spec.value = Argument{Argument::Kind::Tensor, "as_tensor", {name->str()}, {}};
+  if (target)
+    spec.target = target->str();
+  bool isWeight = is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind);
+  if (isWeight && !(name && target)) {
+    inside.report("expected a value and its name in the module");
+    return false;
+  }
+  return true;
+}
+
+static bool fromJSON(const json::Value &value, OutputSpec &spec, Path path) {
+  const auto *choice = unionOf(value, path);
+  if (!choice)
+    return false;
+  spec.kind = choice->first.str();
+  // Other kinds are refused by name, whatever they hold.
+  if (spec.kind != "user_output")
+    return true;
+  ObjectMapper mapper(choice->second, path.field(choice->first));
+  return mapper && mapper.map("arg", spec.value);
+}
+
+static bool fromJSON(const json::Value &value, SymbolRange &range, Path path) {
+  ObjectMapper mapper(value, path);
+  return mapper && mapper.map("min_val", range.min) && mapper.map("max_val", range.max);
+}
+
+static bool fromJSON(const json::Value &value, Payload &payload, Path path) {
+  ObjectMapper mapper(value, path);
+  return mapper && mapper.map("path_name", payload.path) && mapper.map("use_pickle", payload.isPickled) &&
+         mapper.map("tensor_meta", payload.meta);
+}
+
+/// A member that only serves to reach what it holds.
+static const json::Value *member(const json::Value &value, StringLiteral name, Path path) {
+  const json::Object *object = value.getAsObject();
+  const json::Value *found = object ? object->get(name) : nullptr;
+  if (!found)
+    path.field(name).report("missing value");
+  return found;
+}
+
+static bool fromJSON(const json::Value &value, Program &program, Path path) {
+  Path inVersion = path.field("schema_version"), inModule = path.field("graph_module");
+  Path inGraph = inModule.field("graph"), inSignature = inModule.field("signature");
+  const json::Value *version = member(value, "schema_version", path);
+  int64_t major;
+  if (!version || !ObjectMapper(*version, inVersion) || !ObjectMapper(*version, inVersion).map("major", major))
+    return false;
+  if (major != kSchemaMajor) {
+    inVersion.field("major").report("expected schema version 8");
+    return false;
+  }
+  const json::Value *module = member(value, "graph_module", path);
+  const json::Value *graph = module ? member(*module, "graph", inModule) : nullptr;
+  const json::Value *signature = graph ? member(*module, "signature", inModule) : nullptr;
+  if (!signature)
+    return false;
+  ObjectMapper outer(value, path), nodes(*graph, inGraph), specs(*signature, inSignature);
+  return outer && nodes && specs && nodes.map("nodes", program.nodes) &&
+         nodes.map("tensor_values", program.tensors) && nodes.map("sym_int_values", program.symInts) &&
+         specs.map("input_specs", program.inputs) && specs.map("output_specs", program.outputs) &&
+         outer.map("range_constraints", program.ranges) && outer.map("guards_code", program.guards);
+}
+
+} // namespace attn::pt2
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+/// True if arrays and objects nest deeper than the parser may recurse.
+static bool nestsTooDeep(StringRef json) {
+  unsigned depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '[' || c == '{') && ++depth > kMaxNesting)
+      return true;
+    else if (!quoted && (c == ']' || c == '}') && depth > 0)
+      --depth;
+  }
+  return false;
+}
+
+static Expected<json::Value> parse(StringRef text, StringRef entry) {
+  if (nestsTooDeep(text))
+    return createStringError(formatv("{0}: expected JSON nested at most {1} deep", entry, kMaxNesting));
+  Expected<json::Value> value = json::parse(text);
+  if (!value)
+    return createStringError(formatv("{0}: expected JSON, got {1}", entry, toString(value.takeError())));
+  return value;
+}
+
+Expected<Program> attn::pt2::parseProgram(StringRef text, StringRef entry) {
+  Expected<json::Value> value = parse(text, entry);
+  if (!value)
+    return value.takeError();
+  Path::Root root(entry);
+  Program program;
+  if (!fromJSON(*value, program, root))
+    return root.getError();
+  return program;
+}
+
+Expected<std::map<std::string, Payload>> attn::pt2::parsePayloads(StringRef text, StringRef entry) {
+  Expected<json::Value> value = parse(text, entry);
+  if (!value)
+    return value.takeError();
+  Path::Root root(entry);
+  ObjectMapper mapper(*value, root);
+  std::map<std::string, Payload> payloads;
+  if (!mapper || !mapper.map("config", payloads))
+    return root.getError();
+  return payloads;
+}

@@ -1,0 +1,112 @@
+//===- Graph.h - what the JSON of a .pt2 file says ---------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning outside torch.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_PT2_GRAPH_H
+#define ATTN_FRONTEND_PT2_GRAPH_H
+
+#include "frontend/pt2/Symbols.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/Error.h"
+
+namespace attn::pt2 {
+
+/// The greatest size that a dimension may have when the file does not say.
+constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
+
+/// Element types; the numbers are torch's.
+enum class DType { U8 = 1, I8 = 2, I16 = 3, I32 = 4, I64 = 5, F16 = 6, F32 = 7, F64 = 8, Bool = 12, BF16 = 13 };
+
+mlir::Type elementType(DType dtype, mlir::MLIRContext *context);
+llvm::StringRef str(DType dtype);
+/// Bytes of an element in a file.
+unsigned byteSize(DType dtype);
+inline bool isFloat(DType dtype) {
+  return dtype == DType::F16 || dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16;
+}
+/// What torch computes in: float32 for the halves, the type itself otherwise.
+inline DType computeType(DType dtype) {
+  return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
+}
+
+struct TensorMeta {
+  DType dtype = DType::F32;
+  Sizes sizes;
+  std::vector<Size> strides;
+  Size storageOffset;
+};
+
+/// An integer of the graph: a size, or the name of one that a node computes.
+struct SymInt {
+  std::string name;
+  Size value;
+};
+
+/// An argument of a node, or one of its results.
+struct Argument {
+  enum class Kind { None, Tensor, Tensors, Int, Ints, Float, Bool, DType, Other };
+  Kind kind = Kind::None;
+  /// The key that the file uses, for messages.
+  std::string spelling;
+  std::vector<std::string> names;
+  std::vector<SymInt> integers;
+  double number = 0;
+  bool flag = false;
+  DType dtype = DType::F32;
+};
+
+struct NamedArgument {
+  std::string name;
+  Argument value;
+};
+
+struct Node {
+  std::string name, target, stackTrace, moduleStack;
+  std::vector<NamedArgument> inputs;
+  std::vector<Argument> outputs;
+};
+
+/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in the graph, and
+/// for what is not a user's, its name in the module.
+struct InputSpec {
+  std::string kind, target;
+  Argument value;
+};
+struct OutputSpec {
+  std::string kind;
+  Argument value;
+};
+
+struct SymbolRange {
+  std::optional<int64_t> min, max;
+};
+
+struct Program {
+  std::vector<Node> nodes;
+  std::map<std::string, TensorMeta> tensors;
+  std::map<std::string, Size> symInts;
+  std::vector<InputSpec> inputs;
+  std::vector<OutputSpec> outputs;
+  std::map<std::string, SymbolRange> ranges;
+  std::vector<std::string> guards;
+};
+
+/// Where a weight lies in the archive.
+struct Payload {
+  std::string path;
+  bool isPickled = false;
+  std::optional<TensorMeta> meta;
+};
+
+/// Errors name the entry and the place in it.
+llvm::Expected<Program> parseProgram(llvm::StringRef json, llvm::StringRef entry);
+llvm::Expected<std::map<std::string, Payload>> parsePayloads(llvm::StringRef json, llvm::StringRef entry);
+
+} // namespace attn::pt2
+
+#endif // ATTN_FRONTEND_PT2_GRAPH_H

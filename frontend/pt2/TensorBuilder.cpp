@@ -1,0 +1,262 @@
+//===- TensorBuilder.cpp - tensors of symbolic size in linalg --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/TensorBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+void TensorBuilder::bindSymbol(StringRef name, Value argument, int64_t dim) {
+  symbols.try_emplace(name, argument, dim);
+}
+
+RankedTensorType TensorBuilder::typeOf(ArrayRef<Size> sizes, DType dtype) {
+  SmallVector<int64_t> shape;
+  for (const Size &size : sizes)
+    shape.push_back(size.constant().value_or(ShapedType::kDynamic));
+  return RankedTensorType::get(shape, elementType(dtype, getContext()));
+}
+
+OpFoldResult TensorBuilder::sizeOf(const Size &size) {
+  if (std::optional<int64_t> constant = size.constant())
+    return getIndexAttr(*constant);
+  auto valueOf = [&](StringRef symbol) {
+    Value &value = symbolValues[symbol];
+    if (!value) {
+      // In front of everything, so that each dimension is read once.
+      auto [argument, dim] = symbols.lookup(symbol);
+      InsertionGuard guard(*this);
+      setInsertionPointToStart(cast<BlockArgument>(argument).getOwner());
+      value = tensor::DimOp::create(*this, argument, dim);
+    }
+    return value;
+  };
+  Value sum;
+  for (const auto &[monomial, coefficient] : size.terms()) {
+    Value product;
+    for (StringRef symbol : monomial)
+      product = product ? arith::MulIOp::create(*this, product, valueOf(symbol)) : valueOf(symbol);
+    if (!product || coefficient != 1) {
+      Value factor = arith::ConstantIndexOp::create(*this, coefficient);
+      product = product ? arith::MulIOp::create(*this, product, factor) : factor;
+    }
+    sum = sum ? arith::AddIOp::create(*this, sum, product) : product;
+  }
+  return sum;
+}
+
+SmallVector<OpFoldResult> TensorBuilder::sizesOf(ArrayRef<Size> sizes) {
+  return llvm::map_to_vector(sizes, [&](const Size &size) { return sizeOf(size); });
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value TensorBuilder::scalar(DType dtype, double number) {
+  auto type = cast<FloatType>(elementType(computeType(dtype), getContext()));
+  return arith::ConstantOp::create(*this, getFloatAttr(type, number));
+}
+
+Value TensorBuilder::scalar(DType dtype, int64_t number) {
+  if (isFloat(dtype))
+    return scalar(dtype, double(number));
+  return arith::ConstantOp::create(*this, getIntegerAttr(elementType(dtype, getContext()), number));
+}
+
+bool TensorBuilder::converts(DType from, DType to) {
+  auto category = [](DType dtype) { return isFloat(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; };
+  return category(from) <= category(to);
+}
+
+Value TensorBuilder::convert(Value value, DType from, DType to) {
+  Type type = elementType(to, getContext());
+  if (value.getType() == type)
+    return value;
+  bool isUnsigned = from == DType::Bool || from == DType::U8;
+  if (isFloat(from)) {
+    if (byteSize(from) < byteSize(to))
+      return arith::ExtFOp::create(*this, type, value);
+    if (byteSize(from) > byteSize(to))
+      return arith::TruncFOp::create(*this, type, value);
+    // Between the halves, which neither contains.
+    return arith::TruncFOp::create(*this, type, arith::ExtFOp::create(*this, getF32Type(), value));
+  }
+  if (isFloat(to)) {
+    if (isUnsigned)
+      return arith::UIToFPOp::create(*this, type, value);
+    return arith::SIToFPOp::create(*this, type, value);
+  }
+  if (value.getType().getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+    return arith::TruncIOp::create(*this, type, value);
+  if (isUnsigned)
+    return arith::ExtUIOp::create(*this, type, value);
+  return arith::ExtSIOp::create(*this, type, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+Tensor TensorBuilder::empty(ArrayRef<Size> sizes, DType dtype) {
+  Value value = tensor::EmptyOp::create(*this, sizesOf(sizes), elementType(dtype, getContext()));
+  return {value, dtype, Sizes(sizes)};
+}
+
+Tensor TensorBuilder::fill(ArrayRef<Size> sizes, DType dtype, int64_t number) {
+  Type type = elementType(dtype, getContext());
+  TypedAttr element =
+      isFloat(dtype) ? TypedAttr(getFloatAttr(type, double(number))) : TypedAttr(getIntegerAttr(type, number));
+  Value constant = arith::ConstantOp::create(*this, element);
+  Tensor init = empty(sizes, dtype);
+  init.value = linalg::FillOp::create(*this, constant, init.value).getResult(0);
+  return init;
+}
+
+std::optional<Sizes> TensorBuilder::broadcast(ArrayRef<Sizes> operands) {
+  Sizes result;
+  for (const Sizes &sizes : operands) {
+    if (sizes.size() > result.size())
+      result.insert(result.begin(), sizes.size() - result.size(), Size(1));
+    for (auto [have, want] : llvm::zip(llvm::reverse(sizes), llvm::reverse(result))) {
+      if (want.isOne())
+        want = have;
+      else if (!have.isOne() && have != want)
+        return std::nullopt;
+    }
+  }
+  return result;
+}
+
+AffineMap TensorBuilder::broadcastMap(ArrayRef<Size> sizes, ArrayRef<Size> result) {
+  SmallVector<AffineExpr> exprs;
+  size_t missing = result.size() - sizes.size();
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    bool isBroadcast = size.isOne() && !result[missing + i].isOne();
+    exprs.push_back(isBroadcast ? getAffineConstantExpr(0) : getAffineDimExpr(missing + i));
+  }
+  return AffineMap::get(result.size(), 0, exprs, getContext());
+}
+
+Tensor TensorBuilder::generic(const Tensor &init, AffineMap initMap, ArrayRef<utils::IteratorType> iterators,
+                              ArrayRef<Operand> operands, ArrayRef<Size> domain,
+                              function_ref<Value(ValueRange, Value)> body) {
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (const Operand &operand : operands) {
+    inputs.push_back(operand.tensor.value);
+    maps.push_back(operand.map ? operand.map : broadcastMap(operand.tensor.sizes, domain));
+  }
+  maps.push_back(initMap);
+  auto op = linalg::GenericOp::create(
+      *this, init.value.getType(), inputs, init.value, maps, iterators, [&](OpBuilder &, Location, ValueRange args) {
+        SmallVector<Value> elements;
+        for (auto [operand, arg] : llvm::zip(operands, args))
+          elements.push_back(convert(arg, operand.tensor.dtype, operand.as));
+        Value result = body(elements, args.back());
+        linalg::YieldOp::create(*this, convert(result, computeType(init.dtype), init.dtype));
+      });
+  return {op.getResult(0), init.dtype, init.sizes};
+}
+
+Tensor TensorBuilder::elementwise(ArrayRef<Size> sizes, DType dtype, ArrayRef<Operand> operands, Body body) {
+  SmallVector<utils::IteratorType> parallel(sizes.size(), utils::IteratorType::parallel);
+  return generic(empty(sizes, dtype), getMultiDimIdentityMap(sizes.size()), parallel, operands, sizes,
+                 [&](ValueRange elements, Value) { return body(elements); });
+}
+
+Tensor TensorBuilder::castTo(const Tensor &tensor, DType dtype) {
+  if (tensor.dtype == dtype)
+    return tensor;
+  return elementwise(tensor.sizes, dtype, Operand{tensor, computeType(dtype)},
+                     [](ValueRange x) { return x.front(); });
+}
+
+Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype, ArrayRef<Operand> operands, Body body) {
+  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::reduction);
+  std::fill_n(iterators.begin(), numKept, utils::IteratorType::parallel);
+  AffineMap kept = AffineMap::getMultiDimIdentityMap(sizes.size(), getContext()).getSliceMap(0, numKept);
+  return generic(fill(sizes.take_front(numKept), dtype, 0), kept, iterators, operands, sizes,
+                 [&](ValueRange elements, Value sum) -> Value {
+                   return arith::AddFOp::create(*this, sum, body(elements));
+                 });
+}
+
+Tensor TensorBuilder::contract(ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, AffineMap ofA, AffineMap ofB,
+                               AffineMap ofResult) {
+  Tensor init = fill(sizes, computeType(a.dtype), 0);
+  auto op = linalg::ContractOp::create(*this, init.value.getType(), ValueRange{a.value, b.value}, init.value,
+                                       getAffineMapArrayAttr({ofA, ofB, ofResult}));
+  return {op.getResult(0), init.dtype, init.sizes};
+}
+
+Tensor TensorBuilder::transpose(const Tensor &tensor, ArrayRef<int64_t> permutation) {
+  Sizes sizes = llvm::map_to_vector(permutation, [&](int64_t dim) { return tensor.sizes[dim]; });
+  Tensor init = empty(sizes, tensor.dtype);
+  init.value = linalg::TransposeOp::create(*this, tensor.value, init.value, permutation).getResult()[0];
+  return init;
+}
+
+Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
+                              ArrayRef<Size> result) {
+  SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)), strides(tensor.rank(), getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);
+  offsets[dim] = sizeOf(offset);
+  sizes[dim] = sizeOf(size);
+  RankedTensorType type = typeOf(result, tensor.dtype);
+  Value value = tensor::ExtractSliceOp::create(*this, type, tensor.value, offsets, sizes, strides);
+  return {value, tensor.dtype, Sizes(result)};
+}
+
+Tensor TensorBuilder::slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size) {
+  Sizes result = tensor.sizes;
+  result[dim] = size;
+  return extract(tensor, dim, offset, size, result);
+}
+
+Tensor TensorBuilder::select(const Tensor &tensor, int64_t dim, const Size &index) {
+  Sizes result = tensor.sizes;
+  result.erase(result.begin() + dim);
+  return extract(tensor, dim, index, 1, result);
+}
+
+Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<ViewGroup> groups) {
+  // Merge every group that is many to fewer, then split: a group of many to many passes through one dimension.
+  SmallVector<ReassociationIndices> merged, split;
+  Sizes between;
+  int64_t from = 0, to = 0;
+  for (ViewGroup group : groups) {
+    if (group.from == 0 || group.to == 0) // rank 0 on one side: there is no dimension to associate with
+      continue;
+    merged.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(from, from + group.from)));
+    split.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(to, to + group.to)));
+    Size all = 1;
+    for (const Size &size : ArrayRef(tensor.sizes).slice(from, group.from))
+      all = *multiply(all, size);
+    between.push_back(all);
+    from += group.from;
+    to += group.to;
+  }
+  Tensor result = tensor;
+  if (between.size() != tensor.sizes.size()) {
+    RankedTensorType type = typeOf(between, tensor.dtype);
+    result = {tensor::CollapseShapeOp::create(*this, type, tensor.value, merged), tensor.dtype, between};
+  }
+  if (between.size() != sizes.size()) {
+    RankedTensorType type = typeOf(sizes, tensor.dtype);
+    result = {tensor::ExpandShapeOp::create(*this, type, result.value, split, sizesOf(sizes)), tensor.dtype,
+              Sizes(sizes)};
+  }
+  return result;
+}

@@ -1,0 +1,94 @@
+//===- TensorBuilder.h - tensors of symbolic size in linalg ------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_PT2_TENSORBUILDER_H
+#define ATTN_FRONTEND_PT2_TENSORBUILDER_H
+
+#include "frontend/pt2/Graph.h"
+
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace attn::pt2 {
+
+/// A value of the graph.
+struct Tensor {
+  mlir::Value value;
+  DType dtype = DType::F32;
+  Sizes sizes;
+
+  int64_t rank() const { return sizes.size(); }
+};
+
+/// A tensor as a scalar computation reads it: converted to `as`, through `map` over the dimensions of the result, or
+/// broadcast to it as torch does.
+struct Operand {
+  Tensor tensor;
+  DType as;
+  mlir::AffineMap map = {};
+};
+
+/// Builds the import form: one method an idea, no knowledge of aten. Callers have checked ranks and sizes.
+class TensorBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  using mlir::ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+  using Body = llvm::function_ref<mlir::Value(mlir::ValueRange)>;
+
+  /// Symbol `name` is dimension `dim` of `argument`, a function argument.
+  void bindSymbol(llvm::StringRef name, mlir::Value argument, int64_t dim);
+  bool isBound(llvm::StringRef symbol) const { return symbols.contains(symbol); }
+
+  mlir::RankedTensorType typeOf(llvm::ArrayRef<Size> sizes, DType dtype);
+  /// Dimensions of function arguments and arithmetic on them: never a dimension of a producer, which would keep it
+  /// alive beside what fusion makes of it.
+  mlir::OpFoldResult sizeOf(const Size &size);
+  llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
+
+  /// A constant of the type that `dtype` computes in.
+  mlir::Value scalar(DType dtype, double number);
+  mlir::Value scalar(DType dtype, int64_t number);
+  /// `value`, an element of `from`, in the type of `to`; the other way than bool -> int -> float is not converted.
+  mlir::Value convert(mlir::Value value, DType from, DType to);
+  static bool converts(DType from, DType to);
+
+  Tensor empty(llvm::ArrayRef<Size> sizes, DType dtype);
+  Tensor fill(llvm::ArrayRef<Size> sizes, DType dtype, int64_t number);
+
+  /// The sizes to which torch broadcasts operands; none where they do not fit.
+  static std::optional<Sizes> broadcast(llvm::ArrayRef<Sizes> operands);
+  /// How a tensor of `sizes` is read when broadcast to `result`: aligned at the last dimension, units at 0.
+  mlir::AffineMap broadcastMap(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<Size> result);
+
+  /// result[i...] = body(operands...); the body computes in the type that `dtype` computes in.
+  Tensor elementwise(llvm::ArrayRef<Size> sizes, DType dtype, llvm::ArrayRef<Operand> operands, Body body);
+  Tensor castTo(const Tensor &tensor, DType dtype);
+  /// result[i...] = sum over the dimensions of `sizes` that come after the first `numKept` of body(operands...).
+  Tensor sum(llvm::ArrayRef<Size> sizes, int64_t numKept, DType dtype, llvm::ArrayRef<Operand> operands, Body body);
+  /// sum of a * b, accumulated in the type that the dtype of both computes in; maps as linalg.contract has them.
+  Tensor contract(llvm::ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, mlir::AffineMap ofA,
+                  mlir::AffineMap ofB, mlir::AffineMap ofResult);
+
+  Tensor transpose(const Tensor &tensor, llvm::ArrayRef<int64_t> permutation);
+  Tensor slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size);
+  /// Slice of size 1 whose dimension is dropped.
+  Tensor select(const Tensor &tensor, int64_t dim, const Size &index);
+  Tensor view(const Tensor &tensor, llvm::ArrayRef<Size> sizes, llvm::ArrayRef<ViewGroup> groups);
+
+private:
+  Tensor generic(const Tensor &init, mlir::AffineMap initMap, llvm::ArrayRef<mlir::utils::IteratorType> iterators,
+                 llvm::ArrayRef<Operand> operands, llvm::ArrayRef<Size> domain,
+                 llvm::function_ref<mlir::Value(mlir::ValueRange operands, mlir::Value init)> body);
+  Tensor extract(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size, llvm::ArrayRef<Size> result);
+
+  llvm::StringMap<std::pair<mlir::Value, int64_t>> symbols;
+  llvm::StringMap<mlir::Value> symbolValues;
+};
+
+} // namespace attn::pt2
+
+#endif // ATTN_FRONTEND_PT2_TENSORBUILDER_H

@@ -1,0 +1,34 @@
+//===- Weights.h - the data of parameters and buffers ------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_PT2_WEIGHTS_H
+#define ATTN_FRONTEND_PT2_WEIGHTS_H
+
+#include "frontend/Frontend.h"
+#include "frontend/pt2/Archive.h"
+#include "frontend/pt2/Graph.h"
+
+namespace attn::pt2 {
+
+/// Finds tensors by their names in the module, in data/weights and data/constants.
+class Weights {
+public:
+  static llvm::Expected<Weights> open(const Archive &archive);
+
+  /// The tensor `name`, which must be dense, row-major, and what the graph says of it.
+  llvm::Expected<NamedTensor> load(llvm::StringRef name, const TensorMeta &meta, mlir::MLIRContext &context);
+
+private:
+  explicit Weights(const Archive &archive) : archive(archive) {}
+
+  const Archive &archive;
+  std::map<std::string, Payload> payloads; // paths within the archive
+  llvm::StringMap<std::shared_ptr<const llvm::MemoryBuffer>> loaded;
+};
+
+} // namespace attn::pt2
+
+#endif // ATTN_FRONTEND_PT2_WEIGHTS_H

@@ -1,0 +1,36 @@
+//===- attn-import.cpp - prints what a frontend makes of a file ------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/Frontend.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/InitAllDialects.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+
+namespace cl = llvm::cl;
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model>"));
+  mlir::registerAsmPrinterCLOptions();
+  cl::ParseCommandLineOptions(argc, argv, "Prints the module that attn makes of a model, and names its weights\n");
+
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  llvm::Expected<attn::Model> model = attn::importFile(input, context);
+  if (!model) {
+    llvm::WithColor::error(llvm::errs()) << llvm::toString(model.takeError()) << "\n";
+    return 1;
+  }
+  model->module->print(llvm::outs());
+  for (const attn::NamedTensor &weight : model->weights)
+    llvm::outs() << "// " << weight.name << ": " << weight.bytes->getBufferSize() << " bytes\n";
+  return 0;
+}
