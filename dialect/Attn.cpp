@@ -101,7 +101,7 @@ static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribu
   auto dims = dyn_cast<ArrayAttr>(attribute.getValue());
   if (!shaped || !shaped.hasRank() || !dims || int64_t(dims.size()) != shaped.getRank() ||
       !llvm::all_of(dims, llvm::IsaPred<StringAttr>))
-    return op->emitError() << "expected '" << attribute.getName()
+    return op->emitError() << "expected '" << attribute.getName().getValue()
                            << "' to hold one string for each dimension of " << type << ", got "
                            << attribute.getValue();
   auto symbols = op->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr);

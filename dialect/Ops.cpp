@@ -122,9 +122,10 @@ static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned n
   return success();
 }
 
-/// A10: the mask's operands exist; lengths are integers. `isBatchOnly(i)`: captured operand i varies with neither
-/// q nor k.
-static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numBatch, ValueRange captures) {
+/// A10, S6: the mask's operands exist; those that are symbols hold integers and, by their map, do not vary with
+/// dimension `k`.
+static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numBatch, ValueRange captures,
+                                llvm::function_ref<AffineMap(unsigned)> mapOf, unsigned k) {
   if (!mask)
     return success();
   auto inRange = [&](unsigned capture) -> LogicalResult {
@@ -140,6 +141,9 @@ static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numB
       Type element = shapedType(captures[capture]).getElementType();
       if (!element.isSignlessInteger() && !element.isIndex())
         return op->emitOpError() << "expected captured operand " << capture << " to hold integers, got " << element;
+      if (mapOf(capture).isFunctionOfDim(k))
+        return op->emitOpError() << "expected captured operand " << capture << ", a symbol of the mask, without k, got "
+                                 << AffineMapAttr::get(mapOf(capture));
     }
     for (DenseTest test : set.tests)
       if (failed(inRange(test.capture)))
@@ -238,14 +242,9 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyScoreRegion(*this, getScore(), k + 1, accumulator, getCaptures())))
     return failure();
   // A10
-  if (failed(verifyMask(*this, getMaskAttr(), getNumBatch(), getCaptures())))
+  auto mapOf = [&](unsigned capture) { return getCaptureMap(capture); };
+  if (failed(verifyMask(*this, getMaskAttr(), getNumBatch(), getCaptures(), mapOf, k)))
     return failure();
-  if (MaskInterface mask = getMaskAttr())
-    for (const KeptSet &set : mask.kept(getNumBatch()))
-      for (unsigned capture : set.symbols)
-        if (getCaptureMap(capture).isFunctionOfDim(k))
-          return emitOpError() << "expected captured operand " << capture << ", a symbol of the mask, without k, got "
-                               << AffineMapAttr::get(getCaptureMap(capture));
   // A11
   if (!getOrigin().empty() && getOrigin().size() != k + 1)
     return emitOpError() << "expected an origin of " << k + 1 << " indices, got " << getOrigin().size();
@@ -257,10 +256,10 @@ LogicalResult AttentionOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KeyRangeOp::verify() {
-  // R3
+  // R2
   if (getStep() < 1)
     return emitOpError() << "expected a positive step, got " << getStep();
-  // R2
+  // R1
   unsigned numSymbols = 0;
   if (MaskInterface mask = getMaskAttr())
     for (const KeptSet &set : mask.kept(getBatch().size()))
@@ -271,20 +270,32 @@ LogicalResult KeyRangeOp::verify() {
   return success();
 }
 
+/// `values` hold floats of one type.
+static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
+  Type element = shapedType(values.front()).getElementType();
+  for (Value value : values)
+    if (!isa<FloatType>(element) || shapedType(value).getElementType() != element)
+      return op->emitOpError() << "expected one float type, got " << values.front().getType() << " and "
+                               << value.getType();
+  return success();
+}
+
 /// S1, U1: outs are scores (k, q), max (q), sum (q), acc (e, q).
 static LogicalResult verifyUpdateOuts(Operation *op, NamedSizes &sizes, ValueRange outs) {
   if (outs.size() != 4)
     return op->emitOpError() << "expected outputs scores, max, sum and acc, got " << outs.size();
-  return failure(failed(sizes.recordAll("scores", outs[0], {"k", "q"})) ||
+  return failure(failed(verifyOneFloatType(op, outs)) || failed(sizes.recordAll("scores", outs[0], {"k", "q"})) ||
                  failed(sizes.recordAll("max", outs[1], {"q"})) || failed(sizes.recordAll("sum", outs[2], {"q"})) ||
                  failed(sizes.recordAll("acc", outs[3], {"e", "q"})));
 }
 
-/// S3 to S5 of the ops that compute scores.
+/// S3 to S6 of the ops that compute scores.
 template <typename OpTy>
 static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
+  // S5
   if (op.getOrigin().size() < 2)
     return op.emitOpError() << "expected an origin (batch..., q, k), got " << op.getOrigin().size() << " indices";
+  // S3
   if (op.getCaptureMaps().size() != op.getCaptures().size())
     return op.emitOpError() << "expected " << op.getCaptures().size() << " capture maps, got "
                             << op.getCaptureMaps().size();
@@ -299,10 +310,13 @@ static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
     if (failed(sizes.recordAll("captured tile " + std::to_string(i), capture, names)))
       return failure();
   }
+  // S4
   Type score = shapedType(op.getOuts()[0]).getElementType();
   if (failed(verifyScoreRegion(op, op.getScore(), op.getOrigin().size(), score, op.getCaptures())))
     return failure();
-  return verifyMask(op, op.getMaskAttr(), op.getNumBatch(), op.getCaptures());
+  // S6
+  auto mapOf = [&](unsigned capture) { return op.getCaptureMap(capture); };
+  return verifyMask(op, op.getMaskAttr(), op.getNumBatch(), op.getCaptures(), mapOf, /*k=*/0);
 }
 
 LogicalResult OnlineInitOp::verify() {
@@ -310,7 +324,8 @@ LogicalResult OnlineInitOp::verify() {
   if (getOuts().size() != 3)
     return emitOpError() << "expected outputs max, sum and acc, got " << getOuts().size();
   NamedSizes sizes(*this);
-  return failure(failed(sizes.recordAll("max", getOuts()[0], {"q"})) ||
+  return failure(failed(verifyOneFloatType(*this, getOuts())) ||
+                 failed(sizes.recordAll("max", getOuts()[0], {"q"})) ||
                  failed(sizes.recordAll("sum", getOuts()[1], {"q"})) ||
                  failed(sizes.recordAll("acc", getOuts()[2], {"e", "q"})));
 }
@@ -326,6 +341,7 @@ LogicalResult OnlineStepOp::verify() {
 
 LogicalResult OnlineUpdateOp::verify() {
   NamedSizes sizes(*this);
+  // U1
   if (failed(verifyUpdateOuts(*this, sizes, getOuts())))
     return failure();
   return verifyScores(*this, sizes);
@@ -336,7 +352,8 @@ LogicalResult OnlineWeightsOp::verify() {
   if (getOuts().size() != 1)
     return emitOpError() << "expected one output, scores, got " << getOuts().size();
   NamedSizes sizes(*this);
-  if (failed(sizes.recordAll("scores", getOuts()[0], {"k", "q"})) || failed(sizes.recordAll("max", getMax(), {"q"})) ||
+  if (failed(verifyOneFloatType(*this, {getMax(), getSum(), getOuts()[0]})) ||
+      failed(sizes.recordAll("scores", getOuts()[0], {"k", "q"})) || failed(sizes.recordAll("max", getMax(), {"q"})) ||
       failed(sizes.recordAll("sum", getSum(), {"q"})))
     return failure();
   return verifyScores(*this, sizes);
@@ -346,8 +363,11 @@ LogicalResult OnlineFinishOp::verify() {
   // F1
   if (getOuts().size() != 1)
     return emitOpError() << "expected one output, got " << getOuts().size();
+  if (!isa<FloatType>(shapedType(getOuts()[0]).getElementType()))
+    return emitOpError() << "expected an output of floats, got " << getOuts()[0].getType();
   NamedSizes sizes(*this);
-  return failure(failed(sizes.recordAll("sum", getSum(), {"q"})) || failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
+  return failure(failed(verifyOneFloatType(*this, {getSum(), getAcc()})) ||
+                 failed(sizes.recordAll("sum", getSum(), {"q"})) || failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
                  failed(sizes.recordAll("out", getOuts()[0], {"q", "e"})));
 }
 
@@ -356,10 +376,10 @@ LogicalResult OnlineFinishOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult PackOp::verify() {
+  // P1
   if (getOuts().size() != 1)
     return emitOpError() << "expected one output, got " << getOuts().size();
   ShapedType source = shapedType(getSource()), out = shapedType(getOuts()[0]);
-  // P1
   int64_t rank = source.getRank();
   if (rank < 2 || out.getRank() != rank + 1)
     return emitOpError() << "expected a source of rank 2 or more and an output of one rank more, got " << source

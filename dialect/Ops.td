@@ -72,7 +72,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     * (A7) query, key, value and outputs are floats; the accumulator type is a float at least as wide;
     * (A8) the region's arguments are the indices, the score and the captured elements; it yields a score;
     * (A9) region ops are pure, elementwise scalar ops;
-    * (A10) the mask names captured operands that exist, lengths being integers read at batch coordinates;
+    * (A10) the mask names captured operands that exist; the symbols of its sets, lengths say, are integers that
+      do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
     * (A12) one or two outputs.
 
@@ -149,11 +150,11 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
     * every pair with a key in `[full_lo, full_hi)` is kept, and `full_hi - full_lo` is a multiple of `step`;
     * `lo <= full_lo <= full_hi <= hi`.
 
-    Without a mask everything is kept. The batch coordinates and the value of each symbol of the mask's sets
-    are operands; a symbol that varies with q gives its least and greatest value over the rows of the tile.
+    Without a mask everything is kept. The batch coordinates, one for each batch dimension, and the value of each
+    symbol of the mask's sets are operands; a symbol that varies with q gives its least and greatest value over
+    the rows of the tile. Where no whole step is kept, full_lo = full_hi = lo.
 
-    Constraints: (R1) one batch index for each batch dimension; (R2) two symbol operands, least and greatest,
-    for each symbol of the mask; (R3) step is positive.
+    Constraints: (R1) two symbol operands, least and greatest, for each symbol of the mask; (R2) step is positive.
 
     ```mlir
     %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%q0, %tq) keys(%n) step 128
@@ -217,9 +218,10 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
     are read through `capture_maps` over (k, q). `attn-decompose-steps` turns a step into contraction,
     `attn.online_update`, contraction.
 
-    Constraints: (S1) outputs are scores, max, sum, acc of agreeing sizes; (S2) query, key and value fit them;
-    (S3) one capture map for each captured tile, over (k, q), of its rank; (S4) the region as for
-    attn.attention; (S5) the origin has one index for each of (batch..., q, k).
+    Constraints: (S1) outputs are scores, max, sum, acc of one float type and of agreeing sizes; (S2) query, key
+    and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank; (S4) the region as
+    for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
+    attn.attention (A10).
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
@@ -249,7 +251,8 @@ def Attn_OnlineUpdateOp : Attn_ScoreOp<"online_update"> {
     the smallest normal number elsewhere: a product that skips zeros skips hidden pairs and nothing else. max
     and sum are updated, acc is rescaled by exp(old max - new max).
 
-    Constraints: (U1) outputs are scores, max, sum, acc of agreeing sizes; (U3) to (U5) as (S3) to (S5).
+    Constraints: (U1) outputs are scores, max, sum, acc of one float type and of agreeing sizes; (U3) to (U6) as
+    (S3) to (S6).
 
     ```mlir
     %p, %m1, %l1, %a1 = attn.online_update
@@ -275,7 +278,8 @@ def Attn_OnlineWeightsOp : Attn_ScoreOp<"online_weights"> {
     The second pass for an attention that returns its weights: on entry `scores (k, q)` holds K Q^T, on exit
     exp(s[k,q] - max[q]) / sum[q], 0 where a pair is not kept, and `empty_row` in rows whose sum is 0.
 
-    Constraints: (W1) inputs are max (q) and sum (q), the output is scores (k, q); (W3) to (W5) as (S3) to (S5).
+    Constraints: (W1) inputs are max (q) and sum (q), the output is scores (k, q), all of one float type;
+    (W3) to (W6) as (S3) to (S6).
 
     ```mlir
     %p = attn.online_weights ins(%m, %l : tensor<48xf32>, tensor<48xf32>) outs(%s : tensor<128x48xf32>)
@@ -301,7 +305,8 @@ def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
   let description = [{
     out[q,e] = acc[e,q] / sum[q], `empty_row` where sum[q] is 0.
 
-    Constraint (F1): inputs are sum (q) and acc (e, q), the output is out (q, e) of agreeing sizes.
+    Constraint (F1): inputs are sum (q) and acc (e, q) of one float type, the output is out (q, e) of agreeing
+    sizes and of a float type.
 
     ```mlir
     %o = attn.online_finish ins(%l, %a : tensor<48xf32>, tensor<64x48xf32>) outs(%e : tensor<48x64xf32>)

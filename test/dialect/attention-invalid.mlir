@@ -1,0 +1,399 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// A1: one map for each operand.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected 4 indexing maps, got 3}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A1: at least q, k, d, e.
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(q, k, d) -> (q, k, d)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected indexing maps over (batch..., q, k, d, e), got affine_map<(d0, d1, d2) -> (d0, d1, d2)>}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#s, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A1: over the same dimensions.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, k, d, e) -> (b, k, d)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected indexing maps over the same 5 dimensions, got affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)> for key}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #s, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A1: of the rank of the operand.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (k, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected value of rank 2, got 'tensor<2x8x4xf32>'}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #s, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A2: no constant but 0.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (1, k, d)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected a projected permutation with no constant but 0, got affine_map<(d0, d1, d2, d3, d4) -> (1, d2, d3)> for key}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #s, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A2: no dimension twice.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (k, k, d)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected a projected permutation with no constant but 0}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #s, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A3: query names q and d.
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected query to have d, got}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#s, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A3: key names neither q nor e.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (q, k, d)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<8x8x4xf32>) {
+  // expected-error @+1 {{expected key without q, got}}
+  %r = attn.attention ins(%x, %y, %x : tensor<2x8x4xf32>, tensor<8x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #s, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A3: value names k and e.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, k, d)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected value to have e, got}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #s, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A4: out names every batch dimension, q and e.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#s = affine_map<(b, q, k, d, e) -> (0, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<1x8x4xf32>) {
+  // expected-error @+1 {{expected out to have batch dimension 0, got}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%y : tensor<1x8x4xf32>) {indexing_maps = [#q, #k, #v, #s], scale = 1.0 : f32} -> tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// A4: weights name every batch dimension, q and k.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q, 0)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2x8x1xf32>) {
+  // expected-error @+1 {{expected weights to have k, got}}
+  %r:2 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x, %y : tensor<2x8x4xf32>, tensor<2x8x1xf32>) {indexing_maps = [#q, #k, #v, #o, #s], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8x1xf32>
+  return
+}
+
+// -----
+
+// A5: captured operands name neither d nor e.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (d)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<4xf32>) {
+  // expected-error @+1 {{expected captured operand 0 without d, got}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) captures(%y : tensor<4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #s, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A6: sizes agree.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2x7x4xf32>) {
+  // expected-error @+1 {{expected size 8 of k in dimension 1 of value, got 7}}
+  %r = attn.attention ins(%x, %x, %y : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x7x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A6: what is read at 0 has size 1.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (0, k, d)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected size 1 in dimension 0 of key, which is read at 0, got 2}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #s, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A7: operands are floats.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2x8x4xi32>) {
+  // expected-error @+1 {{expected value to hold floats no wider than the accumulator 'f32', got 'tensor<2x8x4xi32>'}}
+  %r = attn.attention ins(%x, %x, %y : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xi32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A7: the accumulator is as wide.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected query to hold floats no wider than the accumulator 'f16'}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32, acc_type = f16} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A8: the arguments of the region.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected score region arguments ('index', 'index', 'index', 'f32'), got ('index', 'index', 'f32')}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %i: index, %s: f32):
+        attn.yield %s : f32
+      } -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A8: one for each captured element.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (k)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<8xf16>) {
+  // expected-error @+1 {{expected score region arguments ('index', 'index', 'index', 'f32', 'f16'), got ('index', 'index', 'index', 'f32', 'f32')}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) captures(%y : tensor<8xf16>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #s, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %i: index, %j: index, %s: f32, %c: f32):
+        attn.yield %s : f32
+      } -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A8: the region yields a score.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected the score region to yield 'f32', got 'f64'}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %i: index, %j: index, %s: f32):
+        %t = arith.extf %s : f32 to f64
+        attn.yield %t : f64
+      } -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A8: one block that ends in a yield.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected the score region to end in attn.yield}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %i: index, %j: index, %s: f32):
+        llvm.unreachable
+      } -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A9: no reads and writes.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %m: memref<8xf32>) {
+  // expected-error @+1 {{expected pure scalar operations in the score region, got 'memref.load'}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %i: index, %j: index, %s: f32):
+        %t = memref.load %m[%i] : memref<8xf32>
+        attn.yield %t : f32
+      } -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A10: the mask names captured operands that exist.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected the mask to name one of 0 captured operands, got 0}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) mask(#attn.lengths<0>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A10: dense masks too, inside a list.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2xi32>) {
+  // expected-error @+1 {{expected the mask to name one of 1 captured operands, got 1}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) captures(%y : tensor<2xi32>)
+      outs(%x : tensor<2x8x4xf32>) mask(#attn.and<[#attn.lengths<0>, #attn.dense<1>]>) {indexing_maps = [#q, #k, #v, #s, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A10: lengths are integers.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2xf32>) {
+  // expected-error @+1 {{expected captured operand 0 to hold integers, got 'f32'}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) captures(%y : tensor<2xf32>)
+      outs(%x : tensor<2x8x4xf32>) mask(#attn.lengths<0>) {indexing_maps = [#q, #k, #v, #s, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A10: lengths do not vary with k.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (k)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<8xi32>) {
+  // expected-error @+1 {{expected captured operand 0, a symbol of the mask, without k, got}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) captures(%y : tensor<8xi32>)
+      outs(%x : tensor<2x8x4xf32>) mask(#attn.lengths<0>) {indexing_maps = [#q, #k, #v, #s, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A11: the origin has one index for each of (batch..., q, k).
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %i: index) {
+  // expected-error @+1 {{expected an origin of 3 indices, got 2}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) at(%i, %i) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A12: one or two outputs.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected one or two outputs, got 3}}
+  %r:3 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o, #o, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>
+  return
+}

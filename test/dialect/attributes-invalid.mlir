@@ -1,0 +1,75 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{expected 'attn.version' of at most 1, got 2 : i64}}
+module attributes {attn.version = 2 : i64} {}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.version' of at most 1, got "1"}}
+module attributes {attn.version = "1"} {}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.target' to be an #attn.target, got "x86-64"}}
+module attributes {attn.target = "x86-64"} {}
+
+// -----
+
+// expected-error @+1 {{expected lanes to be a power of two, got 12}}
+#t = #attn.target<"x", lanes = 12, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+
+// -----
+
+// expected-error @+1 {{expected at least 8 registers, got 4}}
+#t = #attn.target<"x", lanes = 8, registers = 4, fma = true, l1 = 32768, l2 = 1048576>
+
+// -----
+
+// expected-error @+1 {{expected tiles of at least one query and one key, got q = 0, k = 64}}
+#p = #attn.plan<"per-head", q = 0, k = 64>
+
+// -----
+
+// expected-error @+1 {{expected a name}}
+#s = #attn.symbol<"", 0 to 4>
+
+// -----
+
+// expected-error @+1 {{expected a range of sizes, got -1 to 4}}
+#s = #attn.symbol<"x.0", -1 to 4>
+
+// -----
+
+// expected-error @+1 {{expected a range of sizes, got 5 to 4}}
+#s = #attn.symbol<"x.0", 5 to 4>
+
+// -----
+
+// expected-error @+1 {{expected 'attn.symbols' to be an array of #attn.symbol, got ["x.0"]}}
+func.func private @f(tensor<?xf32>) attributes {attn.symbols = ["x.0"]}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.dims' to hold one string for each dimension of 'tensor<?x4xf32>', got ["x.0"]}}
+func.func private @f(tensor<?x4xf32> {attn.dims = ["x.0"]}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.dims' to hold one string for each dimension of 'index', got []}}
+func.func private @f(index {attn.dims = []})
+
+// -----
+
+// expected-error @+1 {{expected a symbol for exactly the dynamic dimensions of 'tensor<?x4xf32>', got ["x.0", "x.0"]}}
+func.func private @f(tensor<?x4xf32> {attn.dims = ["x.0", "x.0"]}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
+
+// -----
+
+// expected-error @+1 {{expected symbol 'x.0' among 'attn.symbols'}}
+func.func private @f(tensor<?xf32> {attn.dims = ["x.0"]})
+
+// -----
+
+// The same for results.
+// expected-error @+1 {{expected symbol 'x.1' among 'attn.symbols'}}
+func.func private @f() -> (tensor<?xf32> {attn.dims = ["x.1"]}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}

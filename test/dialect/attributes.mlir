@@ -1,0 +1,13 @@
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+
+// CHECK: module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>, attn.version = 1 : i64}
+module attributes {attn.version = 1 : i64, attn.target = #attn.target<
+    "x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+  // CHECK: func.func private @symbols
+  // CHECK-SAME: tensor<?x4xf32> {attn.dims = ["x.0", ""], attn.name = "x"}
+  // CHECK-SAME: tensor<4xf32> {attn.weight}
+  // CHECK-SAME: -> (tensor<?xf32> {attn.dims = ["x.0"]})
+  // CHECK-SAME: attn.symbols = [#attn.symbol<"x.0", 0 to 4096>]
+  func.func private @symbols(tensor<?x4xf32> {attn.name = "x", attn.dims = ["x.0", ""]}, tensor<4xf32> {attn.weight})
+      -> (tensor<?xf32> {attn.dims = ["x.0"]}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4096>]}
+}

@@ -1,0 +1,145 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// S1: four outputs.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %i: index) {
+  // expected-error @+1 {{expected outputs scores, max, sum and acc, got 3}}
+  %r:3 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>
+  return
+}
+
+// -----
+
+// S1: of agreeing sizes.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x5xf32>, %i: index) {
+  // expected-error @+1 {{expected size 6 of q in dimension 1 of acc, got 5}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x5xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x5xf32>
+  return
+}
+
+// -----
+
+// S1: of one float type.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf16>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected one float type, got 'tensor<8x6xf16>' and 'tensor<6xf32>'}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S2: query, key and value fit.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x5xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected size 3 of d in dimension 1 of key, got 5}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x5xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S2: the value has the rank of a tile.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected value of rank 2, got 'tensor<8xf32>'}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S3: one map for each captured tile.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
+  // expected-error @+1 {{expected 1 capture maps, got 0}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      captures(%c : tensor<8xi32>) outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S3: over (k, q).
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
+  // expected-error @+1 {{expected capture maps over (k, q), got affine_map<(d0) -> (d0)>}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      captures(%c : tensor<8xi32>) outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [affine_map<(k) -> (k)>], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S3: of the rank of the tile.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
+  // expected-error @+1 {{expected captured tile 0 of rank 2, got 'tensor<8xi32>'}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      captures(%c : tensor<8xi32>) outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [affine_map<(k, q) -> (k, q)>], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S3: of its sizes.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
+  // expected-error @+1 {{expected size 6 of q in dimension 0 of captured tile 0, got 8}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      captures(%c : tensor<8xi32>) outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [affine_map<(k, q) -> (q)>], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S4: the arguments of the region.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected score region arguments ('index', 'index', 'index', 'f32'), got ('f32')}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} score {
+      ^bb0(%x: f32):
+        attn.yield %x : f32
+      } -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S5: at least q and k.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected an origin (batch..., q, k), got 1 indices}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S6: the mask names captured tiles that exist.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected the mask to name one of 0 captured operands, got 0}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) mask(#attn.dense<0>) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// S6: lengths do not vary with k.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
+  // expected-error @+1 {{expected captured operand 0, a symbol of the mask, without k, got affine_map<(d0, d1) -> (d0)>}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      captures(%c : tensor<8xi32>) outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) mask(#attn.lengths<0>) {capture_maps = [affine_map<(k, q) -> (k)>], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}

@@ -1,0 +1,90 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// P1: one output.
+func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<2x4x4xf32>) {
+  // expected-error @+1 {{expected one output, got 2}}
+  %r:2 = attn.pack ins(%x : tensor<8x4xf32>) outs(%o, %o : tensor<2x4x4xf32>, tensor<2x4x4xf32>)
+      -> tensor<2x4x4xf32>, tensor<2x4x4xf32>
+  return
+}
+
+// -----
+
+// P1: of one dimension more.
+func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<8x4xf32>) {
+  // expected-error @+1 {{expected a source of rank 2 or more and an output of one rank more, got 'tensor<8x4xf32>' and 'tensor<8x4xf32>'}}
+  %r = attn.pack ins(%x : tensor<8x4xf32>) outs(%o : tensor<8x4xf32>) -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+// P1: of a source with rows.
+func.func @invalid(%x: tensor<8xf32>, %o: tensor<8x4xf32>) {
+  // expected-error @+1 {{expected a source of rank 2 or more and an output of one rank more}}
+  %r = attn.pack ins(%x : tensor<8xf32>) outs(%o : tensor<8x4xf32>) -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+// P1: of the same element type.
+func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<2x4x4xf16>) {
+  // expected-error @+1 {{expected one element type, got 'tensor<8x4xf32>' and 'tensor<2x4x4xf16>'}}
+  %r = attn.pack ins(%x : tensor<8x4xf32>) outs(%o : tensor<2x4x4xf16>) -> tensor<2x4x4xf16>
+  return
+}
+
+// -----
+
+// P1: of agreeing batch sizes.
+func.func @invalid(%x: tensor<3x8x4xf32>, %o: tensor<2x2x4x4xf32>) {
+  // expected-error @+1 {{expected batch and k sizes to agree}}
+  %r = attn.pack ins(%x : tensor<3x8x4xf32>) outs(%o : tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xf32>
+  return
+}
+
+// -----
+
+// P1: of agreeing k sizes.
+func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected batch and k sizes to agree, got 'tensor<8x4xf32>' and 'tensor<2x8x4xf32>'}}
+  %r = attn.pack ins(%x : tensor<8x4xf32>) outs(%o : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// P2: the width is static.
+func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<2x4x?xf32>) {
+  // expected-error @+1 {{expected a static, positive panel width, got 'tensor<2x4x?xf32>'}}
+  %r = attn.pack ins(%x : tensor<8x4xf32>) outs(%o : tensor<2x4x?xf32>) -> tensor<2x4x?xf32>
+  return
+}
+
+// -----
+
+// P2: and positive.
+func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<2x4x0xf32>) {
+  // expected-error @+1 {{expected a static, positive panel width, got 'tensor<2x4x0xf32>'}}
+  %r = attn.pack ins(%x : tensor<8x4xf32>) outs(%o : tensor<2x4x0xf32>) -> tensor<2x4x0xf32>
+  return
+}
+
+// -----
+
+// P3: n / w panels, rounded up.
+func.func @invalid(%x: tensor<9x4xf32>, %o: tensor<2x4x4xf32>) {
+  // expected-error @+1 {{expected 3 panels of width 4, got 2}}
+  %r = attn.pack ins(%x : tensor<9x4xf32>) outs(%o : tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+  return
+}
+
+// -----
+
+// P3: of columns, from rows.
+func.func @invalid(%x: tensor<9x4xf32>, %o: tensor<3x9x4xf32>) {
+  // expected-error @+1 {{expected 1 panels of width 4, got 3}}
+  %r = attn.pack from_rows ins(%x : tensor<9x4xf32>) outs(%o : tensor<3x9x4xf32>) -> tensor<3x9x4xf32>
+  return
+}

@@ -1,0 +1,28 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// L1: the task is a function.
+func.func @invalid(%n: index) {
+  // expected-error @+1 {{expected 'missing' to be a function}}
+  attn.parallel_for @missing() count(%n)
+  return
+}
+
+// -----
+
+// L1: its first arguments are the index and the worker.
+func.func private @task(index, memref<4xf32>)
+func.func @invalid(%n: index, %x: memref<4xf32>) {
+  // expected-error @+1 {{expected 'task' to take ('index', 'index', 'memref<4xf32>') and return nothing}}
+  attn.parallel_for @task(%x) count(%n) : memref<4xf32>
+  return
+}
+
+// -----
+
+// L1: it returns nothing.
+func.func private @task(index, index) -> index
+func.func @invalid(%n: index) {
+  // expected-error @+1 {{expected 'task' to take ('index', 'index') and return nothing}}
+  attn.parallel_for @task() count(%n)
+  return
+}

@@ -1,0 +1,15 @@
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+
+func.func private @task(index, index, memref<4xf32>, f32)
+
+// CHECK-LABEL: @parallel_for
+// CHECK-SAME: %[[N:.*]]: index, %[[X:.*]]: memref<4xf32>, %[[S:.*]]: f32)
+func.func @parallel_for(%n: index, %x: memref<4xf32>, %s: f32) {
+  // CHECK: attn.parallel_for @task(%[[X]], %[[S]]) count(%[[N]]) : memref<4xf32>, f32
+  attn.parallel_for @task(%x, %s) count(%n) : memref<4xf32>, f32
+  // CHECK: attn.parallel_for @nothing() count(%[[N]])
+  attn.parallel_for @nothing() count(%n)
+  return
+}
+
+func.func private @nothing(index, index)
