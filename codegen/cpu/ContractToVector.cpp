@@ -18,15 +18,16 @@
 //     vector.store %acc#0, %crow[...]                                     // 24 of them
 //   }
 //
-// The lanes are n, the loop whose neighbours are adjacent in the output and in one input, the vector operand; the
-// rows of a block are a parallel loop of the other input, the scalar operand. Every other parallel loop is a plain
-// loop outside, every reduction one inside, so that accumulators stay in registers for all of them. A fill or
-// broadcast into the output just before is where the accumulators start. The product may be guarded: zeros of one
-// input then take no part, whatever the other holds there (cmpf une, select in the body).
+// The lanes are n, the loop whose neighbours are adjacent in the output and in one input, the vector operand;
+// the rows of a block are a parallel loop of the other input, the scalar operand. Every other parallel loop
+// is a plain loop outside, every reduction one inside, so that accumulators stay in registers for all of
+// them. A fill or broadcast into the output just before is where the accumulators start. The product may be
+// guarded: zeros of one input then take no part, whatever the other holds there (cmpf une, select in the
+// body).
 //
-// A contraction without such an n becomes scalar loops, with a remark. Left alone: element types other than f32,
-// operands that are not strided memrefs read through projected permutations, every other op.
-// Test: test/codegen/cpu/contract-to-vector.mlir
+// A contraction without such an n becomes scalar loops, with a remark. Left alone: element types other than
+// f32, operands that are not strided memrefs read through projected permutations, every other op. Test:
+// test/codegen/cpu/contract-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,8 +72,8 @@ struct Body {
 /// Where accumulators start: a scalar, or an operand read through a map over the loops of the contraction.
 struct Start {
   Value value;
-  AffineMap map;      // null for a scalar
-  Operation *writer;  // the op that stored it to the output; null for the output itself
+  AffineMap map;     // null for a scalar
+  Operation *writer; // the op that stored it to the output; null for the output itself
 };
 
 /// Which loop is what.
@@ -81,6 +82,12 @@ struct Roles {
   unsigned n;
   std::optional<unsigned> m;
   SmallVector<unsigned> outer, reductions;
+};
+
+struct Contraction {
+  linalg::LinalgOp op;
+  Body body;
+  std::optional<Roles> roles; // none: no loop can be lanes
 };
 
 } // namespace
@@ -103,8 +110,8 @@ static std::optional<Body> matchBody(linalg::LinalgOp op) {
   if (!select || !isProductSum(select.getTrueValue()) || select.getFalseValue() != c)
     return std::nullopt;
   auto keep = select.getCondition().getDefiningOp<arith::CmpFOp>();
-  if (!keep || keep.getPredicate() != arith::CmpFPredicate::UNE || !matchPattern(keep.getRhs(), m_AnyZeroFloat()) ||
-      (keep.getLhs() != a && keep.getLhs() != b))
+  if (!keep || keep.getPredicate() != arith::CmpFPredicate::UNE ||
+      !matchPattern(keep.getRhs(), m_AnyZeroFloat()) || (keep.getLhs() != a && keep.getLhs() != b))
     return std::nullopt;
   return Body{keep.getLhs() == a ? 0u : 1u};
 }
@@ -112,18 +119,21 @@ static std::optional<Body> matchBody(linalg::LinalgOp op) {
 /// The product sum that `op` computes if it is a contraction on f32 buffers that this pass handles.
 static std::optional<Body> matchContraction(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics() ||
-      op.getNumReductionLoops() == 0 || op.getNumReductionLoops() + op.getNumParallelLoops() != op.getNumLoops())
+      op.getNumReductionLoops() == 0 ||
+      op.getNumReductionLoops() + op.getNumParallelLoops() != op.getNumLoops())
     return std::nullopt;
   for (OpOperand &operand : op->getOpOperands()) {
     auto type = dyn_cast<MemRefType>(operand.get().getType());
-    if (!type || !type.getElementType().isF32() || failed(getLoopStrides(type, op.getMatchingIndexingMap(&operand))))
+    if (!type || !type.getElementType().isF32() ||
+        failed(getLoopStrides(type, op.getMatchingIndexingMap(&operand))))
       return std::nullopt;
   }
   return matchBody(op);
 }
 
 static int64_t staticStride(linalg::LinalgOp op, OpOperand *operand, unsigned loop) {
-  return (*getLoopStrides(cast<MemRefType>(operand->get().getType()), op.getMatchingIndexingMap(operand)))[loop];
+  return (
+      *getLoopStrides(cast<MemRefType>(operand->get().getType()), op.getMatchingIndexingMap(operand)))[loop];
 }
 
 /// Assigns roles to the loops; unit loops are plain ones whatever their strides.
@@ -136,21 +146,23 @@ static std::optional<Roles> assignRoles(linalg::LinalgOp op) {
   for (unsigned input : {1, 0}) {
     OpOperand *vector = op.getDpsInputOperand(input), *scalar = op.getDpsInputOperand(1 - input);
     for (unsigned loop : parallel)
-      if (!roles && sizes[loop] != 1 && staticStride(op, out, loop) == 1 && staticStride(op, vector, loop) == 1 &&
-          staticStride(op, scalar, loop) == 0)
+      if (!roles && sizes[loop] != 1 && staticStride(op, out, loop) == 1 &&
+          staticStride(op, vector, loop) == 1 && staticStride(op, scalar, loop) == 0)
         roles = Roles{input, loop, {}, {}, {}};
   }
   if (!roles)
     return std::nullopt;
 
   // The longest loop of the scalar operand alone gives the rows, one of unknown length before all others.
-  OpOperand *vector = op.getDpsInputOperand(roles->vectorInput), *scalar = op.getDpsInputOperand(1 - roles->vectorInput);
+  OpOperand *vector = op.getDpsInputOperand(roles->vectorInput),
+            *scalar = op.getDpsInputOperand(1 - roles->vectorInput);
   auto length = [&](unsigned loop) {
     return ShapedType::isDynamic(sizes[loop]) ? std::numeric_limits<int64_t>::max() : sizes[loop];
   };
   for (unsigned loop : parallel)
     if (loop != roles->n && sizes[loop] != 1 && op.getMatchingIndexingMap(scalar).isFunctionOfDim(loop) &&
-        !op.getMatchingIndexingMap(vector).isFunctionOfDim(loop) && (!roles->m || length(loop) >= length(*roles->m)))
+        !op.getMatchingIndexingMap(vector).isFunctionOfDim(loop) &&
+        (!roles->m || length(loop) >= length(*roles->m)))
       roles->m = loop;
   for (unsigned loop : parallel)
     if (loop != roles->n && loop != roles->m)
@@ -159,13 +171,24 @@ static std::optional<Roles> assignRoles(linalg::LinalgOp op) {
   return roles;
 }
 
-/// The op before `op` that fills or broadcasts into its output, if nothing between them touches the output.
+/// Whether `op` may have one of the effects on `buffer`.
+template <typename... Effects> static bool mayHave(Operation *op, Value buffer, AliasAnalysis &aliases) {
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
+  return !effects || llvm::any_of(*effects, [&](const MemoryEffects::EffectInstance &effect) {
+    return isa<Effects...>(effect.getEffect()) &&
+           (!effect.getValue() || !aliases.alias(effect.getValue(), buffer).isNo());
+  });
+}
+
+/// The op before `op` that fills or broadcasts into its output, if nothing between them touches the output
+/// or changes what was broadcast.
 static Start findStart(linalg::LinalgOp op, const Roles &roles, AliasAnalysis &aliases) {
   OpOperand *out = op.getDpsInitOperand(0);
   AffineMap outMap = op.getMatchingIndexingMap(out);
   Start itself = {out->get(), outMap, nullptr};
   Operation *previous = op->getPrevNode();
-  while (previous && aliases.getModRef(previous, out->get()).isNoModRef())
+  while (previous && !mayHave<MemoryEffects::Read, MemoryEffects::Write, MemoryEffects::Free>(
+                         previous, out->get(), aliases))
     previous = previous->getPrevNode();
   auto writer = dyn_cast_or_null<linalg::LinalgOp>(previous);
   if (!writer || writer.getNumDpsInits() != 1 || writer.getDpsInits()[0] != out->get() ||
@@ -186,10 +209,14 @@ static Start findStart(linalg::LinalgOp op, const Roles &roles, AliasAnalysis &a
   if (!type)
     return {source->get(), {}, writer};
   // Loop of the writer -> dimension of the output -> loop of the contraction.
-  AffineMap map = writer.getMatchingIndexingMap(source).compose(inversePermutation(writerOut)).compose(outMap);
+  AffineMap map =
+      writer.getMatchingIndexingMap(source).compose(inversePermutation(writerOut)).compose(outMap);
   FailureOr<SmallVector<int64_t>> strides = getLoopStrides(type, map);
   if (failed(strides) || ((*strides)[roles.n] != 1 && (*strides)[roles.n] != 0))
     return itself;
+  for (Operation *between = writer->getNextNode(); between != op; between = between->getNextNode())
+    if (mayHave<MemoryEffects::Write, MemoryEffects::Free>(between, source->get(), aliases))
+      return itself;
   return {source->get(), map, writer};
 }
 
@@ -202,8 +229,7 @@ namespace {
 /// Emits one contraction. Loop nest: outer loops, n, m, then the reductions of one register block.
 class Lowering {
 public:
-  Lowering(RewriterBase &builder, linalg::LinalgOp op, Body body, const Roles &roles, const Start &start,
-           TargetAttr target);
+  Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, TargetAttr target);
 
   void run() {
     Value zero = constant(builder, 0);
@@ -228,10 +254,10 @@ private:
   void emitColumns(OpBuilder &b, Origin origin);
   void emitRows(OpBuilder &b, Origin origin, Columns columns);
   void emitBlock(OpBuilder &b, Origin origin, int64_t rows, Columns columns);
-  SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex, Value vectorIndex,
-                                    ValueRange sums, int64_t rows, Columns columns);
-  SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums, int64_t rows,
-                              Columns columns);
+  SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
+                                    Value vectorIndex, ValueRange sums, int64_t rows, Columns columns);
+  SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
+                              int64_t rows, Columns columns);
 
   Lanes lanesOf(Columns columns, int64_t vector) {
     return Lanes{lanes, {}, vector + 1 == columns.count ? columns.lastMask : Value()};
@@ -240,10 +266,11 @@ private:
     return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, b.getF32Type()), scalar);
   }
 
-  RewriterBase &builder;
+  OpBuilder &builder;
   Location loc;
   Body body;
   const Roles &roles;
+  TargetAttr target;
   int64_t lanes;
   RegisterBlock block;
   SmallVector<OpFoldResult> sizes; // of each loop
@@ -272,10 +299,10 @@ static int64_t boundOf(OpFoldResult size) {
   return succeeded(bound) ? *bound : ShapedType::kDynamic;
 }
 
-Lowering::Lowering(RewriterBase &builder, linalg::LinalgOp op, Body body, const Roles &roles, const Start &start,
-                   TargetAttr target)
-    : builder(builder), loc(op.getLoc()), body(body), roles(roles), lanes(target.getLanes()),
-      sizes(loopSizes(builder, op)) {
+Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, TargetAttr target)
+    : builder(builder), loc(contraction.op->getLoc()), body(contraction.body), roles(*contraction.roles),
+      target(target), lanes(target.getLanes()), sizes(loopSizes(builder, contraction.op)) {
+  linalg::LinalgOp op = contraction.op;
   block = chooseRegisterBlock(target, boundOf(sizes[roles.n]), body.guarded.has_value());
   auto view = [&](OpOperand *operand) {
     return StridedView::create(builder, loc, operand->get(), op.getMatchingIndexingMap(operand));
@@ -292,18 +319,19 @@ Lowering::Lowering(RewriterBase &builder, linalg::LinalgOp op, Body body, const 
 }
 
 Lowering::Origin Lowering::advance(OpBuilder &b, Origin origin, unsigned loop, Value count) {
-  return {scalars.advance(b, loc, origin.scalar, loop, count), vectors.advance(b, loc, origin.vector, loop, count),
-          out.advance(b, loc, origin.out, loop, count),
+  return {scalars.advance(b, loc, origin.scalar, loop, count),
+          vectors.advance(b, loc, origin.vector, loop, count), out.advance(b, loc, origin.out, loop, count),
           startScalar ? Value() : start.advance(b, loc, origin.start, loop, count)};
 }
 
 void Lowering::emitOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin) {
   if (loops.empty())
     return emitColumns(b, origin);
-  createLoop(b, loc, b.getIndexAttr(0), sizes[loops.front()], 1, {}, [&](OpBuilder &inner, Value i, ValueRange) {
-    emitOuter(inner, loops.drop_front(), advance(inner, origin, loops.front(), i));
-    return SmallVector<Value>();
-  });
+  createLoop(b, loc, b.getIndexAttr(0), sizes[loops.front()], 1, {},
+             [&](OpBuilder &inner, Value i, ValueRange) {
+               emitOuter(inner, loops.drop_front(), advance(inner, origin, loops.front(), i));
+               return SmallVector<Value>();
+             });
 }
 
 /// Full blocks of columns, then one narrower block whose last vector may be partial.
@@ -391,13 +419,15 @@ void Lowering::emitBlock(OpBuilder &b, Origin origin, int64_t rows, Columns colu
 }
 
 SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
-                                            Value vectorIndex, ValueRange sums, int64_t rows, Columns columns) {
+                                            Value vectorIndex, ValueRange sums, int64_t rows,
+                                            Columns columns) {
   if (loops.empty())
     return emitStep(b, scalarIndex, vectorIndex, sums, rows, columns);
   unsigned loop = loops.front();
-  // Two steps an iteration where they always come in pairs. Only in full blocks: the others are for edges.
+  // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for edges;
+  // and not where products are separate instructions: LLVM moves them up until they spill.
   std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
-  bool inPairs = loops.size() == 1 && rows == block.rows && length && *length % 2 == 0;
+  bool inPairs = target.getFma() && loops.size() == 1 && rows == block.rows && length && *length % 2 == 0;
   return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], inPairs ? 2 : 1, sums,
                     [&](OpBuilder &inner, Value k, ValueRange carried) {
                       SmallVector<Value> result(carried);
@@ -405,8 +435,9 @@ SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loo
                       Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
                       for (int64_t step = 0; step < (inPairs ? 2 : 1); ++step) {
                         Value count = constant(inner, step);
-                        result = emitReductions(inner, loops.drop_front(), scalars.advance(inner, loc, s, loop, count),
-                                                vectors.advance(inner, loc, v, loop, count), result, rows, columns);
+                        result = emitReductions(
+                            inner, loops.drop_front(), scalars.advance(inner, loc, s, loop, count),
+                            vectors.advance(inner, loc, v, loop, count), result, rows, columns);
                       }
                       return result;
                     });
@@ -451,10 +482,10 @@ SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vec
 namespace {
 struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
   void runOnOperation() override {
-    SmallVector<linalg::LinalgOp> contractions;
+    SmallVector<Contraction> contractions;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (matchContraction(op))
-        contractions.push_back(op);
+      if (std::optional<Body> body = matchContraction(op))
+        contractions.push_back({op, *body, assignRoles(op)});
     });
     if (contractions.empty())
       return;
@@ -464,22 +495,24 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
       return signalPassFailure();
     }
 
+    // All starts before any loop: they are found by looking at whole ops.
     auto &aliases = getAnalysis<AliasAnalysis>();
+    SmallVector<Start> starts;
+    for (Contraction &contraction : contractions)
+      starts.push_back(contraction.roles ? findStart(contraction.op, *contraction.roles, aliases) : Start());
     IRRewriter rewriter(&getContext());
-    for (linalg::LinalgOp op : contractions) {
-      rewriter.setInsertionPoint(op);
-      std::optional<Roles> roles = assignRoles(op);
-      if (!roles) {
-        op.emitRemark() << "contraction becomes scalar loops: expected a dimension whose elements are adjacent in "
-                           "the output and in one input";
-        if (failed(linalg::linalgOpToLoops(rewriter, op)))
+    for (auto [contraction, start] : llvm::zip_equal(contractions, starts)) {
+      rewriter.setInsertionPoint(contraction.op);
+      if (contraction.roles) {
+        Lowering(rewriter, contraction, start, target).run();
+      } else {
+        contraction.op.emitRemark()
+            << "contraction becomes scalar loops: expected a dimension whose elements are "
+               "adjacent in the output and in one input";
+        if (failed(linalg::linalgOpToLoops(rewriter, contraction.op)))
           return signalPassFailure();
-        rewriter.eraseOp(op);
-        continue;
       }
-      Start start = findStart(op, *roles, aliases);
-      Lowering(rewriter, op, *matchContraction(op), *roles, start, target).run();
-      rewriter.eraseOp(op);
+      rewriter.eraseOp(contraction.op);
       if (start.writer)
         rewriter.eraseOp(start.writer);
     }

@@ -41,6 +41,12 @@ def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
     Lowers `linalg.softmax` on f32 buffers with a contiguous last dimension to three passes over each row: maximum,
     exponentials and their sum, scaling. A row that holds NaN or +inf, or nothing but -inf, gives NaN, as the
     formula says.
+def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "lower packing and transposition to shuffles";
+  let description = [{
+    Lowers `attn.pack` and `linalg.transpose` on buffers to loops over L x L blocks that are transposed in
+    registers, L the target's lanes; edges and element types other than f32 are copied by element. Panels are
+    padded with zeros.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",

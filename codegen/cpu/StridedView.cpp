@@ -46,7 +46,8 @@ StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, 
   AffineExpr extent = builder.getAffineConstantExpr(1);
   SmallVector<OpFoldResult> symbols;
   for (auto [size, stride] : llvm::zip_equal(mixedSizes, mixedStrides)) {
-    AffineExpr s = builder.getAffineSymbolExpr(symbols.size()), t = builder.getAffineSymbolExpr(symbols.size() + 1);
+    AffineExpr s = builder.getAffineSymbolExpr(symbols.size()),
+               t = builder.getAffineSymbolExpr(symbols.size() + 1);
     extent = extent + (s - 1) * t;
     symbols.append({size, stride});
   }
@@ -55,8 +56,9 @@ StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, 
     length = builder.getIndexAttr(0);
 
   StridedView view;
-  view.row = memref::ReinterpretCastOp::create(builder, loc, memref, mixedOffset, ArrayRef<OpFoldResult>{length},
-                                               ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+  view.row =
+      memref::ReinterpretCastOp::create(builder, loc, memref, mixedOffset, ArrayRef<OpFoldResult>{length},
+                                        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
   view.strides.resize(map.getNumDims());
   for (auto [stride, expr] : llvm::zip_equal(mixedStrides, map.getResults()))
     if (auto dim = dyn_cast<AffineDimExpr>(expr))

@@ -1,0 +1,229 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-contract-to-vector),canonicalize,cse)' \
+// RUN:   -verify-diagnostics | FileCheck %s
+
+#mk = affine_map<(m, n, k) -> (m, k)>
+#km = affine_map<(m, n, k) -> (k, m)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+
+module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+
+// The fill is where the accumulators start; 8 rows by 3 vectors, two steps of k an iteration.
+// CHECK-LABEL: @contract
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
+// CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[C8:.*]] = arith.constant 8 : index
+// CHECK-NOT:     linalg
+// CHECK:         scf.for %{{.*}} to %{{.*}} step %[[C8]] {
+// CHECK:           %[[ACC:.*]]:24 = scf.for %{{.*}} to %{{.*}} step %[[C2]] iter_args(%{{.*}} = %[[ZERO]],
+// CHECK-COUNT-3:     vector.load
+// CHECK:             memref.load
+// CHECK:             vector.broadcast %{{.*}} : f32 to vector<16xf32>
+// CHECK-COUNT-48:    vector.fma %{{.*}} : vector<16xf32>
+// CHECK-NOT:         vector.fma
+// CHECK:             scf.yield
+// CHECK-COUNT-24:  vector.store %[[ACC]]#
+// CHECK-NOT:       vector.store
+// CHECK:         return
+func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<128x48xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<128x48xf32>)
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+    ins(%a, %b : memref<128x64xf32>, memref<64x48xf32>) outs(%c : memref<128x48xf32>)
+  return
+}
+
+// Without a fill the output is read. The names of the inputs and the layout of the scalar one do not matter: here the
+// first input has n, the second is read along its columns.
+// CHECK-LABEL: @accumulate
+// CHECK-COUNT-24: vector.load
+// CHECK:          %{{.*}}:24 = scf.for
+// CHECK-COUNT-24: vector.store
+func.func @accumulate(%p: memref<128x48xf32>, %v: memref<128x64xf32, strided<[256, 1], offset: ?>>, %o: memref<64x48xf32>) {
+  linalg.contract indexing_maps = [#kn, #km, #mn]
+    ins(%p, %v : memref<128x48xf32>, memref<128x64xf32, strided<[256, 1], offset: ?>>) outs(%o : memref<64x48xf32>)
+  return
+}
+
+// A bias is where the accumulators start: four vectors, the same for every row.
+// CHECK-LABEL: @bias
+// CHECK-SAME:    %[[BIAS:[a-z0-9]*]]: memref<64xf32>
+// CHECK:         %[[ROW:.*]] = memref.reinterpret_cast %[[BIAS]]
+// CHECK-COUNT-4: vector.load %[[ROW]]
+// CHECK-NOT:     vector.load
+// CHECK:         %{{.*}}:24 = scf.for
+func.func @bias(%bias: memref<64xf32>, %a: memref<12x32xf32>, %b: memref<32x64xf32>, %c: memref<12x64xf32>) {
+  linalg.broadcast ins(%bias : memref<64xf32>) outs(%c : memref<12x64xf32>) dimensions = [0]
+  linalg.matmul ins(%a, %b : memref<12x32xf32>, memref<32x64xf32>) outs(%c : memref<12x64xf32>)
+  return
+}
+
+// Zeros of the guarded input take no part.
+// CHECK-LABEL: @guarded
+// CHECK:         scf.for {{.*}} iter_args
+// CHECK:           %[[P:.*]] = vector.load
+// CHECK:           %[[KEEP:.*]] = arith.cmpf une, %[[P]], %{{.*}} : vector<16xf32>
+// CHECK:           %[[SUM:.*]] = vector.fma %{{.*}}, %[[P]], %[[ACC:.*]] : vector<16xf32>
+// CHECK:           arith.select %[[KEEP]], %[[SUM]], %[[ACC]] : vector<16xi1>, vector<16xf32>
+func.func @guarded(%v: memref<?x64xf32>, %p: memref<?x48xf32>, %o: memref<64x48xf32>) {
+  linalg.generic {indexing_maps = [#km, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%v, %p : memref<?x64xf32>, memref<?x48xf32>) outs(%o : memref<64x48xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %zero = arith.constant 0.0 : f32
+    %keep = arith.cmpf une, %y, %zero : f32
+    %product = arith.mulf %x, %y : f32
+    %sum = arith.addf %z, %product : f32
+    %result = arith.select %keep, %sum, %z : f32
+    linalg.yield %result : f32
+  }
+  return
+}
+
+// 17 rows are two blocks of 8 and one row; 37 columns are two vectors and one of 5 lanes. Nothing else is emitted.
+// CHECK-LABEL: @static_edges
+// CHECK-NOT:     scf.index_switch
+// CHECK:         %[[MASK:.*]] = vector.constant_mask [5] : vector<16xi1>
+// CHECK:         scf.for
+// CHECK:           %{{.*}}:24 = scf.for
+// CHECK-COUNT-2:     vector.load
+// CHECK:             vector.maskedload %{{.*}}[%{{.*}}], %[[MASK]]
+// CHECK:         %{{.*}}:3 = scf.for
+// CHECK-NOT:     scf.for
+// CHECK-COUNT-2: vector.store
+// CHECK:         vector.maskedstore %{{.*}}[%{{.*}}], %[[MASK]]
+// CHECK:         return
+func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref<17x37xf32>) {
+  linalg.matmul ins(%a, %b : memref<17x64xf32>, memref<64x37xf32>) outs(%c : memref<17x37xf32>)
+  return
+}
+
+// Rows left of unknown number: blocks of half the height, down to one. Columns: a switch over the vectors left.
+// CHECK-LABEL: @dynamic_edges
+// CHECK:         scf.for
+// CHECK:           %{{.*}}:24 = scf.for
+// CHECK:           %{{.*}}:12 = scf.for
+// CHECK:           %{{.*}}:4 = scf.for
+// CHECK:         scf.index_switch
+// CHECK-NEXT:    case 1 {
+// CHECK:           %[[MASK:.*]] = vector.create_mask %{{.*}} : vector<16xi1>
+// CHECK:           %{{.*}}:6 = scf.for
+// CHECK:         case 4 {
+// CHECK:           vector.maskedload
+// CHECK:         default {
+func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<?x?xf32>) {
+  linalg.matmul ins(%a, %b : memref<?x64xf32>, memref<64x?xf32>) outs(%c : memref<?x?xf32>)
+  return
+}
+
+// A tile that is ragged at the edge has the block of a whole tile.
+// CHECK-LABEL: @bounded_columns
+// CHECK:         %{{.*}}:24 = scf.for
+// CHECK:         case 3 {
+// CHECK-NOT:     case 4 {
+// CHECK:         default {
+func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<128x48xf32>) {
+  %n = affine.min affine_map<()[s0] -> (s0, 48)>()[%left]
+  %bn = memref.subview %b[0, 0] [64, %n] [1, 1] : memref<64x48xf32> to memref<64x?xf32, strided<[48, 1]>>
+  %cn = memref.subview %c[0, 0] [128, %n] [1, 1] : memref<128x48xf32> to memref<128x?xf32, strided<[48, 1]>>
+  linalg.matmul ins(%a, %bn : memref<128x64xf32>, memref<64x?xf32, strided<[48, 1]>>)
+      outs(%cn : memref<128x?xf32, strided<[48, 1]>>)
+  return
+}
+
+// Panels are an outer loop. All reductions stay inside, around the registers. A unit dimension is no loop.
+// CHECK-LABEL: @panels_and_reductions
+// CHECK-DAG:     %[[C12:.*]] = arith.constant 12 : index
+// CHECK:         scf.for %{{.*}} to %[[C12]] step
+// CHECK:           scf.for
+// CHECK:             %{{.*}}:24 = scf.for
+// CHECK:               %{{.*}}:24 = scf.for
+// CHECK:                 scf.yield
+// CHECK:               scf.yield
+// CHECK:             vector.store
+func.func @panels_and_reductions(%a: memref<1x36x3x768xf32>, %w: memref<12x3x768x64xf32>, %c: memref<1x36x12x64xf32>) {
+  linalg.contract indexing_maps = [affine_map<(u, m, p, n, j, k) -> (u, m, j, k)>, affine_map<(u, m, p, n, j, k) -> (p, j, k, n)>,
+                                   affine_map<(u, m, p, n, j, k) -> (u, m, p, n)>]
+    ins(%a, %w : memref<1x36x3x768xf32>, memref<12x3x768x64xf32>) outs(%c : memref<1x36x12x64xf32>)
+  return
+}
+
+// A row alone: a matrix times a vector.
+// CHECK-LABEL: @one_row
+// CHECK:         %{{.*}}:4 = scf.for
+func.func @one_row(%a: memref<96xf32>, %b: memref<96x64xf32>, %c: memref<64xf32>) {
+  linalg.contract indexing_maps = [affine_map<(n, k) -> (k)>, affine_map<(n, k) -> (k, n)>, affine_map<(n, k) -> (n)>]
+    ins(%a, %b : memref<96xf32>, memref<96x64xf32>) outs(%c : memref<64xf32>)
+  return
+}
+
+// The fill stays where something reads the output in between.
+// CHECK-LABEL: @fill_is_read
+// CHECK:         linalg.fill
+// CHECK:         memref.copy
+// CHECK:         scf.for
+func.func @fill_is_read(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16xf32>, %d: memref<8x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<8x16xf32>)
+  memref.copy %c, %d : memref<8x16xf32> to memref<8x16xf32>
+  linalg.matmul ins(%a, %b : memref<8x8xf32>, memref<8x16xf32>) outs(%c : memref<8x16xf32>)
+  return
+}
+
+// The broadcast stays where its source changes in between.
+// CHECK-LABEL: @bias_changes
+// CHECK:         linalg.broadcast
+// CHECK:         memref.store
+// CHECK:         scf.for
+func.func @bias_changes(%bias: memref<16xf32>, %x: f32, %a: memref<8x8xf32>, %b: memref<8x16xf32>) -> memref<8x16xf32> {
+  %c0 = arith.constant 0 : index
+  %c = memref.alloc() : memref<8x16xf32>
+  linalg.broadcast ins(%bias : memref<16xf32>) outs(%c : memref<8x16xf32>) dimensions = [0]
+  memref.store %x, %bias[%c0] : memref<16xf32>
+  linalg.matmul ins(%a, %b : memref<8x8xf32>, memref<8x16xf32>) outs(%c : memref<8x16xf32>)
+  return %c : memref<8x16xf32>
+}
+
+// A buffer of its own is no obstacle: the fills of two outputs may stand together.
+// CHECK-LABEL: @two_fills
+// CHECK-NOT:     linalg
+// CHECK:         return
+func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : memref<8x16xf32>
+  linalg.fill ins(%zero : f32) outs(%c : memref<8x16xf32>)
+  linalg.fill ins(%zero : f32) outs(%s : memref<8x16xf32>)
+  linalg.matmul ins(%a, %b : memref<8x8xf32>, memref<8x16xf32>) outs(%c : memref<8x16xf32>)
+  linalg.matmul ins(%a, %c : memref<8x8xf32>, memref<8x16xf32>) outs(%s : memref<8x16xf32>)
+  return
+}
+
+// Rows of neither input run along n.
+// CHECK-LABEL: @no_lanes
+// CHECK-NOT:     vector
+// CHECK:         arith.mulf %{{.*}} : f32
+func.func @no_lanes(%a: memref<16x8xf32>, %b: memref<32x8xf32>, %c: memref<16x32xf32>) {
+  // expected-remark @below {{contraction becomes scalar loops: expected a dimension whose elements are adjacent in the output and in one input}}
+  linalg.contract indexing_maps = [#mk, #nk, #mn]
+    ins(%a, %b : memref<16x8xf32>, memref<32x8xf32>) outs(%c : memref<16x32xf32>)
+  return
+}
+
+// Left alone: another element type, another body, no reduction.
+// CHECK-LABEL: @not_ours
+// CHECK:         linalg.matmul
+// CHECK:         linalg.generic
+// CHECK:         linalg.mul
+func.func @not_ours(%a: memref<8x8xf64>, %b: memref<8x8xf64>, %c: memref<8x8xf64>, %x: memref<8x8xf32>, %y: memref<8x8xf32>) {
+  linalg.matmul ins(%a, %b : memref<8x8xf64>, memref<8x8xf64>) outs(%c : memref<8x8xf64>)
+  linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %x : memref<8x8xf32>, memref<8x8xf32>) outs(%y : memref<8x8xf32>) {
+  ^bb0(%p: f32, %q: f32, %z: f32):
+    %product = arith.mulf %p, %q : f32
+    %max = arith.maximumf %z, %product : f32
+    linalg.yield %max : f32
+  }
+  linalg.mul ins(%x, %x : memref<8x8xf32>, memref<8x8xf32>) outs(%y : memref<8x8xf32>)
+  return
+}
+}
