@@ -26,8 +26,8 @@
 // body).
 //
 // A contraction without such an n becomes scalar loops, with a remark. Left alone: element types other than
-// f32, operands that are not strided memrefs read through projected permutations, every other op. Test:
-// test/codegen/cpu/contract-to-vector.mlir
+// f32, operands that are not strided memrefs read through projected permutations, every other op.
+// Test: test/codegen/cpu/contract-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 

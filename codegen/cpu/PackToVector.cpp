@@ -6,20 +6,19 @@
 // becomes, with vectors of 16 lanes,
 //   scf.for %j = %c0 to %c64 step %c16 {
 //     scf.for %i = %c0 to %c768 step %c16 {
-//       %r0 = vector.load %wrow[...] : vector<16xf32>                     // 16 rows of w, 16 elements of
-//       each
+//       %r0 = vector.load %wrow[...] : vector<16xf32>        // 16 rows of w, 16 elements of each
 //       ...
-//       %t = vector.shuffle %r0, %r1 [...]                                // 64 shuffles: the block
-//       transposed
+//       %t = vector.shuffle %r0, %r1 [...]                   // 64 shuffles: the block transposed
 //       ...
-//       vector.store %t0, %prow[...]                                      // 16 rows of the panel
+//       vector.store %t0, %prow[...]                         // 16 rows of the panel
 //     }
 //   }
-// and linalg.transpose of a matrix, unit dimensions and batch dimensions aside, does too. Edges that have no
-// whole block are copied by element, as is everything whose elements are not f32 or not adjacent on both
-// sides. `from_rows` copies rows by vectors. Columns of the last panel beyond the source become zero.
+// and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions aside.
+// Edges that have no whole block are copied by element, as is everything whose elements are not f32 or not
+// adjacent on both sides. `from_rows` copies rows by vectors. Columns of the last panel beyond the source
+// become zero.
 //
-// Left alone: linalg.transpose that moves no dimension of two or more than two.
+// Left alone: tensors, and linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -229,7 +228,7 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
 // linalg.transpose
 //===----------------------------------------------------------------------===//
 
-/// Loops: the dimensions of the source. Fails unless exactly two that are not unit change their order.
+/// Loops: the dimensions of the source. Fails if both sides have the same innermost dimension.
 static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, TargetAttr target) {
   Location loc = op.getLoc();
   Value source = op.getInput(), out = op.getInit();

@@ -1,0 +1,80 @@
+// The inner loop of each level: as many multiply-adds as the block holds, nothing on the stack.
+//
+// DEFINE: %{target} =
+// DEFINE: %{cpu} =
+// DEFINE: %{level} = sed -e 's/LEVEL/%{target}/' %s
+// DEFINE: %{lower} = attn-opt --pass-pipeline='builtin.module( \
+// DEFINE:   func.func(attn-contract-to-vector), canonicalize, cse, convert-vector-to-scf{full-unroll=true}, \
+// DEFINE:   convert-vector-to-llvm, convert-scf-to-cf, expand-strided-metadata, lower-affine, arith-expand, \
+// DEFINE:   finalize-memref-to-llvm, convert-func-to-llvm, convert-arith-to-llvm, convert-cf-to-llvm, \
+// DEFINE:   convert-vector-to-llvm, convert-ub-to-llvm, reconcile-unrealized-casts, canonicalize, cse)' \
+// DEFINE:   | sed -e 's/attributes {attn.target = [^>]*>}//' | mlir-translate --mlir-to-llvmir \
+// DEFINE:   | opt -O1 -mtriple=x86_64 -mcpu=%{cpu} | llc -O3 -mtriple=x86_64 -mcpu=%{cpu}
+
+// REDEFINE: %{target} = "x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576
+// REDEFINE: %{cpu} = x86-64-v4
+// RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V4
+// REDEFINE: %{target} = "x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144
+// REDEFINE: %{cpu} = x86-64-v3
+// RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V3
+// REDEFINE: %{target} = "x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144
+// REDEFINE: %{cpu} = x86-64
+// RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V1
+
+module attributes {attn.target = #attn.target<LEVEL>} {
+
+// Two steps of an 8 x 3 block, a 4 x 3 block; one step of a 6 x 2 block where the product is an instruction.
+// CHECK-LABEL: product:
+// CHECK:         Inner Loop Header
+// V4-NOT:        (%rsp
+// V4-COUNT-48:   vfmadd{{.*}}zmm
+// V4-NOT:        {{vfmadd|\(%rsp}}
+// V3-NOT:        (%rsp
+// V3-COUNT-24:   vfmadd{{.*}}ymm
+// V3-NOT:        {{vfmadd|\(%rsp}}
+// V1-NOT:        (%rsp
+// V1-COUNT-12:   mulps
+// V1-NOT:        {{mulps|\(%rsp}}
+// CHECK:         {{jb|jne|jae}}
+func.func @product(%a: memref<240x64xf32>, %b: memref<64x48xf32>, %c: memref<240x48xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<240x48xf32>)
+  linalg.matmul ins(%a, %b : memref<240x64xf32>, memref<64x48xf32>) outs(%c : memref<240x48xf32>)
+  return
+}
+
+// A single vector: the element is broadcast by the multiply-add itself.
+// CHECK-LABEL: narrow:
+// CHECK:         Inner Loop Header
+// V4-COUNT-16:   vfmadd{{.*}}{1to16}
+// V4-NOT:        vfmadd
+// CHECK:         {{jb|jne|jae}}
+func.func @narrow(%a: memref<240x64xf32>, %b: memref<64x16xf32>, %c: memref<240x16xf32>) {
+  linalg.matmul ins(%a, %b : memref<240x64xf32>, memref<64x16xf32>) outs(%c : memref<240x16xf32>)
+  return
+}
+
+// The guard costs a mask register: no select of its own with AVX-512.
+// CHECK-LABEL: guarded:
+// CHECK:         Inner Loop Header
+// V4-NOT:        (%rsp
+// V4-COUNT-3:    vcmpneqps
+// V4:            vfmadd{{.*}}{%k
+// V3:            vblendvps
+// CHECK:         {{jb|jne|jae}}
+func.func @guarded(%v: memref<128x64xf32>, %p: memref<128x48xf32>, %o: memref<64x48xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>,
+                                   affine_map<(m, n, k) -> (m, n)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%v, %p : memref<128x64xf32>, memref<128x48xf32>) outs(%o : memref<64x48xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %zero = arith.constant 0.0 : f32
+    %keep = arith.cmpf une, %y, %zero : f32
+    %product = arith.mulf %x, %y : f32
+    %sum = arith.addf %z, %product : f32
+    %result = arith.select %keep, %sum, %z : f32
+    linalg.yield %result : f32
+  }
+  return
+}
+}

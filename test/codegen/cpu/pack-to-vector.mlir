@@ -1,0 +1,75 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-pack-to-vector),canonicalize,cse)' | FileCheck %s
+
+module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+
+// 16 x 16 blocks: 16 loads, 64 shuffles, 16 stores; nothing else for whole blocks.
+// CHECK-LABEL: @pack
+// CHECK:         scf.for %{{.*}} step %c16 {
+// CHECK:           scf.for %{{.*}} step %c16 {
+// CHECK-COUNT-16:    vector.load
+// CHECK-NOT:         vector.load
+// CHECK-COUNT-64:    vector.shuffle
+// CHECK-NOT:         vector.shuffle
+// CHECK-COUNT-16:    vector.store
+// CHECK-NOT:       memref.store
+// CHECK:         return
+func.func @pack(%w: memref<64x768xf32>, %p: memref<1x768x64xf32>) {
+  attn.pack ins(%w : memref<64x768xf32>) outs(%p : memref<1x768x64xf32>)
+  return
+}
+
+// 40 columns in panels of 32: the second panel has 8 of them, by element, and zeros.
+// CHECK-LABEL: @ragged
+// CHECK:         vector.shuffle
+// CHECK:         scf.for %{{.*}} = %c0 to %c8 step
+// CHECK:           %[[E:.*]] = memref.load
+// CHECK:           memref.store %[[E]]
+// CHECK:         scf.for %{{.*}} = %c8 to %c32 step
+// CHECK:           memref.store %cst
+func.func @ragged(%w: memref<40x64xf32>, %p: memref<2x64x32xf32>) {
+  attn.pack ins(%w : memref<40x64xf32>) outs(%p : memref<2x64x32xf32>)
+  return
+}
+
+// Rows stay rows: vectors, the last one masked.
+// CHECK-LABEL: @from_rows
+// CHECK-NOT:     vector.shuffle
+// CHECK:         %[[V:.*]] = vector.load
+// CHECK:         vector.store %[[V]]
+// CHECK:         %[[M:.*]] = vector.maskedload
+// CHECK:         vector.maskedstore %{{.*}}, %{{.*}}, %[[M]]
+func.func @from_rows(%w: memref<2x64x24xf32>, %p: memref<2x1x64x24xf32>) {
+  attn.pack from_rows ins(%w : memref<2x64x24xf32>) outs(%p : memref<2x1x64x24xf32>)
+  return
+}
+
+// Other types go by element.
+// CHECK-LABEL: @half
+// CHECK-NOT:     vector
+// CHECK:         memref.load %{{.*}} : memref<4096xf16
+// CHECK:         return
+func.func @half(%w: memref<64x64xf16>, %p: memref<1x64x64xf16>) {
+  attn.pack ins(%w : memref<64x64xf16>) outs(%p : memref<1x64x64xf16>)
+  return
+}
+
+// The batch is a loop, the unit dimension is none.
+// CHECK-LABEL: @transpose
+// CHECK-DAG:     %[[C12:.*]] = arith.constant 12 : index
+// CHECK:         scf.for %{{.*}} to %[[C12]] step
+// CHECK-COUNT-64:  vector.shuffle
+// CHECK-NOT:     linalg
+// CHECK:         return
+func.func @transpose(%x: memref<12x32x1x64xf32>, %y: memref<12x64x32x1xf32>) {
+  linalg.transpose ins(%x : memref<12x32x1x64xf32>) outs(%y : memref<12x64x32x1xf32>) permutation = [0, 3, 1, 2]
+  return
+}
+
+// Left alone: rows stay rows.
+// CHECK-LABEL: @not_ours
+// CHECK:         linalg.transpose
+func.func @not_ours(%x: memref<12x32x64xf32>, %y: memref<32x12x64xf32>) {
+  linalg.transpose ins(%x : memref<12x32x64xf32>) outs(%y : memref<32x12x64xf32>) permutation = [1, 0, 2]
+  return
+}
+}
