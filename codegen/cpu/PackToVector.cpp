@@ -108,9 +108,10 @@ void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned col
     return elements(b, from, to, {row, column}, {zero, zero}, {numRows, numColumns});
   forEach(b, loc, zero, numRows, 1, [&](OpBuilder &inner, Value i) {
     Cursor fromRow = from.advance(inner, loc, row, i), toRow = to.advance(inner, loc, row, i);
-    forEachVector(inner, loc, numColumns, lanes, [&](OpBuilder &vector, const Lanes &l) {
+    forEachVector(inner, loc, numColumns, lanes, {}, [&](OpBuilder &vector, const Lanes &l, ValueRange) {
       Value value = l.load(vector, loc, from.view.row, fromRow.advance(vector, loc, column, l.offset).index);
       l.store(vector, loc, value, to.view.row, toRow.advance(vector, loc, column, l.offset).index);
+      return SmallVector<Value>();
     });
   });
 }

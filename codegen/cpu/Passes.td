@@ -41,6 +41,12 @@ def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
     Lowers `linalg.softmax` on f32 buffers with a contiguous last dimension to three passes over each row: maximum,
     exponentials and their sum, scaling. A row that holds NaN or +inf, or nothing but -inf, gives NaN, as the
     formula says.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower packing and transposition to shuffles";
   let description = [{
