@@ -9,6 +9,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -33,6 +35,48 @@ LogicalResult KeyRangeOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult
   for (int64_t bound : bounds.evaluate(operands))
     results.push_back(IntegerAttr::get(IndexType::get(getContext()), bound));
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Casts of operands
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Folds tensor.cast operands into an op with a score region, as upstream does for every destination-style op; its
+/// pattern (LLVM 22) crashes on an op whose region is empty, so ours comes first.
+template <typename OpTy>
+struct FoldCasts : OpRewritePattern<OpTy> {
+  explicit FoldCasts(MLIRContext *context) : OpRewritePattern<OpTy>(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    auto dps = cast<DestinationStyleOpInterface>(*op);
+    if (!tensor::hasFoldableTensorCastOperand(dps))
+      return rewriter.notifyMatchFailure(op, "expected a cast that adds static sizes");
+    SmallVector<Type> types(op->getResultTypes());
+    SmallVector<Value> operands = tensor::getUpdatedOperandsAfterCastOpFolding(dps, types);
+    Operation *folded = cloneWithoutRegions(rewriter, op, types, operands);
+    rewriter.inlineRegionBefore(op.getScore(), folded->getRegion(0), folded->getRegion(0).begin());
+    SmallVector<Value> results;
+    for (auto [old, result] : llvm::zip_equal(op->getResults(), folded->getResults()))
+      results.push_back(old.getType() == result.getType()
+                            ? Value(result)
+                            : Value(tensor::CastOp::create(rewriter, op.getLoc(), old.getType(), result)));
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+} // namespace
+
+void OnlineStepOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<FoldCasts<OnlineStepOp>>(context);
+}
+
+void OnlineUpdateOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<FoldCasts<OnlineUpdateOp>>(context);
+}
+
+void OnlineWeightsOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<FoldCasts<OnlineWeightsOp>>(context);
 }
 
 //===----------------------------------------------------------------------===//
@@ -259,6 +303,6 @@ struct CompactCaptures : OpRewritePattern<AttentionOp> {
 
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns
-      .add<CompactCaptures, DropIdentityScore, DropUnusedWeights, FoldScoreFactor, SimplifyMask>(
+      .add<CompactCaptures, DropIdentityScore, FoldCasts<AttentionOp>, DropUnusedWeights, FoldScoreFactor, SimplifyMask>(
           context);
 }

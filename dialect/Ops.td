@@ -203,6 +203,7 @@ class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemo
     unsigned getNumBatch() { return getOrigin().size() - 2; }
   }];
   let extraClassDeclaration = scoreDecl;
+  let hasCanonicalizer = 1;
 }
 
 def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
