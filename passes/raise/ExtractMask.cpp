@@ -8,11 +8,11 @@
 // becomes
 //   attn.attention ins(%q, %k, %v) captures(%padding) mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
 //
-// Only the last ops of the region count: nothing may change the -inf afterwards. A condition is taken apart
-// into what must hold together; each part has to be a comparison that a named mask states (causal, a window,
-// lengths) or a test of a captured element for zero. Left in the region, and still right: all other
-// conditions, a lower bound of the keys without an upper one, and finite fills, which hide nothing.
-// Test: test/passes/raise/extract-mask.mlir
+// Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the -inf
+// afterwards. A condition is taken apart into what must hold together; each part has to be a comparison that
+// a named mask states (causal, a window, lengths) or a test of a captured element for zero. Left in the
+// region, and still right: all other conditions, a lower bound of the keys without an upper one, and finite
+// fills, which hide nothing. Test: test/passes/raise/extract-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -274,26 +274,49 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
   return success();
 }
 
+namespace {
+/// `op` computes -inf where `condition` is `hides`, and `score` elsewhere.
+struct Fill {
+  Operation *op;
+  Value score, condition;
+  bool hides;
+  Kept kept = {};
+};
+} // namespace
+
+static std::optional<Fill> matchFill(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !value.hasOneUse())
+    return std::nullopt;
+  auto fillOf = [&](arith::SelectOp select) -> std::optional<Fill> {
+    bool atTrue = matchPattern(select.getTrueValue(), m_NegInfFloat());
+    if (atTrue == matchPattern(select.getFalseValue(), m_NegInfFloat()))
+      return std::nullopt;
+    return Fill{op, atTrue ? select.getFalseValue() : select.getTrueValue(), select.getCondition(), atTrue};
+  };
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return fillOf(select);
+  // An addition of -inf or 0.
+  if (isa<arith::AddFOp>(op))
+    for (unsigned i : {0, 1})
+      if (auto select = op->getOperand(i).getDefiningOp<arith::SelectOp>())
+        if (std::optional<Fill> fill = fillOf(select); fill && matchPattern(fill->score, m_AnyZeroFloat())) {
+          fill->score = op->getOperand(1 - i);
+          return fill;
+        }
+  return std::nullopt;
+}
+
 /// Moves the fills with -inf at the end of the region to the mask.
 static void extractMask(AttentionOp op) {
-  // A fill is hidden where select(hidden, -inf, score) has its condition, or select(kept, score, -inf) has
-  // not.
-  struct Fill {
-    arith::SelectOp select;
-    Value score;
-    Kept kept;
-  };
   SmallVector<Fill> fills;
   auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
-  for (Value score = yield.getValue(); auto select = score.getDefiningOp<arith::SelectOp>();) {
-    bool fillsWhereTrue = matchPattern(select.getTrueValue(), m_NegInfFloat());
-    bool fillsWhereFalse = matchPattern(select.getFalseValue(), m_NegInfFloat());
-    if (fillsWhereTrue == fillsWhereFalse || !select->hasOneUse())
-      break;
-    score = fillsWhereTrue ? select.getFalseValue() : select.getTrueValue();
+  for (std::optional<Fill> fill = matchFill(yield.getValue()); fill; fill = matchFill(fill->score)) {
     ConditionReader reader(op);
-    if (succeeded(reader.require(select.getCondition(), !fillsWhereTrue)))
-      fills.push_back({select, score, reader.kept});
+    if (failed(reader.require(fill->condition, !fill->hides)))
+      continue;
+    fill->kept = reader.kept;
+    fills.push_back(*fill);
   }
 
   Kept upperBounded;
@@ -307,8 +330,8 @@ static void extractMask(AttentionOp op) {
     if (fill.kept.lower && !takesLower)
       continue;
     kept.add(fill.kept);
-    fill.select.replaceAllUsesWith(fill.score);
-    fill.select.erase();
+    fill.op->replaceAllUsesWith(ValueRange(fill.score));
+    fill.op->erase();
   }
 
   MLIRContext *context = op.getContext();

@@ -115,6 +115,24 @@ func.func @lengths(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %c1: tensor<2xi3
   return %o : tensor<2x9x8xf32>
 }
 
+// A mask of -inf and 0 that is added.
+// CHECK-LABEL: @added(
+// CHECK: mask(#attn.causal)
+// CHECK-NOT: score
+func.func @added(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %zero = arith.constant 0.0 : f32
+        %hidden = arith.cmpi sgt, %k, %q : index
+        %mask = arith.select %hidden, %inf, %zero : f32
+        %t = arith.addf %s, %mask : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
 // The rest of the region stays.
 // CHECK-LABEL: @bias_below_mask(
 // CHECK: captures(%{{.*}} : tensor<9x9xf32>)
