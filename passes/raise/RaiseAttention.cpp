@@ -51,13 +51,14 @@ struct Product {
   linalg::LinalgOp op;
   Access query, key;
 };
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // Contractions
 //===----------------------------------------------------------------------===//
 
 /// Whether `op` sums products of two f32 operands over one dimension, starting from 0.
-bool isPlainContraction(linalg::LinalgOp op) {
+static bool isPlainContraction(linalg::LinalgOp op) {
   if (!op || !op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) ||
       op.getNumReductionLoops() != 1 ||
       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults() + 1 != op.getNumLoops())
@@ -70,7 +71,7 @@ bool isPlainContraction(linalg::LinalgOp op) {
 }
 
 /// `map` with the coordinate for 0 wherever a dimension of size 1 allows either.
-AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
+static AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
   SmallVector<AffineExpr> exprs(map.getResults());
   for (unsigned i = 0; i < std::min<size_t>(exprs.size(), sizes.size()); ++i)
     if (!isa<AffineDimExpr>(exprs[i]) && sizes[i] == 1 && !map.isFunctionOfDim(i))
@@ -79,7 +80,7 @@ AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
 }
 
 /// `op`, read at `map` over the softmax input, as a product of a query and a key.
-std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, unsigned keyDim) {
+static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, unsigned keyDim) {
   if (!isPlainContraction(op) || !map.isPermutation())
     return std::nullopt;
   unsigned d = map.getNumDims();
@@ -104,6 +105,8 @@ std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, unsigned
 //===----------------------------------------------------------------------===//
 // Raising
 //===----------------------------------------------------------------------===//
+
+namespace {
 
 /// One softmax on its way to an attention.
 class Raiser {
@@ -163,6 +166,7 @@ private:
   SmallVector<unsigned> ofScores, ofLoops;
   unsigned numDims = 0;
 };
+} // namespace
 
 /// The one contraction that multiplies the weights with values, summing over the softmax dimension.
 LogicalResult Raiser::findValueProduct() {
@@ -447,6 +451,7 @@ LogicalResult Raiser::run() {
   return success();
 }
 
+namespace {
 struct RaiseAttention : attn::impl::RaiseAttentionBase<RaiseAttention> {
   void runOnOperation() override {
     // A dead reader of the scores is no reader; what raising leaves behind is dead too.
@@ -459,5 +464,4 @@ struct RaiseAttention : attn::impl::RaiseAttentionBase<RaiseAttention> {
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };
-
 } // namespace
