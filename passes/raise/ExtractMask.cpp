@@ -381,7 +381,11 @@ static void dropUnused(AttentionOp op) {
   }
   op.setIndexingMapsAttr(ArrayAttr::get(op.getContext(), maps));
 
-  if (cast<YieldOp>(body.getTerminator()).getValue() == body.getArgument(firstArgument - 1))
+  // Scores without a product are 0 by themselves.
+  Value score = cast<YieldOp>(body.getTerminator()).getValue();
+  auto headSize = *op.getQueryMap().getResultPosition(getAffineDimExpr(op.getDDim(), op.getContext()));
+  bool isZero = cast<ShapedType>(op.getQuery().getType()).getDimSize(headSize) == 0;
+  if (score == body.getArgument(firstArgument - 1) || (isZero && matchPattern(score, m_AnyZeroFloat())))
     op.getScore().getBlocks().clear();
 }
 

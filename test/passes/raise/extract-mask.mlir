@@ -261,3 +261,20 @@ func.func @length_off_by_one(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: te
       } -> tensor<2x9x8xf32>
   return %o : tensor<2x9x8xf32>
 }
+
+// A score of 0 is what the products of head size 0 are.
+// CHECK-LABEL: @uniform(
+// CHECK: attn.attention ins(%{{.*}} : tensor<9x0xf32>, {{.*}} mask(#attn.causal)
+// CHECK-NOT: score
+func.func @uniform(%z: tensor<9x0xf32>, %x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%z, %z, %x : tensor<9x0xf32>, tensor<9x0xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [affine_map<(b, q, k, d, e) -> (q, d)>, affine_map<(b, q, k, d, e) -> (k, d)>, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %zero = arith.constant 0.0 : f32
+        %hidden = arith.cmpi sgt, %k, %q : index
+        %t = arith.select %hidden, %inf, %zero : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
