@@ -46,9 +46,10 @@ using namespace attn;
 
 namespace {
 
-/// The scores' product; maps are over the dimensions of the softmax input, then d.
+/// The scores' product, read at `map` over the softmax input; query and key over its dimensions, then d.
 struct Product {
   linalg::LinalgOp op;
+  AffineMap map;
   Access query, key;
 };
 } // namespace
@@ -93,7 +94,7 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
     AffineMap read = op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(loops, {}, d + 1, 0);
     return withoutBroadcasts({operand.get(), read});
   };
-  Product product{op, access(0), access(1)};
+  Product product{op, map, access(0), access(1)};
   if (product.query.names(keyDim))
     std::swap(product.query, product.key);
   if (product.query.names(keyDim) || !product.key.names(keyDim) || !product.query.names(d) ||
@@ -235,7 +236,7 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
   if (op) {
     if (std::optional<Product> found =
             matchProduct(op, withUnitCoordinates(map, softmax.getInputOperandType().getShape()), keyDim)) {
-      if (product && product->op != op)
+      if (product && (product->op != op || product->map != found->map))
         return leftUnfused() << "one product of query and key in the scores, got 2";
       product = found;
       scorePath.insert(op);
@@ -394,7 +395,7 @@ void Raiser::rewrite(Value score) {
       return Access{empty, AffineMap::getMultiDimMapWithTargets(rank + 1, {dim, rank}, context)};
     };
     unsigned q = llvm::find(ofScores, numDims - 4) - ofScores.begin();
-    product = Product{{}, withoutHead(q), withoutHead(keyDim)};
+    product = Product{{}, {}, withoutHead(q), withoutHead(keyDim)};
   }
 
   Access query = inOrder({product->query.tensor, toAttention(product->query.map, ofScores)});

@@ -226,6 +226,24 @@ func.func @weights_alone(%x: tensor<2x5x8xf32>) -> tensor<2x5x5xf32> {
   return %p : tensor<2x5x5xf32>
 }
 
+// The scores are symmetrised: one product, read in two ways.
+func.func @scores_and_their_transpose(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, affine_map<(b, q, k) -> (b, k, q)>, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %s : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected one product of query and key in the scores, got 2}}
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
 // A mask is read on its diagonal.
 func.func @diagonal_of_a_mask(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<5x5xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
