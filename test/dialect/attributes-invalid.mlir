@@ -15,6 +15,11 @@ module attributes {attn.target = "x86-64"} {}
 
 // -----
 
+// expected-error @+1 {{expected 'attn.targets' to be an array of #attn.target, got ["x86-64"]}}
+module attributes {attn.targets = ["x86-64"]} {}
+
+// -----
+
 // expected-error @+1 {{expected lanes to be a power of two, got 12}}
 #t = #attn.target<"x", lanes = 12, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
 

@@ -26,3 +26,13 @@ func.func @invalid(%n: index) {
   attn.parallel_for @task() count(%n)
   return
 }
+
+// -----
+
+// L1: the workspace of the worker is bytes.
+func.func private @task(index, index, memref<4xf32> {attn.scratch})
+func.func @invalid(%n: index) {
+  // expected-error @+1 {{expected 'task' to take ('index', 'index', 'memref<?xi8>') and return nothing}}
+  attn.parallel_for @task() count(%n)
+  return
+}

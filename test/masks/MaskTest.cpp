@@ -126,12 +126,12 @@ bool holds(const IntegerSet &set, ArrayRef<int64_t> dims, ArrayRef<int64_t> symb
   return true;
 }
 
-/// Whether a pair is kept; dense tests hold nowhere or everywhere.
+/// Whether a pair is kept; dense tests hold for some of the pairs.
 bool isKept(ArrayRef<KeptSet> kept, const Tile &tile, int64_t q, int64_t k) {
   return llvm::any_of(kept, [&](const KeptSet &set) {
     SmallVector<int64_t> symbols = llvm::map_to_vector(
         set.symbols, [&](unsigned capture) { return tile.valueOf(capture, q); });
-    return holds(set.pairs, {q, k}, symbols);
+    return holds(set.pairs, {q, k}, symbols) && (set.tests.empty() || (5 * q + 3 * k) % 7 < 4);
   });
 }
 
@@ -219,6 +219,9 @@ TEST_F(MaskTest, BoundsOfUnions) {
     SmallVector<KeptSet> kept;
     for (int64_t parts = between(0, 3); parts > 0; --parts)
       llvm::append_range(kept, chance(0.5) ? mask().kept(0) : SmallVector<KeptSet>{oddSet()});
+    for (KeptSet &set : kept)
+      if (chance(0.2))
+        set.tests.push_back({0, Polarity::Nonzero});
     KeyBounds bounds = KeyBounds::get(&context, kept, 0, 4);
     for (int j = 0; j < 5; ++j) {
       Tile tile = this->tile();
