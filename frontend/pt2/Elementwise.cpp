@@ -144,7 +144,7 @@ static LogicalResult maskedFill(Call &call) {
                         << str(x.dtype) << " holds, got " << str(mask.dtype) << str(mask.sizes) << " and "
                         << number.number;
   Value fill = isFloat(x.dtype) ? call.b.scalar(x.dtype, number.number) : call.b.scalar(x.dtype, number.integer);
-  return call.result(call.b.elementwise(*sizes, x.dtype, {{x, computeType(x.dtype)}, {mask, DType::Bool}},
+  return call.result(call.b.elementwise(*sizes, x.dtype, {{x, x.dtype}, {mask, DType::Bool}},
                                         [&](ValueRange element) -> Value {
                                           return arith::SelectOp::create(call.b, element[1], fill, element[0]);
                                         }));
@@ -159,9 +159,8 @@ static LogicalResult triangle(Call &call) {
     return call.error() << "expected a tensor of rank 2 or more, got " << str(x.sizes);
   if (call.failed())
     return failure();
-  DType as = computeType(x.dtype);
-  Value zero = call.b.scalar(as, int64_t(0)), offset = arith::ConstantIndexOp::create(call.b, diagonal);
-  return call.result(call.b.elementwise(x.sizes, x.dtype, Operand{x, as}, [&](ValueRange element) -> Value {
+  Value zero = call.b.scalar(x.dtype, int64_t(0)), offset = arith::ConstantIndexOp::create(call.b, diagonal);
+  return call.result(call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
     Value q = linalg::IndexOp::create(call.b, x.rank() - 2), k = linalg::IndexOp::create(call.b, x.rank() - 1);
     Value distance = arith::SubIOp::create(call.b, k, q);
     Value keep = arith::CmpIOp::create(call.b, keeps, distance, offset);

@@ -65,8 +65,7 @@ SmallVector<OpFoldResult> TensorBuilder::sizesOf(ArrayRef<Size> sizes) {
 //===----------------------------------------------------------------------===//
 
 Value TensorBuilder::scalar(DType dtype, double number) {
-  auto type = cast<FloatType>(elementType(computeType(dtype), getContext()));
-  return arith::ConstantOp::create(*this, getFloatAttr(type, number));
+  return arith::ConstantOp::create(*this, getFloatAttr(elementType(dtype, getContext()), number));
 }
 
 Value TensorBuilder::scalar(DType dtype, int64_t number) {
@@ -115,10 +114,7 @@ Tensor TensorBuilder::empty(ArrayRef<Size> sizes, DType dtype) {
 }
 
 Tensor TensorBuilder::fill(ArrayRef<Size> sizes, DType dtype, int64_t number) {
-  Type type = elementType(dtype, getContext());
-  TypedAttr element =
-      isFloat(dtype) ? TypedAttr(getFloatAttr(type, double(number))) : TypedAttr(getIntegerAttr(type, number));
-  Value constant = arith::ConstantOp::create(*this, element);
+  Value constant = scalar(dtype, number);
   Tensor init = empty(sizes, dtype);
   init.value = linalg::FillOp::create(*this, constant, init.value).getResult(0);
   return init;

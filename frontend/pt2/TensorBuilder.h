@@ -49,7 +49,7 @@ public:
   mlir::OpFoldResult sizeOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
 
-  /// A constant of the type that `dtype` computes in.
+  /// A constant; the nearest one where `dtype` does not have `number`.
   mlir::Value scalar(DType dtype, double number);
   mlir::Value scalar(DType dtype, int64_t number);
   /// `value`, an element of `from`, in the type of `to`; the other way than bool -> int -> float is not converted.
@@ -64,7 +64,7 @@ public:
   /// How a tensor of `sizes` is read when broadcast to `result`: aligned at the last dimension, units at 0.
   mlir::AffineMap broadcastMap(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<Size> result);
 
-  /// result[i...] = body(operands...); the body computes in the type that `dtype` computes in.
+  /// result[i...] = body(operands...), which is of `dtype` or of what that computes in.
   Tensor elementwise(llvm::ArrayRef<Size> sizes, DType dtype, llvm::ArrayRef<Operand> operands, Body body);
   Tensor castTo(const Tensor &tensor, DType dtype);
   /// result[i...] = sum over the dimensions of `sizes` that come after the first `numKept` of body(operands...).
