@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
@@ -39,6 +40,8 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
     known += (known.empty() ? "" : " ") + format.suffix.str();
     if (llvm::sys::path::extension(path) != format.suffix)
       continue;
+    if (!llvm::sys::fs::is_regular_file(path))
+      return llvm::createStringError(path + ": expected a file that can be read");
     loadFrontendDialects(context);
     llvm::Expected<Model> model = format.import(path, context);
     if (!model)

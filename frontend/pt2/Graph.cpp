@@ -179,9 +179,16 @@ static bool fromJSON(const json::Value &value, SymInt &integer, Path path) {
   const auto *choice = unionOf(value, path);
   if (!choice)
     return false;
-  if (StringRef(choice->first) == "as_name")
-    return json::fromJSON(choice->second, integer.name, path.field("as_name"));
-  return fromJSON(value, integer.value, path);
+  StringRef key = choice->first;
+  if (key == "as_name")
+    return json::fromJSON(choice->second, integer.name, path.field(key));
+  int64_t number;
+  if (key == "as_int" && json::fromJSON(choice->second, number, path.field(key))) {
+    integer.value = number;
+    return true;
+  }
+  path.report("expected a number or the name of one");
+  return false;
 }
 
 /// JSON has no infinities: torch writes them as strings.

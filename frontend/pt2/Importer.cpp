@@ -46,15 +46,14 @@ struct FunctionArgument {
 
 class Importer {
 public:
-  Importer(const Program &program, Weights &weights, MLIRContext &context)
-      : program(program), weights(weights), context(context), b(UnknownLoc::get(&context), &context) {}
+  Importer(Program program, Weights &weights, MLIRContext &context)
+      : program(std::move(program)), weights(weights), context(context), b(UnknownLoc::get(&context), &context) {}
 
   llvm::Expected<Model> run();
 
 private:
   llvm::Error readSignature();
   llvm::Error nameSymbols();
-  llvm::Error checkSizes(StringRef value, ArrayRef<Size> sizes);
   llvm::Error checkGuards();
   void createFunction();
   LogicalResult importNode(const Node &node);
@@ -62,13 +61,12 @@ private:
   llvm::Error setSymbolRanges();
   FailureOr<ArrayAttr> dimsAttr(ArrayRef<Size> sizes);
 
-  const Program &program;
+  Program program;
   Weights &weights;
   MLIRContext &context;
   TensorBuilder b;
   SmallVector<FunctionArgument> arguments; // the user's, then weights
-  SmallVector<StringRef> symbols;          // in the order of the arguments that carry them
-  llvm::StringMap<std::string> symbolNames;
+  std::vector<std::string> symbols;        // in the order of the arguments that carry them
   Values values;
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
@@ -107,8 +105,10 @@ llvm::Error Importer::readSignature() {
   return llvm::Error::success();
 }
 
-/// A symbol is named after the first argument and axis that carry it.
+/// Names each symbol after the first argument and axis that carry it, everywhere.
 llvm::Error Importer::nameSymbols() {
+  std::map<std::string, std::string> names;
+  std::map<std::string, SymbolRange> ranges;
   for (const FunctionArgument &argument : arguments) {
     for (auto [axis, size] : llvm::enumerate(argument.meta->sizes)) {
       if (size.constant())
@@ -116,28 +116,34 @@ llvm::Error Importer::nameSymbols() {
       if (!size.symbol() || argument.isWeight)
         return invalid("expected each size of '{0}' to be a number{1}, got {2}", argument.name,
                        argument.isWeight ? "" : " or a symbol", size.str());
-      StringRef symbol = *size.symbol();
-      if (symbolNames.try_emplace(symbol, llvm::formatv("{0}.{1}", argument.name, axis).str()).second)
-        symbols.push_back(symbol);
+      std::string symbol = size.symbol()->str();
+      auto [name, isNew] = names.try_emplace(symbol, llvm::formatv("{0}.{1}", argument.name, axis).str());
+      if (!isNew)
+        continue;
+      symbols.push_back(name->second);
+      if (auto range = program.ranges.find(symbol); range != program.ranges.end())
+        ranges.try_emplace(name->second, range->second);
     }
   }
-  // What no argument carries has no value at a call.
-  for (const auto &[name, meta] : program.tensors)
-    if (llvm::Error error = checkSizes(name, meta.sizes))
+  program.ranges = std::move(ranges);
+  auto rename = [&](StringRef value, Size &size) -> llvm::Error {
+    std::optional<Size> renamed = size.rename([&](const std::string &symbol) -> std::optional<std::string> {
+      auto found = names.find(symbol);
+      return found == names.end() ? std::nullopt : std::optional(found->second);
+    });
+    // What no argument carries has no value at a call.
+    if (!renamed)
+      return invalid("expected sizes that follow from those of the arguments, got {0} of '{1}'", size.str(), value);
+    size = *renamed;
+    return llvm::Error::success();
+  };
+  for (auto &[name, meta] : program.tensors)
+    for (Size &size : meta.sizes)
+      if (llvm::Error error = rename(name, size))
+        return error;
+  for (auto &[name, size] : program.symInts)
+    if (llvm::Error error = rename(name, size))
       return error;
-  for (const auto &[name, size] : program.symInts)
-    if (llvm::Error error = checkSizes(name, size))
-      return error;
-  return llvm::Error::success();
-}
-
-llvm::Error Importer::checkSizes(StringRef value, ArrayRef<Size> sizes) {
-  for (const Size &size : sizes)
-    for (const auto &[monomial, coefficient] : size.terms())
-      for (StringRef symbol : monomial)
-        if (!symbolNames.contains(symbol))
-          return invalid("expected sizes that follow from those of the arguments, got {0} of '{1}'", size.str(),
-                         value);
   return llvm::Error::success();
 }
 
@@ -160,7 +166,7 @@ FailureOr<ArrayAttr> Importer::dimsAttr(ArrayRef<Size> sizes) {
   for (const Size &size : sizes) {
     if (!size.constant() && !size.symbol())
       return failure();
-    dims.push_back(size.constant() ? StringRef() : symbolNames.find(*size.symbol())->second);
+    dims.push_back(size.constant() ? StringRef() : *size.symbol());
   }
   return b.getStrArrayAttr(dims);
 }
@@ -253,17 +259,15 @@ llvm::Error Importer::createReturn() {
 
 llvm::Error Importer::setSymbolRanges() {
   SmallVector<Attribute> attrs;
-  for (StringRef symbol : symbols) {
-    auto found = program.ranges.find(symbol.str());
-    SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;
+  for (const std::string &symbol : symbols) {
+    SymbolRange range = program.ranges[symbol];
     // torch assumes at least 2 of every dynamic dimension: an artefact of how it traces, not a rule of the graph.
     int64_t min = range.min.value_or(0) <= 2 ? 0 : *range.min;
     min = std::max(min, values.minimum.lookup(symbol));
     int64_t max = std::min(range.max.value_or(kMaxDim), kMaxDim);
-    StringRef name = symbolNames.find(symbol)->second;
     if (min > max)
-      return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", name, min, max);
-    attrs.push_back(SymbolAttr::get(&context, name, min, max));
+      return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", symbol, min, max);
+    attrs.push_back(SymbolAttr::get(&context, symbol, min, max));
   }
   if (!attrs.empty())
     function->setAttr(AttnDialect::kSymbolsAttr, b.getArrayAttr(attrs));
@@ -323,5 +327,5 @@ llvm::Expected<Model> attn::importPt2(StringRef path, MLIRContext &context) {
   llvm::Expected<Weights> weights = Weights::open(*archive);
   if (!weights)
     return weights.takeError();
-  return Importer(*program, *weights, context).run();
+  return Importer(std::move(*program), *weights, context).run();
 }

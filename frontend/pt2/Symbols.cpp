@@ -6,6 +6,7 @@
 
 #include "frontend/pt2/Symbols.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -40,6 +41,22 @@ std::optional<StringRef> Size::symbol() const {
   if (polynomial.size() != 1 || polynomial.begin()->first.size() != 1 || polynomial.begin()->second != 1)
     return std::nullopt;
   return polynomial.begin()->first.front();
+}
+
+std::optional<Size> Size::rename(function_ref<std::optional<std::string>(const std::string &)> newName) const {
+  Size result;
+  for (const auto &[monomial, coefficient] : polynomial) {
+    Monomial renamed;
+    for (const std::string &symbol : monomial) {
+      std::optional<std::string> name = newName(symbol);
+      if (!name)
+        return std::nullopt;
+      renamed.push_back(*name);
+    }
+    llvm::sort(renamed);
+    result.polynomial[renamed] = coefficient;
+  }
+  return result;
 }
 
 std::optional<Size> attn::pt2::add(const Size &a, const Size &b) {

@@ -39,6 +39,9 @@ public:
   bool isOne() const { return constant() == 1; }
   const std::map<Monomial, int64_t> &terms() const { return polynomial; }
 
+  /// This size over other symbols; fails where `newName` gives none.
+  std::optional<Size> rename(llvm::function_ref<std::optional<std::string>(const std::string &)> newName) const;
+
   /// None on overflow.
   friend std::optional<Size> add(const Size &a, const Size &b);
   friend std::optional<Size> multiply(const Size &a, const Size &b);

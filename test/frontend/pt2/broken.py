@@ -1,0 +1,185 @@
+"""Writes a .pt2 file with one thing wrong: broken.py FAULT SOUND.pt2 BROKEN.pt2"""
+
+import io
+import json
+import sys
+import zipfile
+
+MODEL = "model/models/model.json"
+WEIGHTS = "model/data/weights/model_weights_config.json"
+
+
+def node(model, target):
+    nodes = model["graph_module"]["graph"]["nodes"]
+    return next(n for n in nodes if n["target"] == f"torch.ops.aten.{target}")
+
+
+def argument(node, name):
+    return next(a for a in node["inputs"] if a["name"] == name)
+
+
+def unknown_op(entries, model, weights):
+    node(model, "softmax.int")["target"] = "torch.ops.aten.foo.default"
+
+
+def unknown_argument(entries, model, weights):
+    node(model, "softmax.int")["inputs"].append({"name": "half_to_float", "arg": {"as_bool": True}, "kind": 1})
+
+
+def wrong_argument(entries, model, weights):
+    argument(node(model, "softmax.int"), "dim")["arg"] = {"as_string": "last"}
+
+
+def dimension(entries, model, weights):
+    argument(node(model, "softmax.int"), "dim")["arg"] = {"as_int": 9}
+
+
+def training(entries, model, weights):
+    argument(node(model, "dropout.default"), "train")["arg"] = {"as_bool": True}
+
+
+def wrong_result(entries, model, weights):
+    model["graph_module"]["graph"]["tensor_values"]["softmax"]["sizes"].reverse()
+
+
+def view(entries, model, weights):
+    # (n, p, heads * size) is not (n, p, heads, size, 2): as many elements only for some sizes.
+    model["graph_module"]["graph"]["tensor_values"]["reshape"]["sizes"][2] = {"as_int": 2}
+    argument(node(model, "reshape.default"), "shape")["arg"]["as_sym_ints"][2] = {"as_int": 2}
+
+
+def order(entries, model, weights):
+    model["graph_module"]["graph"]["nodes"].reverse()
+
+
+def mutation(entries, model, weights):
+    spec = {"user_input_mutation": {"arg": {"name": "linear"}, "user_input_name": "x"}}
+    model["graph_module"]["signature"]["output_specs"].insert(0, spec)
+
+
+def custom_object(entries, model, weights):
+    model["graph_module"]["signature"]["input_specs"][0] = {"custom_obj": {"arg": {"name": "o"}, "custom_obj_name": "o"}}
+
+
+def same_name(entries, model, weights):
+    model["graph_module"]["signature"]["input_specs"][0]["parameter"]["parameter_name"] = "x"
+
+
+def unbacked(entries, model, weights):
+    size = {"as_expr": {"expr_str": "Symbol('u0', integer=True)", "hint": None}}
+    model["graph_module"]["graph"]["tensor_values"]["softmax"]["sizes"][0] = size
+
+
+def guard(entries, model, weights):
+    model["guards_code"].append("Eq(Mod(L['x'].size()[1], 8), 0)")
+
+
+def implied_guards(entries, model, weights):
+    model["guards_code"] += ["L['x'].size()[1] == L['x'].size()[1] and 2 <= L['x'].size()[0]", "L['x'].size()[2] == 16",
+                             "L['x'].size()[1] <= 4096"]
+
+
+def empty_range(entries, model, weights):
+    for bounds in model["range_constraints"].values():
+        bounds.update(min_val=9, max_val=8)
+
+
+def schema(entries, model, weights):
+    model["schema_version"]["major"] = 9
+
+
+def missing_field(entries, model, weights):
+    del model["graph_module"]["graph"]["tensor_values"]["softmax"]["sizes"]
+
+
+def json_syntax(entries, model, weights):
+    entries[MODEL] = entries[MODEL][:100]
+
+
+def nesting(entries, model, weights):
+    entries[MODEL] = b"[" * 100000
+
+
+def no_model(entries, model, weights):
+    entries["model/models/other.json"] = entries.pop(MODEL)
+
+
+def big_endian(entries, model, weights):
+    entries["model/byteorder"] = b"big"
+
+
+def first_weight(weights):
+    return weights["config"]["qkv_proj.weight"]
+
+
+def short_weight(entries, model, weights):
+    entries["model/data/weights/weight_0"] = entries["model/data/weights/weight_0"][:-4]
+
+
+def pickled_weight(entries, model, weights):
+    first_weight(weights)["use_pickle"] = True
+
+
+def strided_weight(entries, model, weights):
+    first_weight(weights)["tensor_meta"]["strides"].reverse()
+
+
+def retyped_weight(entries, model, weights):
+    first_weight(weights)["tensor_meta"]["dtype"] = 6
+
+
+def lost_weight(entries, model, weights):
+    first_weight(weights)["path_name"] = "../weights/weight_9"
+
+
+def unlisted_weight(entries, model, weights):
+    del weights["config"]["qkv_proj.weight"]
+
+
+def duplicate(entries, model, weights):
+    entries["other/byteorder"] = b"little"
+
+
+def truncated(data):
+    return data[: len(data) // 2]
+
+
+def flipped(data):
+    return data[:200] + bytes([data[200] ^ 1]) + data[201:]
+
+
+def lying_directory(data):
+    """The first entry's size, in its own header and in the directory, as almost 4 GiB."""
+    data = bytearray(data)
+    for header, offset in ((b"PK\3\4", 18), (b"PK\1\2", 20)):
+        at = data.index(header) + offset
+        data[at : at + 8] = b"\xf0\xff\xff\xff" * 2
+    return bytes(data)
+
+
+def main(fault, source, target):
+    with zipfile.ZipFile(source) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    if fault == "compressed":
+        kind = zipfile.ZIP_DEFLATED
+    else:
+        kind = zipfile.ZIP_STORED
+        change = globals()[fault.replace("-", "_")]
+        if change not in (truncated, flipped, lying_directory):
+            model, weights = json.loads(entries[MODEL]), json.loads(entries[WEIGHTS])
+            before = dict(entries)
+            change(entries, model, weights)
+            if entries == before:
+                entries[MODEL], entries[WEIGHTS] = json.dumps(model).encode(), json.dumps(weights).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", kind) as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    data = buffer.getvalue()
+    if fault in ("truncated", "flipped", "lying-directory"):
+        data = change(data)
+    with open(target, "wb") as file:
+        file.write(data)
+
+
+main(*sys.argv[1:])
