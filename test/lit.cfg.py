@@ -1,5 +1,6 @@
 # lit configuration: a folder says the kind of test, one file holds one thing (docs/testing in README.md).
 import os
+import sys
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -13,5 +14,6 @@ config.excludes = ["lit.cfg.py", "lit.site.cfg.py.in", "CMakeLists.txt"]
 
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "ASAN_OPTIONS"])
 llvm_config.use_default_substitutions()  # FileCheck, not, count
+config.substitutions.append(("%python", sys.executable))
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.with_environment("PATH", os.path.join(config.attn_build_dir, "bin"), append_path=True)

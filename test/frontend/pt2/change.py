@@ -1,4 +1,4 @@
-"""Writes a .pt2 file with one thing wrong: broken.py FAULT SOUND.pt2 BROKEN.pt2"""
+"""Writes a .pt2 file with one thing changed, which most often breaks it: change.py CHANGE SOUND.pt2 CHANGED.pt2"""
 
 import io
 import json
@@ -108,6 +108,23 @@ def big_endian(entries, model, weights):
     entries["model/byteorder"] = b"big"
 
 
+def causal(entries, model, weights):
+    inputs = node(model, "scaled_dot_product_attention.default")["inputs"]
+    inputs.append({"name": "is_causal", "arg": {"as_bool": True}, "kind": 1})
+
+
+def buffer(entries, model, weights):
+    """Not broken: the first weight is a buffer that no state dict holds, so its data is a constant's."""
+    spec = model["graph_module"]["signature"]["input_specs"][0]
+    spec["buffer"] = {**spec.pop("parameter"), "buffer_name": "table", "persistent": False}
+    del spec["buffer"]["parameter_name"]
+    config = {"config": {"table": {**first_weight(weights), "path_name": "tensor_0"}}}
+    del weights["config"]["qkv_proj.weight"]
+    entries["model/data/constants/model_constants_config.json"] = json.dumps(config).encode()
+    entries["model/data/constants/tensor_0"] = entries.pop("model/data/weights/weight_0")
+    entries[MODEL], entries[WEIGHTS] = json.dumps(model).encode(), json.dumps(weights).encode()
+
+
 def first_weight(weights):
     return weights["config"]["qkv_proj.weight"]
 
@@ -157,29 +174,25 @@ def lying_directory(data):
     return bytes(data)
 
 
-def main(fault, source, target):
+def main(change, source, target):
     with zipfile.ZipFile(source) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
-    if fault == "compressed":
+    kind, after = zipfile.ZIP_STORED, lambda data: data
+    if change == "compressed":
         kind = zipfile.ZIP_DEFLATED
+    elif change in ("truncated", "flipped", "lying-directory"):
+        after = globals()[change.replace("-", "_")]
     else:
-        kind = zipfile.ZIP_STORED
-        change = globals()[fault.replace("-", "_")]
-        if change not in (truncated, flipped, lying_directory):
-            model, weights = json.loads(entries[MODEL]), json.loads(entries[WEIGHTS])
-            before = dict(entries)
-            change(entries, model, weights)
-            if entries == before:
-                entries[MODEL], entries[WEIGHTS] = json.dumps(model).encode(), json.dumps(weights).encode()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", kind) as archive:
+        model, weights, before = json.loads(entries[MODEL]), json.loads(entries[WEIGHTS]), dict(entries)
+        globals()[change.replace("-", "_")](entries, model, weights)
+        if entries == before:
+            entries[MODEL], entries[WEIGHTS] = json.dumps(model).encode(), json.dumps(weights).encode()
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", kind) as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    data = buffer.getvalue()
-    if fault in ("truncated", "flipped", "lying-directory"):
-        data = change(data)
     with open(target, "wb") as file:
-        file.write(data)
+        file.write(after(stream.getvalue()))
 
 
 main(*sys.argv[1:])

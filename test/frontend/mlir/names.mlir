@@ -1,0 +1,19 @@
+// RUN: attn-import %s | FileCheck %s
+
+// What a file leaves without a name gets one; what has a name keeps it.
+// CHECK-LABEL: func.func @nameless(
+// CHECK-SAME: tensor<?x4xf32> {attn.dims = ["arg0.0", ""], attn.name = "arg0"}
+// CHECK-SAME: tensor<?x4xf32> {attn.dims = ["key.0", ""], attn.name = "key"}
+// CHECK-SAME: -> (tensor<?x4xf32> {attn.name = "out.0"}, tensor<?x4xf32> {attn.name = "out.1"})
+// CHECK-SAME: attn.symbols = [#attn.symbol<"arg0.0", 0 to 2147483647>, #attn.symbol<"key.0", 0 to 2147483647>]
+func.func @nameless(%q: tensor<?x4xf32>, %k: tensor<?x4xf32> {attn.name = "key"}) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  return %q, %k : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// CHECK-LABEL: func.func @named(
+// CHECK-SAME: {attn.dims = ["S", ""], attn.name = "arg0"}
+// CHECK-SAME: -> (tensor<?x4xf32> {attn.name = "out"}) attributes {attn.symbols = [#attn.symbol<"S", 1 to 9>]}
+func.func @named(%x: tensor<?x4xf32> {attn.dims = ["S", ""]}) -> tensor<?x4xf32>
+    attributes {attn.symbols = [#attn.symbol<"S", 1 to 9>]} {
+  return %x : tensor<?x4xf32>
+}
