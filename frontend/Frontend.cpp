@@ -30,8 +30,8 @@ struct Format {
 static constexpr Format kFormats[] = {{".mlir", importMlir}, {".pt2", importPt2}};
 
 void attn::loadFrontendDialects(MLIRContext &context) {
-  context.loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
-                      tensor::TensorDialect>();
+  context.loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
+                      math::MathDialect, tensor::TensorDialect>();
 }
 
 llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {

@@ -36,8 +36,8 @@ struct Model {
 /// Makes `context` ready for what importers create.
 void loadFrontendDialects(mlir::MLIRContext &context);
 
-/// Imports `path`, whose suffix says the format. The module is verified; an error is one line that starts with
-/// the path and, where the user's source is known, its line.
+/// Imports `path`, whose suffix says the format. The module is verified; an error is one line that starts
+/// with the path and, where the user's source is known, its line.
 llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &context);
 
 /// The formats, each one function: what stands at `path` -> module. They report errors without the path.

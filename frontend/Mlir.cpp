@@ -17,8 +17,8 @@ using namespace attn;
 /// The greatest size of a dimension of which the file says nothing.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
-/// Names what the file left without a name: arguments arg0, arg1, ..., results out or out.0, out.1, ..., and in a
-/// function without symbols, each dynamic dimension of an argument a symbol of its own.
+/// Names what the file left without a name: arguments arg0, arg1, ..., results out or out.0, out.1, ..., and
+/// in a function without symbols, each dynamic dimension of an argument a symbol of its own.
 static void nameArguments(func::FuncOp function) {
   Builder builder(function.getContext());
   SmallVector<Attribute> symbols;
@@ -34,7 +34,8 @@ static void nameArguments(func::FuncOp function) {
       continue;
     SmallVector<Attribute> dims;
     for (int64_t axis = 0; axis < tensor.getRank(); ++axis) {
-      auto dim = builder.getStringAttr(tensor.isDynamicDim(axis) ? name.getValue() + "." + Twine(axis) : Twine());
+      auto dim =
+          builder.getStringAttr(tensor.isDynamicDim(axis) ? name.getValue() + "." + Twine(axis) : Twine());
       dims.push_back(dim);
       if (tensor.isDynamicDim(axis))
         symbols.push_back(SymbolAttr::get(builder.getContext(), dim, 0, kMaxDim));

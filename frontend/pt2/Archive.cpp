@@ -15,8 +15,7 @@
 using namespace llvm;
 using namespace attn::pt2;
 
-template <typename... Args>
-static Error invalid(const char *format, Args &&...args) {
+template <typename... Args> static Error invalid(const char *format, Args &&...args) {
   return createStringError(formatv(format, std::forward<Args>(args)...));
 }
 
@@ -33,21 +32,23 @@ Expected<Archive> Archive::open(StringRef path) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);
     scope_exit fini([&] { zip_error_fini(&error); });
-    return invalid("expected a zip file as torch.export.save writes it, got: {0}", zip_error_strerror(&error));
+    return invalid("expected a zip file as torch.export.save writes it, got: {0}",
+                   zip_error_strerror(&error));
   }
 
   uint64_t total = 0;
   for (zip_int64_t i = 0, e = zip_get_num_entries(archive.file.get(), 0); i < e; ++i) {
     zip_stat_t stat;
-    constexpr zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    constexpr zip_uint64_t needed =
+        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if (zip_stat_index(archive.file.get(), i, 0, &stat) != 0 || (stat.valid & needed) != needed)
       return invalid("expected a zip directory entry, got: {0}", zip_strerror(archive.file.get()));
     if (stat.comp_method != ZIP_CM_STORE || stat.encryption_method != ZIP_EM_NONE)
       return invalid("expected entry '{0}' to be stored as it is, got compression or encryption", stat.name);
     // Stored entries cannot hold more than the file: a directory that says so lies, or lists bytes twice.
     if (stat.size > fileSize - total)
-      return invalid("expected entries of at most {0} bytes, the size of the file, got {1} more with '{2}'", fileSize,
-                     stat.size - (fileSize - total), stat.name);
+      return invalid("expected entries of at most {0} bytes, the size of the file, got {1} more with '{2}'",
+                     fileSize, stat.size - (fileSize - total), stat.name);
     total += stat.size;
     StringRef name = StringRef(stat.name).split('/').second;
     if (!archive.entries.try_emplace(name, Entry{uint64_t(i), stat.size}).second)

@@ -16,7 +16,8 @@ using namespace attn;
 using namespace attn::pt2;
 
 /// `tensor` with its dimension `dim` of size a * b as two dimensions a, b.
-static FailureOr<Tensor> splitDim(Call &call, const Tensor &tensor, int64_t dim, const Size &a, const Size &b) {
+static FailureOr<Tensor> splitDim(Call &call, const Tensor &tensor, int64_t dim, const Size &a,
+                                  const Size &b) {
   Sizes sizes = tensor.sizes;
   sizes[dim] = a;
   sizes.insert(sizes.begin() + dim + 1, b);
@@ -55,15 +56,17 @@ static FailureOr<Inputs> readInputs(Call &call) {
   if (rank < 3 || key.rank() != rank || value.rank() != rank || !isFloat(query.dtype) ||
       key.dtype != query.dtype || value.dtype != query.dtype || key.sizes.back() != query.sizes.back() ||
       value.sizes[rank - 2] != key.sizes[rank - 2])
-    return call.error() << "expected query (batch..., q, d), key (batch..., k, d) and value (batch..., k, e) of one "
-                           "floating-point type, got "
-                        << str(query.dtype) << str(query.sizes) << ", " << str(key.dtype) << str(key.sizes) << " and "
-                        << str(value.dtype) << str(value.sizes);
+    return call.error()
+           << "expected query (batch..., q, d), key (batch..., k, d) and value (batch..., k, e) of one "
+              "floating-point type, got "
+           << str(query.dtype) << str(query.sizes) << ", " << str(key.dtype) << str(key.sizes) << " and "
+           << str(value.dtype) << str(value.sizes);
   if (in.mask && in.mask->dtype != DType::Bool && !isFloat(in.mask->dtype))
     return call.error() << "expected a boolean or floating-point mask, got " << str(in.mask->dtype);
   std::optional<int64_t> d = query.sizes.back().constant();
   if (!hasScale && !d)
-    return call.error() << "expected a scale, or a head size known from the file, got " << query.sizes.back().str();
+    return call.error() << "expected a scale, or a head size known from the file, got "
+                        << query.sizes.back().str();
   if (!hasScale)
     in.scale = 1 / std::sqrt(double(*d));
   return in;
@@ -84,8 +87,8 @@ static FailureOr<Size> groupOf(Call &call, const Inputs &in) {
 
 /// softmax(scale * Q K^T + mask) V.
 ///
-/// With `enable_gqa` the heads of the query, the last batch dimension, are viewed as (key heads, group), and the
-/// group is a batch dimension that key and value lack.
+/// With `enable_gqa` the heads of the query, the last batch dimension, are viewed as (key heads, group), and
+/// the group is a batch dimension that key and value lack.
 static LogicalResult scaledDotProductAttention(Call &call) {
   FailureOr<Inputs> in = readInputs(call);
   if (failed(in))
@@ -113,11 +116,13 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     in->query = *query;
   }
 
-  // The iteration space (batch..., q, k, d, e); an operand of size 1 along one of its dimensions is read at 0.
+  // The iteration space (batch..., q, k, d, e); an operand of size 1 along one of its dimensions is read at
+  // 0.
   unsigned numBatch = in->query.rank() - 2, q = numBatch, k = q + 1, d = q + 2, e = q + 3;
   Sizes space(ArrayRef(in->query.sizes).take_front(q + 1));
   space.append({in->key.sizes.end()[-2], in->query.sizes.back(), in->value.sizes.back()});
-  auto mapOf = [&](const Tensor &tensor, unsigned numBatch, ArrayRef<unsigned> matrix) -> FailureOr<AffineMap> {
+  auto mapOf = [&](const Tensor &tensor, unsigned numBatch,
+                   ArrayRef<unsigned> matrix) -> FailureOr<AffineMap> {
     SmallVector<unsigned> dims = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
     dims.append(matrix.begin(), matrix.end());
     SmallVector<AffineExpr> exprs;

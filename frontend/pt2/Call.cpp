@@ -11,8 +11,8 @@ using namespace attn::pt2;
 using Kind = Argument::Kind;
 
 /// Where a tensor lies in memory, and how fast, is not part of what a graph means.
-static constexpr StringLiteral kWithoutMeaning[] = {"device",       "layout",       "pin_memory", "memory_format",
-                                                    "cudnn_enable", "non_blocking", "copy"};
+static constexpr StringLiteral kWithoutMeaning[] = {
+    "device", "layout", "pin_memory", "memory_format", "cudnn_enable", "non_blocking", "copy"};
 
 InFlightDiagnostic Call::error() {
   hasFailed = true;

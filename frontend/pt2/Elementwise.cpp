@@ -66,7 +66,8 @@ static FailureOr<Pair> readPair(Call &call) {
 }
 
 /// result = function(self, other) elementwise, both read as `as`.
-static Tensor apply(Call &call, const Pair &pair, DType as, DType dtype, function_ref<Value(Value, Value)> function) {
+static Tensor apply(Call &call, const Pair &pair, DType as, DType dtype,
+                    function_ref<Value(Value, Value)> function) {
   SmallVector<Operand> operands = {{pair.self, as}};
   Value constant;
   if (!pair.isScalar)
@@ -79,16 +80,14 @@ static Tensor apply(Call &call, const Pair &pair, DType as, DType dtype, functio
                             [&](ValueRange x) { return function(x[0], constant ? constant : x[1]); });
 }
 
-template <typename FloatOp, typename IntOp>
-static Value create(Call &call, Value a, Value b) {
+template <typename FloatOp, typename IntOp> static Value create(Call &call, Value a, Value b) {
   if (isa<FloatType>(a.getType()))
     return FloatOp::create(call.b, a, b);
   return IntOp::create(call.b, a, b);
 }
 
 /// add, sub, mul: in the promoted type; `alpha` scales the second operand of a sum.
-template <typename FloatOp, typename IntOp>
-static LogicalResult arithmetic(Call &call) {
+template <typename FloatOp, typename IntOp> static LogicalResult arithmetic(Call &call) {
   FailureOr<Pair> pair = readPair(call);
   Scalar alpha = call.scalar("alpha", 1);
   if (call.failed())
@@ -101,7 +100,8 @@ static LogicalResult arithmetic(Call &call) {
   if (alpha.number != 1)
     factor = alpha.isFloat ? call.b.scalar(as, alpha.number) : call.b.scalar(as, alpha.integer);
   return call.result(apply(call, *pair, as, dtype, [&](Value a, Value b) {
-    return create<FloatOp, IntOp>(call, a, factor ? create<arith::MulFOp, arith::MulIOp>(call, b, factor) : b);
+    return create<FloatOp, IntOp>(call, a,
+                                  factor ? create<arith::MulFOp, arith::MulIOp>(call, b, factor) : b);
   }));
 }
 
@@ -140,19 +140,19 @@ static LogicalResult maskedFill(Call &call) {
   if (call.failed())
     return failure();
   if (mask.dtype != DType::Bool || !sizes || (number.isFloat && !isFloat(x.dtype)))
-    return call.error() << "expected a boolean mask that broadcasts to " << str(x.sizes) << " and a value that "
-                        << str(x.dtype) << " holds, got " << str(mask.dtype) << str(mask.sizes) << " and "
-                        << number.number;
-  Value fill = isFloat(x.dtype) ? call.b.scalar(x.dtype, number.number) : call.b.scalar(x.dtype, number.integer);
-  return call.result(call.b.elementwise(*sizes, x.dtype, {{x, x.dtype}, {mask, DType::Bool}},
-                                        [&](ValueRange element) -> Value {
-                                          return arith::SelectOp::create(call.b, element[1], fill, element[0]);
-                                        }));
+    return call.error() << "expected a boolean mask that broadcasts to " << str(x.sizes)
+                        << " and a value that " << str(x.dtype) << " holds, got " << str(mask.dtype)
+                        << str(mask.sizes) << " and " << number.number;
+  Value fill =
+      isFloat(x.dtype) ? call.b.scalar(x.dtype, number.number) : call.b.scalar(x.dtype, number.integer);
+  return call.result(call.b.elementwise(
+      *sizes, x.dtype, {{x, x.dtype}, {mask, DType::Bool}}, [&](ValueRange element) -> Value {
+        return arith::SelectOp::create(call.b, element[1], fill, element[0]);
+      }));
 }
 
 /// Keeps the elements (..., q, k) whose k - q compares with `diagonal`, 0 elsewhere.
-template <arith::CmpIPredicate keeps>
-static LogicalResult triangle(Call &call) {
+template <arith::CmpIPredicate keeps> static LogicalResult triangle(Call &call) {
   Tensor x = call.tensor("self");
   int64_t diagonal = call.constant("diagonal", 0);
   if (!call.failed() && x.rank() < 2)
@@ -160,12 +160,14 @@ static LogicalResult triangle(Call &call) {
   if (call.failed())
     return failure();
   Value zero = call.b.scalar(x.dtype, int64_t(0)), offset = arith::ConstantIndexOp::create(call.b, diagonal);
-  return call.result(call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
-    Value q = linalg::IndexOp::create(call.b, x.rank() - 2), k = linalg::IndexOp::create(call.b, x.rank() - 1);
-    Value distance = arith::SubIOp::create(call.b, k, q);
-    Value keep = arith::CmpIOp::create(call.b, keeps, distance, offset);
-    return arith::SelectOp::create(call.b, keep, element[0], zero);
-  }));
+  return call.result(
+      call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
+        Value q = linalg::IndexOp::create(call.b, x.rank() - 2),
+              k = linalg::IndexOp::create(call.b, x.rank() - 1);
+        Value distance = arith::SubIOp::create(call.b, k, q);
+        Value keep = arith::CmpIOp::create(call.b, keeps, distance, offset);
+        return arith::SelectOp::create(call.b, keep, element[0], zero);
+      }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,16 +181,16 @@ static LogicalResult bitwiseNot(Call &call) {
   if (call.failed())
     return failure();
   Value ones = call.b.scalar(x.dtype, int64_t(-1));
-  return call.result(call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
-    return arith::XOrIOp::create(call.b, element[0], ones);
-  }));
+  return call.result(
+      call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
+        return arith::XOrIOp::create(call.b, element[0], ones);
+      }));
 }
 
 /// A function of an element and one constant.
 using FloatFunction = Value (*)(TensorBuilder &, Value, Value);
 
-template <FloatFunction function, int64_t number>
-static LogicalResult floatUnary(Call &call) {
+template <FloatFunction function, int64_t number> static LogicalResult floatUnary(Call &call) {
   Tensor x = call.tensor("self");
   if (!call.failed() && !isFloat(x.dtype))
     return call.error() << "expected floats, got " << str(x.dtype);
@@ -217,13 +219,13 @@ static LogicalResult dropout(Call &call) {
   if (call.failed())
     return failure();
   if (train && p != 0)
-    return call.error() << "expected dropout '" << call.module()
-                        << "' in evaluation mode, got training mode; call eval() on the module before exporting it";
+    return call.error()
+           << "expected dropout '" << call.module()
+           << "' in evaluation mode, got training mode; call eval() on the module before exporting it";
   return call.result(x);
 }
 
-template <int64_t number>
-static LogicalResult fill(Call &call) {
+template <int64_t number> static LogicalResult fill(Call &call) {
   Sizes sizes = call.integers("size");
   DType dtype = call.dtype("dtype", DType::F32);
   for (const Size &size : sizes)

@@ -123,7 +123,8 @@ static bool fromJSON(const json::Value &value, DType &dtype, Path path) {
   dtype = DType(number);
   if (is_contained(known, dtype))
     return true;
-  path.report("expected one of torch's types bool, uint8, int8 to int64, float16, bfloat16, float32, float64");
+  path.report(
+      "expected one of torch's types bool, uint8, int8 to int64, float16, bfloat16, float32, float64");
   return false;
 }
 
@@ -347,7 +348,8 @@ static bool fromJSON(const json::Value &value, Program &program, Path path) {
   Path inGraph = inModule.field("graph"), inSignature = inModule.field("signature");
   const json::Value *version = member(value, "schema_version", path);
   int64_t major;
-  if (!version || !ObjectMapper(*version, inVersion) || !ObjectMapper(*version, inVersion).map("major", major))
+  if (!version || !ObjectMapper(*version, inVersion) ||
+      !ObjectMapper(*version, inVersion).map("major", major))
     return false;
   if (major != kSchemaMajor) {
     inVersion.field("major").report("expected schema version 8");

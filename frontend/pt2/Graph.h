@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning outside torch.
+// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning outside
+// torch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,18 @@ namespace attn::pt2 {
 constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
 /// Element types; the numbers are torch's.
-enum class DType { U8 = 1, I8 = 2, I16 = 3, I32 = 4, I64 = 5, F16 = 6, F32 = 7, F64 = 8, Bool = 12, BF16 = 13 };
+enum class DType {
+  U8 = 1,
+  I8 = 2,
+  I16 = 3,
+  I32 = 4,
+  I64 = 5,
+  F16 = 6,
+  F32 = 7,
+  F64 = 8,
+  Bool = 12,
+  BF16 = 13
+};
 
 mlir::Type elementType(DType dtype, mlir::MLIRContext *context);
 llvm::StringRef str(DType dtype);
@@ -71,8 +83,8 @@ struct Node {
   std::vector<Argument> outputs;
 };
 
-/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in the graph, and
-/// for what is not a user's, its name in the module.
+/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in the
+/// graph, and for what is not a user's, its name in the module.
 struct InputSpec {
   std::string kind, target;
   Argument value;

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// torch.export.save writes a graph of aten ops on named values, with the size of every value as an expression over
-// symbols:
+// torch.export.save writes a graph of aten ops on named values, with the size of every value as an expression
+// over symbols:
 //   linear[s0, s1, 48] = aten.linear.default(x[s0, s1, 16], p_qkv_weight[48, 16])
 // becomes a function of the user's inputs, then the weights, in linalg on tensors:
 //   func.func @forward(%x: tensor<?x?x16xf32> {attn.name = "x", attn.dims = ["x.0", "x.1", ""]},
@@ -30,8 +30,7 @@ using namespace attn::pt2;
 
 static constexpr StringLiteral kModelEntry = "models/model.json";
 
-template <typename... Args>
-static llvm::Error invalid(const char *format, Args &&...args) {
+template <typename... Args> static llvm::Error invalid(const char *format, Args &&...args) {
   return llvm::createStringError(llvm::formatv(format, std::forward<Args>(args)...));
 }
 
@@ -47,7 +46,8 @@ struct FunctionArgument {
 class Importer {
 public:
   Importer(Program program, Weights &weights, MLIRContext &context)
-      : program(std::move(program)), weights(weights), context(context), b(UnknownLoc::get(&context), &context) {}
+      : program(std::move(program)), weights(weights), context(context),
+        b(UnknownLoc::get(&context), &context) {}
 
   llvm::Expected<Model> run();
 
@@ -83,7 +83,8 @@ llvm::Error Importer::readSignature() {
   for (const InputSpec &spec : program.inputs) {
     bool isWeight = llvm::is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind);
     if (!isWeight && spec.kind != "user_input")
-      return invalid("expected inputs that are tensors, parameters, buffers or constants, got '{0}'", spec.kind);
+      return invalid("expected inputs that are tensors, parameters, buffers or constants, got '{0}'",
+                     spec.kind);
     if (spec.value.kind != Argument::Kind::Tensor)
       return invalid("expected inputs that are tensors, got '{0}'", spec.value.spelling);
     StringRef value = spec.value.names.front(), name = isWeight ? StringRef(spec.target) : value;
@@ -133,7 +134,8 @@ llvm::Error Importer::nameSymbols() {
     });
     // What no argument carries has no value at a call.
     if (!renamed)
-      return invalid("expected sizes that follow from those of the arguments, got {0} of '{1}'", size.str(), value);
+      return invalid("expected sizes that follow from those of the arguments, got {0} of '{1}'", size.str(),
+                     value);
     size = *renamed;
     return llvm::Error::success();
   };
@@ -154,7 +156,8 @@ llvm::Error Importer::checkGuards() {
       metas.try_emplace(argument.name.str(), *argument.meta);
   for (const std::string &guard : program.guards)
     if (!isImplied(guard, metas, program.ranges))
-      return invalid("expected a graph that holds for all sizes in its ranges, got the condition '{0}'", guard);
+      return invalid("expected a graph that holds for all sizes in its ranges, got the condition '{0}'",
+                     guard);
   return llvm::Error::success();
 }
 
@@ -261,7 +264,8 @@ llvm::Error Importer::setSymbolRanges() {
   SmallVector<Attribute> attrs;
   for (const std::string &symbol : symbols) {
     SymbolRange range = program.ranges[symbol];
-    // torch assumes at least 2 of every dynamic dimension: an artefact of how it traces, not a rule of the graph.
+    // torch assumes at least 2 of every dynamic dimension: an artefact of how it traces, not a rule of the
+    // graph.
     int64_t min = range.min.value_or(0) <= 2 ? 0 : *range.min;
     min = std::max(min, values.minimum.lookup(symbol));
     int64_t max = std::min(range.max.value_or(kMaxDim), kMaxDim);

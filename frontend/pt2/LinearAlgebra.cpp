@@ -23,9 +23,8 @@ static LogicalResult checkTypes(Call &call, ArrayRef<Tensor> tensors) {
 /// product + bias, the bias along the last dimension; rounded to `dtype` once.
 static Tensor addBias(Call &call, const Tensor &product, const Tensor &bias) {
   DType type = product.dtype;
-  return call.b.elementwise(product.sizes, bias.dtype, {{product, type}, {bias, type}}, [&](ValueRange x) -> Value {
-    return arith::AddFOp::create(call.b, x[0], x[1]);
-  });
+  return call.b.elementwise(product.sizes, bias.dtype, {{product, type}, {bias, type}},
+                            [&](ValueRange x) -> Value { return arith::AddFOp::create(call.b, x[0], x[1]); });
 }
 
 /// x (p..., k), W (n, k), b (n) -> x W^T + b (p..., n)
@@ -38,8 +37,8 @@ static LogicalResult linear(Call &call) {
     return failure();
   if (x.rank() < 1 || weight.rank() != 2 || x.sizes.back() != weight.sizes[1] ||
       (hasBias && (bias.rank() != 1 || bias.sizes[0] != weight.sizes[0])))
-    return call.error() << "expected factors (p..., k) and (n, k) and a bias (n), got " << str(x.sizes) << " and "
-                        << str(weight.sizes) << (hasBias ? " and " + str(bias.sizes) : "");
+    return call.error() << "expected factors (p..., k) and (n, k) and a bias (n), got " << str(x.sizes)
+                        << " and " << str(weight.sizes) << (hasBias ? " and " + str(bias.sizes) : "");
   Sizes sizes = x.sizes;
   sizes.back() = weight.sizes[0];
   // (p..., n, k)
@@ -70,8 +69,8 @@ static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
   if (failed(checkTypes(call, {a, b})))
     return failure();
   auto mismatch = [&]() -> LogicalResult {
-    return call.error() << "expected factors (batch..., m, k) and (batch..., k, n), got " << str(a.sizes) << " and "
-                        << str(b.sizes);
+    return call.error() << "expected factors (batch..., m, k) and (batch..., k, n), got " << str(a.sizes)
+                        << " and " << str(b.sizes);
   };
   if (a.rank() < 1 || b.rank() < 1)
     return mismatch();
@@ -106,7 +105,8 @@ static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
     matrixOfB.push_back(dimN);
   AffineMap ofA = mapOf(a, batchOfA, matrixOfA), ofB = mapOf(b, batchOfB, matrixOfB);
   AffineMap ofResult = AffineMap::getMultiDimIdentityMap(numDims, call.b.getContext()).getSliceMap(0, dimK);
-  FailureOr<Tensor> left = dropBroadcast(call, a, *batch, batchOfA), right = dropBroadcast(call, b, *batch, batchOfB);
+  FailureOr<Tensor> left = dropBroadcast(call, a, *batch, batchOfA),
+                    right = dropBroadcast(call, b, *batch, batchOfB);
   if (failed(left) || failed(right))
     return failure();
   return call.b.contract(sizes, *left, *right, ofA, ofB, ofResult);
@@ -136,8 +136,8 @@ static LogicalResult addmm(Call &call) {
   if (alpha != 1 || beta != 1 || a.rank() != 2 || b.rank() != 2 || bias.rank() != 1 ||
       bias.sizes[0] != b.sizes[1])
     return call.error() << "expected factors (m, k) and (k, n), a bias (n), alpha = 1 and beta = 1, got "
-                        << str(a.sizes) << ", " << str(b.sizes) << ", " << str(bias.sizes) << ", " << alpha << " and "
-                        << beta;
+                        << str(a.sizes) << ", " << str(b.sizes) << ", " << str(bias.sizes) << ", " << alpha
+                        << " and " << beta;
   FailureOr<Tensor> result = multiply(call, a, b);
   return failed(result) ? failure() : call.result(addBias(call, *result, bias));
 }

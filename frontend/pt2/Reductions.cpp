@@ -29,7 +29,8 @@ static LogicalResult softmax(Call &call) {
   return call.result(call.b.castTo(scores, dtype));
 }
 
-/// (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions; each statistic in a pass of its own.
+/// (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions; each statistic in a pass of
+/// its own.
 static LogicalResult layerNorm(Call &call) {
   Tensor x = call.tensor("input");
   Sizes normalized = call.integers("normalized_shape");
@@ -48,8 +49,8 @@ static LogicalResult layerNorm(Call &call) {
   for (const Size &size : normalized)
     if (count)
       count = multiply(*count, size);
-  bool fits = isFloat(x.dtype) && numKept >= 0 && ArrayRef(x.sizes).drop_front(std::max<int64_t>(numKept, 0)) ==
-                                                      ArrayRef<Size>(normalized);
+  bool fits = isFloat(x.dtype) && numKept >= 0 &&
+              ArrayRef(x.sizes).drop_front(std::max<int64_t>(numKept, 0)) == ArrayRef<Size>(normalized);
   for (const Tensor &tensor : affine)
     fits &= isFloat(tensor.dtype) && tensor.sizes == normalized;
   if (!fits || !count || !count->constant())

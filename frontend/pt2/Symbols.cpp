@@ -43,7 +43,8 @@ std::optional<StringRef> Size::symbol() const {
   return polynomial.begin()->first.front();
 }
 
-std::optional<Size> Size::rename(function_ref<std::optional<std::string>(const std::string &)> newName) const {
+std::optional<Size>
+Size::rename(function_ref<std::optional<std::string>(const std::string &)> newName) const {
   Size result;
   for (const auto &[monomial, coefficient] : polynomial) {
     Monomial renamed;
@@ -159,7 +160,8 @@ static std::optional<Size> parseSympy(StringRef text, size_t depth) {
   if (function == "Symbol" && first.size() > 2 && first.consume_front("'") && first.consume_back("'"))
     return Size::symbol(first);
   if (function == "Pow" && arguments->size() == 2) {
-    std::optional<Size> base = parseSympy(first, depth + 1), exponent = parseSympy((*arguments)[1], depth + 1);
+    std::optional<Size> base = parseSympy(first, depth + 1),
+                        exponent = parseSympy((*arguments)[1], depth + 1);
     std::optional<int64_t> count = exponent ? exponent->constant() : std::nullopt;
     if (base && count && *count >= 1 && *count <= int64_t(kMaxDegree)) {
       std::optional<Size> power = base;

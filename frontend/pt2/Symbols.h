@@ -20,8 +20,8 @@
 
 namespace attn::pt2 {
 
-/// A size: a polynomial with integer coefficients over symbols. Two sizes are equal for every call if and only if
-/// their polynomials are the same, which is how views and guards are proved.
+/// A size: a polynomial with integer coefficients over symbols. Two sizes are equal for every call if and
+/// only if their polynomials are the same, which is how views and guards are proved.
 class Size {
 public:
   /// Symbols of a product, sorted, as often as they occur; none for the constant term.
@@ -30,8 +30,8 @@ public:
   Size(int64_t constant = 0);
   static Size symbol(llvm::StringRef name);
 
-  /// Reads what torch writes: sympy's Symbol('s77', ...), Integer(3), Add, Mul and Pow of those. Whatever else it
-  /// may write (a quotient, a maximum) becomes a symbol of its own, named by its text.
+  /// Reads what torch writes: sympy's Symbol('s77', ...), Integer(3), Add, Mul and Pow of those. Whatever
+  /// else it may write (a quotient, a maximum) becomes a symbol of its own, named by its text.
   static std::optional<Size> parse(llvm::StringRef sympy);
 
   std::optional<int64_t> constant() const;
@@ -40,7 +40,8 @@ public:
   const std::map<Monomial, int64_t> &terms() const { return polynomial; }
 
   /// This size over other symbols; fails where `newName` gives none.
-  std::optional<Size> rename(llvm::function_ref<std::optional<std::string>(const std::string &)> newName) const;
+  std::optional<Size>
+  rename(llvm::function_ref<std::optional<std::string>(const std::string &)> newName) const;
 
   /// None on overflow.
   friend std::optional<Size> add(const Size &a, const Size &b);
@@ -69,7 +70,8 @@ struct ViewGroup {
 };
 
 /// The view of `source` as `result`, in as many groups as possible; none where it cannot be proved.
-std::optional<llvm::SmallVector<ViewGroup>> matchView(llvm::ArrayRef<Size> source, llvm::ArrayRef<Size> result);
+std::optional<llvm::SmallVector<ViewGroup>> matchView(llvm::ArrayRef<Size> source,
+                                                      llvm::ArrayRef<Size> result);
 
 } // namespace attn::pt2
 

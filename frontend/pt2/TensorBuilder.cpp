@@ -155,14 +155,15 @@ Tensor TensorBuilder::generic(const Tensor &init, AffineMap initMap, ArrayRef<ut
     maps.push_back(operand.map ? operand.map : broadcastMap(operand.tensor.sizes, domain));
   }
   maps.push_back(initMap);
-  auto op = linalg::GenericOp::create(
-      *this, init.value.getType(), inputs, init.value, maps, iterators, [&](OpBuilder &, Location, ValueRange args) {
-        SmallVector<Value> elements;
-        for (auto [operand, arg] : llvm::zip(operands, args))
-          elements.push_back(convert(arg, operand.tensor.dtype, operand.as));
-        Value result = body(elements, args.back());
-        linalg::YieldOp::create(*this, convert(result, computeType(init.dtype), init.dtype));
-      });
+  auto op = linalg::GenericOp::create(*this, init.value.getType(), inputs, init.value, maps, iterators,
+                                      [&](OpBuilder &, Location, ValueRange args) {
+                                        SmallVector<Value> elements;
+                                        for (auto [operand, arg] : llvm::zip(operands, args))
+                                          elements.push_back(convert(arg, operand.tensor.dtype, operand.as));
+                                        Value result = body(elements, args.back());
+                                        linalg::YieldOp::create(
+                                            *this, convert(result, computeType(init.dtype), init.dtype));
+                                      });
   return {op.getResult(0), init.dtype, init.sizes};
 }
 
@@ -179,7 +180,8 @@ Tensor TensorBuilder::castTo(const Tensor &tensor, DType dtype) {
                      [](ValueRange x) { return x.front(); });
 }
 
-Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype, ArrayRef<Operand> operands, Body body) {
+Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype, ArrayRef<Operand> operands,
+                          Body body) {
   SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::reduction);
   std::fill_n(iterators.begin(), numKept, utils::IteratorType::parallel);
   AffineMap kept = AffineMap::getMultiDimIdentityMap(sizes.size(), getContext()).getSliceMap(0, numKept);
@@ -189,8 +191,8 @@ Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype, Ar
                  });
 }
 
-Tensor TensorBuilder::contract(ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, AffineMap ofA, AffineMap ofB,
-                               AffineMap ofResult) {
+Tensor TensorBuilder::contract(ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, AffineMap ofA,
+                               AffineMap ofB, AffineMap ofResult) {
   Tensor init = fill(sizes, computeType(a.dtype), 0);
   auto op = linalg::ContractOp::create(*this, init.value.getType(), ValueRange{a.value, b.value}, init.value,
                                        getAffineMapArrayAttr({ofA, ofB, ofResult}));
@@ -228,7 +230,8 @@ Tensor TensorBuilder::select(const Tensor &tensor, int64_t dim, const Size &inde
 }
 
 Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<ViewGroup> groups) {
-  // Merge every group that is many to fewer, then split: a group of many to many passes through one dimension.
+  // Merge every group that is many to fewer, then split: a group of many to many passes through one
+  // dimension.
   SmallVector<ReassociationIndices> merged, split;
   Sizes between;
   int64_t from = 0, to = 0;

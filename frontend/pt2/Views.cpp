@@ -26,8 +26,7 @@ static LogicalResult resultView(Call &call, const Tensor &tensor, ArrayRef<Size>
 }
 
 /// view and reshape. A size of -1 is whatever the file says it came out as, if the view can be proved.
-template <const char *sizeName>
-static LogicalResult reshape(Call &call) {
+template <const char *sizeName> static LogicalResult reshape(Call &call) {
   Tensor x = call.tensor("self");
   Sizes asked = call.integers(sizeName);
   const Sizes &sizes = call.expected().sizes;
@@ -134,7 +133,8 @@ static LogicalResult split(Call &call) {
     return call.error() << "expected to split a dimension of known size into runs of at least 1, got "
                         << x.sizes[dim].str() << " and " << run;
   if (llvm::divideCeil(*size, run) != call.numResults())
-    return call.error() << "expected " << llvm::divideCeil(*size, run) << " results, got " << call.numResults();
+    return call.error() << "expected " << llvm::divideCeil(*size, run) << " results, got "
+                        << call.numResults();
   for (int64_t offset = 0; offset < *size; offset += run)
     if (failed(call.result(call.b.slice(x, dim, offset, std::min(run, *size - offset)))))
       return failure();
@@ -160,8 +160,8 @@ static LogicalResult cat(Call &call) {
       others[dim] = sizes[dim];
     if (!total || others != sizes || part.dtype != parts.front().dtype)
       return call.error() << "expected tensors of one type that agree but in dimension " << dim << ", got "
-                          << str(parts.front().dtype) << str(parts.front().sizes) << " and " << str(part.dtype)
-                          << str(part.sizes);
+                          << str(parts.front().dtype) << str(parts.front().sizes) << " and "
+                          << str(part.dtype) << str(part.sizes);
     sizes[dim] = *total;
     values.push_back(part.value);
   }

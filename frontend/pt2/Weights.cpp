@@ -21,7 +21,8 @@ Expected<Weights> Weights::open(const Archive &archive) {
   for (Folder folder : {Folder{"data/weights/", "model_weights_config.json"},
                         Folder{"data/constants/", "model_constants_config.json"}}) {
     std::string entry = (folder.path + folder.config).str();
-    // A module without constants, or without weights, may lack the folder; a weight that is missing is reported.
+    // A module without constants, or without weights, may lack the folder; a weight that is missing is
+    // reported.
     if (!archive.contains(entry))
       continue;
     auto text = archive.read(entry);
@@ -66,8 +67,8 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta, mlir
     return invalid("expected raw data, got a pickle, which attn never reads");
   const TensorMeta &stored = *payload.meta;
   if (stored.dtype != meta.dtype || stored.sizes != meta.sizes)
-    return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes), str(stored.dtype),
-                   str(stored.sizes));
+    return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes),
+                   str(stored.dtype), str(stored.sizes));
   if (!isCompact(stored))
     return invalid("expected row-major data without gaps, got strides {0} at offset {1}", str(stored.strides),
                    stored.storageOffset.str());
