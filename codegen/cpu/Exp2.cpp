@@ -2,12 +2,13 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23 rounds: the sum
-// has no bits for a fraction, and its low bits are n. 2^r is a polynomial of degree 5 with p(0) = 1, so that the
-// largest weight of a row is exactly 1. Multiplying by 2^n, and not adding n to the exponent, keeps NaN.
+// 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23
+// rounds: the sum has no bits for a fraction, and its low bits are n. 2^r is a polynomial of degree
+// 5 with p(0) = 1, so that the largest weight of a row is exactly 1. Multiplying by 2^n, and not
+// adding n to the exponent, keeps NaN.
 //
-// Error over [-126, 0] against a double: 2.0 ulp with fused multiply-add, 2.2 without. The coefficients minimise
-// the relative error of the polynomial (9.1e-8) by weighted least squares.
+// Error over [-126, 0] against a double: 2.0 ulp with fused multiply-add, 2.2 without. The
+// coefficients minimise the relative error of the polynomial (9.1e-8) by weighted least squares.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,8 @@ struct FloatBuilder {
   Location loc;
   Type type;
 
-  FloatBuilder(OpBuilder &builder, Location loc, Type type) : builder(builder), loc(loc), type(type) {}
+  FloatBuilder(OpBuilder &builder, Location loc, Type type)
+      : builder(builder), loc(loc), type(type) {}
 
   Value constant(double value) { return floatConstant(builder, loc, type, value); }
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
@@ -69,7 +71,8 @@ struct FloatBuilder {
     return arith::BitcastOp::create(builder, loc, type, shifted);
   }
 
-  /// p * 2^n for n from -252 to 254: in two steps, for 2^n alone may be no number although the product is.
+  /// p * 2^n for n from -252 to 254: in two steps, for 2^n alone may be no number although the
+  /// product is.
   Value scale(Value p, Value n) {
     Value half = arith::ShRSIOp::create(builder, loc, n, integer(1));
     Value rest = arith::SubIOp::create(builder, loc, n, half);
@@ -79,6 +82,10 @@ struct FloatBuilder {
   }
 };
 } // namespace
+
+int64_t attn::exponentialsInFlight(TargetAttr target) {
+  return std::max(1u, target.getRegisters() / 8);
+}
 
 Value attn::createMultiplyAdd(OpBuilder &builder, Location loc, Value a, Value b, Value c) {
   if (isa<VectorType>(a.getType()))
@@ -97,12 +104,12 @@ static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs) 
   return ps;
 }
 
-SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs, double factor,
-                                    Underflow underflow) {
+SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
+                                    double factor, Underflow underflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
-  // The rounding constant carries the bias of the exponent too, so that the low bits need no addition. One
-  // below the least normal exponent they are 0, and so is the power. The clamped x times the factor may be off
-  // by an ulp, which must not fall below the least normal number.
+  // The rounding constant carries the bias of the exponent too, so that the low bits need no
+  // addition. One below the least normal exponent they are 0, and so is the power. The clamped x
+  // times the factor may be off by an ulp, which must not fall below the least normal number.
   Value round = f.constant(kRound + kExponentBias), c = f.constant(factor);
   double least = underflow == Underflow::Clamp ? 1 - kExponentBias + 0.001 : -kExponentBias;
   SmallVector<Value> rs, sums;
@@ -135,7 +142,8 @@ Value attn::createFullExp(OpBuilder &builder, Location loc, Value x) {
   Value round = f.constant(kRound), log2e = f.constant(1.4426950408889634);
   Value sum = f.fma(x, log2e, round);
   Value n = f.sub(sum, round);
-  // x - n ln 2 in two steps: the first part of ln 2 has 9 bits, so that its product is exact without fma too.
+  // x - n ln 2 in two steps: the first part of ln 2 has 9 bits, so that its product is exact
+  // without fma too.
   Value r = f.fma(n, f.constant(-0.693359375), x);
   r = f.fma(n, f.constant(2.12194440054690581e-4), r);
   Value p = createPolynomial(f, f.mul(r, log2e)).front();

@@ -7,6 +7,8 @@
 #ifndef ATTN_CODEGEN_CPU_EXP2_H
 #define ATTN_CODEGEN_CPU_EXP2_H
 
+#include "dialect/Attn.h"
+
 #include "mlir/IR/Builders.h"
 
 namespace attn {
@@ -17,19 +19,24 @@ enum class Underflow {
   Zero,
 };
 
-/// 2^(x * factor) of each value, f32 or vectors of it, for a positive factor and products up to 127 or NaN: the
-/// exponential of a softmax. The product is never rounded where the machine fuses. Values are computed stage by
-/// stage, so give several: one alone waits for its own polynomial.
+/// How many vectors createExp2 best gets at once: each needs three registers, their constants and
+/// what a loop carries about ten.
+int64_t exponentialsInFlight(TargetAttr target);
+
+/// 2^(x * factor) of each value, f32 or vectors of it, for a positive factor and products up to 127
+/// or NaN: the exponential of a softmax. The product is never rounded where the machine fuses.
+/// Values are computed stage by stage: one alone waits for its own polynomial.
 llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
-                                          llvm::ArrayRef<mlir::Value> xs, double factor, Underflow underflow);
+                                          llvm::ArrayRef<mlir::Value> xs, double factor,
+                                          Underflow underflow);
 
 /// 2^x and e^x for every x, with infinities and denormals.
 mlir::Value createFullExp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createFullExp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 
 /// a * b + c, fused where the machine can; never a call.
-mlir::Value createMultiplyAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
-                              mlir::Value c);
+mlir::Value createMultiplyAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
+                              mlir::Value b, mlir::Value c);
 
 } // namespace attn
 

@@ -7,9 +7,10 @@
 //   %s = math.sqrt %x : vector<16xf32>
 //   %y = arith.divf %one, %s : vector<16xf32>
 //
-// and exp, exp2 and tanh become polynomials, on scalars and vectors of f32. Kernels have no undefined symbols, so
-// whatever LLVM would turn into a call on the smallest machine is refused; math.absf, math.copysign and math.sqrt
-// are instructions everywhere. Test: test/codegen/cpu/expand-math.mlir
+// and exp, exp2 and tanh become polynomials, on scalars and vectors of f32. Kernels have no
+// undefined symbols, so whatever LLVM would turn into a call on the smallest machine is refused;
+// math.absf, math.copysign and math.sqrt are instructions everywhere. Test:
+// test/codegen/cpu/expand-math.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,18 +37,21 @@ static Value createReciprocalSqrt(OpBuilder &builder, Location loc, Value x) {
   return arith::DivFOp::create(builder, loc, one, math::SqrtOp::create(builder, loc, x));
 }
 
-/// Near 0 the odd polynomial x + x^3 P(x^2), which keeps the relative error; elsewhere 1 - 2 / (e^2|x| + 1).
+/// Near 0 the odd polynomial x + x^3 P(x^2), which keeps the relative error; elsewhere 1 - 2 /
+/// (e^2|x| + 1).
 static Value createTanh(OpBuilder &builder, Location loc, Value x) {
   static constexpr double kNear = 0.625;
-  static constexpr double kOdd[] = {-5.704984535e-03, 2.063908428e-02, -5.373971537e-02, 1.333144158e-01,
-                                    -3.333328068e-01};
+  static constexpr double kOdd[] = {-5.704984535e-03, 2.063908428e-02, -5.373971537e-02,
+                                    1.333144158e-01, -3.333328068e-01};
   auto constant = [&](double value) { return floatConstant(builder, loc, x.getType(), value); };
   auto mul = [&](Value a, Value b) -> Value { return arith::MulFOp::create(builder, loc, a, b); };
   Value magnitude = math::AbsFOp::create(builder, loc, x);
 
-  Value power = createFullExp(builder, loc, arith::AddFOp::create(builder, loc, magnitude, magnitude));
+  Value power =
+      createFullExp(builder, loc, arith::AddFOp::create(builder, loc, magnitude, magnitude));
   Value one = constant(1);
-  Value quotient = arith::DivFOp::create(builder, loc, constant(2), arith::AddFOp::create(builder, loc, power, one));
+  Value quotient = arith::DivFOp::create(builder, loc, constant(2),
+                                         arith::AddFOp::create(builder, loc, power, one));
   Value far = arith::SubFOp::create(builder, loc, one, quotient);
 
   Value square = mul(x, x), p = constant(kOdd[0]);
@@ -55,7 +59,8 @@ static Value createTanh(OpBuilder &builder, Location loc, Value x) {
     p = createMultiplyAdd(builder, loc, p, square, constant(coefficient));
   Value near = createMultiplyAdd(builder, loc, mul(p, square), x, x);
 
-  Value isNear = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude, constant(kNear));
+  Value isNear =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude, constant(kNear));
   Value result = arith::SelectOp::create(builder, loc, isNear, near, far);
   return math::CopySignOp::create(builder, loc, result, x);
 }
@@ -77,11 +82,13 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
                         .Case([](math::RsqrtOp) { return createReciprocalSqrt; })
                         .Default([](Operation *) { return nullptr; });
       if (!expand) {
-        op->emitOpError() << "expected a function with an expansion (exp, exp2, tanh, rsqrt), got a library call";
+        op->emitOpError()
+            << "expected a function with an expansion (exp, exp2, tanh, rsqrt), got a library call";
         return signalPassFailure();
       }
       Type type = op->getResult(0).getType();
-      if (isa<ShapedType>(type) ? !isa<VectorType>(type) || !getElementTypeOrSelf(type).isF32() : !type.isF32()) {
+      if (isa<ShapedType>(type) ? !isa<VectorType>(type) || !getElementTypeOrSelf(type).isF32()
+                                : !type.isF32()) {
         op->emitOpError() << "expected f32 or a vector of it, got " << type;
         return signalPassFailure();
       }

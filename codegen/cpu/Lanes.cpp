@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace attn;
 
-Value Lanes::load(OpBuilder &builder, Location loc, Value buffer, ValueRange indices, Value fill) const {
+Value Lanes::load(OpBuilder &builder, Location loc, Value buffer, ValueRange indices,
+                  Value fill) const {
   VectorType type = vectorOf(cast<MemRefType>(buffer.getType()).getElementType());
   if (!mask)
     return vector::LoadOp::create(builder, loc, type, buffer, indices);
@@ -23,7 +24,8 @@ Value Lanes::load(OpBuilder &builder, Location loc, Value buffer, ValueRange ind
   return vector::MaskedLoadOp::create(builder, loc, type, buffer, indices, mask, fill);
 }
 
-void Lanes::store(OpBuilder &builder, Location loc, Value value, Value buffer, ValueRange indices) const {
+void Lanes::store(OpBuilder &builder, Location loc, Value value, Value buffer,
+                  ValueRange indices) const {
   if (mask)
     vector::MaskedStoreOp::create(builder, loc, buffer, indices, mask, value);
   else
@@ -35,44 +37,50 @@ OpFoldResult attn::roundDown(OpBuilder &builder, Location loc, OpFoldResult size
   return affine::makeComposedFoldedAffineApply(builder, loc, s0.floorDiv(factor) * factor, {size});
 }
 
-SmallVector<Value> attn::createLoop(OpBuilder &builder, Location loc, OpFoldResult begin, OpFoldResult end,
-                                    int64_t step, ValueRange inits, LoopBody body) {
+SmallVector<Value> attn::createLoop(OpBuilder &builder, Location loc, OpFoldResult begin,
+                                    OpFoldResult end, int64_t step, ValueRange inits,
+                                    LoopBody body) {
   std::optional<int64_t> first = getConstantIntValue(begin), last = getConstantIntValue(end);
   if (begin == end || (first && last && *first >= *last))
     return llvm::to_vector(inits);
-  auto value = [&](OpFoldResult bound) { return getValueOrCreateConstantIndexOp(builder, loc, bound); };
+  auto value = [&](OpFoldResult bound) {
+    return getValueOrCreateConstantIndexOp(builder, loc, bound);
+  };
   if (first && last && *first + step >= *last)
     return body(builder, value(begin), inits);
-  auto loop = scf::ForOp::create(builder, loc, value(begin), value(end), value(builder.getIndexAttr(step)), inits,
-                                 [&](OpBuilder &inner, Location, Value index, ValueRange carried) {
-                                   scf::YieldOp::create(inner, loc, body(inner, index, carried));
-                                 });
+  auto loop =
+      scf::ForOp::create(builder, loc, value(begin), value(end), value(builder.getIndexAttr(step)),
+                         inits, [&](OpBuilder &inner, Location, Value index, ValueRange carried) {
+                           scf::YieldOp::create(inner, loc, body(inner, index, carried));
+                         });
   return llvm::to_vector(ValueRange(loop.getResults()));
 }
 
-SmallVector<Value> attn::createUnrolledLoop(OpBuilder &builder, Location loc, OpFoldResult size, int64_t unroll,
-                                            ValueRange inits, UnrolledBody body) {
+SmallVector<Value> attn::createUnrolledLoop(OpBuilder &builder, Location loc, OpFoldResult size,
+                                            int64_t unroll, ValueRange inits, UnrolledBody body) {
   OpFoldResult whole = roundDown(builder, loc, size, unroll);
-  SmallVector<Value> carried = createLoop(
-      builder, loc, builder.getIndexAttr(0), whole, unroll, inits,
-      [&](OpBuilder &inner, Value index, ValueRange values) {
-        SmallVector<Value> indices = {index};
-        for (int64_t i = 1; i < unroll; ++i)
-          indices.push_back(inner.createOrFold<arith::AddIOp>(
-              loc, index, arith::ConstantIndexOp::create(inner, loc, i).getResult()));
-        return body(inner, indices, values);
-      });
-  return createLoop(builder, loc, whole, size, 1, carried,
-                    [&](OpBuilder &inner, Value index, ValueRange values) { return body(inner, index, values); });
+  SmallVector<Value> carried =
+      createLoop(builder, loc, builder.getIndexAttr(0), whole, unroll, inits,
+                 [&](OpBuilder &inner, Value index, ValueRange values) {
+                   SmallVector<Value> indices = {index};
+                   for (int64_t i = 1; i < unroll; ++i)
+                     indices.push_back(inner.createOrFold<arith::AddIOp>(
+                         loc, index, arith::ConstantIndexOp::create(inner, loc, i).getResult()));
+                   return body(inner, indices, values);
+                 });
+  return createLoop(
+      builder, loc, whole, size, 1, carried,
+      [&](OpBuilder &inner, Value index, ValueRange values) { return body(inner, index, values); });
 }
 
-SmallVector<Value> attn::forEachVector(OpBuilder &builder, Location loc, OpFoldResult size, int64_t lanes,
-                                       ValueRange inits, VectorBody body) {
+SmallVector<Value> attn::forEachVector(OpBuilder &builder, Location loc, OpFoldResult size,
+                                       int64_t lanes, ValueRange inits, VectorBody body) {
   OpFoldResult whole = roundDown(builder, loc, size, lanes);
-  SmallVector<Value> carried = createLoop(builder, loc, builder.getIndexAttr(0), whole, lanes, inits,
-                                          [&](OpBuilder &inner, Value offset, ValueRange values) {
-                                            return body(inner, Lanes{lanes, offset, {}}, values);
-                                          });
+  SmallVector<Value> carried =
+      createLoop(builder, loc, builder.getIndexAttr(0), whole, lanes, inits,
+                 [&](OpBuilder &inner, Value offset, ValueRange values) {
+                   return body(inner, Lanes{lanes, offset, {}}, values);
+                 });
   if (whole == size)
     return carried;
   VectorType maskType = VectorType::get(lanes, builder.getI1Type());
@@ -110,7 +118,8 @@ Value attn::reduceTree(ArrayRef<Value> values, llvm::function_ref<Value(Value, V
   if (values.size() == 1)
     return values.front();
   size_t half = values.size() / 2;
-  return combine(reduceTree(values.take_front(half), combine), reduceTree(values.drop_front(half), combine));
+  return combine(reduceTree(values.take_front(half), combine),
+                 reduceTree(values.drop_front(half), combine));
 }
 
 bool attn::isRowContiguous(MemRefType type) {

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// LLVM scalarises vectors whose length is not a register's, so every pass of this stage covers a dimension
-// by full vectors of L lanes and one partial vector, masked. These helpers emit just what a size needs:
-// a static size without a remainder has no mask, a size below L no loop.
+// LLVM scalarises vectors whose length is not a register's, so every pass of this stage covers a
+// dimension by full vectors of L lanes and one partial vector, masked. These helpers emit just what
+// a size needs: a static size without a remainder has no mask, a size below L no loop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,29 +23,33 @@ struct Lanes {
   /// Lanes below the end, vector<Lxi1>; null where all of them are.
   mlir::Value mask;
 
-  mlir::VectorType vectorOf(mlir::Type element) const { return mlir::VectorType::get(count, element); }
+  mlir::VectorType vectorOf(mlir::Type element) const {
+    return mlir::VectorType::get(count, element);
+  }
 
-  /// Elements of `buffer` at `indices`, the last of them the offset; `fill` in the lanes beyond the end, a
-  /// vector, zeros unless given.
-  mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer, mlir::ValueRange indices,
-                   mlir::Value fill = {}) const;
+  /// Elements of `buffer` at `indices`, the last of them the offset; `fill` in the lanes beyond the
+  /// end, a vector, zeros unless given.
+  mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
+                   mlir::ValueRange indices, mlir::Value fill = {}) const;
   void store(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Value buffer,
              mlir::ValueRange indices) const;
 };
 
-/// Calls `body` where the vectors of [0, size) are computed: in a loop for the full ones, once for the rest. Carries
-/// values from each to the next and returns the last.
-using VectorBody =
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, const Lanes &, mlir::ValueRange)>;
-llvm::SmallVector<mlir::Value> forEachVector(mlir::OpBuilder &builder, mlir::Location loc, mlir::OpFoldResult size,
-                                             int64_t lanes, mlir::ValueRange inits, VectorBody body);
+/// Calls `body` where the vectors of [0, size) are computed: in a loop for the full ones, once for
+/// the rest. Carries values from each to the next and returns the last.
+using VectorBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+    mlir::OpBuilder &, const Lanes &, mlir::ValueRange)>;
+llvm::SmallVector<mlir::Value> forEachVector(mlir::OpBuilder &builder, mlir::Location loc,
+                                             mlir::OpFoldResult size, int64_t lanes,
+                                             mlir::ValueRange inits, VectorBody body);
 
-/// A loop over [begin, end) that carries values; none where it is known to be empty. Returns the last values.
+/// A loop over [begin, end) that carries values; none where it is known to be empty. Returns the
+/// last values.
 using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value,
                                                                    mlir::ValueRange)>;
-llvm::SmallVector<mlir::Value> createLoop(mlir::OpBuilder &builder, mlir::Location loc, mlir::OpFoldResult begin,
-                                          mlir::OpFoldResult end, int64_t step, mlir::ValueRange inits,
-                                          LoopBody body);
+llvm::SmallVector<mlir::Value> createLoop(mlir::OpBuilder &builder, mlir::Location loc,
+                                          mlir::OpFoldResult begin, mlir::OpFoldResult end,
+                                          int64_t step, mlir::ValueRange inits, LoopBody body);
 
 /// Calls `body` with groups of `unroll` indices that cover [0, size), then with single ones.
 using UnrolledBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
@@ -59,9 +63,11 @@ mlir::OpFoldResult roundDown(mlir::OpBuilder &builder, mlir::Location loc, mlir:
                              int64_t factor);
 
 /// A float constant of `type`, a float or a vector of them.
-mlir::Value floatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
+mlir::Value floatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
+                          double value);
 
-/// The greater of two; `b` where either is NaN, and one instruction where it is the machine's maximum.
+/// The greater of two; `b` where either is NaN, and one instruction where it is the machine's
+/// maximum.
 mlir::Value createMax(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);
 
 /// Combines values as a balanced tree: short chains keep the pipelines full.

@@ -12,10 +12,11 @@
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha
 //   }
 //
-// and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes L x L blocks. The
-// last vector of queries is masked where L does not divide their number. ScoreRegion.h says in which units scores
-// and max are. All operands are f32 buffers whose queries are neighbours; the output of finish may have any
-// strides. Test: test/codegen/cpu/online-to-vector.mlir
+// and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes L x
+// L blocks. The last vector of queries is masked where L does not divide their number.
+// ScoreRegion.h says in which units scores and max are. All operands are f32 buffers whose queries
+// are neighbours; the output of finish may have any strides. Test:
+// test/codegen/cpu/online-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +44,8 @@ namespace attn {
 #include "codegen/cpu/Passes.h.inc"
 } // namespace attn
 
-/// Keys of one vector of queries computed at once: enough to hide the latency of the exponential.
-static constexpr int64_t kKeys = 4;
+/// Rows of the accumulator written in one iteration.
+static constexpr int64_t kRows = 4;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// f32 buffers whose last dimension, the queries, is contiguous.
@@ -52,7 +53,8 @@ static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
   for (Value tile : tiles) {
     auto type = dyn_cast<MemRefType>(tile.getType());
     if (!type || !type.getElementType().isF32() || !isRowContiguous(type))
-      return op->emitOpError() << "expected buffers of f32 with contiguous queries, got " << tile.getType();
+      return op->emitOpError() << "expected buffers of f32 with contiguous queries, got "
+                               << tile.getType();
   }
   return success();
 }
@@ -63,10 +65,11 @@ static Value createIsEqual(OpBuilder &builder, Location loc, Value value, double
 }
 
 /// `replacement` in the lanes of `value` that hold `constant`.
-static Value createReplace(OpBuilder &builder, Location loc, Value value, double constant, double replacement) {
+static Value createReplace(OpBuilder &builder, Location loc, Value value, double constant,
+                           double replacement) {
   Value isEqual = createIsEqual(builder, loc, value, constant);
-  return arith::SelectOp::create(builder, loc, isEqual, floatConstant(builder, loc, value.getType(), replacement),
-                                 value);
+  return arith::SelectOp::create(builder, loc, isEqual,
+                                 floatConstant(builder, loc, value.getType(), replacement), value);
 }
 
 static Value createProduct(OpBuilder &builder, Location loc, Value a, Value b) {
@@ -78,8 +81,8 @@ static Value createSum(OpBuilder &builder, Location loc, Value a, Value b) {
 }
 
 /// exp(s - m) of each score, m and scores being in the units of the region.
-static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueRange scores, Value m,
-                                        const ScoreRegion &region) {
+static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueRange scores,
+                                        Value m, const ScoreRegion &region) {
   auto differences = llvm::map_to_vector(
       scores, [&](Value s) -> Value { return arith::SubFOp::create(builder, loc, s, m); });
   return createExp2(builder, loc, differences, region.exponentFactor(), Underflow::Clamp);
@@ -93,19 +96,19 @@ static double valueOf(EmptyRow emptyRow) {
 // attn.online_init
 //===----------------------------------------------------------------------===//
 
-static LogicalResult lower(OnlineInitOp op, int64_t lanes) {
+static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
   Value max = op.getOuts()[0], sum = op.getOuts()[1], acc = op.getOuts()[2];
   if (failed(verifyTiles(op, op.getOuts())))
     return failure();
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), lanes, {},
+  forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), target.getLanes(), {},
                 [&](OpBuilder &b, const Lanes &q, ValueRange) {
                   VectorType type = q.vectorOf(b.getF32Type());
                   Value zero = floatConstant(b, loc, type, 0);
                   q.store(b, loc, floatConstant(b, loc, type, -kInfinity), max, q.offset);
                   q.store(b, loc, zero, sum, q.offset);
-                  createUnrolledLoop(b, loc, memref::getMixedSize(b, loc, acc, 0), kKeys, {},
+                  createUnrolledLoop(b, loc, memref::getMixedSize(b, loc, acc, 0), kRows, {},
                                      [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
                                        for (Value e : es)
                                          q.store(b, loc, zero, acc, {e, q.offset});
@@ -120,56 +123,68 @@ static LogicalResult lower(OnlineInitOp op, int64_t lanes) {
 // attn.online_update
 //===----------------------------------------------------------------------===//
 
-static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region, const Lanes &q) {
+static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region,
+                         int64_t unroll, const Lanes &q) {
   Location loc = op.getLoc();
-  Value scores = op.getOuts()[0], max = op.getOuts()[1], sum = op.getOuts()[2], acc = op.getOuts()[3];
+  Value scores = op.getOuts()[0], max = op.getOuts()[1], sum = op.getOuts()[2],
+        acc = op.getOuts()[3];
   OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
   ScoreRegion::Queries queries = region.createQueries(builder, q);
   VectorType type = q.vectorOf(builder.getF32Type());
   Value oldMax = q.load(builder, loc, max, q.offset);
 
-  // The maximum over kept keys only: a hidden score may be anything.
-  Value newMax = createUnrolledLoop(
-      builder, loc, numKeys, kKeys, oldMax, [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange carried) {
-        SmallVector<Value> tile;
-        for (Value k : keys)
-          tile.push_back(q.load(b, loc, scores, {k, q.offset}));
-        if (!region.isIdentity()) {
-          for (auto [score, k] : llvm::zip_equal(tile, keys))
-            score = region.createScores(b, score, k, queries);
-          for (auto [score, k] : llvm::zip_equal(tile, keys))
-            q.store(b, loc, score, scores, {k, q.offset});
-        }
-        Value greatest = reduceTree(tile, [&](Value x, Value y) { return createMax(b, loc, x, y); });
-        return SmallVector<Value>{createMax(b, loc, greatest, carried[0])};
-      })[0];
+  // The maximum over kept keys only: a hidden score may be anything. Several maxima keep the chain
+  // short, and none is ever NaN, so that a NaN hides no other score.
+  SmallVector<Value> greatest =
+      createUnrolledLoop(builder, loc, numKeys, unroll, SmallVector<Value>(unroll, oldMax),
+                         [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange carried) {
+                           SmallVector<Value> tile, maxima(carried);
+                           for (Value k : keys)
+                             tile.push_back(q.load(b, loc, scores, {k, q.offset}));
+                           if (!region.isIdentity()) {
+                             for (auto [score, k] : llvm::zip_equal(tile, keys))
+                               score = region.createScores(b, score, k, queries);
+                             for (auto [score, k] : llvm::zip_equal(tile, keys))
+                               q.store(b, loc, score, scores, {k, q.offset});
+                           }
+                           for (auto [i, score] : llvm::enumerate(tile))
+                             maxima[i] = createMax(b, loc, score, maxima[i]);
+                           return maxima;
+                         });
+  Value newMax =
+      reduceTree(greatest, [&](Value x, Value y) { return createMax(builder, loc, x, y); });
 
   // Without a live key so far max stays -inf, and -inf - -inf would be NaN.
   Value reference = createReplace(builder, loc, newMax, -kInfinity, 0);
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
   Value tileSum = createUnrolledLoop(
-      builder, loc, numKeys, kKeys, zero, [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange carried) {
+      builder, loc, numKeys, unroll, zero,
+      [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange carried) {
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(q.load(b, loc, scores, {k, q.offset}));
         SmallVector<Value> weights = createWeights(b, loc, tile, reference, region);
         for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
           if (region.canHide())
-            weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity), zero, weight);
+            weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity), zero,
+                                             weight);
           q.store(b, loc, weight, scores, {k, q.offset});
         }
-        Value total = reduceTree(weights, [&](Value x, Value y) { return createSum(b, loc, x, y); });
+        Value total =
+            reduceTree(weights, [&](Value x, Value y) { return createSum(b, loc, x, y); });
         return SmallVector<Value>{createSum(b, loc, carried[0], total)};
       })[0];
   if (!region.canHide()) {
     // Products that are all -inf leave the row empty; NaN stays NaN.
     Value isEmpty = createIsEqual(builder, loc, newMax, -kInfinity);
-    tileSum = createProduct(builder, loc, tileSum, arith::SelectOp::create(builder, loc, isEmpty, zero, one));
+    tileSum = createProduct(builder, loc, tileSum,
+                            arith::SelectOp::create(builder, loc, isEmpty, zero, one));
   }
 
   // Before the first live key there is nothing to rescale, and -inf - max may overflow.
   Value alpha = createWeights(builder, loc, oldMax, reference, region)[0];
-  alpha = arith::SelectOp::create(builder, loc, createIsEqual(builder, loc, oldMax, -kInfinity), one, alpha);
+  alpha = arith::SelectOp::create(builder, loc, createIsEqual(builder, loc, oldMax, -kInfinity),
+                                  one, alpha);
   Value oldSum = q.load(builder, loc, sum, q.offset);
   q.store(builder, loc, newMax, max, q.offset);
   q.store(builder, loc, createMultiplyAdd(builder, loc, alpha, oldSum, tileSum), sum, q.offset);
@@ -177,7 +192,7 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
   Value changes = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, alpha, one);
   Value anyChanges = vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR, changes);
   scf::IfOp::create(builder, loc, anyChanges, [&](OpBuilder &inner, Location) {
-    createUnrolledLoop(inner, loc, memref::getMixedSize(inner, loc, acc, 0), kKeys, {},
+    createUnrolledLoop(inner, loc, memref::getMixedSize(inner, loc, acc, 0), kRows, {},
                        [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
                          for (Value e : es) {
                            Value row = q.load(b, loc, acc, {e, q.offset});
@@ -189,14 +204,15 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
   });
 }
 
-static LogicalResult lower(OnlineUpdateOp op, int64_t lanes) {
+static LogicalResult lower(OnlineUpdateOp op, TargetAttr target) {
   ScoreRegion region(op);
   if (failed(verifyTiles(op, op.getOuts())) || failed(region.verify()))
     return failure();
   OpBuilder builder(op);
-  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), op.getOuts()[0], 1), lanes, {},
-                [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                  createUpdate(b, op, region, q);
+  forEachVector(builder, op.getLoc(),
+                memref::getMixedSize(builder, op.getLoc(), op.getOuts()[0], 1), target.getLanes(),
+                {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                  createUpdate(b, op, region, exponentialsInFlight(target), q);
                   return SmallVector<Value>();
                 });
   return success();
@@ -206,21 +222,24 @@ static LogicalResult lower(OnlineUpdateOp op, int64_t lanes) {
 // attn.online_weights
 //===----------------------------------------------------------------------===//
 
-static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const ScoreRegion &region, const Lanes &q) {
+static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const ScoreRegion &region,
+                             int64_t unroll, const Lanes &q) {
   Location loc = op.getLoc();
   Value scores = op.getOuts()[0];
   ScoreRegion::Queries queries = region.createQueries(builder, q);
   VectorType type = q.vectorOf(builder.getF32Type());
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
-  Value max = createReplace(builder, loc, q.load(builder, loc, op.getMax(), q.offset), -kInfinity, 0);
+  Value max =
+      createReplace(builder, loc, q.load(builder, loc, op.getMax(), q.offset), -kInfinity, 0);
   Value sum = q.load(builder, loc, op.getSum(), q.offset);
   Value isEmpty = createIsEqual(builder, loc, sum, 0);
   Value emptyRow = floatConstant(builder, loc, type, valueOf(op.getEmptyRow()));
-  Value inverse = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, arith::DivFOp::create(builder, loc, one, sum));
+  Value inverse = arith::SelectOp::create(builder, loc, isEmpty, emptyRow,
+                                          arith::DivFOp::create(builder, loc, one, sum));
   // A hidden pair of a row that is not empty has weight 0 even if the row is NaN elsewhere.
   Value hidden = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, zero);
   createUnrolledLoop(
-      builder, loc, memref::getMixedSize(builder, loc, scores, 0), kKeys, {},
+      builder, loc, memref::getMixedSize(builder, loc, scores, 0), unroll, {},
       [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange) {
         SmallVector<Value> tile;
         for (Value k : keys)
@@ -229,22 +248,23 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
         for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
           weight = createProduct(b, loc, weight, inverse);
           if (region.canHide())
-            weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity), hidden, weight);
+            weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity),
+                                             hidden, weight);
           q.store(b, loc, weight, scores, {k, q.offset});
         }
         return SmallVector<Value>();
       });
 }
 
-static LogicalResult lower(OnlineWeightsOp op, int64_t lanes) {
+static LogicalResult lower(OnlineWeightsOp op, TargetAttr target) {
   ScoreRegion region(op);
   Value scores = op.getOuts()[0];
   if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) || failed(region.verify()))
     return failure();
   OpBuilder builder(op);
-  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), scores, 1), lanes, {},
-                [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                  createNormalised(b, op, region, q);
+  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), scores, 1),
+                target.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                  createNormalised(b, op, region, exponentialsInFlight(target), q);
                   return SmallVector<Value>();
                 });
   return success();
@@ -255,12 +275,14 @@ static LogicalResult lower(OnlineWeightsOp op, int64_t lanes) {
 //===----------------------------------------------------------------------===//
 
 /// acc / sum, scalars or vectors.
-static Value createQuotient(OpBuilder &builder, Location loc, Value acc, Value inverse, Value isEmpty,
-                            Value emptyRow) {
-  return arith::SelectOp::create(builder, loc, isEmpty, emptyRow, createProduct(builder, loc, acc, inverse));
+static Value createQuotient(OpBuilder &builder, Location loc, Value acc, Value inverse,
+                            Value isEmpty, Value emptyRow) {
+  return arith::SelectOp::create(builder, loc, isEmpty, emptyRow,
+                                 createProduct(builder, loc, acc, inverse));
 }
 
-static LogicalResult lower(OnlineFinishOp op, int64_t lanes) {
+static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
+  int64_t lanes = target.getLanes();
   Value sum = op.getSum(), acc = op.getAcc(), out = op.getOuts()[0];
   if (failed(verifyTiles(op, {sum, acc})))
     return failure();
@@ -272,7 +294,8 @@ static LogicalResult lower(OnlineFinishOp op, int64_t lanes) {
   OpBuilder builder(op);
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
   OpFoldResult numElements = memref::getMixedSize(builder, loc, acc, 0);
-  // Blocks of L x L are transposed; the edges, and outputs whose rows are not contiguous, go one by one.
+  // Blocks of L x L are transposed; the edges, and outputs whose rows are not contiguous, go one by
+  // one.
   OpFoldResult first = builder.getIndexAttr(0), blockedQueries = first, blockedElements = first;
   if (isRowContiguous(outType)) {
     blockedQueries = roundDown(builder, loc, numQueries, lanes);
@@ -283,27 +306,31 @@ static LogicalResult lower(OnlineFinishOp op, int64_t lanes) {
     return arith::DivFOp::create(b, loc, floatConstant(b, loc, total.getType(), 1), total);
   };
 
-  createLoop(builder, loc, first, blockedQueries, lanes, {}, [&](OpBuilder &b, Value q, ValueRange) {
-    Lanes vector{lanes, q, {}};
-    Value total = vector.load(b, loc, sum, q);
-    Value inverse = inverseOf(b, total), isEmpty = createIsEqual(b, loc, total, 0);
-    Value emptyRow = floatConstant(b, loc, total.getType(), empty);
-    createLoop(b, loc, first, blockedElements, lanes, {}, [&](OpBuilder &b, Value e, ValueRange) {
-      auto plus = [&](Value base, int64_t offset) {
-        return b.createOrFold<arith::AddIOp>(loc, base, arith::ConstantIndexOp::create(b, loc, offset).getResult());
-      };
-      SmallVector<Value> rows;
-      for (int64_t i = 0; i < lanes; ++i)
-        rows.push_back(
-            createQuotient(b, loc, vector.load(b, loc, acc, {plus(e, i), q}), inverse, isEmpty, emptyRow));
-      for (auto [i, row] : llvm::enumerate(createTranspose(b, loc, rows)))
-        vector.store(b, loc, row, out, {plus(q, i), e});
-      return SmallVector<Value>();
-    });
-    return SmallVector<Value>();
-  });
+  createLoop(
+      builder, loc, first, blockedQueries, lanes, {}, [&](OpBuilder &b, Value q, ValueRange) {
+        Lanes vector{lanes, q, {}};
+        Value total = vector.load(b, loc, sum, q);
+        Value inverse = inverseOf(b, total), isEmpty = createIsEqual(b, loc, total, 0);
+        Value emptyRow = floatConstant(b, loc, total.getType(), empty);
+        createLoop(
+            b, loc, first, blockedElements, lanes, {}, [&](OpBuilder &b, Value e, ValueRange) {
+              auto plus = [&](Value base, int64_t offset) {
+                return b.createOrFold<arith::AddIOp>(
+                    loc, base, arith::ConstantIndexOp::create(b, loc, offset).getResult());
+              };
+              SmallVector<Value> rows;
+              for (int64_t i = 0; i < lanes; ++i)
+                rows.push_back(createQuotient(b, loc, vector.load(b, loc, acc, {plus(e, i), q}),
+                                              inverse, isEmpty, emptyRow));
+              for (auto [i, row] : llvm::enumerate(createTranspose(b, loc, rows)))
+                vector.store(b, loc, row, out, {plus(q, i), e});
+              return SmallVector<Value>();
+            });
+        return SmallVector<Value>();
+      });
 
-  auto finishOneByOne = [&](OpFoldResult queriesFrom, OpFoldResult queriesTo, OpFoldResult elementsFrom) {
+  auto finishOneByOne = [&](OpFoldResult queriesFrom, OpFoldResult queriesTo,
+                            OpFoldResult elementsFrom) {
     if (elementsFrom == numElements)
       return;
     createLoop(builder, loc, queriesFrom, queriesTo, 1, {}, [&](OpBuilder &b, Value q, ValueRange) {
@@ -312,8 +339,8 @@ static LogicalResult lower(OnlineFinishOp op, int64_t lanes) {
       Value emptyRow = floatConstant(b, loc, total.getType(), empty);
       createLoop(b, loc, elementsFrom, numElements, 1, {}, [&](OpBuilder &b, Value e, ValueRange) {
         Value element = memref::LoadOp::create(b, loc, acc, ValueRange{e, q});
-        memref::StoreOp::create(b, loc, createQuotient(b, loc, element, inverse, isEmpty, emptyRow), out,
-                                ValueRange{q, e});
+        memref::StoreOp::create(b, loc, createQuotient(b, loc, element, inverse, isEmpty, emptyRow),
+                                out, ValueRange{q, e});
         return SmallVector<Value>();
       });
       return SmallVector<Value>();
@@ -336,13 +363,15 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
     if (ops.empty())
       return;
     if (!target) {
-      getOperation()->emitOpError() << "expected a module with " << AttnDialect::kTargetAttr << ", got none";
+      getOperation()->emitOpError()
+          << "expected a module with " << AttnDialect::kTargetAttr << ", got none";
       return signalPassFailure();
     }
     for (Operation *op : ops) {
-      LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                                 .Case<OnlineInitOp, OnlineUpdateOp, OnlineWeightsOp, OnlineFinishOp>(
-                                     [&](auto online) { return lower(online, target.getLanes()); });
+      LogicalResult result =
+          llvm::TypeSwitch<Operation *, LogicalResult>(op)
+              .Case<OnlineInitOp, OnlineUpdateOp, OnlineWeightsOp, OnlineFinishOp>(
+                  [&](auto online) { return lower(online, target); });
       if (failed(result))
         return signalPassFailure();
       op->erase();

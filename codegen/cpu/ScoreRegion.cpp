@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A value is a scalar as long as it is the same for all queries of a vector, and is broadcast where it meets a
-// vector.
+// A value is a scalar as long as it is the same for all queries of a vector, and is broadcast where
+// it meets a vector.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,9 @@ static Value toVector(OpBuilder &builder, Location loc, Value value, int64_t lan
 static Value toIndex(OpBuilder &builder, Location loc, Value value) {
   Type index = builder.getIndexType();
   Type type = isVector(value) ? cast<VectorType>(value.getType()).clone(index) : index;
-  return type == value.getType() ? value : arith::IndexCastOp::create(builder, loc, type, value).getResult();
+  return type == value.getType()
+             ? value
+             : arith::IndexCastOp::create(builder, loc, type, value).getResult();
 }
 
 template <typename OpTy>
@@ -42,9 +44,28 @@ static Value createBinary(OpBuilder &builder, Location loc, Value a, Value b, in
   return OpTy::create(builder, loc, a, b);
 }
 
+/// Whether elements, integers or floats, differ from 0; NaN does.
+static Value createIsNonzero(OpBuilder &builder, Location loc, Value element) {
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element.getType()));
+  if (isa<FloatType>(getElementTypeOrSelf(element)))
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, element, zero);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, element, zero);
+}
+
+/// Whether an element of a dense mask is as the test asks.
+static Value createDenseTest(OpBuilder &builder, Location loc, Value element, Polarity keeps) {
+  Value isNonzero = createIsNonzero(builder, loc, element);
+  if (keeps == Polarity::Nonzero)
+    return isNonzero;
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(isNonzero.getType()));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, isNonzero, zero);
+}
+
 /// The constant change of `expr` when `variable` grows by one; none unless it is linear in it.
-static std::optional<int64_t> slopeOf(AffineExpr expr, AffineExpr variable, unsigned numDims, unsigned numSymbols) {
-  AffineExpr change = simplifyAffineExpr(expr.replace(variable, variable + 1) - expr, numDims, numSymbols);
+static std::optional<int64_t> slopeOf(AffineExpr expr, AffineExpr variable, unsigned numDims,
+                                      unsigned numSymbols) {
+  AffineExpr change =
+      simplifyAffineExpr(expr.replace(variable, variable + 1) - expr, numDims, numSymbols);
   auto constant = dyn_cast<AffineConstantExpr>(change);
   return constant ? std::optional(constant.getValue()) : std::nullopt;
 }
@@ -59,8 +80,9 @@ LogicalResult ScoreRegion::verify() const {
           variables.push_back(getAffineSymbolExpr(i, expr.getContext()));
       for (AffineExpr variable : variables)
         if (!slopeOf(expr, variable, numDims, numSymbols))
-          return op->emitOpError() << "expected a mask that is linear in what varies with the query, got "
-                                   << IntegerSetAttr::get(set.pairs);
+          return op->emitOpError()
+                 << "expected a mask that is linear in what varies with the query, got "
+                 << IntegerSetAttr::get(set.pairs);
     }
   }
   return success();
@@ -71,7 +93,8 @@ double ScoreRegion::exponentFactor() const {
   return isRaw() ? scale * log2e : log2e;
 }
 
-Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k, const Lanes &lanes) const {
+Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
+                                 const Lanes &lanes) const {
   Location loc = op->getLoc();
   Value buffer = captures[capture];
   AffineMap map = captureMaps[capture];
@@ -83,9 +106,11 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k, 
   };
   if (!map.isFunctionOfDim(1))
     return memref::LoadOp::create(builder, loc, buffer, indicesAt(lanes.offset));
-  // A vector of i1 is packed in memory, a buffer of i1 is not.
+  // A vector of i1 is packed in memory, a buffer of i1 holds bytes, which are also faster to
+  // gather.
+  bool isBoolean = type.getElementType().isInteger(1);
   bool isQueryLast = map.getResults().back() == getAffineDimExpr(1, map.getContext());
-  if (isQueryLast && isRowContiguous(type) && !type.getElementType().isInteger(1))
+  if (isQueryLast && isRowContiguous(type) && !isBoolean)
     return lanes.load(builder, loc, buffer, indicesAt(lanes.offset));
   // Lanes beyond the end repeat the last query, which exists.
   Value last;
@@ -97,12 +122,18 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k, 
   }
   SmallVector<Value> elements;
   for (int64_t lane = 0; lane < lanes.count; ++lane) {
-    Value q = arith::AddIOp::create(builder, loc, lanes.offset, arith::ConstantIndexOp::create(builder, loc, lane));
+    Value q = arith::AddIOp::create(builder, loc, lanes.offset,
+                                    arith::ConstantIndexOp::create(builder, loc, lane));
     if (last)
       q = arith::MinSIOp::create(builder, loc, q, last);
-    elements.push_back(memref::LoadOp::create(builder, loc, buffer, indicesAt(q)));
+    Value element = memref::LoadOp::create(builder, loc, buffer, indicesAt(q));
+    if (isBoolean)
+      element = arith::ExtUIOp::create(builder, loc, builder.getI8Type(), element);
+    elements.push_back(element);
   }
-  return vector::FromElementsOp::create(builder, loc, lanes.vectorOf(type.getElementType()), elements);
+  VectorType vectorType = lanes.vectorOf(elements.front().getType());
+  Value result = vector::FromElementsOp::create(builder, loc, vectorType, elements);
+  return isBoolean ? createIsNonzero(builder, loc, result) : result;
 }
 
 ScoreRegion::Queries ScoreRegion::createQueries(OpBuilder &builder, const Lanes &lanes) const {
@@ -110,8 +141,8 @@ ScoreRegion::Queries ScoreRegion::createQueries(OpBuilder &builder, const Lanes 
   Queries queries{lanes, {}, {}};
   queries.index = arith::AddIOp::create(builder, loc, origin[origin.size() - 2], lanes.offset);
   for (unsigned i = 0; i < captures.size(); ++i)
-    queries.captures.push_back(captureMaps[i].isFunctionOfDim(0) ? Value()
-                                                                 : createCapture(builder, i, /*k=*/{}, lanes));
+    queries.captures.push_back(
+        captureMaps[i].isFunctionOfDim(0) ? Value() : createCapture(builder, i, /*k=*/{}, lanes));
   return queries;
 }
 
@@ -122,16 +153,15 @@ Value ScoreRegion::createRegion(OpBuilder &builder, Value score, Value k, ValueR
   int64_t lanes = queries.lanes.count;
   IRMapping mapping;
   SmallVector<Value> arguments(origin.drop_back(2));
-  SmallVector<int64_t> step = llvm::to_vector(llvm::seq<int64_t>(0, lanes));
-  VectorType indexType = queries.lanes.vectorOf(builder.getIndexType());
-  Value lane = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(indexType, ArrayRef<APInt>(llvm::map_to_vector(step, [](int64_t i) { return APInt(64, i); }))));
+  Value lane = vector::StepOp::create(builder, loc, queries.lanes.vectorOf(builder.getIndexType()));
   arguments.push_back(createBinary<arith::AddIOp>(builder, loc, queries.index, lane, lanes));
   arguments.push_back(k);
   arguments.push_back(score);
   llvm::append_range(arguments, elements);
   mapping.map(block.getArguments(), arguments);
   for (Operation &inner : block.without_terminator()) {
-    bool anyVector = llvm::any_of(inner.getOperands(), [&](Value v) { return isVector(mapping.lookupOrDefault(v)); });
+    bool anyVector = llvm::any_of(inner.getOperands(),
+                                  [&](Value v) { return isVector(mapping.lookupOrDefault(v)); });
     if (anyVector)
       for (Value operand : inner.getOperands())
         mapping.map(operand, toVector(builder, loc, mapping.lookupOrDefault(operand), lanes));
@@ -144,13 +174,14 @@ Value ScoreRegion::createRegion(OpBuilder &builder, Value score, Value k, ValueR
   return toVector(builder, loc, mapping.lookupOrDefault(yielded), lanes);
 }
 
-Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsigned constraint, Value k,
-                                    ValueRange elements, const Queries &queries) const {
+Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsigned constraint,
+                                    Value k, ValueRange elements, const Queries &queries) const {
   Location loc = op->getLoc();
   int64_t lanes = queries.lanes.count;
   unsigned numDims = set.pairs.getNumDims(), numSymbols = set.pairs.getNumSymbols();
   AffineExpr expr = set.pairs.getConstraint(constraint);
-  auto predicate = set.pairs.isEq(constraint) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
+  auto predicate =
+      set.pairs.isEq(constraint) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
 
   // The value at lane 0, with 0 for symbols that vary with the query; and what each of those adds.
   SmallVector<Value> dims(origin.drop_back(2)), symbols;
@@ -167,64 +198,63 @@ Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsi
     varying = varying ? arith::AddIOp::create(builder, loc, varying, term).getResult() : term;
   }
   Value base = affine::expandAffineExpr(builder, loc, expr, dims, symbols);
-  int64_t slope = *slopeOf(expr, getAffineDimExpr(numDims - 2, expr.getContext()), numDims, numSymbols);
+  int64_t slope =
+      *slopeOf(expr, getAffineDimExpr(numDims - 2, expr.getContext()), numDims, numSymbols);
   if (slope == 0 && !varying)
     return arith::CmpIOp::create(builder, loc, predicate, base, zero);
 
-  // Lane i holds base + i * slope. Without varying symbols what matters of the base is whether it lies within
-  // reach of the lanes, so that 32 bits hold it whatever the sequence length.
+  // Lane i holds base + i * slope. Without varying symbols what matters of the base is whether it
+  // lies within reach of the lanes, so that 32 bits hold it whatever the sequence length.
   Value bound = arith::SubIOp::create(builder, loc, zero, base);
   Type element = builder.getIndexType();
   if (!varying) {
     int64_t reach = std::abs(slope) * lanes;
-    bound = arith::MaxSIOp::create(builder, loc, bound, arith::ConstantIndexOp::create(builder, loc, -reach));
-    bound = arith::MinSIOp::create(builder, loc, bound, arith::ConstantIndexOp::create(builder, loc, reach));
+    bound = arith::MaxSIOp::create(builder, loc, bound,
+                                   arith::ConstantIndexOp::create(builder, loc, -reach));
+    bound = arith::MinSIOp::create(builder, loc, bound,
+                                   arith::ConstantIndexOp::create(builder, loc, reach));
     element = builder.getI32Type();
     bound = arith::IndexCastOp::create(builder, loc, element, bound);
   }
   VectorType type = queries.lanes.vectorOf(element);
   unsigned width = element.isIndex() ? 64 : 32;
-  auto perLane = llvm::map_to_vector(llvm::seq<int64_t>(0, lanes),
-                                     [&](int64_t i) { return APInt(width, i * slope, /*isSigned=*/true); });
+  auto perLane = llvm::map_to_vector(llvm::seq<int64_t>(0, lanes), [&](int64_t i) {
+    return APInt(width, i * slope, /*isSigned=*/true);
+  });
   Value value = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, perLane));
   if (varying)
     value = arith::AddIOp::create(builder, loc, value, varying);
-  return arith::CmpIOp::create(builder, loc, predicate, value, toVector(builder, loc, bound, lanes));
+  return arith::CmpIOp::create(builder, loc, predicate, value,
+                               toVector(builder, loc, bound, lanes));
 }
 
-/// Whether an element of a dense mask is as the test asks.
-static Value createDenseTest(OpBuilder &builder, Location loc, Value element, Polarity keeps) {
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element.getType()));
-  bool isNonzero = keeps == Polarity::Nonzero;
-  if (isa<FloatType>(getElementTypeOrSelf(element)))
-    return arith::CmpFOp::create(builder, loc, isNonzero ? arith::CmpFPredicate::UNE : arith::CmpFPredicate::OEQ,
-                                 element, zero);
-  return arith::CmpIOp::create(builder, loc, isNonzero ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq,
-                               element, zero);
-}
-
-Value ScoreRegion::createKept(OpBuilder &builder, Value k, ValueRange elements, const Queries &queries) const {
+Value ScoreRegion::createKept(OpBuilder &builder, Value k, ValueRange elements,
+                              const Queries &queries) const {
   Location loc = op->getLoc();
   int64_t lanes = queries.lanes.count;
   SmallVector<Value> alternatives;
   for (const KeptSet &set : kept) {
     SmallVector<Value> tests;
     for (unsigned i = 0; i < set.pairs.getNumConstraints(); ++i)
-      if (set.pairs.getConstraint(i) != getAffineConstantExpr(0, builder.getContext())) // holds always
+      if (set.pairs.getConstraint(i) !=
+          getAffineConstantExpr(0, builder.getContext())) // holds always
         tests.push_back(createConstraint(builder, set, i, k, elements, queries));
     for (DenseTest test : set.tests)
       tests.push_back(createDenseTest(builder, loc, elements[test.capture], test.keeps));
     if (tests.empty())
       return {};
-    alternatives.push_back(reduceTree(
-        tests, [&](Value a, Value b) { return createBinary<arith::AndIOp>(builder, loc, a, b, lanes); }));
+    alternatives.push_back(reduceTree(tests, [&](Value a, Value b) {
+      return createBinary<arith::AndIOp>(builder, loc, a, b, lanes);
+    }));
   }
-  Value any = reduceTree(alternatives,
-                         [&](Value a, Value b) { return createBinary<arith::OrIOp>(builder, loc, a, b, lanes); });
+  Value any = reduceTree(alternatives, [&](Value a, Value b) {
+    return createBinary<arith::OrIOp>(builder, loc, a, b, lanes);
+  });
   return toVector(builder, loc, any, lanes);
 }
 
-Value ScoreRegion::createScores(OpBuilder &builder, Value products, Value k, const Queries &queries) const {
+Value ScoreRegion::createScores(OpBuilder &builder, Value products, Value k,
+                                const Queries &queries) const {
   Location loc = op->getLoc();
   Type type = products.getType();
   Value scores = products;

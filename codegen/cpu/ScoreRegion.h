@@ -14,10 +14,10 @@ namespace attn {
 
 /// How one tile step turns products K Q^T into scores, a vector of queries at a time.
 ///
-/// Without a region and with a positive scale, the greatest product is the greatest score: scores then stay raw,
-/// max is in units of products, and the scale is part of the factor of the exponent, at no cost. Otherwise scores
-/// are what the definition says. `attn.online_update` and `attn.online_weights` of one attention have the same
-/// region and scale, hence the same units.
+/// Without a region and with a positive scale, the greatest product is the greatest score: scores
+/// then stay raw, max is in units of products, and the scale is part of the factor of the exponent,
+/// at no cost. Otherwise scores are what the definition says. `attn.online_update` and
+/// `attn.online_weights` of one attention have the same region and scale, hence the same units.
 class ScoreRegion {
 public:
   template <typename OpTy>
@@ -45,8 +45,8 @@ public:
   /// What a vector of queries needs at every key: loaded once.
   struct Queries {
     Lanes lanes;
-    mlir::Value index;                        // of lane 0, absolute
-    llvm::SmallVector<mlir::Value> captures;  // null where the captured tile varies with k
+    mlir::Value index;                       // of lane 0, absolute
+    llvm::SmallVector<mlir::Value> captures; // null where the captured tile varies with k
   };
   Queries createQueries(mlir::OpBuilder &builder, const Lanes &lanes) const;
 
@@ -56,11 +56,13 @@ public:
 
 private:
   bool isRaw() const { return region.empty() && scale > 0; }
-  mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value k, const Lanes &lanes) const;
-  mlir::Value createRegion(mlir::OpBuilder &builder, mlir::Value score, mlir::Value k, mlir::ValueRange elements,
-                           const Queries &queries) const;
-  mlir::Value createConstraint(mlir::OpBuilder &builder, const KeptSet &set, unsigned constraint, mlir::Value k,
-                               mlir::ValueRange elements, const Queries &queries) const;
+  mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value k,
+                            const Lanes &lanes) const;
+  mlir::Value createRegion(mlir::OpBuilder &builder, mlir::Value score, mlir::Value k,
+                           mlir::ValueRange elements, const Queries &queries) const;
+  mlir::Value createConstraint(mlir::OpBuilder &builder, const KeptSet &set, unsigned constraint,
+                               mlir::Value k, mlir::ValueRange elements,
+                               const Queries &queries) const;
   mlir::Value createKept(mlir::OpBuilder &builder, mlir::Value k, mlir::ValueRange elements,
                          const Queries &queries) const;
 

@@ -10,9 +10,9 @@
 //     scf.for %j = 0 to 48 step 16 ...          // y *= 1 / l
 //   }
 //
-// Vectors lie along the last dimension. Where it is the one reduced, a row ends in a reduction of lanes; where
-// another one is, every lane has a maximum and a sum of its own and nothing crosses lanes. The same buffer may be
-// input and output. Test: test/codegen/cpu/softmax-to-vector.mlir
+// Vectors lie along the last dimension. Where it is the one reduced, a row ends in a reduction of
+// lanes; where another one is, every lane has a maximum and a sum of its own and nothing crosses
+// lanes. The same buffer may be input and output. Test: test/codegen/cpu/softmax-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,6 @@ namespace attn {
 #include "codegen/cpu/Passes.h.inc"
 } // namespace attn
 
-/// Rows computed at once where the reduced dimension is not the last.
-static constexpr int64_t kRows = 4;
 static constexpr double kLog2E = 1.4426950408889634;
 
 namespace {
@@ -46,13 +44,16 @@ namespace {
 struct SoftmaxBuilder {
   Location loc;
   Value input, output;
-  int64_t dim, lanes;
+  int64_t dim, lanes, unroll;
   SmallVector<Value> indices;
 
   int64_t rank() const { return indices.size(); }
-  OpFoldResult sizeOf(OpBuilder &b, int64_t i) const { return memref::getMixedSize(b, loc, output, i); }
+  OpFoldResult sizeOf(OpBuilder &b, int64_t i) const {
+    return memref::getMixedSize(b, loc, output, i);
+  }
 
-  /// Loops over every dimension but the reduced one and the last, then a row of vectors or a column of them.
+  /// Loops over every dimension but the reduced one and the last, then a row of vectors or a column
+  /// of them.
   void createLoops(OpBuilder &builder, int64_t outer) {
     if (outer == rank() - 1)
       return dim == outer ? createRow(builder) : createColumns(builder);
@@ -75,12 +76,13 @@ struct SoftmaxBuilder {
     return arith::DivFOp::create(b, loc, floatConstant(b, loc, sum.getType(), 1), sum);
   }
   SmallVector<Value> exponentials(OpBuilder &b, ValueRange xs, Value max) {
-    auto differences =
-        llvm::map_to_vector(xs, [&](Value x) -> Value { return arith::SubFOp::create(b, loc, x, max); });
+    auto differences = llvm::map_to_vector(
+        xs, [&](Value x) -> Value { return arith::SubFOp::create(b, loc, x, max); });
     return createExp2(b, loc, differences, kLog2E, Underflow::Zero);
   }
   void scale(OpBuilder &b, const Lanes &vector, ValueRange at, Value factor) {
-    vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor), output, at);
+    vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor),
+                 output, at);
   }
 
   /// The reduced dimension is the last: lanes beyond its end hold -inf, whose exponential is 0.
@@ -92,7 +94,9 @@ struct SoftmaxBuilder {
       result[dim] = vector.offset;
       return result;
     };
-    auto toAll = [&](Value lane) -> Value { return vector::BroadcastOp::create(builder, loc, type, lane); };
+    auto toAll = [&](Value lane) -> Value {
+      return vector::BroadcastOp::create(builder, loc, type, lane);
+    };
     Value max = forEachVector(builder, loc, size, lanes, lowest(builder),
                               [&](OpBuilder &b, const Lanes &vector, ValueRange carried) {
                                 Value x = vector.load(b, loc, input, at(vector), lowest(b));
@@ -111,10 +115,11 @@ struct SoftmaxBuilder {
     sum = vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, sum,
                                       arith::FastMathFlags::reassoc);
     Value factor = toAll(inverse(builder, sum));
-    forEachVector(builder, loc, size, lanes, {}, [&](OpBuilder &b, const Lanes &vector, ValueRange) {
-      scale(b, vector, at(vector), factor);
-      return SmallVector<Value>();
-    });
+    forEachVector(builder, loc, size, lanes, {},
+                  [&](OpBuilder &b, const Lanes &vector, ValueRange) {
+                    scale(b, vector, at(vector), factor);
+                    return SmallVector<Value>();
+                  });
   }
 
   /// The reduced dimension is another one: every lane is a softmax of its own.
@@ -134,29 +139,32 @@ struct SoftmaxBuilder {
       return result;
     };
     auto load = [&](OpBuilder &b, ArrayRef<Value> rows) {
-      return llvm::map_to_vector(rows, [&](Value row) { return vector.load(b, loc, input, at(row)); });
+      return llvm::map_to_vector(rows,
+                                 [&](Value row) { return vector.load(b, loc, input, at(row)); });
     };
-    Value max = createUnrolledLoop(builder, loc, size, kRows, lowest(builder),
+    Value max = createUnrolledLoop(builder, loc, size, unroll, lowest(builder),
                                    [&](OpBuilder &b, ArrayRef<Value> rows, ValueRange carried) {
                                      Value max = carried[0];
                                      for (Value x : load(b, rows))
                                        max = createMax(b, loc, x, max);
                                      return SmallVector<Value>{max};
                                    })[0];
-    Value sum = createUnrolledLoop(builder, loc, size, kRows, constant(builder, 0),
+    Value sum = createUnrolledLoop(builder, loc, size, unroll, constant(builder, 0),
                                    [&](OpBuilder &b, ArrayRef<Value> rows, ValueRange carried) {
                                      SmallVector<Value> ps = exponentials(b, load(b, rows), max);
                                      for (auto [p, row] : llvm::zip_equal(ps, rows))
                                        vector.store(b, loc, p, output, at(row));
-                                     Value total = reduceTree(ps, [&](Value x, Value y) { return add(b, x, y); });
+                                     Value total = reduceTree(
+                                         ps, [&](Value x, Value y) { return add(b, x, y); });
                                      return SmallVector<Value>{add(b, carried[0], total)};
                                    })[0];
     Value factor = inverse(builder, sum);
-    createUnrolledLoop(builder, loc, size, kRows, {}, [&](OpBuilder &b, ArrayRef<Value> rows, ValueRange) {
-      for (Value row : rows)
-        scale(b, vector, at(row), factor);
-      return SmallVector<Value>();
-    });
+    createUnrolledLoop(builder, loc, size, unroll, {},
+                       [&](OpBuilder &b, ArrayRef<Value> rows, ValueRange) {
+                         for (Value row : rows)
+                           scale(b, vector, at(row), factor);
+                         return SmallVector<Value>();
+                       });
   }
 };
 
@@ -174,12 +182,18 @@ struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {
         auto type = dyn_cast<MemRefType>(operand.getType());
         if (type && type.getElementType().isF32() && isRowContiguous(type))
           continue;
-        op.emitOpError() << "expected buffers of f32 with a contiguous last dimension, got " << operand.getType();
+        op.emitOpError() << "expected buffers of f32 with a contiguous last dimension, got "
+                         << operand.getType();
         return signalPassFailure();
       }
       OpBuilder builder(op);
       SmallVector<Value> indices(cast<MemRefType>(op.getInput().getType()).getRank());
-      SoftmaxBuilder{op.getLoc(), op.getInput(), op.getOutput(), int64_t(op.getDimension()), target.getLanes(),
+      SoftmaxBuilder{op.getLoc(),
+                     op.getInput(),
+                     op.getOutput(),
+                     int64_t(op.getDimension()),
+                     target.getLanes(),
+                     exponentialsInFlight(target),
                      indices}
           .createLoops(builder, 0);
       op.erase();
