@@ -1,0 +1,50 @@
+// RUN: attn-opt %s -attn-expand-math | FileCheck %s
+
+// CHECK-LABEL: @rsqrt
+// CHECK:       %[[ROOT:.*]] = math.sqrt %{{.*}} : vector<16xf32>
+// CHECK:       arith.divf %{{.*}}, %[[ROOT]] : vector<16xf32>
+func.func @rsqrt(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.rsqrt %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// CHECK-LABEL: @exp
+// CHECK-NOT:   math.
+// CHECK-COUNT-8: vector.fma
+// CHECK-NOT:   vector.fma
+// CHECK:       return
+func.func @exp(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.exp %x : vector<8xf32>
+  return %y : vector<8xf32>
+}
+
+// A scalar multiply-add would be a call where there is no instruction.
+// CHECK-LABEL: @exp2_scalar
+// CHECK-NOT:   fma
+// CHECK:       arith.shli %{{.*}} : i32
+// CHECK-NOT:   fma
+// CHECK:       return
+func.func @exp2_scalar(%x: f32) -> f32 {
+  %y = math.exp2 %x : f32
+  return %y : f32
+}
+
+// CHECK-LABEL: @tanh
+// CHECK:       math.absf
+// CHECK:       math.copysign
+// CHECK-NOT:   math.
+// CHECK:       return
+func.func @tanh(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.tanh %x : vector<4xf32>
+  return %y : vector<4xf32>
+}
+
+// Instructions everywhere.
+// CHECK-LABEL: @kept
+// CHECK:       math.absf
+// CHECK:       math.sqrt
+func.func @kept(%x: f64) -> f64 {
+  %a = math.absf %x : f64
+  %y = math.sqrt %a : f64
+  return %y : f64
+}

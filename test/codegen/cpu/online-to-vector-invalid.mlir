@@ -1,0 +1,29 @@
+// RUN: attn-opt %s -attn-online-to-vector -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{expected a module with attn.target, got none}}
+func.func @no_target(%m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>) {
+  attn.online_init outs(%m, %l, %a : memref<8xf32>, memref<8xf32>, memref<4x8xf32>)
+  return
+}
+
+// -----
+
+#v3 = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>
+module attributes {attn.target = #v3} {
+func.func @half(%m: memref<8xf16>, %l: memref<8xf16>, %a: memref<4x8xf16>) {
+  // expected-error@+1 {{expected buffers of f32 with contiguous queries, got 'memref<8xf16>'}}
+  attn.online_init outs(%m, %l, %a : memref<8xf16>, memref<8xf16>, memref<4x8xf16>)
+  return
+}
+}
+
+// -----
+
+#v3 = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>
+module attributes {attn.target = #v3} {
+func.func @strided_queries(%m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32, strided<[1, 4]>>) {
+  // expected-error@+1 {{expected buffers of f32 with contiguous queries, got 'memref<4x8xf32, strided<[1, 4]>>'}}
+  attn.online_init outs(%m, %l, %a : memref<8xf32>, memref<8xf32>, memref<4x8xf32, strided<[1, 4]>>)
+  return
+}
+}

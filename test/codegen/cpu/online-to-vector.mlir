@@ -1,0 +1,175 @@
+// RUN: attn-opt %s -attn-online-to-vector -canonicalize -cse | FileCheck %s
+
+#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+
+// Three vectors of queries without a mask, four keys at a time; scores stay raw, the scale is in the exponent.
+module attributes {attn.target = #v4} {
+// CHECK-LABEL: @update
+// CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
+// CHECK:       scf.for %[[Q:.*]] = %c0 to %c48 step %c16
+// CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-NOT:       arith.mulf
+// CHECK:           scf.yield
+// CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>)
+// CHECK-COUNT-4:   vector.load
+// CHECK-COUNT-4:   arith.subf
+// CHECK:           vector.fma %{{.*}}, %[[FACTOR]]
+// CHECK-COUNT-4:   vector.store
+// CHECK:         vector.reduction <or>
+// CHECK:         scf.if
+// CHECK:           scf.for %{{.*}} = %c0 to %c64 step %c4
+// CHECK-NOT:   vector.masked
+func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
+                  %q0: index, %k0: index) {
+  attn.online_update outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+    at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  return
+}
+
+// CHECK-LABEL: @init
+// CHECK:       scf.for %{{.*}} = %c0 to %c48 step %c16
+// CHECK:         vector.store %[[LOWEST:.*]], %{{.*}} : memref<48xf32>
+// CHECK:         vector.store %[[ZERO:.*]], %{{.*}} : memref<48xf32>
+// CHECK:         scf.for
+// CHECK-COUNT-4:   vector.store %[[ZERO]], %{{.*}} : memref<64x48xf32>
+func.func @init(%m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>) {
+  attn.online_init outs(%m, %l, %a : memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+  return
+}
+
+// A static remainder: no loop for the one full vector, a constant mask for the two queries after it.
+// CHECK-LABEL: @remainder
+// CHECK:       vector.store %{{.*}}[%c0] : memref<18xf32>
+// CHECK:       vector.constant_mask [2] : vector<16xi1>
+// CHECK:       vector.maskedstore %{{.*}}[%c16]
+// CHECK-NOT:   scf.if
+func.func @remainder(%m: memref<18xf32>, %l: memref<18xf32>, %a: memref<4x18xf32>) {
+  attn.online_init outs(%m, %l, %a : memref<18xf32>, memref<18xf32>, memref<4x18xf32>)
+  return
+}
+
+// Dynamic sizes: a loop over full vectors, then one under a mask made at run time.
+// CHECK-LABEL: @dynamic
+// CHECK:       scf.for
+// CHECK:         vector.store
+// CHECK:       scf.if
+// CHECK:         vector.create_mask %{{.*}} : vector<16xi1>
+// CHECK:         vector.maskedstore
+func.func @dynamic(%m: memref<?xf32>, %l: memref<?xf32>, %a: memref<?x?xf32, strided<[48, 1], offset: ?>>) {
+  attn.online_init outs(%m, %l, %a : memref<?xf32>, memref<?xf32>, memref<?x?xf32, strided<[48, 1], offset: ?>>)
+  return
+}
+
+// The mask hides before the maximum; what is compared with the lanes fits 32 bits whatever the coordinates.
+// CHECK-LABEL: @causal
+// CHECK-DAG:   %[[LANES:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : vector<16xi32>
+// CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
+// CHECK:       scf.for
+// CHECK:         scf.for
+// CHECK:           arith.maxsi
+// CHECK:           arith.minsi
+// CHECK:           %[[KEPT:.*]] = arith.cmpi sle, %{{.*}}, %[[LANES]] : vector<16xi32>
+// CHECK:           arith.select %[[KEPT]], %{{.*}}, %[[HIDDEN]]
+// CHECK:           arith.cmpf ogt
+// CHECK:         scf.for
+// CHECK:           %[[ISHIDDEN:.*]] = arith.cmpf oeq, %{{.*}}, %[[HIDDEN]]
+// CHECK:           arith.select %[[ISHIDDEN]], %{{.*}}, %{{.*}}
+func.func @causal(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
+                  %q0: index, %k0: index) {
+  attn.online_update outs(%s, %m, %l, %a : memref<64x32xf32>, memref<32xf32>, memref<32xf32>, memref<64x32xf32>)
+    at(%q0, %k0) mask(#attn.causal) {capture_maps = [], scale = 1.250000e-01 : f32}
+  return
+}
+
+// A length is the same for every query and key: read once, compared as a scalar.
+// CHECK-LABEL: @lengths
+// CHECK:       scf.for
+// CHECK:         memref.load %{{.*}}[] : memref<i32>
+// CHECK:         scf.for
+// CHECK-NOT:       memref.load
+// CHECK:           %[[KEPT:.*]] = arith.cmpi sge, %{{.*}} : index
+// CHECK:           vector.broadcast %[[KEPT]] : i1 to vector<16xi1>
+// CHECK:         scf.for
+func.func @lengths(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
+                   %n: memref<i32>, %q0: index, %k0: index) {
+  attn.online_update captures(%n : memref<i32>)
+    outs(%s, %m, %l, %a : memref<64x32xf32>, memref<32xf32>, memref<32xf32>, memref<64x32xf32>)
+    at(%q0, %k0) mask(#attn.lengths<0>) {capture_maps = [affine_map<(k, q) -> ()>], scale = 1.250000e-01 : f32}
+  return
+}
+
+// A region sees the scaled score, a slope as a scalar until it meets the queries, a row of the bias.
+// CHECK-LABEL: @region
+// CHECK-DAG:   %[[SCALE:.*]] = arith.constant dense<1.250000e-01> : vector<16xf32>
+// CHECK-DAG:   arith.constant dense<1.44269502> : vector<16xf32>
+// CHECK:       scf.for
+// CHECK:         %[[SLOPE:.*]] = memref.load %{{.*}}[] : memref<f32>
+// CHECK:         scf.for
+// CHECK:           arith.mulf %{{.*}}, %[[SCALE]]
+// CHECK:           %[[BIAS:.*]] = vector.load %{{.*}} : memref<64x32xf32>
+// CHECK:           arith.subi %{{.*}} : vector<16xindex>
+// CHECK:           arith.sitofp %{{.*}} : vector<16xi64> to vector<16xf32>
+// CHECK:           vector.broadcast %[[SLOPE]] : f32 to vector<16xf32>
+// CHECK:           arith.addf %{{.*}}, %[[BIAS]]
+func.func @region(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
+                  %slope: memref<f32>, %bias: memref<64x32xf32>, %q0: index, %k0: index) {
+  attn.online_update captures(%slope, %bias : memref<f32>, memref<64x32xf32>)
+    outs(%s, %m, %l, %a : memref<64x32xf32>, memref<32xf32>, memref<32xf32>, memref<64x32xf32>)
+    at(%q0, %k0)
+    {capture_maps = [affine_map<(k, q) -> ()>, affine_map<(k, q) -> (k, q)>], scale = 1.250000e-01 : f32} score {
+  ^bb0(%q: index, %k: index, %score: f32, %c0: f32, %c1: f32):
+    %distance = arith.subi %k, %q : index
+    %i = arith.index_cast %distance : index to i64
+    %f = arith.sitofp %i : i64 to f32
+    %t = arith.mulf %f, %c0 : f32
+    %u = arith.addf %score, %t : f32
+    %r = arith.addf %u, %c1 : f32
+    attn.yield %r : f32
+  }
+  return
+}
+
+// Booleans are bytes in memory: lanes are read one by one, never as a packed vector.
+// CHECK-LABEL: @boolean
+// CHECK-COUNT-16: memref.load %{{.*}} : memref<64x16xi1>
+// CHECK:       vector.from_elements {{.*}} : vector<16xi8>
+// CHECK:       arith.cmpi ne, {{.*}} : vector<16xi8>
+// CHECK-NOT:   vector<16xi1>, memref
+func.func @boolean(%s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>, %a: memref<64x16xf32>,
+                   %keep: memref<64x16xi1>, %q0: index, %k0: index) {
+  attn.online_update captures(%keep : memref<64x16xi1>)
+    outs(%s, %m, %l, %a : memref<64x16xf32>, memref<16xf32>, memref<16xf32>, memref<64x16xf32>)
+    at(%q0, %k0) mask(#attn.dense<0>) {capture_maps = [affine_map<(k, q) -> (k, q)>], scale = 1.250000e-01 : f32}
+  return
+}
+
+// Weights come from the final state; an empty row gives what the op says.
+// CHECK-LABEL: @weights
+// CHECK-DAG:   %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<16xf32>
+// CHECK:       arith.divf
+// CHECK:       arith.select %{{.*}}, %[[NAN]]
+// CHECK:       scf.for
+// CHECK-COUNT-4: vector.store
+func.func @weights(%s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>, %q0: index, %k0: index) {
+  attn.online_weights ins(%m, %l : memref<16xf32>, memref<16xf32>) outs(%s : memref<64x16xf32>)
+    at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32, empty_row = #attn.empty_row<nan>}
+  return
+}
+
+// A block of 16 x 16 in 64 shuffles, the last two queries one by one.
+// CHECK-LABEL: @finish
+// CHECK:       arith.divf {{.*}} : vector<16xf32>
+// CHECK:       scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-NOT:     vector.shuffle
+// CHECK-COUNT-16: vector.store
+// CHECK:       scf.for %{{.*}} = %c16 to %c18 step %c1
+// CHECK:         arith.divf {{.*}} : f32
+// CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c1
+// CHECK:           memref.store
+func.func @finish(%l: memref<18xf32>, %a: memref<64x18xf32>, %o: memref<18x64xf32, strided<[768, 1], offset: ?>>) {
+  attn.online_finish ins(%l, %a : memref<18xf32>, memref<64x18xf32>)
+    outs(%o : memref<18x64xf32, strided<[768, 1], offset: ?>>)
+  return
+}
+}

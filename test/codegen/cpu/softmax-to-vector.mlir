@@ -1,0 +1,50 @@
+// RUN: attn-opt %s -attn-softmax-to-vector -canonicalize -cse | FileCheck %s
+
+#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+
+module attributes {attn.target = #v4} {
+// Three passes over each row; lanes meet at their ends.
+// CHECK-LABEL: @rows
+// CHECK:       scf.for %{{.*}} = %c0 to %c4 step %c1
+// CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c16 iter_args
+// CHECK:           arith.cmpf ogt
+// CHECK:         vector.reduction <maxnumf>
+// CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c16 iter_args
+// CHECK:           vector.fma
+// CHECK:           vector.store
+// CHECK:         vector.reduction <add>
+// CHECK:         arith.divf {{.*}} : f32
+// CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c16
+// CHECK:           arith.mulf
+func.func @rows(%x: memref<4x48xf32>, %y: memref<4x48xf32>) {
+  linalg.softmax dimension(1) ins(%x : memref<4x48xf32>) outs(%y : memref<4x48xf32>)
+  return
+}
+
+// Lanes beyond the end hold -inf, whose exponential adds nothing.
+// CHECK-LABEL: @remainder
+// CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
+// CHECK:       scf.for
+// CHECK:         vector.maskedload %{{.*}}, %{{.*}}, %[[LOWEST]]
+// CHECK:         vector.reduction <maxnumf>
+// CHECK:         vector.maskedstore
+// CHECK:         vector.reduction <add>
+// CHECK:         vector.maskedstore
+func.func @remainder(%x: memref<4x7xf32>, %y: memref<4x7xf32>) {
+  linalg.softmax dimension(1) ins(%x : memref<4x7xf32>) outs(%y : memref<4x7xf32>)
+  return
+}
+
+// Another dimension is reduced: every lane is a softmax of its own.
+// CHECK-LABEL: @columns
+// CHECK:       scf.for %{{.*}} = %c0 to %c2 step %c1
+// CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c16
+// CHECK:           scf.for %{{.*}} = %c0 to %c8 step %c4 iter_args
+// CHECK:           scf.for %{{.*}} = %c0 to %c8 step %c4 iter_args
+// CHECK-COUNT-4:     vector.store
+// CHECK-NOT:   vector.reduction
+func.func @columns(%x: memref<2x8x32xf32>, %y: memref<2x8x32xf32>) {
+  linalg.softmax dimension(1) ins(%x : memref<2x8x32xf32>) outs(%y : memref<2x8x32xf32>)
+  return
+}
+}
