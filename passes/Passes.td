@@ -66,7 +66,8 @@ def DropDeadOutputs : Pass<"attn-drop-dead-outputs", "::mlir::func::FuncOp"> {
 def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> {
   let summary = "a contraction starts from its bias";
   let description = [{
-    `contract` from zero, then the addition of a broadcast bias, becomes a `contract` whose init is the bias.
+    A bias added to a `contract` from zero, be it at the start of a longer elementwise body or widened there,
+    becomes the init of the `contract`.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
@@ -105,6 +106,13 @@ def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
+  let summary = "every result starts from an init of its own";
+  let description = [{
+    A `linalg.fill`, `linalg.broadcast` or `tensor.empty` that several ops write to is repeated for each of them.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,7 +10,8 @@
 //   %2 = linalg.contract ins(%x, %w) outs(%0)
 //
 // One pass over memory and one buffer fewer, and what a register block wants: accumulators that start from
-// the bias. A bias that was broadcast by an op of its own is seen through.
+// the bias. The sum may be the first step of a longer body, of which the rest stays; a bias that the body
+// widens is widened before; one that was broadcast by an op of its own is seen through.
 //
 // Left alone: products with another use, products that do not start from zero, and addends as large as the
 // product (a residual is an epilogue; as an init it would have to be copied).
@@ -22,6 +23,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -35,69 +37,92 @@ using namespace mlir;
 
 namespace {
 
-/// Whether the body of `op` is the sum of its two inputs.
-bool isSum(linalg::GenericOp op) {
-  auto yield = cast<linalg::YieldOp>(op.getBody()->getTerminator());
-  auto add = yield.getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!add || op.getBody()->getOperations().size() != 2)
-    return false;
-  Value a = op.getBody()->getArgument(0), b = op.getBody()->getArgument(1);
-  return (add.getLhs() == a && add.getRhs() == b) || (add.getLhs() == b && add.getRhs() == a);
+/// A tensor and the map it is read through.
+struct Addend {
+  Value tensor;
+  AffineMap map;
+};
+
+/// What is added to the product at `product`, and by which op of the body.
+std::pair<arith::AddFOp, OpOperand *> getSum(linalg::GenericOp op, OpOperand *product) {
+  BlockArgument element = op.getMatchingBlockArgument(product);
+  auto add = element.hasOneUse() ? dyn_cast<arith::AddFOp>(*element.user_begin()) : arith::AddFOp();
+  if (!add)
+    return {};
+  Value other = add.getLhs() == element ? add.getRhs() : add.getLhs();
+  if (auto widened = other.getDefiningOp<arith::ExtFOp>())
+    other = widened.getIn();
+  auto argument = dyn_cast<BlockArgument>(other);
+  if (!argument || argument.getOwner() != op.getBody() || argument.getArgNumber() >= op.getNumDpsInputs())
+    return {};
+  return {add, op.getDpsInputOperand(argument.getArgNumber())};
+}
+
+/// The bias under an op that only broadcasts it.
+Addend lookThroughBroadcast(Addend addend) {
+  auto op = addend.tensor.getDefiningOp<linalg::LinalgOp>();
+  if (!op || op.getNumDpsInputs() != 1 || op->getNumResults() != 1 || isa<linalg::FillOp>(op) ||
+      op.getBlock()->getTerminator()->getOperand(0) != op.getBlock()->getArgument(0))
+    return addend;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  return maps[1].isIdentity() ? Addend{op.getDpsInputOperand(0)->get(), maps[0].compose(addend.map)} : addend;
 }
 
 struct FoldBias : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(linalg::GenericOp op, PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics() || op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !isSum(op) ||
-        !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
-      return failure();
-    for (unsigned i : {0, 1})
-      if (succeeded(fold(op, op.getDpsInputOperand(i), op.getDpsInputOperand(1 - i), rewriter)))
-        return success();
+    if (op.hasPureTensorSemantics())
+      for (OpOperand *input : op.getDpsInputOperands())
+        if (succeeded(fold(op, input, rewriter)))
+          return success();
     return rewriter.notifyMatchFailure(op, "expected the sum of a product and a bias");
   }
 
 private:
-  static LogicalResult fold(linalg::GenericOp op, OpOperand *product, OpOperand *addend,
-                            PatternRewriter &rewriter) {
+  static LogicalResult fold(linalg::GenericOp op, OpOperand *product, PatternRewriter &rewriter) {
     auto contract = product->get().getDefiningOp<linalg::ContractOp>();
     if (!contract || !contract->hasOneUse() || !op.getMatchingIndexingMap(product).isIdentity())
       return failure();
     auto fill = contract.getDpsInitOperand(0)->get().getDefiningOp<linalg::FillOp>();
-    if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()) ||
-        product->get().getType() != op.getResult(0).getType())
+    auto [add, addend] = getSum(op, product);
+    if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()) || !add)
       return failure();
 
-    Value bias = addend->get();
-    AffineMap map = op.getMatchingIndexingMap(addend);
-    if (auto broadcast = bias.getDefiningOp<linalg::LinalgOp>()) {
-      auto isCopy = [](Block *body) { return body->getTerminator()->getOperand(0) == body->getArgument(0); };
-      if (broadcast.getNumDpsInputs() == 1 && broadcast->getNumResults() == 1 &&
-          !isa<linalg::FillOp>(broadcast) && isCopy(broadcast.getBlock()) &&
-          broadcast.getIndexingMapsArray()[1].isIdentity()) {
-        bias = broadcast.getDpsInputOperand(0)->get();
-        map = broadcast.getIndexingMapsArray()[0].compose(map);
-      }
-    }
+    auto [bias, map] = lookThroughBroadcast({addend->get(), op.getMatchingIndexingMap(addend)});
     auto biasType = dyn_cast<RankedTensorType>(bias.getType());
     if (!biasType || !map.isProjectedPermutation() || map.getNumResults() == map.getNumDims())
       return failure();
-
-    SmallVector<int64_t> dims;
+    SmallVector<unsigned> kept;
+    SmallVector<int64_t> broadcast;
+    for (AffineExpr expr : map.getResults())
+      kept.push_back(cast<AffineDimExpr>(expr).getPosition());
     for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
-      if (!map.isFunctionOfDim(dim))
-        dims.push_back(dim);
-    auto positions =
-        llvm::map_range(map.getResults(), [](AffineExpr e) { return cast<AffineDimExpr>(e).getPosition(); });
-    if (!llvm::is_sorted(positions))
+      if (!llvm::is_contained(kept, dim))
+        broadcast.push_back(dim);
+    if (!llvm::is_sorted(kept))
       return failure();
 
-    auto broadcast = linalg::BroadcastOp::create(rewriter, op.getLoc(), bias, fill.output(), dims);
-    rewriter.setInsertionPoint(op);
+    Location loc = op.getLoc();
+    if (biasType.getElementType() != add.getType()) {
+      Value empty =
+          tensor::EmptyOp::create(rewriter, loc, tensor::getMixedSizes(rewriter, loc, bias), add.getType());
+      AffineMap identity = rewriter.getMultiDimIdentityMap(biasType.getRank());
+      SmallVector<utils::IteratorType> parallel(biasType.getRank(), utils::IteratorType::parallel);
+      bias = linalg::GenericOp::create(rewriter, loc, empty.getType(), bias, empty,
+                                       ArrayRef<AffineMap>{identity, identity}, parallel,
+                                       [](OpBuilder &builder, Location loc, ValueRange args) {
+                                         Value wide =
+                                             arith::ExtFOp::create(builder, loc, args[1].getType(), args[0]);
+                                         linalg::YieldOp::create(builder, loc, wide);
+                                       })
+                 .getResult(0);
+    }
+    Value init = linalg::BroadcastOp::create(rewriter, loc, bias, fill.output(), broadcast)->getResult(0);
     auto folded = cast<linalg::ContractOp>(rewriter.clone(*contract));
-    folded.getDpsInitOperand(0)->set(broadcast->getResult(0));
-    rewriter.replaceOp(op, folded);
+    folded.getDpsInitOperand(0)->set(init);
+    rewriter.modifyOpInPlace(op, [&] { product->set(folded.getResult(0)); });
+    rewriter.replaceOp(add, op.getMatchingBlockArgument(product));
     return success();
   }
 };
@@ -106,6 +131,9 @@ struct FoldBiasIntoInit : attn::impl::FoldBiasIntoInitBase<FoldBiasIntoInit> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FoldBias>(&getContext());
+    // A body without its sum may have nothing left to do, and reads no bias any more.
+    linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+    linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

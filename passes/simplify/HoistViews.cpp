@@ -208,6 +208,43 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   }
 };
 
+/// An elementwise op that reads a product in another order than it writes asks for the product in its own.
+struct ExposeTranspose : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op, PatternRewriter &rewriter) const override {
+    if (!hasPlainLoops(op) || op.getNumReductionLoops() > 0 ||
+        !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
+      return rewriter.notifyMatchFailure(op, "expected an elementwise op");
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      AffineMap map = op.getMatchingIndexingMap(input);
+      linalg::LinalgOp producer = getProducer(op, input->get());
+      if (!producer || isCopy(producer) || isa<linalg::FillOp>(producer) || !map.isProjectedPermutation())
+        continue;
+      auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
+      llvm::sort(permutation,
+                 [&](int64_t a, int64_t b) { return map.getDimPosition(a) < map.getDimPosition(b); });
+      if (llvm::is_sorted(permutation))
+        continue;
+      SmallVector<OpFoldResult> sizes;
+      for (int64_t dim : permutation)
+        sizes.push_back(attn::dimOf(rewriter, op.getLoc(), input->get(), dim));
+      Value empty =
+          tensor::EmptyOp::create(rewriter, op.getLoc(), sizes, getElementTypeOrSelf(input->get().getType()));
+      Value transposed =
+          linalg::TransposeOp::create(rewriter, op.getLoc(), input->get(), empty, permutation)->getResult(0);
+      SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+      maps[input->getOperandNumber()] = AffineMap::getPermutationMap(permutation, getContext()).compose(map);
+      rewriter.modifyOpInPlace(op, [&] {
+        input->set(transposed);
+        op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+      });
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "expected a product read in another order");
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // Split loops
 //===----------------------------------------------------------------------===//
@@ -457,7 +494,7 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<FoldEmptyTranspose, HoistTranspose, HoistExpand, HoistSlice>(context);
+    patterns.add<FoldEmptyTranspose, HoistTranspose, ExposeTranspose, HoistExpand, HoistSlice>(context);
     patterns.add<HoistUnitCollapse>(context, /*benefit=*/2);
     patterns.add<HoistCollapse>(context);
     // What lets views meet: views of empty tensors and of views, and sizes of arguments only.

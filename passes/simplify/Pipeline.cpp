@@ -32,4 +32,5 @@ void attn::addSimplifyPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   cleanUp();
+  manager.addNestedPass<func::FuncOp>(createUnshareInits());
 }
