@@ -16,7 +16,8 @@ extern const Target x86_64, x86_64_v3, x86_64_v4;
 } // namespace attn::targets
 
 llvm::ArrayRef<const Target *> attn::getTargets() {
-  static const Target *const kTargets[] = {&targets::x86_64_v4, &targets::x86_64_v3, &targets::x86_64};
+  static const Target *const kTargets[] = {&targets::x86_64_v4, &targets::x86_64_v3,
+                                           &targets::x86_64};
   return kTargets;
 }
 
@@ -25,13 +26,15 @@ TargetAttr Target::getAttr(mlir::MLIRContext *context) const {
 }
 
 static bool isOfThisArchitecture(const Target &target) {
-  return llvm::Triple(target.triple).getArch() == llvm::Triple(llvm::sys::getProcessTriple()).getArch();
+  return llvm::Triple(target.triple).getArch() ==
+         llvm::Triple(llvm::sys::getProcessTriple()).getArch();
 }
 
 bool Target::runsHere() const {
   static const llvm::StringMap<bool> kHostFeatures = llvm::sys::getHostCPUFeatures();
-  return isOfThisArchitecture(*this) &&
-         llvm::all_of(features, [](llvm::StringRef feature) { return kHostFeatures.lookup(feature); });
+  return isOfThisArchitecture(*this) && llvm::all_of(features, [](llvm::StringRef feature) {
+           return kHostFeatures.lookup(feature);
+         });
 }
 
 llvm::Expected<const Target *> attn::lookupTarget(llvm::StringRef level) {
@@ -42,15 +45,16 @@ llvm::Expected<const Target *> attn::lookupTarget(llvm::StringRef level) {
     if (!nearest || level.edit_distance(target->level) < level.edit_distance(nearest->level))
       nearest = target;
   }
-  return llvm::createStringError("expected a target level, got '" + level + "'; did you mean '" + nearest->level +
-                                 "'?");
+  return llvm::createStringError("expected a target level, got '" + level + "'; did you mean '" +
+                                 nearest->level + "'?");
 }
 
 llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::StringRef list) {
   llvm::SmallPtrSet<const Target *, 4> chosen;
   for (llvm::StringRef name : llvm::split(list, ',')) {
     if (name == "native") {
-      const auto *best = llvm::find_if(getTargets(), [](const Target *target) { return target->runsHere(); });
+      const auto *best =
+          llvm::find_if(getTargets(), [](const Target *target) { return target->runsHere(); });
       if (best == getTargets().end())
         return llvm::createStringError("expected a CPU that some target level fits, got '" +
                                        llvm::sys::getHostCPUName() + "'");

@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A target level is one description in codegen/cpu/targets/. Only those files and the list in Target.cpp
-// name an instruction set: passes see the numbers of #attn.target, emission the strings below.
+// A target level is one description in codegen/cpu/targets/. Only those files and the list in
+// Target.cpp name an instruction set: passes see the numbers of #attn.target, emission the strings
+// below.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,8 @@ struct Target {
   llvm::StringLiteral triple;
   /// LLVM's name: the instructions that are there and the CPU to schedule for.
   llvm::StringLiteral cpu;
-  /// LLVM's names of what the level adds to its architecture. A CPU that lacks one cannot run the code.
+  /// LLVM's names of what the level adds to its architecture. A CPU that lacks one cannot run the
+  /// code.
   llvm::ArrayRef<llvm::StringLiteral> features;
   /// Width in bits of the vectors that code uses.
   unsigned vectorBits;
@@ -43,8 +45,8 @@ llvm::ArrayRef<const Target *> getTargets();
 /// The target of that name, or an error that suggests one.
 llvm::Expected<const Target *> lookupTarget(llvm::StringRef level);
 
-/// Reads a list such as "x86-64,x86-64-v3". "native" is the best level that this CPU runs, "all" every level
-/// of this CPU's architecture. The result holds each level once, best first.
+/// Reads a list such as "x86-64,x86-64-v3". "native" is the best level that this CPU runs, "all"
+/// every level of this CPU's architecture. The result holds each level once, best first.
 llvm::Expected<llvm::SmallVector<const Target *>> parseTargets(llvm::StringRef list);
 
 } // namespace attn

@@ -40,7 +40,8 @@ void attn::registerEmission(mlir::DialectRegistry &registry) {
 // From a module to LLVM IR
 //===----------------------------------------------------------------------===//
 
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(llvm::StringRef triple) {
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(llvm::StringRef triple) {
   static const bool kInitialized = [] {
     llvm::InitializeAllTargetInfos();
     llvm::InitializeAllTargets();
@@ -54,25 +55,29 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
   if (!target)
     return llvm::createStringError(error);
   // Each function states its CPU and features; the machine as a whole is the least one.
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(llvm::Triple(triple), /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(),
-                                  llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      llvm::Triple(triple), /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// Lowers `module` and returns its description, which lowering drops.
 static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llvm::StringRef name) {
-  auto failure = [] { return llvm::createStringError("the module could not be lowered to LLVM IR"); };
+  auto failure = [] {
+    return llvm::createStringError("the module could not be lowered to LLVM IR");
+  };
   mlir::FailureOr<LibraryInfo> library = describe(module, name);
   if (failed(library))
     return failure();
-  llvm::Expected<const Target *> target = lookupTarget(library->functions.front().variants.front().level);
+  llvm::Expected<const Target *> target =
+      lookupTarget(library->functions.front().variants.front().level);
   if (!target)
     return target.takeError();
   auto machine = createTargetMachine((*target)->triple);
   if (!machine)
     return machine.takeError();
   mlir::Builder builder(module.getContext());
-  module->setAttr(mlir::LLVM::LLVMDialect::getTargetTripleAttrName(), builder.getStringAttr((*target)->triple));
+  module->setAttr(mlir::LLVM::LLVMDialect::getTargetTripleAttrName(),
+                  builder.getStringAttr((*target)->triple));
   module->setAttr(mlir::LLVM::LLVMDialect::getDataLayoutAttrName(),
                   builder.getStringAttr((*machine)->createDataLayout().getStringRepresentation()));
 
@@ -83,7 +88,8 @@ static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llv
   mlir::WalkResult lowered = module->walk([&](mlir::Operation *op) {
     if (op == module || mlir::isa_and_present<mlir::LLVM::LLVMDialect>(op->getDialect()))
       return mlir::WalkResult::advance();
-    op->emitError() << "expected an operation that has a lowering to LLVM IR, got '" << op->getName() << "'";
+    op->emitError() << "expected an operation that has a lowering to LLVM IR, got '"
+                    << op->getName() << "'";
     return mlir::WalkResult::interrupt();
   });
   if (lowered.wasInterrupted())
@@ -110,7 +116,8 @@ llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::Str
 //===----------------------------------------------------------------------===//
 
 /// Runs LLVM's passes and code generator.
-static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, llvm::raw_pwrite_stream &out) {
+static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type,
+                           llvm::raw_pwrite_stream &out) {
   auto created = createTargetMachine(ir.getTargetTriple().str());
   if (!created)
     return created.takeError();
@@ -135,8 +142,8 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, llvm::r
   llvm::legacy::PassManager codegen;
   codegen.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary));
   if (machine.addPassesToEmitFile(codegen, out, nullptr, type))
-    return llvm::createStringError("expected a target that can write objects, got '" + ir.getTargetTriple().str() +
-                                   "'");
+    return llvm::createStringError("expected a target that can write objects, got '" +
+                                   ir.getTargetTriple().str() + "'");
   codegen.run(ir);
   return llvm::Error::success();
 }
@@ -154,7 +161,8 @@ static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object) {
     if (!name)
       return name.takeError();
     if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty())
-      return llvm::createStringError("expected code without undefined symbols, got '" + *name + "'");
+      return llvm::createStringError("expected code without undefined symbols, got '" + *name +
+                                     "'");
   }
   return llvm::Error::success();
 }
@@ -163,16 +171,20 @@ static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object) {
 static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weight> weights) {
   for (const FunctionInfo &function : library.functions)
     for (const TensorInfo &info : function.weights) {
-      const Weight *found = llvm::find_if(weights, [&](const Weight &weight) { return weight.name == info.name; });
+      const Weight *found =
+          llvm::find_if(weights, [&](const Weight &weight) { return weight.name == info.name; });
       if (found == weights.end())
-        return llvm::createStringError("expected data of weight '" + info.name + "' of '" + function.name + "'");
-      bool agrees = DataType::get(found->type.getElementType()) == info.type &&
-                    llvm::equal(found->type.getShape(), info.shape,
-                                [](int64_t size, DimInfo dim) { return dim.symbol < 0 && dim.size == size; }) &&
-                    int64_t(found->data.size()) == found->type.getNumElements() * info.type->bytes();
-      if (!agrees)
-        return llvm::createStringError("expected data of the type of weight '" + info.name + "' of '" +
+        return llvm::createStringError("expected data of weight '" + info.name + "' of '" +
                                        function.name + "'");
+      bool agrees =
+          DataType::get(found->type.getElementType()) == info.type &&
+          llvm::equal(
+              found->type.getShape(), info.shape,
+              [](int64_t size, DimInfo dim) { return dim.symbol < 0 && dim.size == size; }) &&
+          int64_t(found->data.size()) == found->type.getNumElements() * info.type->bytes();
+      if (!agrees)
+        return llvm::createStringError("expected data of the type of weight '" + info.name +
+                                       "' of '" + function.name + "'");
     }
   return llvm::Error::success();
 }
@@ -193,11 +205,13 @@ static llvm::Expected<OutputKind> kindOf(llvm::StringRef path) {
   for (auto [known, kind] : kKinds)
     if (suffix == known)
       return kind;
-  return llvm::createStringError("expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path + "'");
+  return llvm::createStringError(
+      "expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path + "'");
 }
 
 /// The header, the manifest and the weights.
-static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library, const EmitOptions &options) {
+static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
+                                 const EmitOptions &options) {
   auto add = [&](llvm::StringRef suffix, llvm::function_ref<void(llvm::raw_ostream &)> write) {
     llvm::SmallString<128> path(options.output);
     llvm::sys::path::replace_extension(path, suffix);
@@ -205,13 +219,15 @@ static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
   };
   if (llvm::Error error = add(".h", [&](llvm::raw_ostream &out) { out << writeHeader(library); }))
     return error;
-  if (llvm::Error error = add(".json", [&](llvm::raw_ostream &out) { out << writeManifest(library); }))
+  if (llvm::Error error =
+          add(".json", [&](llvm::raw_ostream &out) { out << writeManifest(library); }))
     return error;
   if (options.weights.empty())
     return llvm::Error::success();
   if (llvm::Error error = verifyWeights(library, options.weights))
     return error;
-  return add(".safetensors", [&](llvm::raw_ostream &out) { writeSafetensors(options.weights, out); });
+  return add(".safetensors",
+             [&](llvm::raw_ostream &out) { writeSafetensors(options.weights, out); });
 }
 
 llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &options) {
@@ -219,10 +235,12 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   if (!kind)
     return kind.takeError();
   if (*kind == OutputKind::MLIR)
-    return llvm::createStringError("expected an output that LLVM IR leads to, got '" + options.output + "'");
+    return llvm::createStringError("expected an output that LLVM IR leads to, got '" +
+                                   options.output + "'");
   OutputFiles files;
   if (*kind == OutputKind::LLVMIR) {
-    if (llvm::Error error = files.add(options.output, [&](llvm::raw_ostream &out) { out << text.getBuffer(); }))
+    if (llvm::Error error =
+            files.add(options.output, [&](llvm::raw_ostream &out) { out << text.getBuffer(); }))
       return error;
     return files.keep();
   }
@@ -242,7 +260,8 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
 
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream stream(code);
-  auto type = *kind == OutputKind::Assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  auto type = *kind == OutputKind::Assembly ? llvm::CodeGenFileType::AssemblyFile
+                                            : llvm::CodeGenFileType::ObjectFile;
   if (llvm::Error error = compile(*ir, type, stream))
     return error;
   llvm::MemoryBufferRef object(llvm::StringRef(code.data(), code.size()), "object");
@@ -259,13 +278,15 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
     std::string member = (llvm::sys::path::stem(options.output) + ".o").str();
     auto written = llvm::writeArchiveToBuffer(
         llvm::NewArchiveMember(llvm::MemoryBufferRef(object.getBuffer(), member)),
-        llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+        llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, /*Deterministic=*/true,
+        /*Thin=*/false);
     if (!written)
       return written.takeError();
     archive = std::move(*written);
     bytes = archive->getBuffer();
   } else if (*kind == OutputKind::Shared) {
-    auto linked = linkShared(object, llvm::sys::path::filename(options.output), queryName(library->name));
+    auto linked =
+        linkShared(object, llvm::sys::path::filename(options.output), queryName(library->name));
     if (!linked)
       return linked.takeError();
     archive = std::move(*linked);
@@ -280,14 +301,15 @@ llvm::Error attn::emit(mlir::ModuleOp module, const EmitOptions &options) {
   llvm::Expected<OutputKind> kind = kindOf(options.output);
   if (!kind)
     return kind.takeError();
-  std::string name = options.library.empty() ? toIdentifier(llvm::sys::path::stem(options.output)) : options.library;
+  std::string name = options.library.empty() ? toIdentifier(llvm::sys::path::stem(options.output))
+                                             : options.library;
   if (*kind == OutputKind::MLIR) {
     if (auto library = lowerToLLVMDialect(module, name); !library)
       return library.takeError();
     OutputFiles files;
     if (llvm::Error error = files.add(options.output, [&](llvm::raw_ostream &out) {
-      module.print(out, mlir::OpPrintingFlags().enableDebugInfo());
-    }))
+          module.print(out, mlir::OpPrintingFlags().enableDebugInfo());
+        }))
       return error;
     return files.keep();
   }

@@ -4,8 +4,8 @@
 //
 //   func.func private @f(tensor<4xf32> {attn.name = "x"}) -> tensor<4xf32>
 //   module @"x86-64-v3" attributes {attn.target = #attn.target<"x86-64-v3", ...>} {
-//     func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}, ...) { func.call @f.rows(...) }
-//     func.func private @f.rows(...) {...}
+//     func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}, ...) { func.call
+//     @f.rows(...) } func.func private @f.rows(...) {...}
 //   }
 // ==>
 //   func.func @f.x86-64-v3(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}, ...) attributes {
@@ -13,8 +13,8 @@
 //       passthrough = ["no-builtins", ...]} { func.call @f.rows.x86-64-v3(...) }
 //   func.func private @f.rows.x86-64-v3(...) attributes {target_cpu = ...} {...}
 //
-// The attributes are those of llvm.func: the conversion of functions hands them on. Nested modules without
-// attn.target stay where they are.
+// The attributes are those of llvm.func: the conversion of functions hands them on. Nested modules
+// without attn.target stay where they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,16 +40,19 @@ static void setTarget(func::FuncOp function, const Target &target) {
     SmallVector<std::string> present;
     for (StringRef feature : target.features)
       present.push_back("+" + feature.str());
-    function->setAttr("target_features", LLVM::TargetFeaturesAttr::get(builder.getContext(),
-                                                                       llvm::to_vector_of<StringRef>(present)));
+    function->setAttr("target_features",
+                      LLVM::TargetFeaturesAttr::get(builder.getContext(),
+                                                    llvm::to_vector_of<StringRef>(present)));
   }
   auto pair = [&](StringRef name, const Twine &value) -> Attribute {
     return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(value)});
   };
-  // No idiom may become a call of the C library, which kernels do not link. Vectors are as wide as written.
+  // No idiom may become a call of the C library, which kernels do not link. Vectors are as wide as
+  // written.
   function->setAttr("passthrough", builder.getArrayAttr(
-                                       {builder.getStringAttr("no-builtins"), builder.getStringAttr("nounwind"),
-                                        pair("uwtable", "2"), pair("prefer-vector-width", Twine(target.vectorBits)),
+                                       {builder.getStringAttr("no-builtins"),
+                                        builder.getStringAttr("nounwind"), pair("uwtable", "2"),
+                                        pair("prefer-vector-width", Twine(target.vectorBits)),
                                         pair("min-legal-vector-width", Twine(target.vectorBits))}));
 }
 
@@ -78,7 +81,8 @@ struct FlattenLevels : attn::impl::FlattenLevelsBase<FlattenLevels> {
     for (Operation &op : llvm::make_early_inc_range(*level.getBody())) {
       auto symbol = dyn_cast<SymbolOpInterface>(op);
       if (!symbol)
-        return op.emitError() << "expected only symbols in the module of a level, got '" << op.getName() << "'";
+        return op.emitError() << "expected only symbols in the module of a level, got '"
+                              << op.getName() << "'";
       auto name = StringAttr::get(&getContext(), symbol.getName() + "." + target.level);
       if (failed(SymbolTable::replaceAllSymbolUses(symbol, name, level)))
         return op.emitError() << "expected every use of '" << symbol.getName() << "' to be known";

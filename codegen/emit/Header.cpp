@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// For each function one inline function that takes a typed pointer for every tensor and an int64_t for every
-// symbol, wraps them as DLTensors and calls attn_call.
+// For each function one inline function that takes a typed pointer for every tensor and an int64_t
+// for every symbol, wraps them as DLTensors and calls attn_call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,32 +25,35 @@ std::string attn::toIdentifier(llvm::StringRef name) {
   return result;
 }
 
+/// Whether C11 or C++20 keeps `name` for itself.
+static bool isWord(llvm::StringRef name) {
+  static constexpr llvm::StringLiteral kWords =
+      "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+      "char32_t char8_t class co_await co_return co_yield compl concept const const_cast "
+      "consteval constexpr constinit continue decltype default delete do double dynamic_cast "
+      "else enum explicit export extern false float for friend goto if inline int long mutable "
+      "namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+      "register reinterpret_cast requires restrict return short signed sizeof static "
+      "static_assert static_cast struct switch template this thread_local throw true try "
+      "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
+      "xor_eq NULL";
+  return llvm::is_contained(llvm::split(kWords, ' '), name);
+}
+
 namespace {
 /// Identifiers of one scope, all different and none a word of C or C++.
 class Scope {
 public:
   std::string add(llvm::StringRef name) {
     std::string identifier = toIdentifier(name);
-    while (kWords.contains(identifier) || !taken.insert(identifier).second)
+    while (isWord(identifier) || !taken.insert(identifier).second)
       identifier += '_';
     return identifier;
   }
 
 private:
-  static const llvm::StringSet<> kWords;
   llvm::StringSet<> taken;
 };
-
-const llvm::StringSet<> Scope::kWords = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
-    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
-    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return",
-    "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
-    "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
-    "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
 
 /// Writes the inline function for one function of the library.
 class FunctionWriter {
@@ -77,12 +80,13 @@ public:
       parameters.push_back((tensor.type->c + " *" + name).str());
     parameters.push_back("const attn_call_options *options");
 
-    out << "static inline attn_status " << toIdentifier(library.name) << "_" << toIdentifier(function.name) << "(\n    "
-        << llvm::join(parameters, ",\n    ") << ") {\n";
+    out << "static inline attn_status " << toIdentifier(library.name) << "_"
+        << toIdentifier(function.name) << "(\n    " << llvm::join(parameters, ",\n    ") << ") {\n";
     std::string inputList = writeTensors(function.inputs, inputs, "inputs");
     std::string outputList = writeTensors(function.outputs, outputs, "outputs");
-    out << "  return attn_call(function, " << (function.weights.empty() ? "NULL" : "weights") << ", " << inputList
-        << ", " << function.inputs.size() << ", " << outputList << ", " << function.outputs.size() << ", options);\n"
+    out << "  return attn_call(function, " << (function.weights.empty() ? "NULL" : "weights")
+        << ", " << inputList << ", " << function.inputs.size() << ", " << outputList << ", "
+        << function.outputs.size() << ", options);\n"
         << "}\n\n";
   }
 
@@ -102,8 +106,10 @@ private:
     out << "/* " << function.name << "\n";
     auto list = [&](llvm::StringRef role, llvm::ArrayRef<TensorInfo> tensors) {
       for (const TensorInfo &tensor : tensors) {
-        out << " *   " << role << " " << printable(tensor.name) << ": " << tensor.type->name << " [";
-        llvm::interleaveComma(tensor.shape, out, [&](DimInfo dim) { out << printable(nameOf(dim)); });
+        out << " *   " << role << " " << printable(tensor.name) << ": " << tensor.type->name
+            << " [";
+        llvm::interleaveComma(tensor.shape, out,
+                              [&](DimInfo dim) { out << printable(nameOf(dim)); });
         out << "]";
         if (tensor.bound)
           out << ", every element in 0 to " << printable(nameOf(*tensor.bound));
@@ -114,9 +120,11 @@ private:
     list("output", function.outputs);
     list("weight", function.weights);
     for (const SymbolInfo &symbol : function.symbols)
-      out << " *   size " << printable(symbol.name) << ": " << symbol.min << " to " << symbol.max << "\n";
+      out << " *   size " << printable(symbol.name) << ": " << symbol.min << " to " << symbol.max
+          << "\n";
     out << " *   levels ";
-    llvm::interleaveComma(function.variants, out, [&](const VariantInfo &variant) { out << variant.level; });
+    llvm::interleaveComma(function.variants, out,
+                          [&](const VariantInfo &variant) { out << variant.level; });
     out << "\n */\n";
   }
 
@@ -143,8 +151,9 @@ private:
         out << "};\n";
       }
       std::string variable = scope.add(name + "_tensor");
-      out << "  DLTensor " << variable << " = {(void *)" << name << ", {kDLCPU, 0}, " << tensor.shape.size() << ", {"
-          << tensor.type->dlpack << ", " << unsigned(tensor.type->bits) << ", 1}, " << shape << ", NULL, 0};\n";
+      out << "  DLTensor " << variable << " = {(void *)" << name << ", {kDLCPU, 0}, "
+          << tensor.shape.size() << ", {" << unsigned(tensor.type->code) << ", "
+          << unsigned(tensor.type->bits) << ", 1}, " << shape << ", NULL, 0};\n";
       addresses.push_back("&" + variable);
     }
     if (addresses.empty())

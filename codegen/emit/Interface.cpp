@@ -22,15 +22,16 @@ namespace json = llvm::json;
 //===----------------------------------------------------------------------===//
 
 static constexpr DataType kDataTypes[] = {
-    {"f16", "F16", "uint16_t", "kDLFloat", 2, 16}, {"bf16", "BF16", "uint16_t", "kDLBfloat", 4, 16},
-    {"f32", "F32", "float", "kDLFloat", 2, 32},    {"f64", "F64", "double", "kDLFloat", 2, 64},
-    {"i8", "I8", "int8_t", "kDLInt", 0, 8},        {"i16", "I16", "int16_t", "kDLInt", 0, 16},
-    {"i32", "I32", "int32_t", "kDLInt", 0, 32},    {"i64", "I64", "int64_t", "kDLInt", 0, 64},
-    {"ui8", "U8", "uint8_t", "kDLUInt", 1, 8},     {"i1", "BOOL", "uint8_t", "kDLBool", 6, 8},
+    {"f16", "F16", "uint16_t", 2, 16}, {"bf16", "BF16", "uint16_t", 4, 16},
+    {"f32", "F32", "float", 2, 32},    {"f64", "F64", "double", 2, 64},
+    {"i8", "I8", "int8_t", 0, 8},      {"i16", "I16", "int16_t", 0, 16},
+    {"i32", "I32", "int32_t", 0, 32},  {"i64", "I64", "int64_t", 0, 64},
+    {"ui8", "U8", "uint8_t", 1, 8},    {"i1", "BOOL", "uint8_t", 6, 8},
 };
 
 const DataType *DataType::get(llvm::StringRef name) {
-  const auto *found = llvm::find_if(kDataTypes, [&](const DataType &type) { return type.name == name; });
+  const auto *found =
+      llvm::find_if(kDataTypes, [&](const DataType &type) { return type.name == name; });
   return found == std::end(kDataTypes) ? nullptr : found;
 }
 
@@ -44,25 +45,37 @@ const DataType *DataType::get(Type type) {
 // From a module
 //===----------------------------------------------------------------------===//
 
+std::optional<int64_t> attn::packedIndex(func::FuncOp function, unsigned i) {
+  if (auto index = function.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr))
+    return index.getInt();
+  auto kind = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
+  if (!kind || kind.getValue() != "pack" || function.getArgAttr(i, AttnDialect::kWeightAttr))
+    return std::nullopt;
+  return llvm::count_if(llvm::seq(i),
+                        [&](unsigned before) { return packedIndex(function, before).has_value(); });
+}
+
 FailureOr<PackedLayout> attn::packedLayout(func::FuncOp function) {
   SmallVector<int64_t> sizes;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    auto index = function.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr);
+    std::optional<int64_t> index = packedIndex(function, i);
     if (!index)
       continue;
     auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[i]);
     const DataType *element = type ? DataType::get(type.getElementType()) : nullptr;
-    if (!element || !type.hasStaticShape() || index.getInt() < 0)
-      return function.emitError() << "expected packed tensor " << index.getInt() << " to be a static memref, got "
+    if (!element || !type.hasStaticShape() || *index < 0)
+      return function.emitError() << "expected packed tensor " << *index
+                                  << " to be a static memref, got "
                                   << function.getArgumentTypes()[i];
-    sizes.resize(std::max<size_t>(sizes.size(), index.getInt() + 1), -1);
-    sizes[index.getInt()] = type.getNumElements() * element->bytes();
+    sizes.resize(std::max<size_t>(sizes.size(), *index + 1), -1);
+    sizes[*index] = type.getNumElements() * element->bytes();
   }
   PackedLayout layout;
   for (auto [index, size] : llvm::enumerate(sizes)) {
     if (size < 0)
-      return function.emitError() << "expected packed tensors 0 to " << sizes.size() - 1 << ", got none with "
-                                  << AttnDialect::kPackedAttr << " = " << index;
+      return function.emitError() << "expected packed tensors 0 to " << sizes.size() - 1
+                                  << ", got none with " << AttnDialect::kPackedAttr << " = "
+                                  << index;
     layout.offsets.push_back(layout.bytes);
     layout.bytes = llvm::alignTo(layout.bytes + size, ATTN_ALIGNMENT);
   }
@@ -83,18 +96,21 @@ public:
     for (unsigned i = 0; i < declaration.getNumArguments(); ++i) {
       bool isWeight = declaration.getArgAttr(i, AttnDialect::kWeightAttr) != nullptr;
       DictionaryAttr attrs = declaration.getArgAttrDict(i);
-      if (failed(addTensor(isWeight ? info.weights : info.inputs, declaration.getArgumentTypes()[i], attrs)))
+      if (failed(addTensor(isWeight ? info.weights : info.inputs, declaration.getArgumentTypes()[i],
+                           attrs)))
         return failure();
     }
     for (unsigned i = 0; i < declaration.getNumResults(); ++i)
-      if (failed(addTensor(info.outputs, declaration.getResultTypes()[i], declaration.getResultAttrDict(i))))
+      if (failed(addTensor(info.outputs, declaration.getResultTypes()[i],
+                           declaration.getResultAttrDict(i))))
         return failure();
     for (ModuleOp level : cast<ModuleOp>(declaration->getParentOp()).getOps<ModuleOp>())
       if (auto target = level->getAttrOfType<TargetAttr>(AttnDialect::kTargetAttr))
         if (failed(addVariant(level, target.getLevel())))
           return failure();
     if (info.variants.empty())
-      return declaration.emitError() << "expected code for at least one level of '" << info.name << "'";
+      return declaration.emitError()
+             << "expected code for at least one level of '" << info.name << "'";
     return info;
   }
 
@@ -103,7 +119,8 @@ private:
     for (auto [i, symbol] : llvm::enumerate(info.symbols))
       if (symbol.name == name)
         return static_cast<int32_t>(i);
-    return declaration.emitError() << "expected symbol '" << name << "' among '" << AttnDialect::kSymbolsAttr << "'";
+    return declaration.emitError()
+           << "expected symbol '" << name << "' among '" << AttnDialect::kSymbolsAttr << "'";
   }
 
   LogicalResult addTensor(std::vector<TensorInfo> &list, Type type, DictionaryAttr attrs) {
@@ -111,10 +128,11 @@ private:
     const DataType *element = shaped ? DataType::get(shaped.getElementType()) : nullptr;
     auto name = attrs ? attrs.getAs<StringAttr>(AttnDialect::kNameAttr) : StringAttr();
     if (!element)
-      return declaration.emitError() << "expected a ranked tensor of a type that DLPack has, got " << type;
+      return declaration.emitError()
+             << "expected a ranked tensor of a type that DLPack has, got " << type;
     if (!name)
-      return declaration.emitError() << "expected '" << AttnDialect::kNameAttr << "' on every argument and result of '"
-                                     << info.name << "'";
+      return declaration.emitError() << "expected '" << AttnDialect::kNameAttr
+                                     << "' on every argument and result of '" << info.name << "'";
     TensorInfo tensor{name.str(), element, {}, {}};
     auto dims = attrs.getAs<ArrayAttr>(AttnDialect::kDimsAttr);
     for (int64_t i = 0; i < shaped.getRank(); ++i) {
@@ -144,19 +162,25 @@ private:
   LogicalResult addVariant(ModuleOp level, StringRef name) {
     auto find = [&](const Twine &symbol, StringRef kind) -> func::FuncOp {
       auto function = level.lookupSymbol<func::FuncOp>(symbol.str());
-      auto actual = function ? function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr) : StringAttr();
+      auto actual =
+          function ? function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr) : StringAttr();
       return actual && actual.getValue() == kind ? function : nullptr;
     };
-    func::FuncOp entry = find(info.name, "entry"), workspace = find(info.name + ".workspace", "workspace"),
+    func::FuncOp entry = find(info.name, "entry"),
+                 workspace = find(info.name + ".workspace", "workspace"),
                  pack = find(info.name + ".pack", "pack");
     if (!entry || !workspace || (!pack && !info.weights.empty()))
-      return level.emitError() << "expected the " << (!entry ? "entry" : !workspace ? "workspace" : "pack")
+      return level.emitError() << "expected the "
+                               << (!entry       ? "entry"
+                                   : !workspace ? "workspace"
+                                                : "pack")
                                << " function of '" << info.name << "'";
     auto text = [](func::FuncOp function, StringRef attr) -> std::string {
       auto value = function->getAttrOfType<StringAttr>(attr);
       return value ? value.str() : "";
     };
-    VariantInfo variant{name.str(), text(workspace, AttnDialect::kTextAttr), text(entry, AttnDialect::kReportAttr)};
+    VariantInfo variant{name.str(), text(workspace, AttnDialect::kTextAttr),
+                        text(entry, AttnDialect::kReportAttr)};
     if (pack) {
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
       if (failed(written) || failed(read))
@@ -249,7 +273,8 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                 out.attribute("workspace", variant.workspace);
                 out.attribute("packed_bytes", variant.packedBytes);
                 // A string: readers of JSON round numbers of 64 bits.
-                out.attribute("packed_hash", llvm::utohexstr(variant.packedHash, /*LowerCase=*/true, 16));
+                out.attribute("packed_hash",
+                              llvm::utohexstr(variant.packedHash, /*LowerCase=*/true, 16));
                 out.attribute("report", variant.report);
               });
           });
@@ -262,7 +287,8 @@ std::string attn::writeManifest(const LibraryInfo &library) {
 // Names found by llvm::json::fromJSON.
 namespace attn {
 
-static bool dimFromJSON(const FunctionInfo &function, const json::Value &value, DimInfo &dim, json::Path path) {
+static bool dimFromJSON(const FunctionInfo &function, const json::Value &value, DimInfo &dim,
+                        json::Path path) {
   if (std::optional<int64_t> size = value.getAsInteger()) {
     dim = {*size, -1};
     return true;
@@ -277,8 +303,9 @@ static bool dimFromJSON(const FunctionInfo &function, const json::Value &value, 
   return false;
 }
 
-static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &object, llvm::StringRef role,
-                            std::vector<TensorInfo> &tensors, json::Path path) {
+static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &object,
+                            llvm::StringRef role, std::vector<TensorInfo> &tensors,
+                            json::Path path) {
   const json::Array *array = object.getArray(role);
   if (!array) {
     path.field(role).report("expected an array");
@@ -312,13 +339,15 @@ static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &ob
 
 static bool fromJSON(const json::Value &value, SymbolInfo &symbol, json::Path path) {
   json::ObjectMapper mapper(value, path);
-  return mapper && mapper.map("name", symbol.name) && mapper.map("min", symbol.min) && mapper.map("max", symbol.max);
+  return mapper && mapper.map("name", symbol.name) && mapper.map("min", symbol.min) &&
+         mapper.map("max", symbol.max);
 }
 
 static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path path) {
   json::ObjectMapper mapper(value, path);
   std::string hash;
-  if (!mapper || !mapper.map("level", variant.level) || !mapper.map("workspace", variant.workspace) ||
+  if (!mapper || !mapper.map("level", variant.level) ||
+      !mapper.map("workspace", variant.workspace) ||
       !mapper.map("packed_bytes", variant.packedBytes) || !mapper.map("packed_hash", hash) ||
       !mapper.map("report", variant.report))
     return false;
@@ -342,8 +371,8 @@ static bool fromJSON(const json::Value &value, FunctionInfo &function, json::Pat
 
 static bool fromJSON(const json::Value &value, LibraryInfo &library, json::Path path) {
   json::ObjectMapper mapper(value, path);
-  return mapper && mapper.map("library", library.name) && mapper.map("compiler", library.compiler) &&
-         mapper.map("functions", library.functions);
+  return mapper && mapper.map("library", library.name) &&
+         mapper.map("compiler", library.compiler) && mapper.map("functions", library.functions);
 }
 
 } // namespace attn

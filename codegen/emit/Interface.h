@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One description feeds the tables inside a library, its manifest and its header. It is read from the module
-// before lowering, and back from the manifest when emission resumes from LLVM IR.
+// One description feeds the tables inside a library, its manifest and its header. It is read from
+// the module before lowering, and back from the manifest when emission resumes from LLVM IR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@
 
 namespace attn {
 
-/// An element type by its names: attn's, safetensors', C's, and DLPack's numbers.
+/// An element type by its names: attn's, safetensors' and C's, and DLPack's numbers.
 struct DataType {
-  llvm::StringLiteral name, safetensors, c, dlpack;
+  llvm::StringLiteral name, safetensors, c;
   uint8_t code, bits;
 
   /// Null where no DataType stands for the type.
@@ -73,7 +73,12 @@ struct PackedLayout {
   int64_t bytes = 0;
 };
 
-/// The layout of the arguments of `function` that are marked attn.packed; the same for an entry and its pack.
+/// Which packed tensor argument `i` of an entry or a pack function is, if it is one: an entry's are
+/// marked attn.packed, a pack function's are all that follow its weights.
+std::optional<int64_t> packedIndex(mlir::func::FuncOp function, unsigned i);
+
+/// The layout of the packed tensors among the arguments of `function`; the same for an entry and
+/// its pack.
 mlir::FailureOr<PackedLayout> packedLayout(mlir::func::FuncOp function);
 
 /// Describes the functions declared in `module`, whose level modules hold the code.

@@ -16,8 +16,8 @@ LLD_HAS_DRIVER(elf)
 
 using namespace attn;
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::MemoryBufferRef object,
-                                                                     llvm::StringRef soname, llvm::StringRef query) {
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+attn::linkShared(llvm::MemoryBufferRef object, llvm::StringRef soname, llvm::StringRef query) {
   // lld reads and writes files.
   llvm::SmallString<128> input, output;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("attn", "o", input))
@@ -33,9 +33,14 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::Memor
     return error;
 
   std::string alias = ("--defsym=attn_query=" + query).str(), name = ("-soname=" + soname).str();
-  const char *arguments[] = {"ld.lld",     "-shared",         "--no-undefined", "--build-id=none", "--hash-style=gnu",
-                             "--threads=1", "--eh-frame-hdr",  "-znow",         "-zrelro",         "-znoexecstack",
-                             alias.c_str(), name.c_str(),      input.c_str(),   "-o",              output.c_str()};
+  const char *arguments[] = {"ld.lld",           "-shared",
+                             "--no-undefined",   "--build-id=none",
+                             "--hash-style=gnu", "--threads=1",
+                             "--eh-frame-hdr",   "-znow",
+                             "-zrelro",          "-znoexecstack",
+                             alias.c_str(),      name.c_str(),
+                             input.c_str(),      "-o",
+                             output.c_str()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result;
@@ -46,8 +51,10 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::Memor
     result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   }
   if (result.retCode != 0)
-    return llvm::createStringError("the shared library could not be linked: " + llvm::StringRef(messages).rtrim());
-  auto linked = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    return llvm::createStringError("the shared library could not be linked: " +
+                                   llvm::StringRef(messages).rtrim());
+  auto linked =
+      llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!linked)
     return llvm::createFileError(output, linked.getError());
   // A copy: the file goes away, and a mapping of it must not.

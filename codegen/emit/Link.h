@@ -12,9 +12,10 @@
 
 namespace attn {
 
-/// The shared library made of `object`, which depends on no other and exports `query`, also as attn_query.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> linkShared(llvm::MemoryBufferRef object, llvm::StringRef soname,
-                                                               llvm::StringRef query);
+/// The shared library made of `object`, which depends on no other and exports `query`, also as
+/// attn_query.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+linkShared(llvm::MemoryBufferRef object, llvm::StringRef soname, llvm::StringRef query);
 
 } // namespace attn
 

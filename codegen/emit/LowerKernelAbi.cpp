@@ -3,11 +3,13 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   func.func @f(%call: !llvm.ptr, %x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
-//                %out: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]}, %workspace: memref<?xi8>)
+//                %out: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]}, %workspace:
+//                memref<?xi8>)
 //       attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>]} {
 //     attn.parallel_for @f.rows(%x, %out) count(%n) : memref<?x4xf32>, memref<?x4xf32>
 //   }
-//   func.func private @f.rows(%i: index, %worker: index, %x: memref<?x4xf32>, %out: memref<?x4xf32>,
+//   func.func private @f.rows(%i: index, %worker: index, %x: memref<?x4xf32>, %out:
+//   memref<?x4xf32>,
 //                             %scratch: memref<?xi8> {attn.scratch}) {...}
 // ==>
 //   func.func @f(%call: !llvm.ptr) {                                    // attn_run_fn
@@ -21,9 +23,9 @@
 //     %scratch = call->task_workspace + %worker * call->task_stride
 //   }
 //
-// Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Values cross between memrefs
-// and descriptors, index and i64, by unrealized casts that the conversion to LLVM resolves. Other functions stay
-// as they are.
+// Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Values cross
+// between memrefs and descriptors, index and i64, by unrealized casts that the conversion to LLVM
+// resolves. Other functions stay as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +50,15 @@ using namespace attn;
 namespace {
 /// The fields of attn_kernel_call, in the order of attn_kernel.h.
 enum class CallField : int32_t {
-  Inputs, Outputs, Weights, Dims, Workspace, TaskWorkspace, TaskStride, ParallelFor, Pool
+  Inputs,
+  Outputs,
+  Weights,
+  Dims,
+  Workspace,
+  TaskWorkspace,
+  TaskStride,
+  ParallelFor,
+  Pool
 };
 
 /// Writes the few LLVM operations that the ABI needs.
@@ -59,10 +69,12 @@ struct AbiBuilder : ImplicitLocOpBuilder {
   Type ptr() { return LLVM::LLVMPointerType::get(getContext()); }
   Type i64() { return getI64Type(); }
 
-  /// The same value as another of the two types that stand for it, before and after the conversion to LLVM.
+  /// The same value as another of the two types that stand for it, before and after the conversion
+  /// to LLVM.
   Value cast(Value value, Type type) {
-    return value.getType() == type ? value
-                                   : UnrealizedConversionCastOp::create(*this, type, value).getResult(0);
+    return value.getType() == type
+               ? value
+               : UnrealizedConversionCastOp::create(*this, type, value).getResult(0);
   }
   Value toLLVM(Value value) { return cast(value, converter.convertType(value.getType())); }
 
@@ -99,7 +111,8 @@ struct AbiBuilder : ImplicitLocOpBuilder {
     descriptor.setConstantOffset(*this, getLoc(), 0);
     Value stride = constant(1);
     for (int64_t i = type.getRank() - 1; i >= 0; --i) {
-      Value size = type.isDynamicDim(i) ? dynamicSizes[type.getDynamicDimIndex(i)] : constant(type.getDimSize(i));
+      Value size = type.isDynamicDim(i) ? dynamicSizes[type.getDynamicDimIndex(i)]
+                                        : constant(type.getDimSize(i));
       descriptor.setSize(*this, getLoc(), i, size);
       descriptor.setStride(*this, getLoc(), i, stride);
       stride = multiply(stride, size);
@@ -169,8 +182,8 @@ private:
     return LLVM::LLVMStructType::getLiteral(&getContext(), fields);
   }
 
-  /// Gives `function` the signature (types...) -> () and returns its new arguments. The old ones come before them
-  /// until the caller, having replaced their uses, erases them.
+  /// Gives `function` the signature (types...) -> () and returns its new arguments. The old ones
+  /// come before them until the caller, having replaced their uses, erases them.
   static SmallVector<Value> addArguments(func::FuncOp function, TypeRange types) {
     function->removeAttr(function.getArgAttrsAttrName());
     function.setFunctionType(FunctionType::get(function.getContext(), types, {}));
@@ -184,7 +197,8 @@ private:
     auto entry = loop->getParentOfType<func::FuncOp>();
     auto kind = entry->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
     if (!kind || kind.getValue() != "entry")
-      return loop.emitOpError() << "expected to be in an entry, which has the call, got '" << entry.getName() << "'";
+      return loop.emitOpError() << "expected to be in an entry, which has the call, got '"
+                                << entry.getName() << "'";
     Value call = entry.getArgument(0);
     LLVM::LLVMStructType type = contextType(task);
 
@@ -199,12 +213,14 @@ private:
     for (Value captured : loop.getArgs())
       b.store(b.toLLVM(captured), b.field(type, context, next++));
 
-    Value function = b.cast(func::ConstantOp::create(b, task.getFunctionType(), task.getSymName()), b.ptr());
+    Value function =
+        b.cast(func::ConstantOp::create(b, task.getFunctionType(), task.getSymName()), b.ptr());
     auto signature = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                                  {b.ptr(), b.ptr(), b.ptr(), b.i64()});
     LLVM::CallOp::create(b, signature,
-                         ValueRange{b.callField(call, CallField::ParallelFor), b.callField(call, CallField::Pool),
-                                    function, context, b.toLLVM(loop.getCount())});
+                         ValueRange{b.callField(call, CallField::ParallelFor),
+                                    b.callField(call, CallField::Pool), function, context,
+                                    b.toLLVM(loop.getCount())});
     loop.erase();
     return success();
   }
@@ -228,7 +244,8 @@ private:
     if (scratch) {
       Value call = b.load(b.ptr(), b.field(type, context, 0));
       Value stride = b.callField(call, CallField::TaskStride);
-      Value data = b.advance(b.callField(call, CallField::TaskWorkspace), b.multiply(worker, stride));
+      Value data =
+          b.advance(b.callField(call, CallField::TaskWorkspace), b.multiply(worker, stride));
       old.back().replaceAllUsesWith(b.buffer(cast<MemRefType>(old.back().getType()), data, stride));
     }
     task.front().eraseArguments(0, old.size());
@@ -250,8 +267,8 @@ private:
   }
 
   /// The data of packed tensor `index` of a function in the memory at `base`.
-  static Value packedData(AbiBuilder &b, const PackedLayout &layout, Value base, IntegerAttr index) {
-    return b.advance(base, b.constant(layout.offsets[index.getInt()]));
+  static Value packedData(AbiBuilder &b, const PackedLayout &layout, Value base, int64_t index) {
+    return b.advance(base, b.constant(layout.offsets[index]));
   }
 
   LogicalResult lowerEntry(func::FuncOp entry) {
@@ -268,13 +285,15 @@ private:
         sizes[symbol.getName()] = b.load(b.i64(), b.element(b.i64(), dims, i));
     }
     Value weights = layout->bytes ? b.callField(call, CallField::Weights) : Value();
-    Value inputs = b.callField(call, CallField::Inputs), outputs = b.callField(call, CallField::Outputs);
+    Value inputs = b.callField(call, CallField::Inputs),
+          outputs = b.callField(call, CallField::Outputs);
     int32_t numInputs = 0, numOutputs = 0;
     for (unsigned i = 1; i < entry.getNumArguments(); ++i) {
       BlockArgument argument = entry.getArgument(i);
       auto type = dyn_cast<MemRefType>(argument.getType());
       if (!type || !type.getLayout().isIdentity())
-        return entry.emitError() << "expected argument " << i << " to be a memref of identity layout, got "
+        return entry.emitError() << "expected argument " << i
+                                 << " to be a memref of identity layout, got "
                                  << argument.getType();
       SmallVector<Value> dynamicSizes;
       if (auto dims = entry.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
@@ -282,8 +301,8 @@ private:
           if (!dim.empty())
             dynamicSizes.push_back(sizes.lookup(dim));
       Value data;
-      if (auto index = entry.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr)) {
-        data = packedData(b, *layout, weights, index);
+      if (std::optional<int64_t> index = packedIndex(entry, i)) {
+        data = packedData(b, *layout, weights, *index);
       } else if (entry.getArgAttr(i, AttnDialect::kOutputAttr)) {
         data = b.load(b.ptr(), b.element(b.ptr(), outputs, numOutputs++));
       } else if (i + 1 == entry.getNumArguments()) {
@@ -294,7 +313,8 @@ private:
         data = b.load(b.ptr(), b.element(b.ptr(), inputs, numInputs++));
       }
       if (int64_t(dynamicSizes.size()) != int64_t(type.getNumDynamicDims()))
-        return entry.emitError() << "expected argument " << i << " to name its dynamic dimensions, got " << type;
+        return entry.emitError() << "expected argument " << i
+                                 << " to name its dynamic dimensions, got " << type;
       argument.replaceAllUsesWith(b.buffer(type, data, dynamicSizes));
     }
     entry.front().eraseArguments(1, entry.getNumArguments() - 1);
@@ -305,14 +325,16 @@ private:
 
   LogicalResult lowerWorkspace(func::FuncOp function) {
     SmallVector<Value> old(function.getArguments());
-    if (!llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<IndexType>) || function.getNumResults() != 2 ||
+    if (!llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<IndexType>) ||
+        function.getNumResults() != 2 ||
         !llvm::all_of(function.getResultTypes(), llvm::IsaPred<IndexType>))
       return function.emitError() << "expected a workspace function from indices to two, got "
                                   << function.getFunctionType();
     AbiBuilder b = atEntryOf(function);
     SmallVector<Value> arguments = addArguments(function, {b.ptr(), b.ptr()});
     for (auto [i, size] : llvm::enumerate(old))
-      size.replaceAllUsesWith(b.cast(b.load(b.i64(), b.element(b.i64(), arguments[0], i)), size.getType()));
+      size.replaceAllUsesWith(
+          b.cast(b.load(b.i64(), b.element(b.i64(), arguments[0], i)), size.getType()));
     function.front().eraseArguments(0, old.size());
     function.walk([&](func::ReturnOp op) {
       AbiBuilder b(op.getLoc(), op->getBlock(), op->getIterator(), *converter);
@@ -328,17 +350,18 @@ private:
     if (failed(layout))
       return failure();
     SmallVector<Value> old(function.getArguments());
-    SmallVector<IntegerAttr> packed;
+    SmallVector<std::optional<int64_t>> packed;
     for (unsigned i = 0; i < old.size(); ++i)
-      packed.push_back(function.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr));
+      packed.push_back(packedIndex(function, i));
     AbiBuilder b = atEntryOf(function);
     SmallVector<Value> arguments = addArguments(function, {b.ptr(), b.ptr()});
     int32_t numWeights = 0;
     for (auto [value, index] : llvm::zip_equal(old, packed)) {
       auto type = dyn_cast<MemRefType>(value.getType());
       if (!type || !type.getLayout().isIdentity() || !type.hasStaticShape())
-        return function.emitError() << "expected static memrefs of identity layout, got " << value.getType();
-      Value data = index ? packedData(b, *layout, arguments[1], index)
+        return function.emitError()
+               << "expected static memrefs of identity layout, got " << value.getType();
+      Value data = index ? packedData(b, *layout, arguments[1], *index)
                          : b.load(b.ptr(), b.element(b.ptr(), arguments[0], numWeights++));
       value.replaceAllUsesWith(b.buffer(type, data, {}));
     }

@@ -27,8 +27,9 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createLowerKernelAbi());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // Transfers of more than one dimension become transfers of rows. What is left of vectors goes to LLVM before
-  // control flow does: transposes are shuffles of whole registers only while their loops are still loops.
+  // Transfers of more than one dimension become transfers of rows. What is left of vectors goes to
+  // LLVM before control flow does: transposes are shuffles of whole registers only while their
+  // loops are still loops.
   manager.addPass(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   ConvertVectorToLLVMPassOptions vectors;
   vectors.vectorTransposeLowering = vector::VectorTransposeLowering::Shuffle16x16;

@@ -13,7 +13,8 @@ OutputFiles::~OutputFiles() {
     llvm::consumeError(file.temporary.discard());
 }
 
-llvm::Error OutputFiles::add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+llvm::Error OutputFiles::add(llvm::StringRef path,
+                             llvm::function_ref<void(llvm::raw_ostream &)> write) {
   auto temporary = llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%%%");
   if (!temporary)
     return llvm::createFileError(path, temporary.takeError());

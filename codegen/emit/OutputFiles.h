@@ -7,15 +7,16 @@
 #ifndef ATTN_CODEGEN_EMIT_OUTPUTFILES_H
 #define ATTN_CODEGEN_EMIT_OUTPUTFILES_H
 
-#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace attn {
 
-/// Writes temporary files beside their final names. keep() renames them; without it nothing is left.
+/// Writes temporary files beside their final names. keep() renames them; without it nothing is
+/// left.
 class OutputFiles {
 public:
   OutputFiles() = default;

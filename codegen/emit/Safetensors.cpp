@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   u64, little endian: bytes of the header
-//   header: JSON {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}, spaces at its end
-//   data: the tensors without gaps, offsets counted from here
+//   header: JSON {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...},
+//   spaces at its end data: the tensors without gaps, offsets counted from here
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,8 @@ namespace json = llvm::json;
 
 void attn::writeSafetensors(llvm::ArrayRef<Weight> weights, llvm::raw_ostream &out) {
   auto typeOf = [](const Weight &weight) { return DataType::get(weight.type.getElementType()); };
-  // Wide elements first: with a header of whole words every tensor of a mapped file is then aligned.
+  // Wide elements first: with a header of whole words every tensor of a mapped file is then
+  // aligned.
   llvm::SmallVector<const Weight *> order;
   for (const Weight &weight : weights)
     order.push_back(&weight);

@@ -27,9 +27,10 @@ public:
     std::vector<llvm::Constant *> functions;
     for (const FunctionInfo &function : info.functions)
       functions.push_back(this->function(function));
-    return global("attn.library", structure({i32(ATTN_ABI_VERSION), i32(sizeof(attn_library_info)), text(info.name),
-                                             text(info.compiler), text(writeManifest(info), kManifest),
-                                             i32(info.functions.size()), i32(0), array(functions)}));
+    return global("attn.library",
+                  structure({i32(ATTN_ABI_VERSION), i32(sizeof(attn_library_info)), text(info.name),
+                             text(info.compiler), text(writeManifest(info), kManifest),
+                             i32(info.functions.size()), i32(0), array(functions)}));
   }
 
 private:
@@ -64,14 +65,17 @@ private:
     return global("attn.table", llvm::ConstantArray::get(type, elements));
   }
 
-  llvm::Constant *dim(DimInfo info) { return structure({i64(info.size), i32(info.symbol), i32(0)}); }
+  llvm::Constant *dim(DimInfo info) {
+    return structure({i64(info.size), i32(info.symbol), i32(0)});
+  }
 
   llvm::Constant *tensor(const TensorInfo &info) {
     std::vector<llvm::Constant *> shape;
     for (DimInfo size : info.shape)
       shape.push_back(dim(size));
-    return structure({text(info.name), array(shape), i32(shape.size()), i8(info.type->code), i8(info.type->bits),
-                      i8(info.bound.has_value()), i8(0), dim(info.bound.value_or(DimInfo{0, -1}))});
+    return structure({text(info.name), array(shape), i32(shape.size()), i8(info.type->code),
+                      i8(info.type->bits), i8(info.bound.has_value()), i8(0),
+                      dim(info.bound.value_or(DimInfo{0, -1}))});
   }
 
   llvm::Constant *tensors(llvm::ArrayRef<TensorInfo> infos) {
@@ -96,9 +100,10 @@ private:
       symbols.push_back(structure({text(symbol.name), i64(symbol.min), i64(symbol.max)}));
     for (const VariantInfo &variant : info.variants)
       variants.push_back(this->variant(info, variant));
-    return structure({text(info.name), i32(info.inputs.size()), i32(info.outputs.size()), i32(info.weights.size()),
-                      i32(symbols.size()), i32(variants.size()), i32(0), tensors(info.inputs),
-                      tensors(info.outputs), tensors(info.weights), array(symbols), array(variants)});
+    return structure({text(info.name), i32(info.inputs.size()), i32(info.outputs.size()),
+                      i32(info.weights.size()), i32(symbols.size()), i32(variants.size()), i32(0),
+                      tensors(info.inputs), tensors(info.outputs), tensors(info.weights),
+                      array(symbols), array(variants)});
   }
 
   llvm::Module &module;
@@ -107,7 +112,9 @@ private:
 };
 } // namespace
 
-std::string attn::queryName(llvm::StringRef libraryName) { return "attn_query_" + libraryName.str(); }
+std::string attn::queryName(llvm::StringRef libraryName) {
+  return "attn_query_" + libraryName.str();
+}
 
 void attn::addTables(llvm::Module &module, const LibraryInfo &library) {
   for (llvm::GlobalObject &object : module.global_objects())
@@ -115,18 +122,21 @@ void attn::addTables(llvm::Module &module, const LibraryInfo &library) {
       object.setLinkage(llvm::GlobalValue::InternalLinkage);
   llvm::Constant *table = TableBuilder(module).library(library);
   auto *type = llvm::FunctionType::get(table->getType(), /*isVarArg=*/false);
-  auto *query = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, queryName(library.name), module);
+  auto *query = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                       queryName(library.name), module);
   query->setDoesNotThrow();
   query->setUWTableKind(llvm::UWTableKind::Async);
   llvm::IRBuilder<>(llvm::BasicBlock::Create(module.getContext(), "", query)).CreateRet(table);
 }
 
 llvm::Expected<LibraryInfo> attn::readTables(const llvm::Module &module) {
-  const llvm::GlobalVariable *manifest = module.getGlobalVariable(kManifest, /*AllowInternal=*/true);
+  const llvm::GlobalVariable *manifest =
+      module.getGlobalVariable(kManifest, /*AllowInternal=*/true);
   const auto *text = manifest && manifest->hasInitializer()
                          ? llvm::dyn_cast<llvm::ConstantDataArray>(manifest->getInitializer())
                          : nullptr;
   if (!text || !text->isCString())
-    return llvm::createStringError("expected the LLVM IR of an attn library, got none named '" + kManifest + "'");
+    return llvm::createStringError("expected the LLVM IR of an attn library, got none named '" +
+                                   kManifest + "'");
   return readManifest(text->getAsCString());
 }

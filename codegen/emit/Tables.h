@@ -13,8 +13,8 @@
 
 namespace attn {
 
-/// Adds the tables of attn_kernel.h and the exported attn_query_<library>; all else becomes internal. The code of
-/// function f for level l is @f.l, @f.workspace.l and @f.pack.l.
+/// Adds the tables of attn_kernel.h and the exported attn_query_<library>; all else becomes
+/// internal. The code of function f for level l is @f.l, @f.workspace.l and @f.pack.l.
 void addTables(llvm::Module &module, const LibraryInfo &library);
 
 /// The description of the library whose tables `module` holds.

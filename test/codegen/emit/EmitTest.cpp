@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/Target.h"
 #include "codegen/emit/Emit.h"
+#include "codegen/Target.h"
 #include "codegen/emit/Interface.h"
 #include "runtime/attn_kernel.h"
 
@@ -17,6 +17,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
 #include "gtest/gtest.h"
 
 #include <dlfcn.h>
@@ -26,8 +27,9 @@ using namespace attn;
 
 namespace {
 
-// y[i] = x[i] * scale + bias, computed by one task a row into scratch, then stored by a second; sum = number of
-// rows, by way of the workspace. Packed: scale and bias, interleaved tensors of their own.
+// y[i] = x[i] * scale + bias, computed by one task a row into scratch, then stored by a second; sum
+// = number of rows, by way of the workspace. Packed: scale and bias, interleaved tensors of their
+// own.
 constexpr llvm::StringLiteral kDeclaration = R"mlir(
 func.func private @forward(%x: tensor<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
                            %length: tensor<i32> {attn.name = "length", attn.bound = "n"},
@@ -104,8 +106,10 @@ func.func @forward.workspace(%n: index) -> (index, index) attributes {attn.kerne
   %c80 = arith.constant 80 : index
   return %c8, %c80 : index, index
 }
-func.func @forward.pack(%scale: memref<20xf32>, %bias: memref<20xf32>, %a: memref<20xf32> {attn.packed = 0},
-                        %b: memref<20xf32> {attn.packed = 1}) attributes {attn.kernel = "pack"} {
+func.func @forward.pack(%scale: memref<20xf32> {attn.name = "scale", attn.weight},
+                        %bias: memref<20xf32> {attn.name = "bias", attn.weight},
+                        %a: memref<20xf32> {attn.output}, %b: memref<20xf32> {attn.output})
+    attributes {attn.kernel = "pack"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c20 = arith.constant 20 : index
@@ -133,13 +137,15 @@ protected:
   }
   ~EmitTest() override { llvm::sys::fs::remove_directories(directory); }
 
-  /// The module that the vectorize stage would leave for every target, `level` being the code of each.
+  /// The module that the vectorize stage would leave for every target, `level` being the code of
+  /// each.
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef level = kLevel) {
     std::string text(kDeclaration);
     llvm::raw_string_ostream out(text);
     for (const Target *target : getTargets())
-      out << "module @\"" << target->level << "\" attributes {attn.target = " << target->getAttr(&context) << "} {"
-          << level << "}\n";
+      out << "module @\"" << target->level
+          << "\" attributes {attn.target = " << target->getAttr(&context) << "} {" << level
+          << "}\n";
     return mlir::parseSourceString<mlir::ModuleOp>(text, &context, "layer.mlir");
   }
 
@@ -244,7 +250,8 @@ TEST_F(EmitTest, EveryLevelComputes) {
     int64_t rows = -1;
     int32_t length = kLength;
     void *inputs[] = {input.data(), &length}, *outputs[] = {y.data(), &rows};
-    attn_kernel_call call = {inputs, outputs, packed, &kRows, workspace, taskWorkspace, 128, runTasks, nullptr};
+    attn_kernel_call call = {inputs,        outputs, packed,   &kRows, workspace,
+                             taskWorkspace, 128,     runTasks, nullptr};
     variant.run(&call);
     EXPECT_EQ(rows, kRows);
     for (int64_t r = 0; r < kRows; ++r)
@@ -261,7 +268,9 @@ TEST_F(EmitTest, LLVMIRLeadsToTheSameBytes) {
   ASSERT_EQ(emitError(*parse(), {path("again.o"), "layer", {}}), "");
   ASSERT_EQ(emitError(*parse(), {path("text.ll"), "layer", {}}), "");
   std::string text = read("text.ll");
-  ASSERT_EQ(llvm::toString(emitLLVMIR(llvm::MemoryBufferRef(text, "text.ll"), {path("resumed.o"), "", {}})), "");
+  ASSERT_EQ(llvm::toString(
+                emitLLVMIR(llvm::MemoryBufferRef(text, "text.ll"), {path("resumed.o"), "", {}})),
+            "");
   EXPECT_FALSE(read("layer.o").empty());
   EXPECT_EQ(read("layer.o"), read("again.o"));
   EXPECT_EQ(read("layer.o"), read("resumed.o"));
@@ -289,7 +298,8 @@ TEST_F(EmitTest, EverySuffixIsWritten) {
   EXPECT_EQ(llvm::identify_magic(read("l.a")), llvm::file_magic::archive);
   EXPECT_TRUE(llvm::StringRef(read("l.s")).contains("forward.scale.x86-64-v4"));
   EXPECT_EQ(emitError(*parse(), {path("l.dll"), "", {}}),
-            "expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path("l.dll") + "'");
+            "expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path("l.dll") +
+                "'");
 }
 
 TEST_F(EmitTest, WeightsAreWrittenBeside) {
@@ -308,9 +318,12 @@ TEST_F(EmitTest, WeightsAreWrittenBeside) {
   EXPECT_EQ(headerBytes % 8, 0u);
   auto header = llvm::json::parse(llvm::StringRef(file).substr(8, headerBytes));
   ASSERT_TRUE(bool(header)) << llvm::toString(header.takeError());
-  EXPECT_EQ(*header, llvm::json::Value(llvm::json::Object{
-                         {"scale", llvm::json::Object{{"dtype", "F32"}, {"shape", {20}}, {"data_offsets", {0, 80}}}},
-                         {"bias", llvm::json::Object{{"dtype", "F32"}, {"shape", {20}}, {"data_offsets", {80, 160}}}}}));
+  EXPECT_EQ(*header,
+            llvm::json::Value(llvm::json::Object{
+                {"scale",
+                 llvm::json::Object{{"dtype", "F32"}, {"shape", {20}}, {"data_offsets", {0, 80}}}},
+                {"bias", llvm::json::Object{
+                             {"dtype", "F32"}, {"shape", {20}}, {"data_offsets", {80, 160}}}}}));
   EXPECT_EQ(file.size(), 8 + headerBytes + 160);
   float last;
   memcpy(&last, file.data() + file.size() - 4, 4);
@@ -336,13 +349,56 @@ TEST_F(EmitTest, OperationsWithoutLoweringAreNamed) {
   level.insert(level.find("  %n64 ="), "  \"test.unknown\"() : () -> ()\n");
   context.allowUnregisteredDialects();
   std::string messages;
-  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) { messages += diagnostic.str(); });
-  EXPECT_EQ(emitError(*parse(level), {path("layer.so"), "", {}}), "the module could not be lowered to LLVM IR");
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &diagnostic) { messages += diagnostic.str(); });
+  EXPECT_EQ(emitError(*parse(level), {path("layer.so"), "", {}}),
+            "the module could not be lowered to LLVM IR");
   EXPECT_EQ(messages, "expected an operation that has a lowering to LLVM IR, got 'test.unknown'");
 }
 
+TEST_F(EmitTest, OtherLLVMIRIsRefused) {
+  EXPECT_EQ(llvm::toString(emitLLVMIR(llvm::MemoryBufferRef("@a = global i32 0", "a.ll"),
+                                      {path("a.o"), "", {}})),
+            "expected the LLVM IR of an attn library, got none named 'attn.manifest'");
+  std::string message =
+      llvm::toString(emitLLVMIR(llvm::MemoryBufferRef("nonsense", "a.ll"), {path("a.o"), "", {}}));
+  EXPECT_TRUE(llvm::StringRef(message).starts_with("a.ll:1:1: error: expected top-level entity"))
+      << message;
+}
+
+// Names that are words of the languages, of the header's own, or equal once they are identifiers.
+TEST_F(EmitTest, HeadersCompile) {
+  FunctionInfo function{"for.ward", {}, {}, {}, {{"x.0", 0, 9}, {"x_0", 1, 2}}, {}};
+  for (llvm::StringRef name : {"default", "class", "weights", "x.y", "x_y", "*/ #error", "0"})
+    function.inputs.push_back({name.str(), DataType::get("i1"), {{0, 0}, {4, -1}}, DimInfo{0, 1}});
+  function.outputs.push_back({"inputs", DataType::get("bf16"), {}, {}});
+  function.outputs.push_back({"y", DataType::get("ui8"), {{0, 1}}, {}});
+  FunctionInfo nothing{"nothing", {}, {}, {}, {}, {}};
+  nothing.weights.push_back({"w", DataType::get("f16"), {{4, -1}}, {}});
+  std::error_code error;
+  llvm::raw_fd_ostream(path("names.h"), error)
+      << writeHeader({"names", "attn", {function, nothing}});
+  ASSERT_EQ(emitError(*parse(), {path("layer.o"), "", {}}), "");
+  llvm::raw_fd_ostream(path("use.c"), error)
+      << "#include \"layer.h\"\n#include \"names.h\"\n"
+         "int use(attn_function *f, const attn_weights *w, const float *x, const int *n, float *y, "
+         "int64_t *rows) {\n"
+         "  return layer_forward(f, w, 7, x, n, y, rows, NULL);\n}\n";
+  std::string include = "-I" ATTN_RUNTIME_DIR, source = path("use.c");
+  for (auto [compiler, standard, language] :
+       {std::array<llvm::StringRef, 3>{C_COMPILER, "-std=c11", "-xc"},
+        {CXX_COMPILER, "-std=c++17", "-xc++"}}) {
+    SCOPED_TRACE(compiler.str());
+    EXPECT_EQ(
+        llvm::sys::ExecuteAndWait(compiler, {compiler, "-Wall", "-Wextra", "-Werror", "-pedantic",
+                                             include, "-fsyntax-only", standard, language, source}),
+        0);
+  }
+}
+
 TEST(Manifest, ReadsWhatItWrites) {
-  FunctionInfo function{"f", {}, {}, {}, {{"x.0", 0, 9}}, {{"x86-64", "8 x.0", "plan:\n  \"per-head\"", 64, ~0ull}}};
+  FunctionInfo function{
+      "f", {}, {}, {}, {{"x.0", 0, 9}}, {{"x86-64", "8 x.0", "plan:\n  \"per-head\"", 64, ~0ull}}};
   function.inputs.push_back({"x", DataType::get("bf16"), {{0, 0}, {4, -1}}, DimInfo{0, 0}});
   std::string text = writeManifest({"lib", "attn", {function}});
   auto library = readManifest(text);
@@ -363,7 +419,8 @@ TEST(Targets, AreChosenByName) {
     return result;
   };
   EXPECT_EQ(names("x86-64,x86-64-v4,x86-64"), "x86-64-v4 x86-64 ");
-  EXPECT_EQ(names("x86_64-v3"), "expected a target level, got 'x86_64-v3'; did you mean 'x86-64-v3'?");
+  EXPECT_EQ(names("x86_64-v3"),
+            "expected a target level, got 'x86_64-v3'; did you mean 'x86-64-v3'?");
   EXPECT_EQ(names("x86-64,"), "expected a target level, got ''; did you mean 'x86-64'?");
 }
 

@@ -1,0 +1,43 @@
+// RUN: attn-opt %s --attn-flatten-levels --split-input-file --verify-diagnostics | FileCheck %s
+
+// Symbols and their uses get the level as a suffix, functions what it may use; the signature is dropped.
+// The module that is no level stays.
+// CHECK-NOT: tensor
+// CHECK: module @other {
+// CHECK-NEXT: func.func private @f()
+// CHECK: memref.global "private" constant @"table.x86-64-v3"
+// CHECK: func.func @"f.x86-64-v3"(%{{.*}}: !llvm.ptr, %{{.*}}: memref<4xf32> {attn.name = "x"})
+// CHECK-SAME: attn.kernel = "entry"
+// CHECK-SAME: ["prefer-vector-width", "256"]
+// CHECK-SAME: target_cpu = "x86-64-v3"
+// CHECK-SAME: target_features = #llvm.target_features<[{{.*}}"+avx2"
+// CHECK: memref.get_global @"table.x86-64-v3"
+// CHECK: call @"f.rows.x86-64-v3"
+// CHECK: func.func private @"f.rows.x86-64-v3"(%{{.*}}: memref<4xf32>) attributes {{.*}}target_cpu = "x86-64-v3"
+// CHECK: func.func @"f.x86-64"()
+// CHECK-SAME: ["prefer-vector-width", "128"]
+// CHECK-NOT: target_features
+
+func.func private @f(tensor<4xf32> {attn.name = "x"}) -> (tensor<4xf32> {attn.name = "y"})
+module @other {
+  func.func private @f()
+}
+module @"x86-64-v3" attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 1, l2 = 1>} {
+  memref.global "private" constant @table : memref<4xf32> = dense<1.0>
+  func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}) attributes {attn.kernel = "entry"} {
+    %t = memref.get_global @table : memref<4xf32>
+    call @f.rows(%t) : (memref<4xf32>) -> ()
+    return
+  }
+  func.func private @f.rows(%x: memref<4xf32>) { return }
+}
+module @"x86-64" attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 1, l2 = 1>} {
+  func.func @f() { return }
+}
+
+// -----
+
+func.func private @f(tensor<4xf32> {attn.name = "x"})
+// expected-error @below {{expected a target level, got 'x86-64-v5'; did you mean 'x86-64-v4'?}}
+module @v5 attributes {attn.target = #attn.target<"x86-64-v5", lanes = 8, registers = 16, fma = true, l1 = 1, l2 = 1>} {
+}

@@ -1,0 +1,133 @@
+// RUN: attn-opt %s --attn-lower-kernel-abi --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+
+// The entry reads its buffers, its sizes and the packed weights from the call, and leaves a context for the task.
+// CHECK-LABEL: func.func @f(%arg0: !llvm.ptr) {
+// CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK-DAG: %[[TASK:.*]] = constant @f.rows : (!llvm.ptr, i64, i64) -> ()
+// CHECK: %[[DIMS_FIELD:.*]] = llvm.getelementptr %arg0[0, 3]
+// CHECK: %[[DIMS:.*]] = llvm.load %[[DIMS_FIELD]]
+// CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[DIMS]][1] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: %[[N:.*]] = llvm.load %[[SECOND]] : !llvm.ptr -> i64
+// The weights begin at multiples of 64 bytes.
+// CHECK: %[[WEIGHTS_FIELD:.*]] = llvm.getelementptr %arg0[0, 2]
+// CHECK: %[[WEIGHTS:.*]] = llvm.load %[[WEIGHTS_FIELD]]
+// CHECK: llvm.getelementptr %[[WEIGHTS]][64] : (!llvm.ptr) -> !llvm.ptr, i8
+// The loop does not grow the stack.
+// CHECK: %[[CONTEXT:.*]] = llvm.alloca %[[ONE]] x !llvm.struct<(ptr, struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)>, i64)>
+// CHECK: scf.for
+// CHECK-NOT: llvm.alloca
+// CHECK: llvm.store %arg0, %{{.*}} : !llvm.ptr, !llvm.ptr
+// CHECK: llvm.store %{{.*}}, %{{.*}} : !llvm.struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)>, !llvm.ptr
+// CHECK: %[[POINTER:.*]] = builtin.unrealized_conversion_cast %[[TASK]] : (!llvm.ptr, i64, i64) -> () to !llvm.ptr
+// CHECK: llvm.getelementptr %arg0[0, 7]
+// CHECK: llvm.getelementptr %arg0[0, 8]
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %[[POINTER]], %[[CONTEXT]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64) -> ()
+
+// The task's scratch is its worker's part of the task workspace.
+// CHECK-LABEL: func.func private @f.rows(%arg0: !llvm.ptr, %arg1: i64, %arg2: i64) {
+// CHECK: %[[CALL_FIELD:.*]] = llvm.getelementptr %arg0[0, 0]
+// CHECK: %[[CALL:.*]] = llvm.load %[[CALL_FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[STRIDE_FIELD:.*]] = llvm.getelementptr %[[CALL]][0, 6]
+// CHECK: %[[STRIDE:.*]] = llvm.load %[[STRIDE_FIELD]] : !llvm.ptr -> i64
+// CHECK: %[[BASE_FIELD:.*]] = llvm.getelementptr %[[CALL]][0, 5]
+// CHECK: %[[BASE:.*]] = llvm.load %[[BASE_FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[OFFSET:.*]] = llvm.mul %arg2, %[[STRIDE]]
+// CHECK: llvm.getelementptr %[[BASE]][%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+
+// CHECK-LABEL: func.func @f.workspace(%arg0: !llvm.ptr, %arg1: !llvm.ptr) {
+// CHECK: llvm.getelementptr %arg0[1]
+// CHECK: llvm.store %{{.*}}, %arg1 : i64, !llvm.ptr
+// CHECK: %[[PER_TASK:.*]] = llvm.getelementptr %arg1[1]
+// CHECK: llvm.store %{{.*}}, %[[PER_TASK]] : i64, !llvm.ptr
+// CHECK-NEXT: return
+
+// CHECK-LABEL: func.func @f.pack(%arg0: !llvm.ptr, %arg1: !llvm.ptr) {
+// CHECK: llvm.load %arg0 : !llvm.ptr -> !llvm.ptr
+// CHECK: llvm.getelementptr %arg1[64]
+
+// Neither kernel nor task.
+// CHECK-LABEL: func.func private @helper(%arg0: memref<4xf32>) -> index
+
+#symbols = [#attn.symbol<"m", 0 to 9>, #attn.symbol<"n", 0 to 9>]
+func.func @f(%call: !llvm.ptr, %x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
+             %v: memref<3xf32> {attn.packed = 0}, %w: memref<4xf32> {attn.packed = 1},
+             %y: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]}, %workspace: memref<?xi8>)
+    attributes {attn.kernel = "entry", attn.symbols = #symbols} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : memref<?x4xf32>
+  %k = func.call @helper(%w) : (memref<4xf32>) -> index
+  scf.for %i = %c0 to %k step %c1 {
+    attn.parallel_for @f.rows(%y, %i) count(%n) : memref<?x4xf32>, index
+  }
+  return
+}
+func.func private @f.rows(%i: index, %worker: index, %y: memref<?x4xf32>, %round: index,
+                          %scratch: memref<?xi8> {attn.scratch}) {
+  %c0 = arith.constant 0 : index
+  %t = memref.view %scratch[%c0][] : memref<?xi8> to memref<4xf32>
+  %a = vector.load %t[%c0] : memref<4xf32>, vector<4xf32>
+  vector.store %a, %y[%i, %round] : memref<?x4xf32>, vector<4xf32>
+  return
+}
+func.func @f.workspace(%m: index, %n: index) -> (index, index) attributes {attn.kernel = "workspace"} {
+  %c64 = arith.constant 64 : index
+  return %n, %c64 : index, index
+}
+func.func @f.pack(%raw: memref<4xf32> {attn.weight}, %v: memref<3xf32>, %w: memref<4xf32>)
+    attributes {attn.kernel = "pack"} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %raw[%c0] : memref<4xf32>, vector<4xf32>
+  vector.store %a, %w[%c0] : memref<4xf32>, vector<4xf32>
+  return
+}
+func.func private @helper(%w: memref<4xf32>) -> index {
+  %c1 = arith.constant 1 : index
+  return %c1 : index
+}
+
+// -----
+
+func.func private @task(%i: index, %worker: index) { return }
+func.func @f(%n: index) {
+  // expected-error @below {{'attn.parallel_for' op expected to be in an entry, which has the call, got 'f'}}
+  attn.parallel_for @task() count(%n)
+  return
+}
+
+// -----
+
+// expected-error @below {{expected argument 1 to be a memref of identity layout, got 'memref<4xf32, strided<[2]>>'}}
+func.func @f(%call: !llvm.ptr, %x: memref<4xf32, strided<[2]>>, %workspace: memref<?xi8>)
+    attributes {attn.kernel = "entry"} {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected argument 1 to name its dynamic dimensions, got 'memref<?xf32>'}}
+func.func @f(%call: !llvm.ptr, %x: memref<?xf32>, %workspace: memref<?xi8>) attributes {attn.kernel = "entry"} {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected packed tensors 0 to 1, got none with attn.packed = 0}}
+func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.packed = 1}, %workspace: memref<?xi8>)
+    attributes {attn.kernel = "entry"} {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected a workspace function from indices to two, got '(index) -> index'}}
+func.func @f.workspace(%n: index) -> index attributes {attn.kernel = "workspace"} {
+  return %n : index
+}
+
+// -----
+
+// expected-error @below {{expected a kernel 'entry', 'workspace' or 'pack', got "main"}}
+func.func @f() attributes {attn.kernel = "main"} {
+  return
+}
