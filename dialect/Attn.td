@@ -47,6 +47,17 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
     /// Input: a size or a symbol; every element must lie in [0, it]. The runtime checks.
     static constexpr ::llvm::StringLiteral kBoundAttr = "attn.bound";
+
+    // From plan on, in the module of a level:
+
+    /// Function: what the runtime knows it as, "entry", "workspace" or "pack".
+    static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
+    /// Argument of an entry: i64, its place among what @<function>.pack computes from the weights.
+    static constexpr ::llvm::StringLiteral kPackedAttr = "attn.packed";
+    /// Argument: unit; a buffer that the function writes.
+    static constexpr ::llvm::StringLiteral kOutputAttr = "attn.output";
+    /// Last argument of a task, memref<?xi8>: unit; the workspace of the worker that runs it.
+    static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Workspace function: its formula, for people.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
     /// Entry: what was fused and how, one line each.

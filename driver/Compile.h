@@ -1,0 +1,42 @@
+//===- Compile.h - from a model to files ------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// What attnc and attn-run share: import or resume, run the stages, dump them, report, emit.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DRIVER_COMPILE_H
+#define ATTN_DRIVER_COMPILE_H
+
+#include "codegen/Pipeline.h"
+#include "codegen/Target.h"
+
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace attn {
+
+struct CompileOptions {
+  std::string input;
+  std::string output;                        ///< its suffix says the kind, see EmitOptions
+  llvm::SmallVector<const Target *> targets; ///< best first
+  PipelineOptions pipeline;
+  std::string dumpStages; ///< folder for one file a stage, or empty
+  std::string from;       ///< the stage that wrote `input`, or empty: a model
+  bool requireFused = false;
+};
+
+/// What was fused and how, one line an attention, and why others were not. Text for people.
+struct CompileReport {
+  std::string text;
+  unsigned numFused = 0, numUnfused = 0;
+};
+
+/// Compiles options.input into options.output. Nothing is written on failure, which is one line.
+llvm::Expected<CompileReport> compile(const CompileOptions &options);
+
+} // namespace attn
+
+#endif // ATTN_DRIVER_COMPILE_H

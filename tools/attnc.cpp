@@ -1,0 +1,54 @@
+//===- attnc.cpp - compile attention graphs to libraries -------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/Compile.h"
+#include "tools/CommandLine.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cl = llvm::cl;
+using namespace attn;
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  CompileFlags flags;
+  cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model.pt2 or .mlir>"), cl::cat(attnCategory()));
+  cl::opt<std::string> output("o", cl::Required, cl::value_desc("file"), cl::cat(attnCategory()),
+                              cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll"));
+  cl::opt<std::string> dumpStages("dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
+                                  cl::desc("Write the module after each stage: 1-import.mlir, 2-raise.mlir, ..."));
+  cl::opt<std::string> from("from", cl::value_desc("stage"), cl::cat(attnCategory()),
+                            cl::desc("Resume from a file that --dump-stages wrote after this stage"));
+  cl::opt<std::string> report("opt-report", cl::ValueOptional, cl::init(""), cl::value_desc("file"), cl::cat(attnCategory()),
+                              cl::desc("Say what was fused and how, and why not; to standard output or a file"));
+  cl::opt<bool> requireFused("require-fused", cl::cat(attnCategory()),
+                             cl::desc("Fail, with the reason, if some attention is not fused"));
+  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries\n");
+
+  CompileOptions options;
+  options.input = input;
+  options.output = output;
+  options.dumpStages = dumpStages;
+  options.from = from;
+  options.requireFused = requireFused;
+  if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
+    return reportError("attnc", std::move(error));
+  llvm::Expected<CompileReport> result = compile(options);
+  if (!result)
+    return reportError("attnc", result.takeError());
+  if (report.getNumOccurrences() && report.empty())
+    llvm::outs() << result->text;
+  if (!report.empty()) {
+    std::error_code error;
+    llvm::raw_fd_ostream out(report, error);
+    if (error)
+      return reportError("attnc", llvm::createStringError(error, "cannot write '" + report + "': " + error.message()));
+    out << result->text;
+  }
+  return 0;
+}
