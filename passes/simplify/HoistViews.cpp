@@ -461,7 +461,8 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
   }
 };
 
-/// A collapse that only removes unit dimensions drops their loops, wherever the operands have them.
+/// Unit dimensions that a collapse removes take their loops along, wherever the operands have them; what it
+/// merges besides is a collapse of the rest.
 struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -471,21 +472,29 @@ struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
       return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
     ArrayRef<int64_t> shape = view.getSrcType().getShape();
     llvm::SmallBitVector dropped(shape.size());
+    SmallVector<ReassociationIndices> groups;
+    int64_t numKept = 0;
     for (ReassociationIndices group : view.getReassociationIndices()) {
-      unsigned numLeft = group.size();
+      size_t numLeft = group.size();
       for (int64_t dim : group)
         if (shape[dim] == 1 && numLeft > 1) {
           dropped.set(dim);
           --numLeft;
         }
-      if (numLeft != 1)
-        return rewriter.notifyMatchFailure(view, "expected only unit dimensions to disappear");
+      groups.emplace_back(llvm::to_vector(llvm::seq<int64_t>(numKept, numKept + numLeft)));
+      numKept += numLeft;
     }
+    if (dropped.none())
+      return rewriter.notifyMatchFailure(view, "expected a unit dimension to disappear");
+
     SmallVector<Cut> cuts;
     for (unsigned dim = 0; dim < shape.size(); ++dim)
       cuts.push_back({rewriter.getIndexAttr(0), getSize(rewriter, view.getLoc(), view.getSrc(), dim),
                       rewriter.getIndexAttr(1), dropped[dim]});
-    replaceView(rewriter, view, cutLoops(rewriter, view.getLoc(), op, cuts));
+    Value cut = cutLoops(rewriter, view.getLoc(), op, cuts);
+    if (numKept > static_cast<int64_t>(groups.size()))
+      cut = tensor::CollapseShapeOp::create(rewriter, view.getLoc(), cut, groups);
+    replaceView(rewriter, view, cut);
     return success();
   }
 };
@@ -499,6 +508,7 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
     patterns.add<HoistCollapse>(context);
     // What lets views meet: views of empty tensors and of views, and sizes of arguments only.
     tensor::populateFoldTensorEmptyPatterns(patterns);
+    tensor::populateMergeConsecutiveInsertExtractSlicePatterns(patterns);
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     tensor::DimOp::getCanonicalizationPatterns(patterns, context);
     tensor::populateBubbleUpExpandShapePatterns(patterns);

@@ -1,0 +1,144 @@
+// RUN: attn-opt %s -attn-hoist-views -canonicalize | FileCheck %s
+
+#x = affine_map<(s, n, c) -> (s, c)>
+#w = affine_map<(s, n, c) -> (n, c)>
+#y = affine_map<(s, n, c) -> (s, n)>
+
+// CHECK-DAG: #[[X:.*]] = affine_map<(d0, d1, d2, d3) -> (d1, d3)>
+// CHECK-DAG: #[[W:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
+// CHECK-DAG: #[[Y:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
+
+// CHECK-LABEL: @packed
+// CHECK-SAME: %[[X0:.*]]: tensor<?x16xf32>, %[[W0:.*]]: tensor<24x16xf32>, %[[B0:.*]]: tensor<24xf32>)
+// CHECK-DAG: %[[W1:.*]] = tensor.expand_shape %[[W0]] {{\[\[}}0, 1, 2], [3]] output_shape [3, 2, 4, 16]
+// CHECK-DAG: %[[B1:.*]] = tensor.expand_shape %[[B0]] {{\[\[}}0, 1, 2]] output_shape [3, 2, 4]
+// CHECK: %[[W2:.*]] = tensor.extract_slice %[[W1]][0, 0, 0, 0] [1, 2, 4, 16] {{.*}} to tensor<2x4x16xf32>
+// CHECK: %[[B2:.*]] = tensor.extract_slice %[[B1]][0, 0, 0] [1, 2, 4] {{.*}} to tensor<2x4xf32>
+// CHECK: %[[I2:.*]] = linalg.broadcast ins(%[[B2]] : tensor<2x4xf32>) outs(%{{.*}} : tensor<2x?x4xf32>) dimensions = [1]
+// CHECK: linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]] ins(%[[X0]], %[[W2]] : {{.*}}) outs(%[[I2]] : tensor<2x?x4xf32>)
+// CHECK: tensor.extract_slice %[[W1]][2, 0, 0, 0]
+// CHECK: linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]]
+// CHECK-NOT: tensor.extract_slice
+// CHECK-NOT: linalg
+// CHECK: return
+func.func @packed(%x: tensor<?x16xf32>, %w: tensor<24x16xf32>, %b: tensor<24xf32>) -> (tensor<2x?x4xf32>, tensor<2x?x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %s = tensor.dim %x, %c0 : tensor<?x16xf32>
+  %e = tensor.empty(%s) : tensor<?x24xf32>
+  %i = linalg.broadcast ins(%b : tensor<24xf32>) outs(%e : tensor<?x24xf32>) dimensions = [0]
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<?x16xf32>, tensor<24x16xf32>) outs(%i : tensor<?x24xf32>) -> tensor<?x24xf32>
+  %v = tensor.expand_shape %y [[0], [1, 2, 3]] output_shape [%s, 3, 2, 4] : tensor<?x24xf32> into tensor<?x3x2x4xf32>
+  %te = tensor.empty(%s) : tensor<2x3x?x4xf32>
+  %t = linalg.transpose ins(%v : tensor<?x3x2x4xf32>) outs(%te : tensor<2x3x?x4xf32>) permutation = [2, 1, 0, 3]
+  %q = tensor.extract_slice %t[0, 0, 0, 0] [2, 1, %s, 4] [1, 1, 1, 1] : tensor<2x3x?x4xf32> to tensor<2x?x4xf32>
+  %k = tensor.extract_slice %t[0, 2, 0, 0] [2, 1, %s, 4] [1, 1, 1, 1] : tensor<2x3x?x4xf32> to tensor<2x?x4xf32>
+  return %q, %k : tensor<2x?x4xf32>, tensor<2x?x4xf32>
+}
+
+// Split along the last dimension; each part becomes heads.
+// CHECK-LABEL: @split_then_heads
+// CHECK-SAME: %[[X0:.*]]: tensor<5x16xf32>, %[[W0:.*]]: tensor<16x16xf32>)
+// CHECK: %[[W1:.*]] = tensor.extract_slice %[[W0]][8, 0] [8, 16]
+// CHECK: %[[W2:.*]] = tensor.expand_shape %[[W1]] {{\[\[}}0, 1], [2]] output_shape [2, 4, 16]
+// CHECK: linalg.fill {{.*}} outs(%{{.*}} : tensor<2x5x4xf32>)
+// CHECK: linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]] ins(%[[X0]], %[[W2]]
+func.func @split_then_heads(%x: tensor<5x16xf32>, %w: tensor<16x16xf32>) -> tensor<2x5x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<5x16xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<5x16xf32>) -> tensor<5x16xf32>
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<5x16xf32>, tensor<16x16xf32>) outs(%i : tensor<5x16xf32>) -> tensor<5x16xf32>
+  %k = tensor.extract_slice %y[0, 8] [5, 8] [1, 1] : tensor<5x16xf32> to tensor<5x8xf32>
+  %v = tensor.expand_shape %k [[0], [1, 2]] output_shape [5, 2, 4] : tensor<5x8xf32> into tensor<5x2x4xf32>
+  %te = tensor.empty() : tensor<2x5x4xf32>
+  %t = linalg.transpose ins(%v : tensor<5x2x4xf32>) outs(%te : tensor<2x5x4xf32>) permutation = [1, 0, 2]
+  return %t : tensor<2x5x4xf32>
+}
+
+// Tokens that were flattened for the product are unflattened again.
+// CHECK-LABEL: @flattened_tokens
+// CHECK-SAME: %[[X0:.*]]: tensor<2x5x16xf32>, %[[W0:.*]]: tensor<8x16xf32>)
+// CHECK-NOT: tensor.collapse_shape
+// CHECK-NOT: tensor.expand_shape
+// CHECK: linalg.contract {{.*}} ins(%[[X0]], %[[W0]] : tensor<2x5x16xf32>, tensor<8x16xf32>) {{.*}} -> tensor<2x5x8xf32>
+func.func @flattened_tokens(%x: tensor<2x5x16xf32>, %w: tensor<8x16xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c = tensor.collapse_shape %x [[0, 1], [2]] : tensor<2x5x16xf32> into tensor<10x16xf32>
+  %e = tensor.empty() : tensor<10x8xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<10x8xf32>) -> tensor<10x8xf32>
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%c, %w : tensor<10x16xf32>, tensor<8x16xf32>) outs(%i : tensor<10x8xf32>) -> tensor<10x8xf32>
+  %v = tensor.expand_shape %y [[0, 1], [2]] output_shape [2, 5, 8] : tensor<10x8xf32> into tensor<2x5x8xf32>
+  return %v : tensor<2x5x8xf32>
+}
+
+// Heads merge where the weights keep them side by side; a slice of one part drops its unit dimension by a collapse.
+// CHECK-LABEL: @merged_heads
+// CHECK-SAME: %[[X0:.*]]: tensor<5x16xf32>, %[[W0:.*]]: tensor<3x2x4x16xf32>)
+// CHECK: %[[W1:.*]] = tensor.extract_slice %[[W0]][1, 0, 0, 0] [1, 2, 4, 16] {{.*}} to tensor<2x4x16xf32>
+// CHECK: %[[W2:.*]] = tensor.collapse_shape %[[W1]] {{\[\[}}0, 1], [2]] : tensor<2x4x16xf32> into tensor<8x16xf32>
+// CHECK: linalg.contract {{.*}} ins(%[[X0]], %[[W2]] : {{.*}} -> tensor<5x8xf32>
+func.func @merged_heads(%x: tensor<5x16xf32>, %w: tensor<3x2x4x16xf32>) -> tensor<5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<5x3x2x4xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<5x3x2x4xf32>) -> tensor<5x3x2x4xf32>
+  %y = linalg.contract indexing_maps = [affine_map<(s, p, h, d, c) -> (s, c)>, affine_map<(s, p, h, d, c) -> (p, h, d, c)>,
+                                        affine_map<(s, p, h, d, c) -> (s, p, h, d)>]
+      ins(%x, %w : tensor<5x16xf32>, tensor<3x2x4x16xf32>) outs(%i : tensor<5x3x2x4xf32>) -> tensor<5x3x2x4xf32>
+  %k = tensor.extract_slice %y[0, 1, 0, 0] [5, 1, 2, 4] [1, 1, 1, 1] : tensor<5x3x2x4xf32> to tensor<5x1x2x4xf32>
+  %u = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<5x1x2x4xf32> into tensor<5x2x4xf32>
+  %v = tensor.collapse_shape %u [[0], [1, 2]] : tensor<5x2x4xf32> into tensor<5x8xf32>
+  return %v : tensor<5x8xf32>
+}
+
+// An elementwise op passes the order on.
+// CHECK-LABEL: @through_elementwise
+// CHECK-NOT: linalg.transpose
+// CHECK: %[[Y0:.*]] = linalg.contract {{.*}} -> tensor<8x5xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[Y0]] : tensor<8x5xf32>) outs(%{{.*}} : tensor<8x5xbf16>)
+func.func @through_elementwise(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>) -> tensor<8x5xbf16> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<5x8xf32>
+  %h = tensor.empty() : tensor<5x8xbf16>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<5x16xf32>, tensor<8x16xf32>) outs(%i : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %n = linalg.generic {indexing_maps = [affine_map<(s, n) -> (s, n)>, affine_map<(s, n) -> (s, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%y : tensor<5x8xf32>) outs(%h : tensor<5x8xbf16>) {
+  ^bb0(%a: f32, %out: bf16):
+    %t = arith.truncf %a : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<5x8xbf16>
+  %te = tensor.empty() : tensor<8x5xbf16>
+  %t = linalg.transpose ins(%n : tensor<5x8xbf16>) outs(%te : tensor<8x5xbf16>) permutation = [1, 0]
+  return %t : tensor<8x5xbf16>
+}
+
+// A view of the product and the product itself: computing it once is worth a copy.
+// CHECK-LABEL: @used_twice
+// CHECK: %[[Y0:.*]] = linalg.contract
+// CHECK: linalg.transpose ins(%[[Y0]]
+func.func @used_twice(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<8x5xf32>) {
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<5x16xf32>, tensor<8x16xf32>) outs(%i : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %te = tensor.empty() : tensor<8x5xf32>
+  %t = linalg.transpose ins(%y : tensor<5x8xf32>) outs(%te : tensor<8x5xf32>) permutation = [1, 0]
+  return %y, %t : tensor<5x8xf32>, tensor<8x5xf32>
+}
+
+// Slices that overlap would compute the rows they share twice.
+// CHECK-LABEL: @overlapping_slices
+// CHECK-COUNT-1: linalg.contract
+// CHECK-COUNT-2: tensor.extract_slice
+func.func @overlapping_slices(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i: tensor<5x8xf32>) -> (tensor<5x6xf32>, tensor<5x6xf32>) {
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<5x16xf32>, tensor<8x16xf32>) outs(%i : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %a = tensor.extract_slice %y[0, 0] [5, 6] [1, 1] : tensor<5x8xf32> to tensor<5x6xf32>
+  %b = tensor.extract_slice %y[0, 2] [5, 6] [1, 1] : tensor<5x8xf32> to tensor<5x6xf32>
+  return %a, %b : tensor<5x6xf32>, tensor<5x6xf32>
+}
+
+// Tokens and features merge only if an operand has both; none has.
+// CHECK-LABEL: @merged_across_operands
+// CHECK: linalg.contract
+// CHECK: tensor.collapse_shape
+func.func @merged_across_operands(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i: tensor<5x8xf32>) -> tensor<40xf32> {
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<5x16xf32>, tensor<8x16xf32>) outs(%i : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %c = tensor.collapse_shape %y [[0, 1]] : tensor<5x8xf32> into tensor<40xf32>
+  return %c : tensor<40xf32>
+}
