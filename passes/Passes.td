@@ -72,21 +72,13 @@ def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> 
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
-def ExposeTransposes : Pass<"attn-expose-transposes", "::mlir::func::FuncOp"> {
-  let summary = "ask producers for the order attention wants";
-  let description = [{
-    Query, key and value that attention reads in another order than (batch..., row, feature) are read through a
-    `linalg.transpose` instead of a map, so that `attn-hoist-views` sees it.
-  }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
-}
-
 def HoistViews : Pass<"attn-hoist-views", "::mlir::func::FuncOp"> {
   let summary = "views of a product become views of its operands";
   let description = [{
     Transpositions, expanded and collapsed shapes and slices of the result of a structured op rename, split,
     merge and narrow its loops; the operands that have the loop follow. A packed projection becomes one
-    head-major contraction for each part, over its part of the weights.
+    head-major contraction for each part, over its part of the weights. Attention and elementwise ops get what
+    they read in their own order.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];

@@ -208,37 +208,60 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   }
 };
 
-/// An elementwise op that reads a product in another order than it writes asks for the product in its own.
-struct ExposeTranspose : OpRewritePattern<linalg::GenericOp> {
+/// Turns the wish for another order that `map` expresses into a transposition, which the producer of
+/// `operand` can grant. Returns the map that is left, in the order of the loops.
+FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
+  linalg::LinalgOp producer = getProducer(operand.getOwner(), operand.get());
+  if (!producer || isCopy(producer) || isa<linalg::FillOp>(producer) || !map.isProjectedPermutation())
+    return failure();
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
+  llvm::sort(permutation,
+             [&](int64_t a, int64_t b) { return map.getDimPosition(a) < map.getDimPosition(b); });
+  if (llvm::is_sorted(permutation))
+    return failure();
+  Location loc = operand.getOwner()->getLoc();
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim : permutation)
+    sizes.push_back(attn::dimOf(rewriter, loc, operand.get(), dim));
+  Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, getElementTypeOrSelf(operand.get().getType()));
+  auto transpose = linalg::TransposeOp::create(rewriter, loc, operand.get(), empty, permutation);
+  rewriter.modifyOpInPlace(operand.getOwner(), [&] { operand.set(transpose->getResult(0)); });
+  return AffineMap::getPermutationMap(permutation, map.getContext()).compose(map);
+}
+
+/// An elementwise op reads in the order it writes in.
+struct OrderElementwise : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(linalg::GenericOp op, PatternRewriter &rewriter) const override {
     if (!hasPlainLoops(op) || op.getNumReductionLoops() > 0 ||
         !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
       return rewriter.notifyMatchFailure(op, "expected an elementwise op");
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
     for (OpOperand *input : op.getDpsInputOperands()) {
-      AffineMap map = op.getMatchingIndexingMap(input);
-      linalg::LinalgOp producer = getProducer(op, input->get());
-      if (!producer || isCopy(producer) || isa<linalg::FillOp>(producer) || !map.isProjectedPermutation())
+      FailureOr<AffineMap> map = exposeTranspose(rewriter, *input, maps[input->getOperandNumber()]);
+      if (failed(map))
         continue;
-      auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
-      llvm::sort(permutation,
-                 [&](int64_t a, int64_t b) { return map.getDimPosition(a) < map.getDimPosition(b); });
-      if (llvm::is_sorted(permutation))
+      maps[input->getOperandNumber()] = *map;
+      rewriter.modifyOpInPlace(op, [&] { op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps)); });
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "expected a product read in another order");
+  }
+};
+
+/// Attention reads query, key and value head-major: (batch..., row, feature), the order of its loops.
+struct OrderAttention : OpRewritePattern<attn::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(attn::AttentionOp op, PatternRewriter &rewriter) const override {
+    for (unsigned i = 0; i < 3; ++i) {
+      FailureOr<AffineMap> map = exposeTranspose(rewriter, op->getOpOperand(i), op.getMap(i));
+      if (failed(map))
         continue;
-      SmallVector<OpFoldResult> sizes;
-      for (int64_t dim : permutation)
-        sizes.push_back(attn::dimOf(rewriter, op.getLoc(), input->get(), dim));
-      Value empty =
-          tensor::EmptyOp::create(rewriter, op.getLoc(), sizes, getElementTypeOrSelf(input->get().getType()));
-      Value transposed =
-          linalg::TransposeOp::create(rewriter, op.getLoc(), input->get(), empty, permutation)->getResult(0);
-      SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-      maps[input->getOperandNumber()] = AffineMap::getPermutationMap(permutation, getContext()).compose(map);
-      rewriter.modifyOpInPlace(op, [&] {
-        input->set(transposed);
-        op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
-      });
+      SmallVector<Attribute> maps(op.getIndexingMaps().getValue());
+      maps[i] = AffineMapAttr::get(*map);
+      rewriter.modifyOpInPlace(op, [&] { op.setIndexingMapsAttr(rewriter.getArrayAttr(maps)); });
       return success();
     }
     return rewriter.notifyMatchFailure(op, "expected a product read in another order");
@@ -503,7 +526,9 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<FoldEmptyTranspose, HoistTranspose, ExposeTranspose, HoistExpand, HoistSlice>(context);
+    patterns
+        .add<FoldEmptyTranspose, HoistTranspose, OrderElementwise, OrderAttention, HoistExpand, HoistSlice>(
+            context);
     patterns.add<HoistUnitCollapse>(context, /*benefit=*/2);
     patterns.add<HoistCollapse>(context);
     // What lets views meet: views of empty tensors and of views, and sizes of arguments only.

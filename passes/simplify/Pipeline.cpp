@@ -24,7 +24,6 @@ void attn::addSimplifyPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createDropDeadOutputs());
   cleanUp();
   manager.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
-  manager.addNestedPass<func::FuncOp>(createExposeTransposes());
   manager.addNestedPass<func::FuncOp>(createHoistViews());
   cleanUp();
   // Only now: a transposition folded earlier would no longer be seen by the producer.

@@ -142,3 +142,22 @@ func.func @merged_across_operands(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i
   %c = tensor.collapse_shape %y [[0, 1]] : tensor<5x8xf32> into tensor<40xf32>
   return %c : tensor<40xf32>
 }
+
+// Attention that reads a projection token-major gets it head-major; an argument stays as it is.
+// CHECK-LABEL: @attention_order
+// CHECK-SAME: %[[V0:[a-z0-9]*]]: tensor<7x2x4xf32>, %{{[a-z0-9]*}}: tensor<2x7x4xf32>)
+// CHECK: %[[Q0:.*]] = linalg.contract {{.*}} -> tensor<2x7x4xf32>
+// CHECK: attn.attention ins(%[[Q0]], %{{.*}}, %[[V0]] : tensor<2x7x4xf32>, tensor<2x7x4xf32>, tensor<7x2x4xf32>)
+func.func @attention_order(%x: tensor<7x16xf32>, %w: tensor<2x4x16xf32>, %k: tensor<2x7x4xf32>, %i: tensor<7x2x4xf32>,
+                           %v: tensor<7x2x4xf32>, %e: tensor<2x7x4xf32>) -> tensor<2x7x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%i : tensor<7x2x4xf32>) -> tensor<7x2x4xf32>
+  %q = linalg.contract indexing_maps = [affine_map<(s, h, d, c) -> (s, c)>, affine_map<(s, h, d, c) -> (h, d, c)>,
+                                        affine_map<(s, h, d, c) -> (s, h, d)>]
+      ins(%x, %w : tensor<7x16xf32>, tensor<2x4x16xf32>) outs(%f : tensor<7x2x4xf32>) -> tensor<7x2x4xf32>
+  %o = attn.attention ins(%q, %k, %v : tensor<7x2x4xf32>, tensor<2x7x4xf32>, tensor<7x2x4xf32>) outs(%e : tensor<2x7x4xf32>) {
+      indexing_maps = [affine_map<(h, q, k, d, e) -> (q, h, d)>, affine_map<(h, q, k, d, e) -> (h, k, d)>,
+                       affine_map<(h, q, k, d, e) -> (k, h, e)>, affine_map<(h, q, k, d, e) -> (h, q, e)>],
+      scale = 5.000000e-01 : f32} -> tensor<2x7x4xf32>
+  return %o : tensor<2x7x4xf32>
+}
