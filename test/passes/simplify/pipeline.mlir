@@ -10,10 +10,10 @@
 // CHECK-LABEL: @layer
 // CHECK-SAME: %[[X0:.*]]: tensor<?x?x16xf32> {{{.*}}}, %[[W0:.*]]: tensor<48x16xf32>, %[[B0:.*]]: tensor<48xf32>,
 // CHECK: %[[Q:.*]] = linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]] ins(%[[X0]], %{{.*}} : tensor<?x?x16xf32>, tensor<4x4x16xf32>)
-// CHECK: %[[K:.*]] = linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]] ins(%[[X0]],
-// CHECK: %[[V:.*]] = linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]] ins(%[[X0]],
+// CHECK: linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]] ins(%[[X0]],
+// CHECK: linalg.contract indexing_maps = [#[[X]], #[[W]], #[[Y]]] ins(%[[X0]],
 // CHECK-NOT: linalg.transpose
-// CHECK: %[[A:.*]] = attn.attention ins(%[[Q]], %[[K]], %[[V]] : {{.*}}) outs(%{{.*}} : tensor<?x?x4x4xf32>)
+// CHECK: %[[A:.*]] = attn.attention ins(%[[Q]], %{{.*}}, %{{.*}} : tensor<?x4x?x4xf32>, tensor<?x4x?x4xf32>, tensor<?x4x?x4xf32>) outs(%{{.*}} : tensor<?x?x4x4xf32>)
 // CHECK-SAME: #[[O]]]
 // CHECK: %[[C:.*]] = tensor.collapse_shape %[[A]] {{\[\[}}0], [1], [2, 3]]
 // CHECK: linalg.contract {{.*}} ins(%[[C]]
