@@ -61,11 +61,11 @@ bool hasPlainLoops(linalg::LinalgOp op) {
          op.getNumParallelLoops() == op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults();
 }
 
-/// The structured op that computes `source`, if `view` may take its place.
-linalg::LinalgOp getProducer(Operation *view, Value source) {
+/// The structured op that computes `source`, if the one view of it may take its place; a fill may have many.
+linalg::LinalgOp getProducer(Value source) {
   auto op = source.getDefiningOp<linalg::LinalgOp>();
-  bool isFree = op && isa<linalg::FillOp>(op);
-  return op && hasPlainLoops(op) && (isFree || source.hasOneUse()) ? op : linalg::LinalgOp();
+  bool isReplaceable = op && hasPlainLoops(op) && (isa<linalg::FillOp>(op) || source.hasOneUse());
+  return isReplaceable ? op : linalg::LinalgOp();
 }
 
 /// Replaces `view` by `value`, which may know more or fewer of the sizes.
@@ -194,7 +194,7 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(linalg::TransposeOp view, PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view, view.getInput());
+    linalg::LinalgOp op = getProducer(view.getInput());
     if (!op)
       return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
     SmallVector<Value> operands(op->getOperands());
@@ -211,7 +211,7 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
 /// Turns the wish for another order that `map` expresses into a transposition, which the producer of
 /// `operand` can grant. Returns the map that is left, in the order of the loops.
 FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
-  linalg::LinalgOp producer = getProducer(operand.getOwner(), operand.get());
+  linalg::LinalgOp producer = getProducer(operand.get());
   if (!producer || isCopy(producer) || isa<linalg::FillOp>(producer) || !map.isProjectedPermutation())
     return failure();
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
@@ -276,7 +276,7 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(tensor::ExpandShapeOp view, PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view, view.getSrc());
+    linalg::LinalgOp op = getProducer(view.getSrc());
     if (!op)
       return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
 
@@ -335,7 +335,7 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(tensor::CollapseShapeOp view, PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view, view.getSrc());
+    linalg::LinalgOp op = getProducer(view.getSrc());
     if (!op)
       return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
 
@@ -490,7 +490,7 @@ struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(tensor::CollapseShapeOp view, PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view, view.getSrc());
+    linalg::LinalgOp op = getProducer(view.getSrc());
     if (!op)
       return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
     ArrayRef<int64_t> shape = view.getSrcType().getShape();
