@@ -44,8 +44,12 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
       return llvm::createStringError(path + ": expected a file that can be read");
     loadFrontendDialects(context);
     llvm::Expected<Model> model = format.import(path, context);
-    if (!model)
-      return llvm::createStringError(path + ": " + llvm::toString(model.takeError()));
+    if (!model) {
+      // Names in a file may hold anything; the error is one line all the same.
+      std::string message = llvm::toString(model.takeError());
+      llvm::replace(message, '\n', ' ');
+      return llvm::createStringError(path + ": " + message);
+    }
     return model;
   }
   return llvm::createStringError(llvm::formatv("{0}: expected a file that ends in one of {1}", path, known));

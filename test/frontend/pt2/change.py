@@ -113,6 +113,27 @@ def causal(entries, model, weights):
     inputs.append({"name": "is_causal", "arg": {"as_bool": True}, "kind": 1})
 
 
+def grouped_mask(entries, model, weights):
+    graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
+    sizes = [{"as_int": size} for size in (2, 6, 5, 7)]
+    strides = [{"as_int": stride} for stride in (210, 35, 7, 1)]
+    graph["tensor_values"]["mask"] = {**graph["tensor_values"]["q"], "dtype": 12, "sizes": sizes, "strides": strides}
+    signature["input_specs"].append({"user_input": {"arg": {"as_tensor": {"name": "mask"}}}})
+    inputs = node(model, "scaled_dot_product_attention.default")["inputs"]
+    inputs.append({"name": "attn_mask", "arg": {"as_tensor": {"name": "mask"}}, "kind": 1})
+
+
+def first_token(entries, model, weights):
+    """The result is token 0 of the packed projection."""
+    graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
+    select = node(model, "select.int")
+    argument(select, "dim")["arg"] = {"as_int": 3}
+    del graph["nodes"][graph["nodes"].index(select) + 1 :]
+    meta = graph["tensor_values"]["select"]
+    meta["sizes"] = meta["sizes"][:2] + [{"as_int": 3}, {"as_int": 4}]
+    signature["output_specs"][0]["user_output"]["arg"]["as_tensor"]["name"] = "select"
+
+
 def buffer(entries, model, weights):
     """Not broken: the first weight is a buffer that no state dict holds, so its data is a constant's."""
     spec = model["graph_module"]["signature"]["input_specs"][0]
