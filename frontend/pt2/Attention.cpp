@@ -119,7 +119,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
   // The iteration space (batch..., q, k, d, e); an operand of size 1 along one of its dimensions is read at
   // 0.
   unsigned numBatch = in->query.rank() - 2, q = numBatch, k = q + 1, d = q + 2, e = q + 3;
-  Sizes space(ArrayRef(in->query.sizes).take_front(q + 1));
+  Sizes space(ArrayRef<Size>(in->query.sizes).take_front(q + 1));
   space.append({in->key.sizes.end()[-2], in->query.sizes.back(), in->value.sizes.back()});
   auto mapOf = [&](const Tensor &tensor, unsigned numBatch,
                    ArrayRef<unsigned> matrix) -> FailureOr<AffineMap> {
@@ -134,7 +134,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     }
     return AffineMap::get(space.size(), 0, exprs, b.getContext());
   };
-  Sizes sizes(ArrayRef(space).take_front(q + 1));
+  Sizes sizes(ArrayRef<Size>(space).take_front(q + 1));
   sizes.push_back(space[e]);
   Tensor init = b.empty(sizes, in->query.dtype);
   SmallVector<FailureOr<AffineMap>> maps = {mapOf(in->query, numBatch, {q, d}),

@@ -1,4 +1,4 @@
-"""Writes a .pt2 file with one thing changed, which most often breaks it: change.py CHANGE SOUND.pt2 CHANGED.pt2"""
+"""Writes a .pt2 file with one thing changed, most often broken: change.py CHANGE SOUND.pt2 CHANGED.pt2"""
 
 import io
 import json
@@ -23,7 +23,8 @@ def unknown_op(entries, model, weights):
 
 
 def unknown_argument(entries, model, weights):
-    node(model, "softmax.int")["inputs"].append({"name": "half_to_float", "arg": {"as_bool": True}, "kind": 1})
+    argument = {"name": "half_to_float", "arg": {"as_bool": True}, "kind": 1}
+    node(model, "softmax.int")["inputs"].append(argument)
 
 
 def wrong_argument(entries, model, weights):
@@ -58,7 +59,8 @@ def mutation(entries, model, weights):
 
 
 def custom_object(entries, model, weights):
-    model["graph_module"]["signature"]["input_specs"][0] = {"custom_obj": {"arg": {"name": "o"}, "custom_obj_name": "o"}}
+    spec = {"custom_obj": {"arg": {"name": "o"}, "custom_obj_name": "o"}}
+    model["graph_module"]["signature"]["input_specs"][0] = spec
 
 
 def same_name(entries, model, weights):
@@ -75,8 +77,11 @@ def guard(entries, model, weights):
 
 
 def implied_guards(entries, model, weights):
-    model["guards_code"] += ["L['x'].size()[1] == L['x'].size()[1] and 2 <= L['x'].size()[0]", "L['x'].size()[2] == 16",
-                             "L['x'].size()[1] <= 4096"]
+    model["guards_code"] += [
+        "L['x'].size()[1] == L['x'].size()[1] and 2 <= L['x'].size()[0]",
+        "L['x'].size()[2] == 16",
+        "L['x'].size()[1] <= 4096",
+    ]
 
 
 def empty_range(entries, model, weights):
@@ -117,7 +122,8 @@ def grouped_mask(entries, model, weights):
     graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
     sizes = [{"as_int": size} for size in (2, 6, 5, 7)]
     strides = [{"as_int": stride} for stride in (210, 35, 7, 1)]
-    graph["tensor_values"]["mask"] = {**graph["tensor_values"]["q"], "dtype": 12, "sizes": sizes, "strides": strides}
+    query = graph["tensor_values"]["q"]
+    graph["tensor_values"]["mask"] = {**query, "dtype": 12, "sizes": sizes, "strides": strides}
     signature["input_specs"].append({"user_input": {"arg": {"as_tensor": {"name": "mask"}}}})
     inputs = node(model, "scaled_dot_product_attention.default")["inputs"]
     inputs.append({"name": "attn_mask", "arg": {"as_tensor": {"name": "mask"}}, "kind": 1})
