@@ -1,0 +1,54 @@
+//===- tensor.h - a float32 tensor in memory ---------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef EXAMPLE_TENSOR_H
+#define EXAMPLE_TENSOR_H
+
+#include <attn.h>
+
+#include <cstdint>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<float> data;
+
+  static int64_t count(const std::vector<int64_t> &shape) {
+    int64_t product = 1;
+    for (int64_t size : shape)
+      if (size < 0 || __builtin_mul_overflow(product, size, &product))
+        throw std::runtime_error("expected a shape that fits into memory");
+    return product;
+  }
+
+  /// What the runtime takes: it points into this tensor.
+  DLTensor view() {
+    return {data.data(),
+            {kDLCPU, 0},
+            int32_t(shape.size()),
+            {kDLFloat, 32, 1},
+            shape.data(),
+            nullptr,
+            0};
+  }
+};
+
+/// Reads the elements of `shape` from where `file` stands.
+inline Tensor readElements(std::ifstream &file, std::vector<int64_t> shape,
+                           const std::string &path) {
+  std::streamoff begin = file.tellg();
+  int64_t count = Tensor::count(shape), left = file.seekg(0, std::ios::end).tellg() - begin;
+  if (left / int64_t(sizeof(float)) < count)
+    throw std::runtime_error(path + ": expected " + std::to_string(count) + " elements, got fewer");
+  Tensor tensor{std::move(shape), std::vector<float>(count)};
+  file.seekg(begin).read(reinterpret_cast<char *>(tensor.data.data()), count * sizeof(float));
+  return tensor;
+}
+
+#endif // EXAMPLE_TENSOR_H
