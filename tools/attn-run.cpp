@@ -374,6 +374,7 @@ Error Runner::run() {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
+  cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
   Flags flags;
   parseCommandLine(argc, argv, "attn-run calls a compiled function\n");
   if (Error error = Runner(flags).run())

@@ -16,6 +16,7 @@ using namespace attn;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
   CompileFlags flags;
   cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model.pt2 or .mlir>"), cl::cat(attnCategory()));
   cl::opt<std::string> output("o", cl::Required, cl::value_desc("file"), cl::cat(attnCategory()),
