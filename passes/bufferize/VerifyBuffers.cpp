@@ -2,21 +2,29 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Tiling and bufferization keep working when one of the rules that make them free of copies is broken: the result is
-// right and slow. This pass turns each way to go wrong into an error at the source location:
-//   * a memref.copy: a result without an out parameter, inits merged by CSE, a call that was not inlined;
-//   * a func.call: its buffers are copied at the boundary;
-//   * a buffer that is written and never read: a producer left whole beside its fused copy (a tensor.dim held it);
-//   * a contraction with the inputs of another one outside its loops: a producer computed twice;
-//   * a contraction that its innermost loop repeats unchanged: a producer fused one level too deep;
-//   * an elementwise op that adds a broadcast to what a contraction wrote: the bias belongs in the contraction's init.
+// Tiling and bufferization keep working when one of the rules that make them free of copies is
+// broken: the result is right and slow. This pass turns each way to go wrong into an error at the
+// source location:
+//   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
+//   * a func.call: buffers are copied at its boundary;
+//   * a returned buffer: a result without an out parameter;
+//   * a buffer that is written and never read: a producer left whole beside its fused copy (a
+//   tensor.dim held it);
+//   * a product computed in two phases: a producer with another use, computed again where it was
+//   fused;
+//   * a product that its innermost loop repeats unchanged: a producer fused one level too deep;
+//   * an elementwise op that adds a broadcast to a product from zero: the bias belongs in the
+//   product's init.
 // It runs after bufferization and changes nothing. Test: test/passes/bufferize/verify-buffers.mlir
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
 
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -27,16 +35,15 @@ namespace attn {
 
 using namespace attn;
 
+//===----------------------------------------------------------------------===//
+// Buffers and their views
+//===----------------------------------------------------------------------===//
+
 /// The buffer that `value` is a view of.
 static Value rootOf(Value value) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
     value = view.getViewSource();
   return value;
-}
-
-static bool isContraction(Operation *op) {
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
 }
 
 /// Uses of a buffer through any chain of views.
@@ -49,93 +56,169 @@ static void forEachUse(Value buffer, function_ref<void(OpOperand &)> visit) {
   }
 }
 
-/// True if `use` may read the buffer. A contraction or update reads its own output only to add to it.
-static bool reads(OpOperand &use) {
-  auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
-  return !dps || !dps.isDpsInit(&use) || isa<OnlineUpdateOp, OnlineStepOp>(use.getOwner());
+static bool writes(OpOperand &use) {
+  return mightHaveEffect<MemoryEffects::Write>(use.getOwner(), use.get());
 }
 
-/// The innermost loop around `op` below `scope`.
-static LoopLikeOpInterface loopOf(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>(); }
+/// True if `use` is a reason for the buffer to exist. An op that accumulates reads its own output
+/// only to write it; the state of an online softmax is there to be carried from update to update.
+static bool reads(OpOperand &use) {
+  auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+  if (dps && dps.isDpsInit(&use))
+    return isa<OnlineUpdateOp, OnlineStepOp>(use.getOwner());
+  return mightHaveEffect<MemoryEffects::Read>(use.getOwner(), use.get());
+}
 
-static LogicalResult verifyFunction(func::FuncOp function) {
-  LogicalResult result = success();
-  auto fail = [&](Operation *op) {
-    result = failure();
-    return op->emitError();
-  };
-  SmallVector<linalg::LinalgOp> contractions;
-  function.walk([&](Operation *op) {
-    if (isa<memref::CopyOp>(op))
-      fail(op) << "expected no copy after bufferization, got '" << op->getName() << "'";
-    if (isa<func::CallOp>(op))
-      fail(op) << "expected calls to be inlined, got '" << op->getName() << "'";
-    if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
-      bool isRead = false;
-      forEachUse(alloc, [&](OpOperand &use) { isRead |= reads(use); });
-      if (!isRead)
-        fail(op) << "expected every buffer to be read, got one that is only written";
-    }
-    if (isContraction(op))
-      contractions.push_back(cast<linalg::LinalgOp>(op));
+/// True if `value` shows every iteration of `loop` the same elements.
+static bool isInvariant(Value value, LoopLikeOpInterface loop) {
+  while (!loop.isDefinedOutsideOfLoop(value)) {
+    auto view = value.getDefiningOp<ViewLikeOpInterface>();
+    if (!view || !llvm::all_of(view->getOperands(), [&](Value operand) {
+          return operand == view.getViewSource() || loop.isDefinedOutsideOfLoop(operand);
+        }))
+      return false;
+    value = view.getViewSource();
+  }
+  bool isWritten = false;
+  forEachUse(rootOf(value), [&](OpOperand &use) {
+    isWritten |= loop->isProperAncestor(use.getOwner()) && writes(use);
   });
-  auto rootsOf = [](linalg::LinalgOp op) {
-    return llvm::map_to_vector(op.getDpsInputs(), [](Value input) { return rootOf(input); });
+  return !isWritten;
+}
+
+/// True if `a` and `b` are views of different parts of one buffer.
+static bool areDisjoint(Value a, Value b) {
+  auto partOf = [](Value value) {
+    memref::SubViewOp part;
+    while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
+      part = dyn_cast<memref::SubViewOp>(*view);
+      value = view.getViewSource();
+    }
+    return part;
   };
-  for (linalg::LinalgOp op : contractions) {
-    LoopLikeOpInterface loop = loopOf(op);
-    bool isInvariant = loop && isa<scf::ForOp>(loop) && llvm::all_of(op->getOperands(), [&](Value operand) {
-      // A view made in the loop from values outside is the same view each time; its own output may be local.
-      if (op.isDpsInit(&*llvm::find_if(op->getOpOperands(), [&](OpOperand &o) { return o.get() == operand; })))
-        return true;
-      Operation *view = operand.getDefiningOp();
-      while (view && loop->isAncestor(view)) {
-        if (!isa<ViewLikeOpInterface>(view) ||
-            !llvm::all_of(view->getOperands().drop_front(), [&](Value v) { return loop.isDefinedOutsideOfLoop(v); }))
-          return false;
-        view = view->getOperand(0).getDefiningOp();
-      }
-      return true;
-    });
-    Value out = rootOf(op.getDpsInits()[0]);
-    if (isInvariant && out.getDefiningOp<memref::AllocOp>() && loop->isAncestor(out.getDefiningOp()))
-      fail(op) << "expected a contraction that changes with its loop, got one that every iteration repeats";
-    for (linalg::LinalgOp other : contractions) {
-      bool besideLoops = other->getBlock() != op->getBlock() && other->getLoc() == op->getLoc() &&
-                         (!loop || !loop->isAncestor(other)) && loop &&
-                         loop->getBlock()->getParent()->isAncestor(other->getParentRegion()) &&
-                         !other->isAncestor(op);
-      if (op != other && besideLoops && rootsOf(op) == rootsOf(other))
-        fail(op) << "expected each product to be computed once, got a copy of one outside its loops";
+  memref::SubViewOp partA = partOf(a), partB = partOf(b);
+  if (!partA || !partB)
+    return false;
+  FailureOr<bool> overlap = ValueBoundsConstraintSet::areOverlappingSlices(
+      a.getContext(), HyperrectangularSlice(partA), HyperrectangularSlice(partB));
+  return succeeded(overlap) && !*overlap;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+static bool isContraction(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
+}
+
+/// True if `a` and `b` compute one product of the source, or parts of it that may overlap. Parts of
+/// a packed projection share their location and read different parts of the weights.
+static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
+  return a.getLoc() == b.getLoc() &&
+         llvm::all_of(llvm::zip_equal(a.getDpsInputs(), b.getDpsInputs()), [](auto inputs) {
+           auto [x, y] = inputs;
+           return rootOf(x) == rootOf(y) && !areDisjoint(x, y);
+         });
+}
+
+/// True if `op` does no more than add a broadcast to a product that started from zero and has no
+/// other reader.
+static bool addsBias(linalg::LinalgOp op) {
+  Block &body = *op.getBlock();
+  if (op.getNumReductionLoops() > 0 || body.getOperations().size() != 2 ||
+      !isa<arith::AddFOp>(body.front()))
+    return false;
+  bool broadcasts = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
+    return op.getMatchingIndexingMap(operand).getNumResults() < op.getNumLoops();
+  });
+  return broadcasts && llvm::any_of(op.getDpsInputs(), [&](Value input) {
+           bool isProduct = false, fromZero = false, onlyReader = true;
+           forEachUse(rootOf(input), [&](OpOperand &use) {
+             isProduct |= isContraction(use.getOwner()) && writes(use);
+             fromZero |= isa<linalg::FillOp>(use.getOwner());
+             onlyReader &= use.getOwner() == op || !reads(use);
+           });
+           return isProduct && fromZero && onlyReader;
+         });
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verify(memref::AllocOp alloc) {
+  bool isRead = false;
+  forEachUse(alloc, [&](OpOperand &use) { isRead |= reads(use); });
+  return isRead ? success()
+                : alloc.emitError()
+                      << "expected every buffer to be read, got one that is only written";
+}
+
+static LogicalResult verify(linalg::LinalgOp op) {
+  auto loop = op->getParentOfType<LoopLikeOpInterface>();
+  if (loop && isContraction(op) &&
+      llvm::all_of(op.getDpsInputs(), [&](Value input) { return isInvariant(input, loop); }))
+    return op.emitError()
+           << "expected a product that changes with its loop, got one that every iteration repeats";
+  if (addsBias(op))
+    return op.emitError() << "expected the bias as the init of its product, got a pass of its own";
+  return success();
+}
+
+static LogicalResult verifyOp(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([](memref::CopyOp copy) {
+        return copy.emitError() << "expected no copy after bufferization, got "
+                                << copy.getSource().getType();
+      })
+      .Case([](func::CallOp call) {
+        return call.emitError() << "expected calls to be inlined, got one of "
+                                << call.getCalleeAttr();
+      })
+      .Case([](func::ReturnOp terminator) -> LogicalResult {
+        if (llvm::none_of(terminator.getOperandTypes(), llvm::IsaPred<BaseMemRefType>))
+          return success();
+        return terminator.emitError()
+               << "expected results in out parameters, got a returned buffer";
+      })
+      .Case([](memref::AllocOp alloc) { return verify(alloc); })
+      .Case([](linalg::LinalgOp linalgOp) { return verify(linalgOp); })
+      .Default(success());
+}
+
+/// Loops inside a task may share a product, full and partial tiles of keys say; tasks of two phases
+/// may not.
+static LogicalResult verifyPhases(func::FuncOp function) {
+  SmallVector<linalg::LinalgOp> products;
+  function.walk([&](linalg::LinalgOp op) {
+    if (isContraction(op))
+      products.push_back(op);
+  });
+  bool isValid = true;
+  for (auto [i, op] : llvm::enumerate(products)) {
+    auto phase = op->getParentOfType<scf::ForallOp>();
+    if (llvm::any_of(ArrayRef(products).take_front(i), [&, op = op](linalg::LinalgOp other) {
+          return other->getParentOfType<scf::ForallOp>() != phase && areSameProduct(op, other);
+        })) {
+      op.emitError()
+          << "expected each product in one phase, got one that an earlier phase computes too";
+      isValid = false;
     }
   }
-  function.walk([&](linalg::LinalgOp op) {
-    if (op.getNumReductionLoops() || op.getNumDpsInputs() < 2 || !op->getBlock())
-      return;
-    bool addsBroadcast = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
-      return op.getMatchingIndexingMap(operand).getNumResults() < op.getNumLoops();
-    });
-    bool isSum = llvm::any_of(*op.getBlock(), [](Operation &inner) { return isa<arith::AddFOp>(inner); }) &&
-                 op.getBlock()->getOperations().size() == 2;
-    for (OpOperand *operand : op.getDpsInputOperands()) {
-      Value buffer = operand->get();
-      bool fromContraction = llvm::any_of(buffer.getUsers(), [&](Operation *user) {
-        return isContraction(user) && cast<linalg::LinalgOp>(user).getDpsInits()[0] == buffer;
-      });
-      if (addsBroadcast && isSum && fromContraction)
-        fail(op) << "expected the bias as the init of its contraction, got a pass of its own";
-    }
-  });
-  return result;
+  return success(isValid);
 }
 
 namespace {
 struct VerifyBuffers : attn::impl::VerifyBuffersBase<VerifyBuffers> {
   void runOnOperation() override {
-    bool failedAny = false;
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
-      failedAny |= failed(verifyFunction(function));
-    if (failedAny)
+    bool isValid = true;
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
+      function.walk([&](Operation *op) { isValid &= succeeded(verifyOp(op)); });
+      isValid &= succeeded(verifyPhases(function));
+    }
+    if (!isValid)
       signalPassFailure();
   }
 };
