@@ -7,30 +7,52 @@
 #include "passes/schedule/TileAndFuse.h"
 #include "dialect/Attn.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 
 using namespace mlir;
 using namespace attn;
 
-FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface op, ArrayRef<int64_t> tileSizes,
-                                         scf::SCFTilingOptions::LoopType loopType, FuseControl control) {
-  SmallVector<OpFoldResult> sizes =
-      llvm::map_to_vector(tileSizes, [&](int64_t size) -> OpFoldResult { return rewriter.getIndexAttr(size); });
+FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface op,
+                                         ArrayRef<int64_t> tileSizes,
+                                         scf::SCFTilingOptions::LoopType loopType,
+                                         FuseControl control) {
+  SmallVector<OpFoldResult> sizes = llvm::map_to_vector(
+      tileSizes, [&](int64_t size) -> OpFoldResult { return rewriter.getIndexAttr(size); });
   scf::SCFTileAndFuseOptions options;
   options.tilingOptions.setTileSizes(sizes).setLoopType(loopType);
-  // The originals stay beside their tiles until they are dead, and the loops take over their inits: neither is another
-  // use, nor is a question for a size.
+  // What `op` rests on. A producer that reaches `op` by two ways cannot be returned from the loops,
+  // since the other way starts before them, and to fuse it on both would compute it twice: it stays
+  // outside.
+  llvm::SetVector<Operation *> producers;
+  BackwardSliceOptions sliceOptions;
+  sliceOptions.omitUsesFromAbove = false;
+  (void)getBackwardSlice(op.getOperation(), &producers, sliceOptions);
+  producers.insert(op);
   llvm::SmallPtrSet<Operation *, 8> fused = {op};
-  options.setFusionControlFn([&](tensor::ExtractSliceOp slice, OpResult producer,
-                                 bool) -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
+  options.setFusionControlFn([&](tensor::ExtractSliceOp slice, OpResult producer, bool)
+                                 -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
     if (!control(slice, producer))
       return std::nullopt;
     Operation *owner = producer.getOwner();
+    Block *block = owner->getBlock();
+    Operation *loops = block->findAncestorOpInBlock(*slice);
+    unsigned numUses = 0;
+    bool hasOtherUse = false;
+    for (Operation *user : producer.getUsers()) {
+      // The loops take over the inits of what they tile: that is no use, nor is a question for a
+      // size.
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      if (ancestor == loops || isa<tensor::DimOp, LoopLikeOpInterface>(user))
+        continue;
+      numUses += producers.contains(ancestor);
+      // The originals stay beside their tiles until they are dead.
+      hasOtherUse |= !fused.contains(ancestor);
+    }
+    // What is used outside an enclosing task cannot be returned from loops inside it.
+    if (numUses > 1 || (hasOtherUse && block != op->getBlock()))
+      return std::nullopt;
     fused.insert(owner);
-    bool hasOtherUse = llvm::any_of(producer.getUsers(), [&](Operation *user) {
-      return user->getBlock() == owner->getBlock() && !fused.contains(user) &&
-             !isa<tensor::DimOp, LoopLikeOpInterface>(user);
-    });
     return scf::SCFTileAndFuseOptions::ControlFnResult{/*yieldProducerReplacement=*/hasOtherUse};
   });
   // A slice of a slice hides the producer; a slice of an empty tensor would keep the whole of it.
@@ -43,9 +65,28 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
   StringRef name = op->getName().getStringRef();
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
-  FailureOr<scf::SCFTileAndFuseResult> result = scf::tileConsumerAndFuseProducersUsingSCF(rewriter, op, options);
+  FailureOr<scf::SCFTileAndFuseResult> result =
+      scf::tileConsumerAndFuseProducersUsingSCF(rewriter, op, options);
   if (failed(result))
     return failure();
+  // Slices that fusion left behind in the loops are no uses.
+  if (!result->loops.empty())
+    result->loops.front()->walk<WalkOrder::PostOrder>([&](tensor::ExtractSliceOp slice) {
+      if (slice.use_empty())
+        rewriter.eraseOp(slice);
+    });
+  // The bounds of the loops may ask sizes of what the loops replace.
+  for (Operation *original : fused) {
+    for (Operation *user : llvm::to_vector(original->getUsers())) {
+      auto dim = dyn_cast<tensor::DimOp>(user);
+      std::optional<int64_t> axis = dim ? dim.getConstantIndex() : std::nullopt;
+      if (!axis)
+        continue;
+      rewriter.setInsertionPoint(dim);
+      OpFoldResult size = dimOf(rewriter, dim.getLoc(), dim.getSource(), *axis);
+      rewriter.replaceOp(dim, getValueOrCreateConstantIndexOp(rewriter, dim.getLoc(), size));
+    }
+  }
   for (auto [from, to] : result->replacements)
     rewriter.replaceAllUsesWith(from, to);
   // Erase the originals, consumers first.
