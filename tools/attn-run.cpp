@@ -63,6 +63,25 @@ struct Flags {
   CompileFlags compile;
 };
 
+/// The flags' values. Linking in process resets LLVM's options, ours included, so they are read before.
+struct Options {
+  explicit Options(const Flags &flags)
+      : model(flags.model), weights(flags.weights), outputDir(flags.outputDir), entry(flags.entry), level(flags.level),
+        inputs(flags.inputs.begin(), flags.inputs.end()), dims(flags.dims.begin(), flags.dims.end()),
+        expected(flags.expected.begin(), flags.expected.end()), threads(flags.threads),
+        tolerance(flags.tolerance), gflop(flags.gflop), json(flags.json), requireFused(flags.requireFused) {
+    if (flags.benchmark.getNumOccurrences())
+      benchmark = flags.benchmark;
+  }
+
+  std::string model, weights, outputDir, entry, level;
+  std::vector<std::string> inputs, dims, expected;
+  std::optional<std::string> benchmark;
+  int64_t threads;
+  double tolerance, gflop;
+  bool json, requireFused;
+};
+
 /// Calls the runtime's release function at the end of a scope.
 template <typename T>
 struct Releaser {
@@ -88,7 +107,7 @@ struct Tensor {
 
 class Runner {
 public:
-  explicit Runner(const Flags &flags) : flags(flags) {}
+  Runner(const Options &flags, const CompileFlags &compileFlags) : flags(flags), compileFlags(compileFlags) {}
   ~Runner() {
     if (!temporary.empty())
       sys::fs::remove_directories(temporary);
@@ -105,7 +124,8 @@ private:
   Error compare();
   Error benchmark();
 
-  const Flags &flags;
+  const Options &flags;
+  const CompileFlags &compileFlags;
   std::string library, temporary;
   Handle<attn_library> lib{nullptr, {attn_library_release}};
   Handle<attn_function> function{nullptr, {attn_function_release}};
@@ -130,7 +150,7 @@ Error Runner::compileModel() {
   options.input = flags.model;
   options.output = library;
   options.requireFused = flags.requireFused;
-  if (Error error = flags.compile.apply(options, flags.level.empty() ? StringRef("native") : StringRef(flags.level)))
+  if (Error error = compileFlags.apply(options, flags.level.empty() ? StringRef("native") : StringRef(flags.level)))
     return error;
   return compile(options).takeError();
 }
@@ -140,7 +160,7 @@ Error Runner::loadLibrary() {
   if (Error error = check(attn_library_load(library.c_str(), &loaded)))
     return error;
   lib.reset(loaded);
-  std::string name = flags.entry.empty() ? std::string(attn_library_function_name(loaded, 0)) : flags.entry.getValue();
+  std::string name = flags.entry.empty() ? attn_library_function_name(loaded, 0) : flags.entry;
   attn_function_options options = {sizeof(options), flags.level.empty() ? nullptr : flags.level.c_str()};
   attn_function *created = nullptr;
   if (Error error = check(attn_function_create(loaded, name.c_str(), &options, &created)))
@@ -309,8 +329,8 @@ Error Runner::compare() {
 
 Error Runner::benchmark() {
   double seconds = 1;
-  if (!flags.benchmark.empty() && StringRef(flags.benchmark).getAsDouble(seconds))
-    return fail("expected seconds, got '" + flags.benchmark + "'");
+  if (!flags.benchmark->empty() && StringRef(*flags.benchmark).getAsDouble(seconds))
+    return fail("expected seconds, got '" + *flags.benchmark + "'");
   double peak = measureFmaPeak(0.2);
   std::vector<double> times;
   using Clock = std::chrono::steady_clock;
@@ -369,7 +389,7 @@ Error Runner::run() {
   }
   if (Error error = compare())
     return error;
-  return flags.benchmark.getNumOccurrences() ? benchmark() : Error::success();
+  return flags.benchmark ? benchmark() : Error::success();
 }
 
 int main(int argc, char **argv) {
@@ -377,7 +397,8 @@ int main(int argc, char **argv) {
   cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
   Flags flags;
   parseCommandLine(argc, argv, "attn-run calls a compiled function\n");
-  if (Error error = Runner(flags).run())
+  Options options(flags);
+  if (Error error = Runner(options, flags.compile).run())
     return reportError("attn-run", std::move(error));
   return 0;
 }

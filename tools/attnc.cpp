@@ -39,16 +39,19 @@ int main(int argc, char **argv) {
   options.requireFused = requireFused;
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
+  // Linking in process resets LLVM's options, ours included.
+  bool wantsReport = report.getNumOccurrences();
+  std::string reportFile = report;
   llvm::Expected<CompileReport> result = compile(options);
   if (!result)
     return reportError("attnc", result.takeError());
-  if (report.getNumOccurrences() && report.empty())
+  if (wantsReport && reportFile.empty())
     llvm::outs() << result->text;
-  if (!report.empty()) {
+  if (!reportFile.empty()) {
     std::error_code error;
-    llvm::raw_fd_ostream out(report, error);
+    llvm::raw_fd_ostream out(reportFile, error);
     if (error)
-      return reportError("attnc", llvm::createStringError(error, "cannot write '" + report + "': " + error.message()));
+      return reportError("attnc", llvm::createStringError(error, "cannot write '" + reportFile + "': " + error.message()));
     out << result->text;
   }
   return 0;

@@ -156,6 +156,9 @@ Value KeyLoops::packQueries() {
   View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
   bool fromRows = queries.dims.front() == op.getDDim();
   OpFoldResult depth = domain[op.getDDim()].size;
+  if (getConstantIntValue(depth) == 0) // uniform scores: nothing to pack, and no element to slice at
+    return tensor::EmptyOp::create(rewriter, loc, {depth, numQueries()},
+                                   queries.slice.getType().getElementType());
   Value empty = tensor::EmptyOp::create(rewriter, loc, {one, depth, rewriter.getIndexAttr(qTile())},
                                         queries.slice.getType().getElementType());
   Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice, ValueRange{empty}, fromRows)
