@@ -122,7 +122,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
     int64_t depth = shape.back();
     shape.pop_back_n(2);
     shape.append({columns / width, depth, width});
-    Value empty = tensor::EmptyOp::create(rewriter, loc, shape, outType.getElementType());
+    Value empty = tensor::EmptyOp::create(rewriter, loc, shape, cast<ShapedType>(source.getType()).getElementType());
     packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source, ValueRange{empty},
                             /*from_rows=*/false).getResult(0);
     if (width == columns) {
