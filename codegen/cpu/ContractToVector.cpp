@@ -427,7 +427,7 @@ SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loo
   // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for edges;
   // and not where products are separate instructions: LLVM moves them up until they spill.
   std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
-  bool inPairs = target.getFma() && loops.size() == 1 && rows == block.rows && length && *length % 2 == 0;
+  bool inPairs = target.getFma() && loops.size() == 1 && rows == block.rows && length && *length > 0 && *length % 2 == 0;
   return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], inPairs ? 2 : 1, sums,
                     [&](OpBuilder &inner, Value k, ValueRange carried) {
                       SmallVector<Value> result(carried);
