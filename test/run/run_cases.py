@@ -1,0 +1,82 @@
+"""run_cases.py PREFIX...: every case in cases/ whose name starts so, through a shared library of all levels.
+
+Each level that this CPU runs is forced, with 1, 2 and 7 workers: outputs within the case's tolerance of float64, NaN
+and infinities in the same places, and the same bits whatever the workers. Models are exports of attention modules by
+torch 2.15; outputs are the module run in float64.
+"""
+import array, json, math, pathlib, struct, subprocess, sys, tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
+
+
+def load(path):
+    """(shape, values) of a float32 .npy file."""
+    data = pathlib.Path(path).read_bytes()
+    (size,) = struct.unpack("<H", data[8:10])
+    header = eval(data[10:10 + size].decode(), {"__builtins__": {}}, {"False": False, "True": True})
+    assert header["descr"] == "<f4" and not header["fortran_order"], header
+    values = array.array("f")
+    values.frombytes(data[10 + size:])
+    return header["shape"], values
+
+
+def difference(got, want, tolerance):
+    """Why `got` is not `want`, or None."""
+    if got[0] != want[0]:
+        return f"shape {got[0]}, expected {want[0]}"
+    finite = [abs(w) for w in want[1] if math.isfinite(w)]
+    bound = tolerance["atol"] + tolerance["rtol"] * max(finite, default=0)
+    for i, (g, w) in enumerate(zip(got[1], want[1])):
+        if math.isnan(w) != math.isnan(g) or (math.isinf(w) and g != w):
+            return f"element {i} is {g}, expected {w}"
+        if math.isfinite(w) and not abs(g - w) <= bound:
+            return f"element {i} is {g}, expected {w} within {bound:.2e}"
+    return None
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def check(case, folder):
+    library = folder / f"{case.name}.so"
+    status, said = run("attnc", case / "model.pt2", "-o", library, "--require-fused")
+    if status:
+        return [said]
+    meta, problems = json.loads((case / "case.json").read_text()), []
+    for number, tensors in enumerate(meta["sets"]):
+        inputs = [f"--input={case / name}" for name in tensors["inputs"]]
+        for level in LEVELS:
+            first = None
+            for workers in (1, 2, 7):
+                where = f"set {number}, {level}, {workers} workers"
+                out = folder / "out"
+                status, said = run("attn-run", library, *inputs, "--output-dir", out, f"--level={level}", f"--threads={workers}")
+                if status and "this cpu" in said.lower():
+                    continue  # a level beyond this machine
+                if status:
+                    problems.append(f"{where}: {said}")
+                    continue
+                got = [(out / f"{i}.npy").read_bytes() for i in range(len(tensors["outputs"]))]
+                if first is not None and got != first:
+                    problems.append(f"{where}: other bits than with 1 worker")
+                first = first or got
+                for i, name in enumerate(tensors["outputs"]):
+                    why = difference(load(out / f"{i}.npy"), load(case / name), meta["tolerance"])
+                    if why:
+                        problems.append(f"{where}, output {i}: {why}")
+    return problems
+
+
+cases = [c for c in sorted((HERE / "cases").iterdir()) if c.name.startswith(tuple(sys.argv[1:]))]
+failed = 0
+with tempfile.TemporaryDirectory() as folder:
+    for case in cases:
+        problems = check(case, pathlib.Path(folder))
+        failed += bool(problems)
+        for problem in problems[:4]:
+            print(f"{case.name}: {problem}")
+print(f"{len(cases) - failed} of {len(cases)} cases right")
+sys.exit(failed > 0 or not cases)
