@@ -66,11 +66,12 @@ static bool reads(OpOperand &use) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
   if (dps && dps.isDpsInit(&use))
     return isa<OnlineUpdateOp, OnlineStepOp>(use.getOwner());
-  return mightHaveEffect<MemoryEffects::Read>(use.getOwner(), use.get());
+  return use.getOwner()->hasTrait<OpTrait::IsTerminator>() ||
+         mightHaveEffect<MemoryEffects::Read>(use.getOwner(), use.get());
 }
 
 /// True if `value` shows every iteration of `loop` the same elements.
-static bool isInvariant(Value value, LoopLikeOpInterface loop) {
+static bool isInvariant(Value value, scf::ForOp loop) {
   while (!loop.isDefinedOutsideOfLoop(value)) {
     auto view = value.getDefiningOp<ViewLikeOpInterface>();
     if (!view || !llvm::all_of(view->getOperands(), [&](Value operand) {
@@ -157,7 +158,9 @@ static LogicalResult verify(memref::AllocOp alloc) {
 }
 
 static LogicalResult verify(linalg::LinalgOp op) {
-  auto loop = op->getParentOfType<LoopLikeOpInterface>();
+  // Tasks may repeat one: scores that do not depend on the batch, say.
+  auto loop =
+      dyn_cast_or_null<scf::ForOp>(op->getParentOfType<LoopLikeOpInterface>().getOperation());
   if (loop && isContraction(op) &&
       llvm::all_of(op.getDpsInputs(), [&](Value input) { return isInvariant(input, loop); }))
     return op.emitError()
