@@ -10,7 +10,7 @@
 //
 // Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A contraction never
 // moves into another contraction: its tiles would be computed again for each panel of the other.
-// Ops with a single parallel dimension, and what is in a task already, are left alone.
+// Ops without rows, a vector say, and what is in a task already, are left alone.
 // Test: test/passes/schedule/phases.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -34,23 +34,30 @@ static constexpr int64_t kRowsPerTask = 96;
 static SmallVector<int64_t> taskSizes(TilingInterface op) {
   SmallVector<utils::IteratorType> types = op.getLoopIteratorTypes();
   SmallVector<int64_t> sizes(types.size(), 0);
-  // The innermost parallel loop is the vectors' own. The next one out holds rows; the others step by one.
+  // The innermost loop of the output, or of rows that are reduced, is the vectors' own. The next one out holds rows;
+  // the others step by one.
   SmallVector<unsigned> parallel;
   for (unsigned loop = 0; loop < types.size(); ++loop)
     if (types[loop] == utils::IteratorType::parallel)
       parallel.push_back(loop);
   auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
-  if (linalgOp && linalg::isaContractionOpInterface(linalgOp)) {
+  bool isProduct = linalgOp && linalg::isaContractionOpInterface(linalgOp);
+  if (isProduct) {
     // Order the loops as the output has them; rows are the innermost loop of the left operand's own.
     AffineMap out = linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0));
     parallel = llvm::map_to_vector(out.getResults(),
                                    [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
   }
-  if (parallel.size() < 2)
+  if (parallel.empty())
     return sizes;
-  parallel.pop_back();
+  bool reducesRows = types.back() == utils::IteratorType::reduction &&
+                     (!linalgOp || llvm::all_of(linalgOp.getDpsInputOperands(), [&](OpOperand *operand) {
+                       return linalgOp.getMatchingIndexingMap(operand).isFunctionOfDim(parallel.back());
+                     }));
+  if (!reducesRows)
+    parallel.pop_back();
   auto isRow = [&](unsigned loop) {
-    if (!linalgOp || !linalg::isaContractionOpInterface(linalgOp))
+    if (!isProduct)
       return true;
     // A panel or batch loop belongs to the packed operand; rows do not.
     return llvm::count_if(linalgOp.getDpsInputOperands(), [&](OpOperand *operand) {
