@@ -38,6 +38,7 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) { add
 static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   manager.addPass(createCloneTargets());
   OpPassManager &level = manager.nest<ModuleOp>();
+  level.addNestedPass<func::FuncOp>(createPadDepth());
   level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
   level.addNestedPass<func::FuncOp>(createPackOperands());
   level.addPass(createCanonicalizerPass());

@@ -115,6 +115,11 @@ def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
   let summary = "make one nested module for each target level";
 }
 
+def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
+  let summary = "give query and key of head size 0 one element of zeros";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
   let summary = "write the plan of every attention";
   let options = [
