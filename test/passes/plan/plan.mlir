@@ -1,0 +1,60 @@
+// RUN: attn-opt %s -attn-plan -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: attn-opt %s -attn-plan=schedule=unfused -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=UNFUSED
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#maps = [#q, #k, #v, #o]
+module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+  // Three vectors of queries, 128 keys.
+  // CHECK-LABEL: @dynamic(
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 128>)
+  // UNFUSED: attn.attention {{.*}} plan(<unfused, q = 48, k = 128>)
+  func.func @dynamic(%x: tensor<2x?x64xf32>, %e: tensor<2x?x64xf32>) -> tensor<2x?x64xf32> {
+    %o = attn.attention ins(%x, %x, %x : tensor<2x?x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x?x64xf32>)
+        {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x?x64xf32>
+    return %o : tensor<2x?x64xf32>
+  }
+
+  // No tile is larger than what there is; queries in whole vectors.
+  // CHECK-LABEL: @short(
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 9>)
+  func.func @short(%x: tensor<2x17x64xf32>, %y: tensor<2x9x64xf32>, %e: tensor<2x17x64xf32>) -> tensor<2x17x64xf32> {
+    %o = attn.attention ins(%x, %y, %y : tensor<2x17x64xf32>, tensor<2x9x64xf32>, tensor<2x9x64xf32>) outs(%e : tensor<2x17x64xf32>)
+        {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x17x64xf32>
+    return %o : tensor<2x17x64xf32>
+  }
+
+  // A plan that is there already stays.
+  // CHECK-LABEL: @planned(
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
+  // UNFUSED: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
+  func.func @planned(%x: tensor<2x?x64xf32>, %e: tensor<2x?x64xf32>) -> tensor<2x?x64xf32> {
+    %o = attn.attention ins(%x, %x, %x : tensor<2x?x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x?x64xf32>)
+        plan(<"per-head", q = 16, k = 64>) {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x?x64xf32>
+    return %o : tensor<2x?x64xf32>
+  }
+}
+
+// -----
+
+// Narrower vectors, narrower tiles.
+// CHECK-LABEL: @narrow(
+// CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 128>)
+module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
+  func.func @narrow(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32> {
+    %o = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) outs(%e : tensor<?x64xf32>)
+        {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>,
+                          affine_map<(q, k, d, e) -> (k, e)>, affine_map<(q, k, d, e) -> (q, e)>],
+         scale = 1.25e-01 : f32} -> tensor<?x64xf32>
+    return %o : tensor<?x64xf32>
+  }
+}
+
+// -----
+
+// expected-error@+1 {{expected 'attn.target' on an enclosing module}}
+func.func @no_target() {
+  return
+}
