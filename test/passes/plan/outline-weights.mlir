@@ -1,0 +1,71 @@
+// RUN: attn-opt %s -attn-outline-weights -split-input-file | FileCheck %s
+
+// CHECK-LABEL: @forward(
+// CHECK-SAME: %[[X:.*]]: tensor<?x768xf32>, %[[I:.*]]: tensor<?x12x64xf32>, %[[P:.*]]: tensor<12x768x64xf32> {attn.packed = 0 : i64})
+// CHECK-NOT: attn.pack
+// CHECK: linalg.contract {{.*}} ins(%[[X]], %[[P]] :
+// CHECK-LABEL: @forward.pack(
+// CHECK-SAME: %[[W:.*]]: tensor<768x768xf32> {attn.name = "w", attn.weight}) -> tensor<12x768x64xf32> attributes {attn.kernel = "pack"}
+// CHECK: %[[PACKED:.*]] = attn.pack ins(%[[W]] :
+// CHECK: return %[[PACKED]]
+func.func @forward(%x: tensor<?x768xf32>, %w: tensor<768x768xf32> {attn.name = "w", attn.weight}, %i: tensor<?x12x64xf32>) -> tensor<?x12x64xf32> {
+  %e = tensor.empty() : tensor<12x768x64xf32>
+  %p = attn.pack ins(%w : tensor<768x768xf32>) outs(%e : tensor<12x768x64xf32>) -> tensor<12x768x64xf32>
+  %c = linalg.contract indexing_maps = [affine_map<(s, p, j, k) -> (s, k)>, affine_map<(s, p, j, k) -> (p, k, j)>, affine_map<(s, p, j, k) -> (s, p, j)>]
+      ins(%x, %p : tensor<?x768xf32>, tensor<12x768x64xf32>) outs(%i : tensor<?x12x64xf32>) -> tensor<?x12x64xf32>
+  return %c : tensor<?x12x64xf32>
+}
+
+// -----
+
+// A broadcast would trade a small weight for a large one; a weight used as it is becomes a copy.
+// CHECK-LABEL: @as_it_is(
+// CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[B:.*]]: tensor<4xf32> {attn.packed = 0 : i64})
+// CHECK: linalg.broadcast ins(%[[B]] :
+// CHECK-LABEL: @as_it_is.pack(
+// CHECK-SAME: %[[W:.*]]: tensor<4xf32> {attn.weight})
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[W]] :
+// CHECK: return %[[COPY]]
+func.func @as_it_is(%x: tensor<8x4xf32>, %b: tensor<4xf32> {attn.weight}) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %e = tensor.empty() : tensor<8x4xf32>
+  %i = linalg.broadcast ins(%b : tensor<4xf32>) outs(%e : tensor<8x4xf32>) dimensions = [0]
+  %s = linalg.add ins(%x, %i : tensor<8x4xf32>, tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %s, %x : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// Everything up to the last value that depends on weights alone moves; a view of what is computed is no copy.
+// CHECK-LABEL: @chain(
+// CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[V:.*]]: tensor<8xf32> {attn.packed = 0 : i64})
+// CHECK-NOT: linalg.transpose
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %[[V]] :
+// CHECK-LABEL: @chain.pack(
+// CHECK-SAME: %[[A:.*]]: tensor<4x2xf32> {attn.weight}, %[[B:.*]]: tensor<2x4xf32> {attn.weight})
+// CHECK: %[[T:.*]] = linalg.transpose ins(%[[B]] :
+// CHECK: %[[S:.*]] = linalg.add ins(%[[A]], %[[T]] :
+// CHECK: %[[R:.*]] = tensor.collapse_shape %[[S]]
+// CHECK-NOT: linalg.copy
+// CHECK: return %[[R]]
+func.func @chain(%x: tensor<8x4xf32>, %a: tensor<4x2xf32> {attn.weight}, %b: tensor<2x4xf32> {attn.weight}) -> tensor<8x4xf32> {
+  %e = tensor.empty() : tensor<4x2xf32>
+  %t = linalg.transpose ins(%b : tensor<2x4xf32>) outs(%e : tensor<4x2xf32>) permutation = [1, 0]
+  %s = linalg.add ins(%a, %t : tensor<4x2xf32>, tensor<4x2xf32>) outs(%e : tensor<4x2xf32>) -> tensor<4x2xf32>
+  %v = tensor.collapse_shape %s [[0, 1]] : tensor<4x2xf32> into tensor<8xf32>
+  %f = tensor.empty() : tensor<8x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(s, n) -> (s, n)>, affine_map<(s, n) -> (s)>, affine_map<(s, n) -> (s, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %v : tensor<8x4xf32>, tensor<8xf32>) outs(%f : tensor<8x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %sum = arith.addf %p, %q : f32
+    linalg.yield %sum : f32
+  } -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @no_weights(
+// CHECK-NOT: no_weights.pack
+func.func @no_weights(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  return %x : tensor<8x4xf32>
+}

@@ -1,0 +1,103 @@
+// RUN: attn-opt %s -attn-pack-operands -split-input-file -verify-diagnostics | FileCheck %s
+
+// CHECK-DAG: #[[$X:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2)>
+// CHECK-DAG: #[[$PANELS:.*]] = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3)>
+// CHECK-DAG: #[[$OUT:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
+// CHECK-DAG: #[[$X2:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG: #[[$OUT2:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+#target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#x = affine_map<(s, n, k) -> (s, k)>
+#w = affine_map<(s, n, k) -> (n, k)>
+#out = affine_map<(s, n, k) -> (s, n)>
+#id = affine_map<(s, n) -> (s, n)>
+module attributes {attn.target = #target} {
+  // CHECK-LABEL: @panels(
+  // CHECK-SAME: %[[X:.*]]: tensor<?x768xf32>, %[[W:.*]]: tensor<768x768xf32> {attn.weight}, %[[I:.*]]: tensor<?x768xf32>)
+  // CHECK: %[[P:.*]] = attn.pack ins(%[[W]] : tensor<768x768xf32>) outs(%{{.*}} : tensor<12x768x64xf32>)
+  // CHECK: %[[I3:.*]] = tensor.expand_shape %[[I]] {{\[}}[0], [1, 2]] {{.*}} : tensor<?x768xf32> into tensor<?x12x64xf32>
+  // CHECK: %[[C:.*]] = linalg.contract indexing_maps = [#[[$X]], #[[$PANELS]], #[[$OUT]]] ins(%[[X]], %[[P]] : {{.*}}) outs(%[[I3]] :
+  // CHECK: tensor.collapse_shape %[[C]] {{\[}}[0], [1, 2]] : tensor<?x12x64xf32> into tensor<?x768xf32>
+  func.func @panels(%x: tensor<?x768xf32>, %w: tensor<768x768xf32> {attn.weight}, %i: tensor<?x768xf32>) -> tensor<?x768xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x768xf32>, tensor<768x768xf32>) outs(%i : tensor<?x768xf32>) -> tensor<?x768xf32>
+    return %c : tensor<?x768xf32>
+  }
+
+  // Few columns are one panel.
+  // CHECK-LABEL: @one_panel(
+  // CHECK-SAME: %[[X:.*]]: tensor<?x768xf32>, %[[W:.*]]: tensor<48x768xf32> {attn.weight}, %[[I:.*]]: tensor<?x48xf32>)
+  // CHECK: %[[P:.*]] = attn.pack ins(%[[W]] : tensor<48x768xf32>) outs(%{{.*}} : tensor<1x768x48xf32>)
+  // CHECK: %[[P2:.*]] = tensor.collapse_shape %[[P]] {{\[}}[0, 1], [2]]
+  // CHECK: linalg.contract indexing_maps = [#[[$X2]], #[[$ROWS]], #[[$OUT2]]] ins(%[[X]], %[[P2]] : {{.*}}) outs(%[[I]] :
+  func.func @one_panel(%x: tensor<?x768xf32>, %w: tensor<48x768xf32> {attn.weight}, %i: tensor<?x48xf32>) -> tensor<?x48xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x768xf32>, tensor<48x768xf32>) outs(%i : tensor<?x48xf32>) -> tensor<?x48xf32>
+    return %c : tensor<?x48xf32>
+  }
+
+  // Rows of a head that are contiguous already.
+  // CHECK-LABEL: @heads(
+  // CHECK-NOT: attn.pack
+  // CHECK: linalg.contract {{.*}} ins(%{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<64x4x16xf32>)
+  func.func @heads(%x: tensor<?x64xf32>, %w: tensor<64x4x16xf32> {attn.weight}, %i: tensor<4x?x16xf32>) -> tensor<4x?x16xf32> {
+    %c = linalg.contract indexing_maps = [affine_map<(h, s, n, k) -> (s, k)>, affine_map<(h, s, n, k) -> (k, h, n)>, affine_map<(h, s, n, k) -> (h, s, n)>]
+        ins(%x, %w : tensor<?x64xf32>, tensor<64x4x16xf32>) outs(%i : tensor<4x?x16xf32>) -> tensor<4x?x16xf32>
+    return %c : tensor<4x?x16xf32>
+  }
+
+  // A weight keeps its type.
+  // CHECK-LABEL: @half(
+  // CHECK: attn.pack ins(%{{.*}} : tensor<48x768xbf16>) outs(%{{.*}} : tensor<1x768x48xbf16>)
+  func.func @half(%x: tensor<?x768xf32>, %w: tensor<48x768xbf16> {attn.weight}, %i: tensor<?x48xf32>) -> tensor<?x48xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x768xf32>, tensor<48x768xbf16>) outs(%i : tensor<?x48xf32>) -> tensor<?x48xf32>
+    return %c : tensor<?x48xf32>
+  }
+
+  // What is no weight is transposed.
+  // CHECK-LABEL: @input(
+  // CHECK-SAME: %[[X:.*]]: tensor<?x64xf32>, %[[Y:.*]]: tensor<?x64xf32>
+  // CHECK: %[[T:.*]] = linalg.transpose ins(%[[Y]] : tensor<?x64xf32>) outs(%{{.*}} : tensor<64x?xf32>) permutation = [1, 0]
+  // CHECK: linalg.contract indexing_maps = [#[[$X2]], #[[$ROWS]], #[[$OUT2]]] ins(%[[X]], %[[T]] :
+  func.func @input(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>, %i: tensor<?x?xf32>) -> tensor<?x?xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %y : tensor<?x64xf32>, tensor<?x64xf32>) outs(%i : tensor<?x?xf32>) -> tensor<?x?xf32>
+    return %c : tensor<?x?xf32>
+  }
+
+  // CHECK-LABEL: @rows(
+  // CHECK-SAME: %[[X:.*]]: tensor<?x64xf32>, %[[Y:.*]]: tensor<64x?xf32>
+  // CHECK-NOT: linalg.transpose
+  // CHECK: linalg.contract {{.*}} ins(%[[X]], %[[Y]] :
+  func.func @rows(%x: tensor<?x64xf32>, %y: tensor<64x?xf32>, %i: tensor<?x?xf32>) -> tensor<?x?xf32> {
+    %c = linalg.contract indexing_maps = [#x, affine_map<(s, n, k) -> (k, n)>, #out] ins(%x, %y : tensor<?x64xf32>, tensor<64x?xf32>) outs(%i : tensor<?x?xf32>) -> tensor<?x?xf32>
+    return %c : tensor<?x?xf32>
+  }
+
+  // Init and epilogue follow into the panels.
+  // CHECK-LABEL: @epilogue(
+  // CHECK-SAME: %[[B:[^ ]*]]: tensor<512xf32> {attn.weight}, %[[R:[^ ]*]]: tensor<96x512xf32>)
+  // CHECK: %[[B2:.*]] = tensor.expand_shape %[[B]] {{.*}} into tensor<8x64xf32>
+  // CHECK: %[[I:.*]] = linalg.generic {{.*}} ins(%[[B2]] : tensor<8x64xf32>) outs(%{{.*}} : tensor<96x8x64xf32>)
+  // CHECK: %[[C:.*]] = linalg.contract {{.*}} outs(%[[I]] : tensor<96x8x64xf32>)
+  // CHECK: %[[R3:.*]] = tensor.expand_shape %[[R]] {{.*}} into tensor<96x8x64xf32>
+  // CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[C]], %[[R3]] :
+  // CHECK: tensor.collapse_shape %[[S]] {{.*}} into tensor<96x512xf32>
+  func.func @epilogue(%x: tensor<96x512xf32>, %w: tensor<512x512xf32> {attn.weight}, %b: tensor<512xf32> {attn.weight}, %r: tensor<96x512xf32>) -> tensor<96x512xf32> {
+    %e = tensor.empty() : tensor<96x512xf32>
+    %i = linalg.broadcast ins(%b : tensor<512xf32>) outs(%e : tensor<96x512xf32>) dimensions = [0]
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<96x512xf32>, tensor<512x512xf32>) outs(%i : tensor<96x512xf32>) -> tensor<96x512xf32>
+    %s = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%c, %r : tensor<96x512xf32>, tensor<96x512xf32>) outs(%e : tensor<96x512xf32>) {
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %sum = arith.addf %p, %q : f32
+      linalg.yield %sum : f32
+    } -> tensor<96x512xf32>
+    return %s : tensor<96x512xf32>
+  }
+}
+
+// -----
+
+// expected-error@+1 {{expected 'attn.target' on an enclosing module}}
+func.func @no_target() {
+  return
+}

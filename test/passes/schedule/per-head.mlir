@@ -1,0 +1,79 @@
+// RUN: attn-opt %s -attn-per-head -canonicalize -split-input-file | FileCheck %s
+
+#x = affine_map<(b, h, s, d, c) -> (b, s, c)>
+#w = affine_map<(b, h, s, d, c) -> (h, c, d)>
+#y = affine_map<(b, h, s, d, c) -> (b, h, s, d)>
+#q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
+#k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
+#v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
+#o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
+func.func @layer(%x: tensor<2x96x768xf32>, %wq: tensor<12x768x64xf32>, %wk: tensor<12x768x64xf32>, %wv: tensor<12x768x64xf32>) -> tensor<2x12x96x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %eq = tensor.empty() : tensor<2x12x96x64xf32>
+  %iq = linalg.fill ins(%zero : f32) outs(%eq : tensor<2x12x96x64xf32>) -> tensor<2x12x96x64xf32>
+  %q = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %wq : tensor<2x96x768xf32>, tensor<12x768x64xf32>) outs(%iq : tensor<2x12x96x64xf32>) -> tensor<2x12x96x64xf32>
+  %ek = tensor.empty() : tensor<2x12x96x64xf32>
+  %ik = linalg.fill ins(%zero : f32) outs(%ek : tensor<2x12x96x64xf32>) -> tensor<2x12x96x64xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %wk : tensor<2x96x768xf32>, tensor<12x768x64xf32>) outs(%ik : tensor<2x12x96x64xf32>) -> tensor<2x12x96x64xf32>
+  %ev = tensor.empty() : tensor<2x12x96x64xf32>
+  %iv = linalg.fill ins(%zero : f32) outs(%ev : tensor<2x12x96x64xf32>) -> tensor<2x12x96x64xf32>
+  %v = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %wv : tensor<2x96x768xf32>, tensor<12x768x64xf32>) outs(%iv : tensor<2x12x96x64xf32>) -> tensor<2x12x96x64xf32>
+  %e = tensor.empty() : tensor<2x12x96x64xf32>
+  %o = attn.attention ins(%q, %k, %v : tensor<2x12x96x64xf32>, tensor<2x12x96x64xf32>, tensor<2x12x96x64xf32>) outs(%e : tensor<2x12x96x64xf32>)
+      plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x12x96x64xf32>
+  return %o : tensor<2x12x96x64xf32>
+}
+
+// -----
+
+#x = affine_map<(b, s, d, c) -> (b, s, c)>
+#w = affine_map<(b, s, d, c) -> (c, d)>
+#y = affine_map<(b, s, d, c) -> (b, s, d)>
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @cache(%q: tensor<2x96x64xf32>, %x: tensor<2x?x768xf32>, %w: tensor<768x64xf32>, %v: tensor<2x?x64xf32>) -> (tensor<2x96x64xf32>, tensor<2x?x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %s = tensor.dim %x, %c1 : tensor<2x?x768xf32>
+  %ek = tensor.empty(%s) : tensor<2x?x64xf32>
+  %ik = linalg.fill ins(%zero : f32) outs(%ek : tensor<2x?x64xf32>) -> tensor<2x?x64xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<2x?x768xf32>, tensor<768x64xf32>) outs(%ik : tensor<2x?x64xf32>) -> tensor<2x?x64xf32>
+  %e = tensor.empty() : tensor<2x96x64xf32>
+  %o = attn.attention ins(%q, %k, %v : tensor<2x96x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x96x64xf32>)
+      plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x96x64xf32>
+  return %o, %k : tensor<2x96x64xf32>, tensor<2x?x64xf32>
+}
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @no_producers(%q: tensor<2x96x64xf32>, %k: tensor<2x?x64xf32>, %v: tensor<2x?x64xf32>, %e: tensor<2x96x64xf32>) -> tensor<2x96x64xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<2x96x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x96x64xf32>)
+      mask(#attn.causal) plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x96x64xf32>
+  return %o : tensor<2x96x64xf32>
+}
+
+// -----
+
+#x = affine_map<(h, s, d, c) -> (s, c)>
+#w = affine_map<(h, s, d, c) -> (h, c, d)>
+#y = affine_map<(h, s, d, c) -> (h, s, d)>
+#q = affine_map<(h, g, q, k, d, e) -> (h, g, q, d)>
+#k = affine_map<(h, g, q, k, d, e) -> (h, k, d)>
+#v = affine_map<(h, g, q, k, d, e) -> (h, k, e)>
+#o = affine_map<(h, g, q, k, d, e) -> (h, g, q, e)>
+func.func @groups(%q: tensor<2x3x96x64xf32>, %x: tensor<96x768xf32>, %w: tensor<2x768x64xf32>) -> tensor<2x3x96x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ek = tensor.empty() : tensor<2x96x64xf32>
+  %ik = linalg.fill ins(%zero : f32) outs(%ek : tensor<2x96x64xf32>) -> tensor<2x96x64xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<96x768xf32>, tensor<2x768x64xf32>) outs(%ik : tensor<2x96x64xf32>) -> tensor<2x96x64xf32>
+  %e = tensor.empty() : tensor<2x3x96x64xf32>
+  %o = attn.attention ins(%q, %k, %k : tensor<2x3x96x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>) outs(%e : tensor<2x3x96x64xf32>)
+      plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x3x96x64xf32>
+  return %o : tensor<2x3x96x64xf32>
+}
