@@ -4,9 +4,25 @@
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-#p = affine_map<(b, q, k, d, e) -> (b, q, k)>
-#row = affine_map<(b, q, k, d, e) -> (q, k)>
 
+
+// A row without keys is all NaN after the softmax; 0 where the score was -inf. Products of hidden pairs are skipped.
+// CHECK-LABEL: @causal(
+// CHECK-SAME: %[[Q:.*]]: tensor<2x?x8xf32>, %[[K:.*]]: tensor<2x?x8xf32>, %[[V:.*]]: tensor<2x?x4xf32>, %[[E:.*]]: tensor<2x?x4xf32>)
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} "reduction"]} ins(%[[Q]], %[[K]] :
+// CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%[[S]] :
+// CHECK: %[[SCALED:.*]] = arith.mulf
+// CHECK: %[[ROW:.*]] = linalg.index 1
+// CHECK: %[[COLUMN:.*]] = linalg.index 2
+// CHECK: %[[KEPT:.*]] = arith.cmpi sge
+// CHECK: arith.select %[[KEPT]], %[[SCALED]], %{{.*}} : f32
+// CHECK: %[[P:.*]] = linalg.softmax dimension(2) ins(%[[T]] :
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} ins(%[[T]], %[[P]] :
+// CHECK: arith.cmpf oeq
+// CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[E]] :
+// CHECK: %[[O:.*]] = linalg.generic {{.*}} "reduction"]} ins(%[[W]], %[[V]] : {{.*}}) outs(%[[ZERO]] :
+// CHECK: arith.cmpf une
+// CHECK: return %[[O]]
 func.func @causal(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x4xf32>, %e: tensor<2x?x4xf32>) -> tensor<2x?x4xf32> {
   %o = attn.attention ins(%q, %k, %v : tensor<2x?x8xf32>, tensor<2x?x8xf32>, tensor<2x?x4xf32>) outs(%e : tensor<2x?x4xf32>)
       mask(#attn.causal) plan(<unfused, q = 48, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 5.0e-01 : f32} -> tensor<2x?x4xf32>
@@ -21,6 +37,18 @@ func.func @causal(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x4
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #p = affine_map<(b, q, k, d, e) -> (b, q, k)>
 #bias = affine_map<(b, q, k, d, e) -> (q, k)>
+// Weights are a result too; without a mask products are plain, and NaN in an empty row stays if that was asked for.
+// CHECK-LABEL: @weights(
+// CHECK-SAME: %[[C:[^ ]*]]: tensor<6x7xf32>, %[[E:[^ ]*]]: tensor<2x6x4xf32>, %[[F:[^ ]*]]: tensor<2x6x7xf32>)
+// CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[C]] : tensor<2x6x7xf32>, tensor<6x7xf32>)
+// CHECK: ^bb0(%[[S:.*]]: f32, %[[BIAS:.*]]: f32, %{{.*}}: f32):
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[S]],
+// CHECK: arith.addf %[[SCALED]], %[[BIAS]]
+// CHECK: %[[P:.*]] = linalg.softmax dimension(2) ins(%[[T]] :
+// CHECK-NOT: arith.cmpf
+// CHECK: %[[O:.*]] = linalg.generic {{.*}} "reduction"]} ins(%[[P]], %{{.*}} :
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} ins(%[[P]] : {{.*}}) outs(%[[F]] :
+// CHECK: return %[[O]], %[[W]]
 func.func @weights(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %c: tensor<6x7xf32>, %e: tensor<2x6x4xf32>, %f: tensor<2x6x7xf32>)
     -> (tensor<2x6x4xf32>, tensor<2x6x7xf32>) {
   %o:2 = attn.attention ins(%q, %k, %v : tensor<2x6x8xf32>, tensor<2x7x8xf32>, tensor<2x7x4xf32>) captures(%c : tensor<6x7xf32>)
@@ -39,6 +67,8 @@ func.func @weights(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+// CHECK-LABEL: @other_schedule(
+// CHECK-NEXT: attn.attention
 func.func @other_schedule(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %e: tensor<2x6x4xf32>) -> tensor<2x6x4xf32> {
   %o = attn.attention ins(%q, %k, %v : tensor<2x6x8xf32>, tensor<2x7x8xf32>, tensor<2x7x4xf32>) outs(%e : tensor<2x6x4xf32>)
       plan(<"per-head", q = 16, k = 7>) {indexing_maps = [#q, #k, #v, #o], scale = 5.0e-01 : f32} -> tensor<2x6x4xf32>

@@ -7,6 +7,21 @@
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
+// CHECK-LABEL: @layer(
+// CHECK-SAME: %[[X:.*]]: tensor<2x96x768xf32>, %[[WQ:.*]]: tensor<12x768x64xf32>, %[[WK:.*]]: tensor<12x768x64xf32>, %[[WV:.*]]: tensor<12x768x64xf32>)
+// CHECK-NOT: linalg.contract
+// CHECK: scf.forall (%[[B:.*]], %[[H:.*]]) in (2, 12)
+// CHECK-DAG: %[[XB:.*]] = tensor.extract_slice %[[X]][%[[B]], 0, 0] [1, 96, 768]
+// CHECK-DAG: %[[WKH:.*]] = tensor.extract_slice %[[WK]][%[[H]], 0, 0] [1, 768, 64]
+// CHECK: %[[K:.*]] = linalg.contract {{.*}} ins(%[[XB]], %[[WKH]] :
+// CHECK: %[[WVH:.*]] = tensor.extract_slice %[[WV]][%[[H]], 0, 0] [1, 768, 64]
+// CHECK: %[[V:.*]] = linalg.contract {{.*}} ins(%{{.*}}, %[[WVH]] :
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %{{.*}}
+// CHECK-DAG: %[[XI:.*]] = tensor.extract_slice %[[X]][%[[B]], %[[I]], 0] [1, 48, 768]
+// CHECK-DAG: %[[WQH:.*]] = tensor.extract_slice %[[WQ]][%[[H]], 0, 0] [1, 768, 64]
+// CHECK: %[[Q:.*]] = linalg.contract {{.*}} ins(%[[XI]], %[[WQH]] :
+// CHECK: attn.attention ins(%[[Q]], %[[K]], %[[V]] : {{.*}} at(%[[B]], %[[H]], %[[I]], %{{.*}}) plan(
+// CHECK-NOT: linalg.contract
 func.func @layer(%x: tensor<2x96x768xf32>, %wq: tensor<12x768x64xf32>, %wk: tensor<12x768x64xf32>, %wv: tensor<12x768x64xf32>) -> tensor<2x12x96x64xf32> {
   %zero = arith.constant 0.0 : f32
   %eq = tensor.empty() : tensor<2x12x96x64xf32>
@@ -33,6 +48,16 @@ func.func @layer(%x: tensor<2x96x768xf32>, %wq: tensor<12x768x64xf32>, %wk: tens
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+// Keys that are a result too are projected once and returned from the tasks.
+// CHECK-LABEL: @cache(
+// CHECK-NOT: linalg.contract
+// CHECK: %[[R:.*]]:2 = scf.forall (%[[B:.*]]) in (2) shared_outs(%[[O:.*]] = %{{.*}}, %[[CACHE:.*]] = %{{.*}})
+// CHECK: %[[K:.*]] = linalg.contract
+// CHECK: scf.for
+// CHECK-NOT: linalg.contract
+// CHECK: attn.attention
+// CHECK: tensor.parallel_insert_slice %[[K]] into %[[CACHE]]
+// CHECK: return %[[R]]#0, %[[R]]#1
 func.func @cache(%q: tensor<2x96x64xf32>, %x: tensor<2x?x768xf32>, %w: tensor<768x64xf32>, %v: tensor<2x?x64xf32>) -> (tensor<2x96x64xf32>, tensor<2x?x64xf32>) {
   %zero = arith.constant 0.0 : f32
   %c1 = arith.constant 1 : index
@@ -52,6 +77,11 @@ func.func @cache(%q: tensor<2x96x64xf32>, %x: tensor<2x?x768xf32>, %w: tensor<76
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+// Nothing to share: each query tile is a task.
+// CHECK-LABEL: @no_producers(
+// CHECK: scf.forall (%[[B:.*]], %[[I:.*]]) = (0, 0) to (2, 96) step (1, 48)
+// CHECK-NOT: scf.for
+// CHECK: attn.attention {{.*}} at(%[[B]], %[[I]], %{{.*}}) mask(#attn.causal)
 func.func @no_producers(%q: tensor<2x96x64xf32>, %k: tensor<2x?x64xf32>, %v: tensor<2x?x64xf32>, %e: tensor<2x96x64xf32>) -> tensor<2x96x64xf32> {
   %o = attn.attention ins(%q, %k, %v : tensor<2x96x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x96x64xf32>)
       mask(#attn.causal) plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x96x64xf32>
@@ -67,13 +97,60 @@ func.func @no_producers(%q: tensor<2x96x64xf32>, %k: tensor<2x?x64xf32>, %v: ten
 #k = affine_map<(h, g, q, k, d, e) -> (h, k, d)>
 #v = affine_map<(h, g, q, k, d, e) -> (h, k, e)>
 #o = affine_map<(h, g, q, k, d, e) -> (h, g, q, e)>
-func.func @groups(%q: tensor<2x3x96x64xf32>, %x: tensor<96x768xf32>, %w: tensor<2x768x64xf32>) -> tensor<2x3x96x64xf32> {
+// The queries of a group share the keys of their head.
+// CHECK-LABEL: @groups(
+// CHECK: scf.forall (%[[H:.*]]) in (2)
+// CHECK: %[[K:.*]] = linalg.contract
+// CHECK: scf.for %[[G:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: attn.attention ins(%{{.*}}, %[[K]], %{{.*}} : {{.*}} at(%[[H]], %[[G]], %[[I]], %{{.*}})
+func.func @groups(%q: tensor<2x3x96x64xf32>, %x: tensor<96x768xf32>, %w: tensor<2x768x64xf32>, %v: tensor<2x96x64xf32>) -> tensor<2x3x96x64xf32> {
   %zero = arith.constant 0.0 : f32
   %ek = tensor.empty() : tensor<2x96x64xf32>
   %ik = linalg.fill ins(%zero : f32) outs(%ek : tensor<2x96x64xf32>) -> tensor<2x96x64xf32>
   %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<96x768xf32>, tensor<2x768x64xf32>) outs(%ik : tensor<2x96x64xf32>) -> tensor<2x96x64xf32>
   %e = tensor.empty() : tensor<2x3x96x64xf32>
-  %o = attn.attention ins(%q, %k, %k : tensor<2x3x96x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>) outs(%e : tensor<2x3x96x64xf32>)
+  %o = attn.attention ins(%q, %k, %v : tensor<2x3x96x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>) outs(%e : tensor<2x3x96x64xf32>)
       plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x3x96x64xf32>
   return %o : tensor<2x3x96x64xf32>
+}
+
+// -----
+
+#x = affine_map<(h, s, d, c) -> (s, c)>
+#w = affine_map<(h, s, d, c) -> (h, c, d)>
+#y = affine_map<(h, s, d, c) -> (h, s, d)>
+#q = affine_map<(h, q, k, d, e) -> (h, q, d)>
+#k = affine_map<(h, q, k, d, e) -> (h, k, d)>
+#v = affine_map<(h, q, k, d, e) -> (h, k, e)>
+#o = affine_map<(h, q, k, d, e) -> (h, q, e)>
+// Keys that are the values too would be projected twice inside.
+// CHECK-LABEL: @keys_are_values(
+// CHECK: %[[K:.*]] = linalg.contract
+// CHECK: scf.forall (%[[H:.*]], %[[I:.*]]) = (0, 0) to (2, 96) step (1, 48)
+// CHECK-NOT: linalg.contract
+// CHECK: attn.attention
+func.func @keys_are_values(%q: tensor<2x96x64xf32>, %x: tensor<96x768xf32>, %w: tensor<2x768x64xf32>) -> tensor<2x96x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ek = tensor.empty() : tensor<2x96x64xf32>
+  %ik = linalg.fill ins(%zero : f32) outs(%ek : tensor<2x96x64xf32>) -> tensor<2x96x64xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<96x768xf32>, tensor<2x768x64xf32>) outs(%ik : tensor<2x96x64xf32>) -> tensor<2x96x64xf32>
+  %e = tensor.empty() : tensor<2x96x64xf32>
+  %o = attn.attention ins(%q, %k, %k : tensor<2x96x64xf32>, tensor<2x96x64xf32>, tensor<2x96x64xf32>) outs(%e : tensor<2x96x64xf32>)
+      plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x96x64xf32>
+  return %o : tensor<2x96x64xf32>
+}
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// CHECK-LABEL: @other_schedule(
+// CHECK-NEXT: attn.attention
+func.func @other_schedule(%x: tensor<96x64xf32>, %e: tensor<96x64xf32>) -> tensor<96x64xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<96x64xf32>, tensor<96x64xf32>, tensor<96x64xf32>) outs(%e : tensor<96x64xf32>)
+      plan(<unfused, q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<96x64xf32>
+  return %o : tensor<96x64xf32>
 }

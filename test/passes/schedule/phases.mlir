@@ -1,0 +1,77 @@
+// RUN: attn-opt %s -attn-phases -canonicalize -split-input-file | FileCheck %s
+
+#o = affine_map<(b, s, p, j, c) -> (b, s, c)>
+#w = affine_map<(b, s, p, j, c) -> (p, c, j)>
+#y = affine_map<(b, s, p, j, c) -> (b, s, p, j)>
+// Rows by 96, batch and panels one by one; the init is computed where it is used.
+// CHECK-LABEL: @projection(
+// CHECK-SAME: %[[O:.*]]: tensor<2x?x768xf32>, %[[W:.*]]: tensor<12x768x64xf32>, %[[BIAS:.*]]: tensor<12x64xf32>)
+// CHECK-NOT: linalg
+// CHECK: scf.forall (%[[B:.*]], %[[I:.*]], %[[P:.*]]) = (0, 0, 0) to (2, %[[S:.*]], 12) step (1, 96, 1)
+// CHECK: %[[ROWS:.*]] = affine.min {{.*}}(%[[I]])[%[[S]]]
+// CHECK-DAG: %[[OB:.*]] = tensor.extract_slice %[[O]][%[[B]], %[[I]], 0] [1, %[[ROWS]], 768]
+// CHECK-DAG: %[[WP:.*]] = tensor.extract_slice %[[W]][%[[P]], 0, 0] [1, 768, 64]
+// CHECK: %[[INIT:.*]] = linalg.broadcast
+// CHECK: linalg.contract {{.*}} ins(%[[OB]], %[[WP]] : {{.*}}) outs(%[[INIT]] :
+func.func @projection(%o: tensor<2x?x768xf32>, %w: tensor<12x768x64xf32>, %b: tensor<12x64xf32>) -> tensor<2x?x12x64xf32> {
+  %c1 = arith.constant 1 : index
+  %s = tensor.dim %o, %c1 : tensor<2x?x768xf32>
+  %e = tensor.empty(%s) : tensor<2x?x12x64xf32>
+  %i = linalg.broadcast ins(%b : tensor<12x64xf32>) outs(%e : tensor<2x?x12x64xf32>) dimensions = [0, 1]
+  %c = linalg.contract indexing_maps = [#o, #w, #y] ins(%o, %w : tensor<2x?x768xf32>, tensor<12x768x64xf32>) outs(%i : tensor<2x?x12x64xf32>) -> tensor<2x?x12x64xf32>
+  return %c : tensor<2x?x12x64xf32>
+}
+
+// -----
+
+#x = affine_map<(s, n, k) -> (s, k)>
+#w = affine_map<(s, n, k) -> (k, n)>
+#y = affine_map<(s, n, k) -> (s, n)>
+#id = affine_map<(s, n) -> (s, n)>
+// The second product does not take the first into its tasks; each elementwise op goes with the product it follows. What
+// the sum and the second product both read is computed once, in the first phase.
+// CHECK-LABEL: @two_layers(
+// CHECK: %[[FIRST:.*]] = scf.forall (%{{.*}}) = (0) to (480) step (96)
+// CHECK: %[[C0:.*]] = linalg.contract
+// CHECK: linalg.tanh ins(%[[C0]] :
+// CHECK: scf.forall (%{{.*}}) = (0) to (480) step (96)
+// CHECK-NOT: linalg.tanh
+// CHECK-DAG: tensor.extract_slice %[[FIRST]]
+// CHECK-DAG: tensor.extract_slice %[[FIRST]]
+// CHECK: %[[C2:.*]] = linalg.contract
+// CHECK: linalg.add ins(%{{.*}}, %[[C2]] :
+func.func @two_layers(%x: tensor<480x64xf32>, %w: tensor<64x64xf32>, %u: tensor<64x64xf32>) -> tensor<480x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<480x64xf32>
+  %i0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %c0 = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<480x64xf32>, tensor<64x64xf32>) outs(%i0 : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %e1 = tensor.empty() : tensor<480x64xf32>
+  %t = linalg.tanh ins(%c0 : tensor<480x64xf32>) outs(%e1 : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %e2 = tensor.empty() : tensor<480x64xf32>
+  %i2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %c2 = linalg.contract indexing_maps = [#x, #w, #y] ins(%t, %u : tensor<480x64xf32>, tensor<64x64xf32>) outs(%i2 : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %e3 = tensor.empty() : tensor<480x64xf32>
+  %r = linalg.add ins(%t, %c2 : tensor<480x64xf32>, tensor<480x64xf32>) outs(%e3 : tensor<480x64xf32>) -> tensor<480x64xf32>
+  return %r : tensor<480x64xf32>
+}
+
+// -----
+
+// Rows that are reduced stay whole.
+// CHECK-LABEL: @softmax(
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (2, 480) step (1, 96)
+// CHECK: linalg.softmax dimension(2) ins(%{{.*}} : tensor<1x96x480xf32>)
+func.func @softmax(%x: tensor<2x480x480xf32>, %e: tensor<2x480x480xf32>) -> tensor<2x480x480xf32> {
+  %p = linalg.softmax dimension(2) ins(%x : tensor<2x480x480xf32>) outs(%e : tensor<2x480x480xf32>) -> tensor<2x480x480xf32>
+  return %p : tensor<2x480x480xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @vector(
+// CHECK-NOT: scf.forall
+// CHECK: linalg.tanh
+func.func @vector(%x: tensor<480xf32>, %e: tensor<480xf32>) -> tensor<480xf32> {
+  %p = linalg.tanh ins(%x : tensor<480xf32>) outs(%e : tensor<480xf32>) -> tensor<480xf32>
+  return %p : tensor<480xf32>
+}
