@@ -1,0 +1,55 @@
+// RUN: attn-opt %s -attn-outline-tasks -canonicalize -split-input-file | FileCheck %s
+
+func.func @forward(%x: memref<?x12x64xf32>, %out: memref<?x12x64xf32> {attn.output}, %workspace: memref<?xi8>, %scratch: memref<?xi8> {attn.scratch})
+    attributes {attn.kernel = "entry"} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?x12x64xf32>
+  scf.forall (%b, %h) in (%n, 12) {
+    %k = memref.view %scratch[%c0][] : memref<?xi8> to memref<64xf32>
+    %xbh = memref.subview %x[%b, %h, 0] [1, 1, 64] [1, 1, 1] : memref<?x12x64xf32> to memref<64xf32, strided<[1], offset: ?>>
+    linalg.exp ins(%xbh : memref<64xf32, strided<[1], offset: ?>>) outs(%k : memref<64xf32>)
+    %obh = memref.subview %out[%b, %h, 0] [1, 1, 64] [1, 1, 1] : memref<?x12x64xf32> to memref<64xf32, strided<[1], offset: ?>>
+    linalg.exp ins(%k : memref<64xf32>) outs(%obh : memref<64xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+#maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
+func.func @layer(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %out: memref<?x64xf32> {attn.output}, %workspace: memref<?xi8>, %scratch: memref<?xi8> {attn.scratch})
+    attributes {attn.kernel = "entry"} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  scf.forall (%i) = (0) to (%n) step (96) {
+    %rows = affine.min affine_map<(i)[n] -> (96, n - i)>(%i)[%n]
+    %xi = memref.subview %x[%i, 0] [%rows, 64] [1, 1] : memref<?x64xf32> to memref<?x64xf32, strided<[64, 1], offset: ?>>
+    %oi = memref.subview %out[%i, 0] [%rows, 64] [1, 1] : memref<?x64xf32> to memref<?x64xf32, strided<[64, 1], offset: ?>>
+    linalg.contract indexing_maps = #maps ins(%xi, %w : memref<?x64xf32, strided<[64, 1], offset: ?>>, memref<64x64xf32>) outs(%oi : memref<?x64xf32, strided<[64, 1], offset: ?>>)
+  }
+  scf.forall (%i) = (0) to (%n) step (96) {
+    %rows = affine.min affine_map<(i)[n] -> (96, n - i)>(%i)[%n]
+    %oi = memref.subview %out[%i, 0] [%rows, 64] [1, 1] : memref<?x64xf32> to memref<?x64xf32, strided<[64, 1], offset: ?>>
+    linalg.softmax dimension(1) ins(%oi : memref<?x64xf32, strided<[64, 1], offset: ?>>) outs(%oi : memref<?x64xf32, strided<[64, 1], offset: ?>>)
+  }
+  scf.forall (%i) in (%n) {
+    %s = memref.view %scratch[%c0][] : memref<?xi8> to memref<4x4xf32>
+    %m = memref.view %scratch[%c0][] : memref<?xi8> to memref<4xf32>
+    attn.online_update outs(%s, %m, %m, %s : memref<4x4xf32>, memref<4xf32>, memref<4xf32>, memref<4x4xf32>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
+  }
+  scf.forall (%i) in (%n) {
+    %oi = memref.subview %out[%i, 0] [1, 64] [1, 1] : memref<?x64xf32> to memref<64xf32, strided<[1], offset: ?>>
+    linalg.exp ins(%oi : memref<64xf32, strided<[1], offset: ?>>) outs(%oi : memref<64xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+func.func @forward.pack(%w: memref<4xf32>, %p: memref<4xf32>) attributes {attn.kernel = "pack"} {
+  scf.forall (%i) in (4) {
+    %e = memref.load %w[%i] : memref<4xf32>
+    memref.store %e, %p[%i] : memref<4xf32>
+  }
+  return
+}

@@ -1,0 +1,129 @@
+// RUN: attn-opt %s -attn-tile-keys -canonicalize -split-input-file -verify-diagnostics | FileCheck %s
+
+#q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
+#k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
+#v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
+#o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
+// Partial, full and partial tiles; scores are allocated at the full tile and sliced.
+// CHECK-LABEL: @causal(
+// CHECK-SAME: %[[Q:.*]]: tensor<1x1x48x64xf32>, %[[K:.*]]: tensor<1x1x?x64xf32>, %[[V:.*]]: tensor<1x1x?x64xf32>, %[[E:.*]]: tensor<1x1x48x64xf32>, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index)
+// CHECK: %[[N:.*]] = tensor.dim %[[K]]
+// CHECK: %[[OUT:.*]] = tensor.extract_slice %[[E]]{{.*}} to tensor<48x64xf32>
+// CHECK: %[[Q2:.*]] = tensor.extract_slice %[[Q]]{{.*}} to tensor<48x64xf32>
+// CHECK: attn.pack ins(%[[Q2]] : tensor<48x64xf32>) outs(%{{.*}} : tensor<1x64x48xf32>)
+// CHECK: %[[QP:.*]] = tensor.extract_slice {{.*}} to tensor<64x48xf32>
+// CHECK: %[[INIT:.*]]:3 = attn.online_init
+// CHECK: %[[LO:.*]], %[[FULL_LO:.*]], %[[FULL_HI:.*]], %[[HI:.*]] = attn.key_range batch(%[[B]], %[[H]]) rows(%[[I]], %{{.*}}) keys(%[[N]]) step 128 mask(#attn.causal)
+// CHECK: %[[BEFORE:.*]]:3 = scf.for %[[J:.*]] = %[[LO]] to %[[FULL_LO]] step %{{.*}} iter_args(%{{.*}} = %[[INIT]]#0, %{{.*}} = %[[INIT]]#1, %{{.*}} = %[[INIT]]#2)
+// CHECK: attn.online_step {{.*}} mask(#attn.causal)
+// CHECK: %[[FULL:.*]]:3 = scf.for %[[J:.*]] = %[[FULL_LO]] to %[[FULL_HI]] step %{{.*}} iter_args(%{{.*}} = %[[BEFORE]]#0, %{{.*}} = %[[BEFORE]]#1, %{{.*}} = %[[BEFORE]]#2)
+// CHECK: %[[KJ:.*]] = tensor.extract_slice %[[K]][0, 0, %[[J]], 0] [1, 1, 128, 64]
+// CHECK: %[[VJ:.*]] = tensor.extract_slice %[[V]][0, 0, %[[J]], 0] [1, 1, 128, 64]
+// CHECK: %[[S:.*]] = tensor.empty() : tensor<128x48xf32>
+// CHECK-NOT: mask
+// CHECK: attn.online_step ins(%[[QP]], %[[KJ]], %[[VJ]] : {{.*}}) outs(%[[S]], {{.*}} at(%[[B]], %[[H]], %[[I]], %[[J]]) {capture_maps = [], scale
+// CHECK: %[[AFTER:.*]]:3 = scf.for %[[J:.*]] = %[[FULL_HI]] to %[[HI]] step %{{.*}} iter_args(%{{.*}} = %[[FULL]]#0, %{{.*}} = %[[FULL]]#1, %{{.*}} = %[[FULL]]#2)
+// CHECK: %[[REST:.*]] = affine.min #{{.*}}(%[[J]])[%[[HI]]]
+// CHECK: %[[KJ:.*]] = tensor.extract_slice %[[K]][0, 0, %[[J]], 0] [1, 1, %[[REST]], 64]
+// CHECK: %[[TILE:.*]] = tensor.empty() : tensor<128x48xf32>
+// CHECK: %[[S:.*]] = tensor.extract_slice %[[TILE]][0, 0] [%[[REST]], 48]
+// CHECK: attn.online_step ins(%[[QP]], %[[KJ]], {{.*}}) outs(%[[S]], {{.*}} mask(#attn.causal)
+// CHECK: %[[O:.*]] = attn.online_finish ins(%[[AFTER]]#1, %[[AFTER]]#2 : {{.*}}) outs(%[[OUT]] :
+// CHECK: tensor.insert_slice %[[O]] into %[[E]]
+func.func @causal(%q: tensor<1x1x48x64xf32>, %k: tensor<1x1x?x64xf32>, %v: tensor<1x1x?x64xf32>, %e: tensor<1x1x48x64xf32>, %b: index, %h: index, %i: index) -> tensor<1x1x48x64xf32> {
+  %c0 = arith.constant 0 : index
+  %o = attn.attention ins(%q, %k, %v : tensor<1x1x48x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>) outs(%e : tensor<1x1x48x64xf32>) at(%b, %h, %i, %c0)
+      mask(#attn.causal) plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<1x1x48x64xf32>
+  return %o : tensor<1x1x48x64xf32>
+}
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// Nothing precedes the full tiles, and the last keys need no test. Rows of temporaries keep a static stride.
+// CHECK-LABEL: @no_mask(
+// CHECK: %[[STATE:.*]] = tensor.empty() : tensor<32x48xf32>
+// CHECK: tensor.extract_slice %[[STATE]][0, 0] [32, %{{.*}}]
+// CHECK: %{{.*}}, %[[FULL_LO:.*]], %[[FULL_HI:.*]], %[[HI:.*]] = attn.key_range
+// CHECK-NOT: mask
+// CHECK: scf.for %{{.*}} = %[[FULL_LO]] to %[[FULL_HI]]
+// CHECK: scf.for %{{.*}} = %[[FULL_HI]] to %[[HI]]
+// CHECK-NOT: scf.for
+// CHECK: attn.online_finish {{.*}} {empty_row = #attn.empty_row<nan>}
+func.func @no_mask(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %e: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>) outs(%e : tensor<?x32xf32>)
+      plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32, empty_row = #attn.empty_row<nan>} -> tensor<?x32xf32>
+  return %o : tensor<?x32xf32>
+}
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, d, k)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#n = affine_map<(b, q, k, d, e) -> (b)>
+#c = affine_map<(b, q, k, d, e) -> (q, k)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#p = affine_map<(b, q, k, d, e) -> (b, q, k)>
+// Keys that lie (d, k) are transposed tile by tile, captured tiles packed as (k, q). What only the mask reads is left out
+// of full tiles. Weights are a second loop, with the final state.
+// CHECK-LABEL: @captures(
+// CHECK-SAME: %[[N:[^ ]*]]: tensor<1xi64>, %[[C:[^ ]*]]: tensor<48x256xf32>
+// CHECK: %[[ELEMENT:.*]] = tensor.extract %[[N]]
+// CHECK: %[[LENGTH:.*]] = arith.index_cast %[[ELEMENT]]
+// CHECK: %[[LO:.*]], %[[FULL_LO:.*]], %[[FULL_HI:.*]], %[[HI:.*]] = attn.key_range {{.*}} symbols(%[[LENGTH]], %[[LENGTH]]) mask(#attn.lengths<0>)
+// CHECK: scf.for %{{.*}} = %[[LO]] to %[[FULL_LO]]
+// CHECK: attn.online_step {{.*}} captures(%{{.*}}, %{{.*}} : tensor<i64>, tensor<?x48xf32>) {{.*}} mask(#attn.lengths<0>)
+// CHECK: scf.for %[[J:.*]] = %[[FULL_LO]] to %[[FULL_HI]]
+// CHECK: %[[KT:.*]] = linalg.transpose ins(%{{.*}} : tensor<64x128xf32>) outs(%{{.*}} : tensor<128x64xf32>)
+// CHECK: %[[CJ:.*]] = tensor.extract_slice %[[C]][0, %[[J]]] [48, 128]
+// CHECK: attn.pack ins(%[[CJ]] : tensor<48x128xf32>) outs(%{{.*}} : tensor<1x128x48xf32>)
+// CHECK: attn.online_step ins(%{{.*}}, %[[KT]], %{{.*}} : {{.*}}) captures(%{{.*}} : tensor<128x48xf32>)
+// CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: f32, %{{.*}}: f32):
+// CHECK: %[[STATE:.*]]:3 = scf.for %{{.*}} = %[[FULL_HI]] to %[[HI]]
+// CHECK: attn.online_finish ins(%[[STATE]]#1, %[[STATE]]#2 :
+// CHECK: scf.for
+// CHECK: %[[S:.*]] = linalg.contract
+// CHECK: %[[P:.*]] = attn.online_weights ins(%[[STATE]]#0, %[[STATE]]#1 : {{.*}} outs(%[[S]] : {{.*}} mask(#attn.lengths<0>)
+// CHECK: linalg.transpose ins(%[[P]] :
+func.func @captures(%q: tensor<1x48x64xf32>, %k: tensor<1x64x256xf32>, %v: tensor<1x256x32xf32>, %n: tensor<1xi64>, %c: tensor<48x256xf32>,
+                    %e: tensor<1x48x32xf32>, %w: tensor<1x48x256xf32>) -> (tensor<1x48x32xf32>, tensor<1x48x256xf32>) {
+  %o:2 = attn.attention ins(%q, %k, %v : tensor<1x48x64xf32>, tensor<1x64x256xf32>, tensor<1x256x32xf32>)
+      captures(%n, %c : tensor<1xi64>, tensor<48x256xf32>) outs(%e, %w : tensor<1x48x32xf32>, tensor<1x48x256xf32>)
+      mask(#attn.lengths<0>) plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, #n, #c, #o, #p], scale = 1.25e-01 : f32} score {
+      ^bb0(%b: index, %i: index, %j: index, %s: f32, %length: i64, %bias: f32):
+        %t = arith.addf %s, %bias : f32
+        attn.yield %t : f32
+      } -> tensor<1x48x32xf32>, tensor<1x48x256xf32>
+  return %o#0, %o#1 : tensor<1x48x32xf32>, tensor<1x48x256xf32>
+}
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (e, q)>
+func.func @transposed_out(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-error@+1 {{expected out to have q before e, got affine_map<(d0, d1, d2, d3) -> (d3, d0)>}}
+  %o = attn.attention ins(%x, %x, %x : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) outs(%x : tensor<8x8xf32>)
+      plan(<"per-head", q = 16, k = 8>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<8x8xf32>
+  return %o : tensor<8x8xf32>
+}
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// CHECK-LABEL: @no_plan(
+// CHECK-NEXT: attn.attention
+func.func @no_plan(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) outs(%x : tensor<8x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<8x8xf32>
+  return %o : tensor<8x8xf32>
+}
