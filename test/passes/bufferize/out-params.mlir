@@ -1,5 +1,10 @@
 // RUN: attn-opt %s -attn-out-params -split-input-file | FileCheck %s
 
+// CHECK-LABEL: @forward(
+// CHECK-SAME: %{{.*}}: tensor<?x768xf32>, %{{.*}}: tensor<?x768xf32>, %[[OUT:.*]]: memref<?x768xf32> {attn.name = "out", attn.output}) {
+// CHECK: %[[Y:.*]] = linalg.exp
+// CHECK-NEXT: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[OUT]]
+// CHECK-NEXT: return{{$}}
 func.func @forward(%x: tensor<?x768xf32>, %e: tensor<?x768xf32>) -> (tensor<?x768xf32> {attn.name = "out"}) {
   %y = linalg.exp ins(%x : tensor<?x768xf32>) outs(%e : tensor<?x768xf32>) -> tensor<?x768xf32>
   return %y : tensor<?x768xf32>
@@ -7,6 +12,13 @@ func.func @forward(%x: tensor<?x768xf32>, %e: tensor<?x768xf32>) -> (tensor<?x76
 
 // -----
 
+// The buffer takes the shape of what is computed.
+// CHECK-LABEL: @reshaped(
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<2x?x768xf32> {attn.output})
+// CHECK: %[[Y:.*]] = linalg.exp
+// CHECK: %[[S:.*]] = memref.dim %[[OUT]]
+// CHECK: %[[OUT4:.*]] = memref.expand_shape %[[OUT]] {{\[}}[0], [1], [2, 3]] output_shape [2, %[[S]], 12, 64]
+// CHECK: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[OUT4]]
 func.func @reshaped(%x: tensor<2x?x12x64xf32>, %e: tensor<2x?x12x64xf32>) -> tensor<2x?x768xf32> {
   %y = linalg.exp ins(%x : tensor<2x?x12x64xf32>) outs(%e : tensor<2x?x12x64xf32>) -> tensor<2x?x12x64xf32>
   %r = tensor.collapse_shape %y [[0], [1], [2, 3]] : tensor<2x?x12x64xf32> into tensor<2x?x768xf32>
@@ -15,6 +27,12 @@ func.func @reshaped(%x: tensor<2x?x12x64xf32>, %e: tensor<2x?x12x64xf32>) -> ten
 
 // -----
 
+// A shape that the buffer does not tell is copied.
+// CHECK-LABEL: @guessed(
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x64xf32> {attn.output})
+// CHECK: %[[R:.*]] = tensor.collapse_shape
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[R]] :
+// CHECK: bufferization.materialize_in_destination %[[COPY]] in restrict writable %[[OUT]]
 func.func @guessed(%x: tensor<?x?x64xf32>, %e: tensor<?x?x64xf32>) -> tensor<?x64xf32> {
   %y = linalg.exp ins(%x : tensor<?x?x64xf32>) outs(%e : tensor<?x?x64xf32>) -> tensor<?x?x64xf32>
   %r = tensor.collapse_shape %y [[0, 1], [2]] : tensor<?x?x64xf32> into tensor<?x64xf32>
@@ -23,6 +41,18 @@ func.func @guessed(%x: tensor<?x?x64xf32>, %e: tensor<?x?x64xf32>) -> tensor<?x6
 
 // -----
 
+// An argument, a value that another result has already, and a part of one are copied.
+// CHECK-LABEL: @copied(
+// CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32>, %{{.*}}: tensor<8xf32>, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output}, %[[O2:.*]]: memref<8xf32> {attn.output}, %[[O3:.*]]: memref<4xf32> {attn.output})
+// CHECK: %[[Y:.*]] = linalg.exp
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[Y]]
+// CHECK: %[[C0:.*]] = linalg.copy ins(%[[X]] :
+// CHECK: bufferization.materialize_in_destination %[[C0]] in restrict writable %[[O0]]
+// CHECK: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[O1]]
+// CHECK: %[[C2:.*]] = linalg.copy ins(%[[Y]] :
+// CHECK: bufferization.materialize_in_destination %[[C2]] in restrict writable %[[O2]]
+// CHECK: %[[C3:.*]] = linalg.copy ins(%[[PART]] :
+// CHECK: bufferization.materialize_in_destination %[[C3]] in restrict writable %[[O3]]
 func.func @copied(%x: tensor<8xf32>, %e: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4xf32>) {
   %y = linalg.exp ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
   %p = tensor.extract_slice %y[4] [4] [1] : tensor<8xf32> to tensor<4xf32>
@@ -31,4 +61,5 @@ func.func @copied(%x: tensor<8xf32>, %e: tensor<8xf32>) -> (tensor<8xf32>, tenso
 
 // -----
 
+// CHECK: func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
 func.func private @declared(tensor<8xf32>) -> tensor<8xf32>

@@ -1,5 +1,18 @@
 // RUN: attn-opt %s -attn-outline-tasks -canonicalize -split-input-file | FileCheck %s
 
+// The call comes first, the scratch last and from the call.
+// CHECK-LABEL: func.func @forward(
+// CHECK-SAME: %[[CALL:.*]]: !llvm.ptr, %[[X:.*]]: memref<?x12x64xf32>, %[[OUT:.*]]: memref<?x12x64xf32> {attn.output}, %{{.*}}: memref<?xi8>) attributes {attn.kernel = "entry"}
+// CHECK: %[[N:.*]] = memref.dim %[[X]]
+// CHECK: %[[COUNT:.*]] = arith.muli %[[N]], %{{.*}}
+// CHECK: attn.parallel_for @forward.map(%[[X]], %[[OUT]], %[[N]]) count(%[[COUNT]])
+// CHECK-NEXT: return
+// CHECK: func.func private @forward.map(%[[INDEX:.*]]: index, %[[WORKER:.*]]: index, %[[TX:.*]]: memref<?x12x64xf32>, %[[TOUT:.*]]: memref<?x12x64xf32>, %[[TN:.*]]: index, %[[SCRATCH:.*]]: memref<?xi8> {attn.scratch}) {
+// CHECK: %[[AT:.*]]:2 = affine.delinearize_index %[[INDEX]] into (%[[TN]], 12)
+// CHECK: memref.view %[[SCRATCH]]
+// CHECK: memref.subview %[[TX]][%[[AT]]#0, %[[AT]]#1, 0]
+// CHECK: memref.subview %[[TOUT]][%[[AT]]#0, %[[AT]]#1, 0]
+// CHECK: return
 func.func @forward(%x: memref<?x12x64xf32>, %out: memref<?x12x64xf32> {attn.output}, %workspace: memref<?xi8>, %scratch: memref<?xi8> {attn.scratch})
     attributes {attn.kernel = "entry"} {
   %c0 = arith.constant 0 : index
@@ -16,6 +29,22 @@ func.func @forward(%x: memref<?x12x64xf32>, %out: memref<?x12x64xf32> {attn.outp
 
 // -----
 
+// Tasks say what they do; a step makes fewer of them. One that needs no scratch gets none.
+// CHECK-LABEL: func.func @layer(
+// CHECK: %[[N:.*]] = memref.dim
+// CHECK: %[[COUNT:.*]] = affine.apply #{{.*}}()[%[[N]]]
+// CHECK: attn.parallel_for @layer.project({{.*}}) count(%[[COUNT]])
+// CHECK: attn.parallel_for @layer.softmax(
+// CHECK: attn.parallel_for @layer.attend({{.*}}) count(%[[N]])
+// CHECK: attn.parallel_for @layer.map(
+// CHECK: func.func private @layer.map(
+// CHECK-NOT: attn.scratch
+// CHECK: func.func private @layer.attend({{.*}} {attn.scratch})
+// CHECK: func.func private @layer.softmax(
+// CHECK: func.func private @layer.project(%[[INDEX:[^ ]*]]: index, %{{[^ ]*}}: index
+// CHECK-DAG: %[[STEP:.*]] = arith.constant 96 : index
+// CHECK: %[[I:.*]] = arith.muli %[[INDEX]], %[[STEP]]
+// CHECK: memref.subview %{{.*}}[%[[I]], 0]
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 func.func @layer(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %out: memref<?x64xf32> {attn.output}, %workspace: memref<?xi8>, %scratch: memref<?xi8> {attn.scratch})
     attributes {attn.kernel = "entry"} {
@@ -46,6 +75,10 @@ func.func @layer(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %out: memref<?x64x
 
 // -----
 
+// Only entries have tasks.
+// CHECK-LABEL: func.func @forward.pack(
+// CHECK-SAME: %{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>) attributes
+// CHECK: scf.forall
 func.func @forward.pack(%w: memref<4xf32>, %p: memref<4xf32>) attributes {attn.kernel = "pack"} {
   scf.forall (%i) in (4) {
     %e = memref.load %w[%i] : memref<4xf32>

@@ -1,5 +1,33 @@
 // RUN: attn-opt %s -attn-plan-workspace -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck %s
 
+// What tasks allocate lies in the scratch of their worker, which tasks of the next forall use again; every temporary
+// starts on a cache line.
+// CHECK-LABEL: @forward(
+// CHECK-SAME: %[[X:[^ ]*]]: memref<?x768xf32> {{.*}}, %[[WORKSPACE:.*]]: memref<?xi8>, %[[SCRATCH:.*]]: memref<?xi8> {attn.scratch}) attributes {attn.kernel = "entry",
+// CHECK-NOT: memref.alloc
+// CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
+// CHECK-DAG: %[[C256:.*]] = arith.constant 256 : index
+// CHECK-DAG: %[[C3072:.*]] = arith.constant 3072 : index
+// CHECK: %[[N:.*]] = memref.dim %[[X]], %[[C0]]
+// CHECK: memref.view %[[WORKSPACE]][%[[C0]]][%[[N]]] : memref<?xi8> to memref<?x768xf32>
+// CHECK: %[[A:.*]] = arith.muli %[[N]], %[[C3072]]
+// CHECK: memref.view %[[WORKSPACE]][%[[A]]][] : memref<?xi8> to memref<10xf32>
+// CHECK: %[[B:.*]] = arith.addi %[[A]], %[[C64]]
+// CHECK: memref.view %[[WORKSPACE]][%[[B]]][] : memref<?xi8> to memref<3xindex>
+// CHECK: scf.forall
+// CHECK: memref.view %[[SCRATCH]][%[[C0]]][%[[N]]] : memref<?xi8> to memref<?x64xf32>
+// CHECK: %[[K:.*]] = arith.muli %[[N]], %[[C256]]
+// CHECK: memref.view %[[SCRATCH]][%[[K]]][%[[N]]] : memref<?xi8> to memref<?x64xf32>
+// CHECK: scf.forall
+// CHECK: memref.view %[[SCRATCH]][%[[C0]]][] : memref<?xi8> to memref<48x48xf32>
+// CHECK-LABEL: @forward.workspace(
+// CHECK-SAME: %[[S:.*]]: index) -> (index, index) attributes {attn.kernel = "workspace", attn.text = "per call 3072*x.0 + 128, per worker 512*x.0 + 9216"}
+// CHECK: %[[CALL0:.*]] = arith.muli %[[S]], %{{.*}}
+// CHECK: %[[CALL:.*]] = arith.addi %[[CALL0]], %{{.*}}
+// CHECK: %[[WORKER0:.*]] = arith.muli %[[S]], %{{.*}}
+// CHECK: %[[WORKER:.*]] = arith.addi %[[WORKER0]], %{{.*}}
+// CHECK: return %[[CALL]], %[[WORKER]]
 func.func @forward(%x: memref<?x768xf32> {attn.dims = ["x.0", ""]}, %out: memref<?x768xf32> {attn.dims = ["x.0", ""], attn.output})
     attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4096>]} {
   %c0 = arith.constant 0 : index
@@ -27,6 +55,10 @@ func.func @forward(%x: memref<?x768xf32> {attn.dims = ["x.0", ""]}, %out: memref
 
 // -----
 
+// The size of a tile is bounded without the loop variable; sizes multiply, and element types count.
+// CHECK-LABEL: @tail(
+// CHECK-LABEL: @tail.workspace(
+// CHECK-SAME: attn.text = "per call 64*b*s, per worker 64*s + 12288"
 func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes {attn.symbols = [#attn.symbol<"b", 0 to 8>, #attn.symbol<"s", 0 to 4096>]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -41,8 +73,7 @@ func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes 
       %rows = affine.min affine_map<(q)[s] -> (48, s - q)>(%q)[%s]
       %t = memref.alloc(%rows) : memref<?x64xf32>
       linalg.fill ins(%zero : f32) outs(%t : memref<?x64xf32>)
-      %rest = affine.apply affine_map<(q)[s] -> (s - q)>(%q)[%s]
-      %u = memref.alloc(%rest) : memref<?xbf16>
+      %u = memref.alloc(%s) : memref<?xbf16>
       %z = arith.constant 0.0 : bf16
       linalg.fill ins(%z : bf16) outs(%u : memref<?xbf16>)
     }
@@ -52,6 +83,12 @@ func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes 
 
 // -----
 
+// The pack function has no workspace: what it needs in between is packed too.
+// CHECK-LABEL: @forward.pack(
+// CHECK-SAME: %[[W:[^ ]*]]: memref<64x64xf32> {attn.weight}, %[[P:.*]]: memref<64x64xf32> {attn.output}, %[[T:.*]]: memref<64x64xf32> {attn.output}) attributes {attn.kernel = "pack"}
+// CHECK: linalg.exp ins(%[[W]] : memref<64x64xf32>) outs(%[[T]] :
+// CHECK: linalg.exp ins(%[[T]] : memref<64x64xf32>) outs(%[[P]] :
+// CHECK-NOT: workspace
 func.func @forward.pack(%w: memref<64x64xf32> {attn.weight}, %p: memref<64x64xf32> {attn.output}) attributes {attn.kernel = "pack"} {
   %t = memref.alloc() : memref<64x64xf32>
   linalg.exp ins(%w : memref<64x64xf32>) outs(%t : memref<64x64xf32>)
@@ -61,6 +98,8 @@ func.func @forward.pack(%w: memref<64x64xf32> {attn.weight}, %p: memref<64x64xf3
 
 // -----
 
+// CHECK-LABEL: @nothing(
+// CHECK-LABEL: @nothing.workspace() -> (index, index) attributes {attn.kernel = "workspace", attn.text = "per call 0, per worker 0"}
 func.func @nothing() {
   return
 }
