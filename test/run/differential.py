@@ -63,8 +63,9 @@ class Draw:
         self.batch = ["b", "h", "g"] if self.grouped else ["b", "h"]
         self.sizes = self.draw_sizes()
         self.dynamic = {d for d in "qk" if rng.random() < 0.5}
-        # Left out: a static size of 0, which some attentions with a bias or a window do not compile with.
-        self.dynamic |= {d for d in "qk" if self.sizes[d] == 0}
+        # Left out: a static number of keys of 0, which does not compile.
+        if self.sizes["k"] == 0:
+            self.dynamic.add("k")
         self.hostile = rng.choice(["", "", "", "nan", "nan-value", "inf-value", "inf-key", "large"])
         self.region = rng.choice(["", "", "bias", "fill", "alibi"])
         self.fill_keys = rng.randint(0, self.sizes["k"])
