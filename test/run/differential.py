@@ -76,6 +76,9 @@ class Draw:
         self.empty_row = rng.choice(["zero", "nan"])
         self.schedule = rng.choice(["per-head", "unfused"])
         self.scale = f32(128.0 if self.hostile == "large" else rng.choice([1.0, 0.25, max(self.sizes["d"], 1) ** -0.5]))
+        # Left out: a single task, whose output buffer per-head copies and then refuses.
+        if math.prod(self.sizes[d] for d in "bhg") == 1:
+            self.dynamic.add("q")
         # Left out: unfused skips a weight that is 0 in f32 though the pair is kept, and with it a NaN value.
         if self.hostile in ("nan", "nan-value") and self.region == "fill":
             self.schedule = "per-head"
