@@ -82,6 +82,9 @@ class Draw:
         # Left out: unfused skips a weight that is 0 in f32 though the pair is kept, and with it a NaN value.
         if self.hostile in ("nan", "nan-value") and self.region == "fill":
             self.schedule = "per-head"
+        # Left out: unfused takes an added bias, where no mask stays, for the bias of a product and refuses it.
+        if self.region == "bias":
+            self.schedule = "per-head"
         self.captures = []
         self.draw_operands()
         self.mask, self.kept = self.draw_mask()
