@@ -53,7 +53,8 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   auto forall = scf::SCFTilingOptions::LoopType::ForallOp;
 
   // One producer of both stays outside: it would move in twice.
-  bool shares = op.getKey() != op.getValue() && (hasFusableProducer(op.getKey()) || hasFusableProducer(op.getValue()));
+  bool shares = op.getKey() != op.getValue() &&
+                (hasFusableProducer(op.getKey()) || hasFusableProducer(op.getValue()));
   if (!shares || llvm::all_of(outer, [](int64_t size) { return size == 0; })) {
     SmallVector<int64_t> all(numBatch, 1);
     all.push_back(qTile);
