@@ -50,7 +50,8 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
 static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createDecomposeAttention());
-  // The products that decomposition made have layouts to settle too.
+  // The products that decomposition made have biases and layouts to settle too.
+  level.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
   level.addNestedPass<func::FuncOp>(createPackOperands());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPerHead());

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/PatternMatch.h"
@@ -170,6 +171,36 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
   }
 };
 
+/// A sum over no key is 0.
+struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() == 0 || sizeOf(op.getKey(), op.getKeyMap(), op.getKDim()) != 0)
+      return rewriter.notifyMatchFailure(op, "expected tensors and a static number of keys of 0");
+    Type type = getElementTypeOrSelf(op.getOuts()[0].getType());
+    Value zero = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getZeroAttr(type));
+    SmallVector<Value> results(op.getOuts()); // weights have no element
+    results[0] = linalg::FillOp::create(rewriter, op.getLoc(), zero, results[0]).getResult(0);
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+/// Outputs without an element are what they were.
+struct DropWithoutElements : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() == 0 || !llvm::all_of(op.getOuts().getTypes(), [](Type type) {
+          return llvm::is_contained(cast<ShapedType>(type).getShape(), 0);
+        }))
+      return rewriter.notifyMatchFailure(op, "expected tensors of static size 0");
+    rewriter.replaceOp(op, op.getOuts());
+    return success();
+  }
+};
+
 /// A score region that yields the score is no region.
 struct DropIdentityScore : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -303,6 +334,6 @@ struct CompactCaptures : OpRewritePattern<AttentionOp> {
 
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns
-      .add<CompactCaptures, DropIdentityScore, FoldCasts<AttentionOp>, DropUnusedWeights, FoldScoreFactor, SimplifyMask>(
-          context);
+      .add<CompactCaptures, DropIdentityScore, DropUnusedWeights, DropWithoutElements, FillWithoutKeys,
+           FoldCasts<AttentionOp>, FoldScoreFactor, SimplifyMask>(context);
 }

@@ -49,8 +49,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
         out[q,e] = sum_k p[q,k] * V[k,e]          weights[q,k] = p[q,k], 0 where the pair is not kept
 
     A pair that is not kept has no influence, whatever Q, K, V and the captured operands hold there. A NaN
-    in a kept pair gives NaN in its row. A query without a kept pair, or whose kept scores are all -inf, is an
-    empty row: its outputs are `empty_row`, zero or NaN.
+    in a kept pair gives NaN in its row (weights of pairs that are not kept are then 0 or NaN). A query without a kept pair, or whose kept scores are all -inf, is an
+    empty row: its outputs are `empty_row`, zero or NaN. Where no key exists at all, out is the sum over none, 0.
 
     `indexing_maps` places every operand in the iteration space (batch..., q, k, d, e): query, key, value, the
     captured operands, out, and weights if returned. Batch dimensions that the key lacks are query groups

@@ -9,6 +9,7 @@
 #include "frontend/Frontend.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace mlir;
@@ -17,8 +18,7 @@ using namespace attn;
 /// The greatest size of a dimension of which the file says nothing.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
-/// Names what the file left without a name: arguments arg0, arg1, ..., results out or out.0, out.1, ..., and
-/// in a function without symbols, each dynamic dimension of an argument a symbol of its own.
+/// Arguments become arg0, arg1, ...; in a function without symbols, each of their dynamic dimensions gets one.
 static void nameArguments(func::FuncOp function) {
   Builder builder(function.getContext());
   SmallVector<Attribute> symbols;
@@ -44,10 +44,51 @@ static void nameArguments(func::FuncOp function) {
   }
   if (!symbols.empty())
     function->setAttr(AttnDialect::kSymbolsAttr, builder.getArrayAttr(symbols));
-  for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
-    if (!function.getResultAttr(i, AttnDialect::kNameAttr))
-      function.setResultAttr(i, AttnDialect::kNameAttr,
-                             builder.getStringAttr(e == 1 ? Twine("out") : "out." + Twine(i)));
+}
+
+/// The symbol of an argument's dimension that is provably as large as dimension `axis` of `value`, or null.
+static StringAttr symbolOf(func::FuncOp function, Value value, int64_t axis) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+    if (!dims)
+      continue;
+    for (auto [i, dim] : llvm::enumerate(dims.getAsRange<StringAttr>())) {
+      if (dim.empty())
+        continue;
+      FailureOr<bool> isEqual =
+          ValueBoundsConstraintSet::areEqual({value, axis}, {argument, static_cast<int64_t>(i)});
+      if (succeeded(isEqual) && *isEqual)
+        return dim;
+    }
+  }
+  return nullptr;
+}
+
+/// Results become out or out.0, out.1, ...; their dynamic dimensions are those of arguments.
+static LogicalResult nameResults(func::FuncOp function) {
+  Builder builder(function.getContext());
+  auto terminator = dyn_cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
+    if (!name) {
+      name = builder.getStringAttr(function.getNumResults() == 1 ? Twine("out") : "out." + Twine(i));
+      function.setResultAttr(i, AttnDialect::kNameAttr, name);
+    }
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!terminator || !tensor || tensor.hasStaticShape() || function.getResultAttr(i, AttnDialect::kDimsAttr))
+      continue;
+    SmallVector<Attribute> dims;
+    for (int64_t axis = 0; axis < tensor.getRank(); ++axis) {
+      StringAttr dim = tensor.isDynamicDim(axis) ? symbolOf(function, terminator.getOperand(i), axis)
+                                                 : builder.getStringAttr("");
+      if (!dim)
+        return function.emitError() << "expected '" << AttnDialect::kDimsAttr << "' on result '" << name.getValue()
+                                    << "', whose dimension " << axis << " is not known to be one of an argument";
+      dims.push_back(dim);
+    }
+    function.setResultAttr(i, AttnDialect::kDimsAttr, builder.getArrayAttr(dims));
+  }
+  return success();
 }
 
 llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
@@ -57,9 +98,13 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
   model.module = parseSourceFile<ModuleOp>(path, config);
   if (!model.module)
     return error.take();
-  model.module->walk([](func::FuncOp function) {
-    if (function.isPublic() && !function.isDeclaration())
-      nameArguments(function);
+  WalkResult named = model.module->walk([](func::FuncOp function) -> WalkResult {
+    if (!function.isPublic() || function.isDeclaration())
+      return WalkResult::advance();
+    nameArguments(function);
+    return nameResults(function);
   });
+  if (named.wasInterrupted())
+    return error.take();
   return model;
 }

@@ -8,7 +8,8 @@
 //     ...
 //     bufferization.materialize_in_destination %y in restrict writable %out
 //
-// Bufferization then computes straight into the caller's memory. A result that is a reshape of what was computed
+// and a tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization then computes
+// straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
 // hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
 // linalg.copy that says so. Test: test/passes/bufferize/out-params.mlir
 //
@@ -29,6 +30,22 @@ using namespace attn;
 static bool isComputedHere(Value value) {
   Operation *op = value.getDefiningOp();
   return op && isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
+}
+
+/// The tensor.empty that `value` fills step by step, or null.
+static tensor::EmptyOp rootOf(Value value) {
+  while (auto result = dyn_cast<OpResult>(value)) {
+    Operation *op = result.getOwner();
+    if (auto empty = dyn_cast<tensor::EmptyOp>(op))
+      return empty;
+    if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
+      value = dps.getTiedOpOperand(result)->get();
+    else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+      value = loop.getTiedLoopInit(result)->get();
+    else
+      break;
+  }
+  return nullptr;
 }
 
 /// `buffer` in the shape that `collapse` starts from, or null if that shape has to be guessed.
@@ -94,6 +111,14 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
         sizes.push_back(dimOf(builder, loc, computed, i));
       Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
       computed = linalg::CopyOp::create(builder, loc, computed, empty).getResult(0);
+    }
+    if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointAfterValue(destination);
+      auto tensor = bufferization::ToTensorOp::create(builder, loc, root.getType(), destination, /*restrict=*/true,
+                                                      /*writable=*/true);
+      root.replaceAllUsesWith(tensor.getResult());
+      root.erase();
     }
     auto materialize = bufferization::MaterializeInDestinationOp::create(builder, loc, computed, destination);
     materialize.setRestrict(true);

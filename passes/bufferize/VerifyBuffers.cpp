@@ -61,11 +61,12 @@ static bool writes(OpOperand &use) {
 }
 
 /// True if `use` is a reason for the buffer to exist. An op that accumulates reads its own output
-/// only to write it; the state of an online softmax is there to be carried from update to update.
+/// only to write it; one with several outputs, the state of an online softmax, is there for any of
+/// them.
 static bool reads(OpOperand &use) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
   if (dps && dps.isDpsInit(&use))
-    return isa<OnlineUpdateOp, OnlineStepOp>(use.getOwner());
+    return dps.getNumDpsInits() > 1;
   return use.getOwner()->hasTrait<OpTrait::IsTerminator>() ||
          mightHaveEffect<MemoryEffects::Read>(use.getOwner(), use.get());
 }

@@ -111,7 +111,7 @@ private:
 
   Value scoreOf(OpBuilder &b, Location loc, ValueRange args, unsigned numLoops) {
     Value scale = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), op.getScale().convertToDouble()));
-    Value score = arith::MulFOp::create(b, loc, args[0], scale);
+    Value score = b.createOrFold<arith::MulFOp>(loc, args[0], scale);
     ValueRange captured = args.slice(1, op.getCaptures().size());
     SmallVector<Value> indices;
     for (unsigned i = 0; i < numLoops; ++i) {
@@ -178,21 +178,26 @@ private:
     Value weights = linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()}, scores, empty(loops),
                                               loops.size() - 1)
                         .getResult()[0];
-    if (op.getEmptyRow() == EmptyRow::NaN || (!op.getMask() && op.getScore().empty()))
+    if (!op.getMask() && (op.getEmptyRow() == EmptyRow::NaN || op.getScore().empty()))
       return weights;
-    // A row of -inf alone became NaN: 0 where the score was -inf keeps every other weight as it is.
+    // A row of -inf alone became NaN; a weight that underflowed to 0 would look hidden.
     return generic(loops, {scores, weights}, {over(loops), over(loops)}, empty(loops), over(loops),
                    [&](OpBuilder &b, Location loc, ValueRange args) {
-                     Value hidden = arith::ConstantOp::create(
-                         b, loc, b.getFloatAttr(scoreType(), -std::numeric_limits<double>::infinity()));
-                     Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), 0));
-                     Value isHidden = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0], hidden);
+                     auto constant = [&](const APFloat &value) -> Value {
+                       return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
+                     };
+                     const llvm::fltSemantics &semantics = scoreType().getFloatSemantics();
+                     Value lowest = constant(APFloat::getInf(semantics, /*Negative=*/true));
+                     Value isHidden = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0], lowest);
+                     Value hidden = op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
+                     Value smallest = constant(APFloat::getSmallestNormalized(semantics));
+                     Value live = arith::MaximumFOp::create(b, loc, args[1], smallest);
                      linalg::YieldOp::create(b, loc,
-                                             arith::SelectOp::create(b, loc, isHidden, zero, args[1]).getResult());
+                                             arith::SelectOp::create(b, loc, isHidden, hidden, live).getResult());
                    });
   }
 
-  /// out[..., q, e] = sum_k weights * V, skipping weights of 0 where a mask put them: 0 * NaN is NaN.
+  /// out[..., q, e] = sum_k weights * V, skipping hidden pairs, whose weight is 0: 0 * NaN is NaN.
   Value weighValues(Value weights, AffineMap scoreMap) {
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
     loops.append({op.getEDim(), op.getKDim()});

@@ -81,8 +81,8 @@ struct FoldBias : OpRewritePattern<linalg::GenericOp> {
 
 private:
   static LogicalResult fold(linalg::GenericOp op, OpOperand *product, PatternRewriter &rewriter) {
-    auto contract = product->get().getDefiningOp<linalg::ContractOp>();
-    if (!contract || !contract->hasOneUse() || !op.getMatchingIndexingMap(product).isIdentity())
+    auto contract = product->get().getDefiningOp<linalg::LinalgOp>();
+    if (!contract || !linalg::isaContractionOpInterface(contract) || !contract->hasOneUse() || !op.getMatchingIndexingMap(product).isIdentity())
       return failure();
     auto fill = contract.getDpsInitOperand(0)->get().getDefiningOp<linalg::FillOp>();
     auto [add, addend] = getSum(op, product);
@@ -119,9 +119,9 @@ private:
                  .getResult(0);
     }
     Value init = linalg::BroadcastOp::create(rewriter, loc, bias, fill.output(), broadcast)->getResult(0);
-    auto folded = cast<linalg::ContractOp>(rewriter.clone(*contract));
+    auto folded = cast<linalg::LinalgOp>(rewriter.clone(*contract));
     folded.getDpsInitOperand(0)->set(init);
-    rewriter.modifyOpInPlace(op, [&] { product->set(folded.getResult(0)); });
+    rewriter.modifyOpInPlace(op, [&] { product->set(folded->getResult(0)); });
     rewriter.replaceOp(add, op.getMatchingBlockArgument(product));
     return success();
   }

@@ -41,9 +41,7 @@ static void decompose(OnlineStepOp op) {
         ->getResult(0);
   };
   scores = linalg::FillOp::create(builder, loc, zero, scores).getResult(0);
-  // Heads of size 0 (uniform scores) have no product, and no element to slice at.
-  if (cast<ShapedType>(op.getKey().getType()).getDimSize(1) != 0)
-    scores = contract(op.getKey(), {m, r}, op.getQuery(), scores);
+  scores = contract(op.getKey(), {m, r}, op.getQuery(), scores);
 
   SmallVector<Value> outs = {scores};
   llvm::append_range(outs, op.getOuts().drop_front());

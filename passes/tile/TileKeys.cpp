@@ -156,9 +156,6 @@ Value KeyLoops::packQueries() {
   View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
   bool fromRows = queries.dims.front() == op.getDDim();
   OpFoldResult depth = domain[op.getDDim()].size;
-  if (getConstantIntValue(depth) == 0) // uniform scores: nothing to pack, and no element to slice at
-    return tensor::EmptyOp::create(rewriter, loc, {depth, numQueries()},
-                                   queries.slice.getType().getElementType());
   Value empty = tensor::EmptyOp::create(rewriter, loc, {one, depth, rewriter.getIndexAttr(qTile())},
                                         queries.slice.getType().getElementType());
   Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice, ValueRange{empty}, fromRows)
@@ -344,6 +341,12 @@ LogicalResult KeyLoops::run() {
                                 temporary({ShapedType::kDynamic, qTile()}, {valueSize(), tq}, scoreType())};
   auto init = OnlineInitOp::create(rewriter, loc, ValueRange(empties).getTypes(), empties);
   State state = {init.getResult(0), init.getResult(1), init.getResult(2)};
+  if (op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys())) {
+    // Where no key exists the output is an empty sum, not 0 / 0.
+    Value none = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, toValue(numKeys()), toValue(zero));
+    Value count = arith::UIToFPOp::create(rewriter, loc, scoreType(), none);
+    state.sum = linalg::FillOp::create(rewriter, loc, count, state.sum).getResult(0);
+  }
 
   KeyRangeOp range = keyRange();
   MaskInterface mask = op.getMaskAttr();

@@ -201,3 +201,28 @@ func.func @captures_of_nothing(%q: tensor<2x8x4xf32>, %x: tensor<2xf32>) -> tens
       {indexing_maps = [#d, #k, #v, #n, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
   return %o : tensor<2x8x4xf32>
 }
+
+// Nothing to sum over.
+// CHECK-LABEL: @no_keys(
+// CHECK-SAME: %[[Q:[^ ]*]]: tensor<2x8x4xf32>, %{{[^ ]*}}: tensor<2x0x4xf32>, %[[W:[^ ]*]]: tensor<2x8x0xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.0
+// CHECK: %[[FILL:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%[[Q]] :
+// CHECK: return %[[FILL]], %[[W]]
+func.func @no_keys(%q: tensor<2x8x4xf32>, %k: tensor<2x0x4xf32>, %w: tensor<2x8x0xf32>)
+    -> (tensor<2x8x4xf32>, tensor<2x8x0xf32>) {
+  %o:2 = attn.attention ins(%q, %k, %k : tensor<2x8x4xf32>, tensor<2x0x4xf32>, tensor<2x0x4xf32>)
+      outs(%q, %w : tensor<2x8x4xf32>, tensor<2x8x0xf32>)
+      {indexing_maps = [#d, #k, #v, #o, affine_map<(b, q, k, d, e) -> (b, q, k)>], scale = 1.0 : f32,
+       empty_row = #attn.empty_row<nan>} -> tensor<2x8x4xf32>, tensor<2x8x0xf32>
+  return %o#0, %o#1 : tensor<2x8x4xf32>, tensor<2x8x0xf32>
+}
+
+// Nothing to compute.
+// CHECK-LABEL: @no_queries(
+// CHECK-SAME: %{{[^ ]*}}: tensor<2x8x4xf32>, %[[E:[^ ]*]]: tensor<2x0x4xf32>
+// CHECK-NEXT: return %[[E]]
+func.func @no_queries(%k: tensor<2x8x4xf32>, %q: tensor<2x0x4xf32>) -> tensor<2x0x4xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<2x0x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x0x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x0x4xf32>
+  return %o : tensor<2x0x4xf32>
+}

@@ -12,6 +12,24 @@ func.func @forward(%x: tensor<?x768xf32>, %e: tensor<?x768xf32>) -> (tensor<?x76
 
 // -----
 
+// What is written part by part is written into the buffer.
+// CHECK-LABEL: @parts(
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<1x8xf32> {attn.output})
+// CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[T]]
+// CHECK: %[[Y:.*]] = linalg.exp {{.*}} outs(%[[PART]] :
+// CHECK: %[[ALL:.*]] = tensor.insert_slice %[[Y]] into %[[T]]
+// CHECK: bufferization.materialize_in_destination %[[ALL]] in restrict writable %[[OUT]]
+func.func @parts(%x: tensor<8xf32>) -> tensor<1x8xf32> {
+  %e = tensor.empty() : tensor<1x8xf32>
+  %part = tensor.extract_slice %e[0, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+  %y = linalg.exp ins(%x : tensor<8xf32>) outs(%part : tensor<8xf32>) -> tensor<8xf32>
+  %all = tensor.insert_slice %y into %e[0, 0] [1, 8] [1, 1] : tensor<8xf32> into tensor<1x8xf32>
+  return %all : tensor<1x8xf32>
+}
+
+// -----
+
 // The buffer takes the shape of what is computed.
 // CHECK-LABEL: @reshaped(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<2x?x768xf32> {attn.output})
