@@ -96,9 +96,11 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
 
   void store(OpBuilder &builder, Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &stored) {
     Location loc = value.getLoc();
+    // Ahead of what is computed, which can then start from the buffer.
+    OpBuilder entry = OpBuilder::atBlockBegin(builder.getBlock());
     Value computed = value, destination = buffer;
     while (auto collapse = computed.getDefiningOp<tensor::CollapseShapeOp>()) {
-      Value expanded = expandBuffer(builder, collapse, destination);
+      Value expanded = expandBuffer(entry, collapse, destination);
       if (!expanded)
         break;
       computed = collapse.getSrc();
@@ -113,9 +115,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       computed = linalg::CopyOp::create(builder, loc, computed, empty).getResult(0);
     }
     if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointAfterValue(destination);
-      auto tensor = bufferization::ToTensorOp::create(builder, loc, root.getType(), destination, /*restrict=*/true,
+      auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination, /*restrict=*/true,
                                                       /*writable=*/true);
       root.replaceAllUsesWith(tensor.getResult());
       root.erase();

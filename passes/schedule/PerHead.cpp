@@ -13,7 +13,8 @@
 //
 // Outer loops are the batch dimensions of the keys; query groups and query tiles are inside. Nothing is computed
 // twice, and one head's keys and values stay in the second-level cache. If no producer of keys or values moves in,
-// there is nothing for the query tiles to share and they become tasks of their own.
+// there is nothing for the query tiles to share and they become tasks of their own; so they do, after a phase for
+// keys and values, where a single batch item with a single head would be the only task.
 // An attention with another schedule is left alone. Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -42,11 +43,15 @@ static bool hasFusableProducer(Value value) {
 }
 
 static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
+  rewriter.setInsertionPoint(op);
   unsigned numBatch = op.getNumBatch();
   int64_t qTile = op.getPlan()->getQ();
   SmallVector<int64_t> outer, inner;
+  SmallVector<Range> domain = op.getIterationDomain(rewriter);
+  bool isSingleTask = true;
   for (unsigned i = 0; i < numBatch; ++i) {
     bool inKey = op.getKeyMap().isFunctionOfDim(i);
+    isSingleTask &= !inKey || isOneInteger(domain[i].size);
     outer.push_back(inKey ? 1 : 0);
     inner.push_back(inKey ? 0 : 1);
   }
@@ -55,7 +60,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   // One producer of both stays outside: it would move in twice.
   bool shares = op.getKey() != op.getValue() &&
                 (hasFusableProducer(op.getKey()) || hasFusableProducer(op.getValue()));
-  if (!shares || llvm::all_of(outer, [](int64_t size) { return size == 0; })) {
+  if (!shares || isSingleTask) {
     SmallVector<int64_t> all(numBatch, 1);
     all.push_back(qTile);
     return tileAndFuse(rewriter, cast<TilingInterface>(*op), all, forall,

@@ -33,9 +33,9 @@ func.func @parts(%x: tensor<8xf32>) -> tensor<1x8xf32> {
 // The buffer takes the shape of what is computed.
 // CHECK-LABEL: @reshaped(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<2x?x768xf32> {attn.output})
-// CHECK: %[[Y:.*]] = linalg.exp
 // CHECK: %[[S:.*]] = memref.dim %[[OUT]]
 // CHECK: %[[OUT4:.*]] = memref.expand_shape %[[OUT]] {{\[}}[0], [1], [2, 3]] output_shape [2, %[[S]], 12, 64]
+// CHECK: %[[Y:.*]] = linalg.exp
 // CHECK: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[OUT4]]
 func.func @reshaped(%x: tensor<2x?x12x64xf32>, %e: tensor<2x?x12x64xf32>) -> tensor<2x?x768xf32> {
   %y = linalg.exp ins(%x : tensor<2x?x12x64xf32>) outs(%e : tensor<2x?x12x64xf32>) -> tensor<2x?x12x64xf32>

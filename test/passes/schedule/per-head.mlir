@@ -154,3 +154,29 @@ func.func @other_schedule(%x: tensor<96x64xf32>, %e: tensor<96x64xf32>) -> tenso
       plan(<unfused, q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<96x64xf32>
   return %o : tensor<96x64xf32>
 }
+
+// -----
+
+#x = affine_map<(b, s, d, c) -> (b, s, c)>
+#w = affine_map<(b, s, d, c) -> (c, d)>
+#y = affine_map<(b, s, d, c) -> (b, s, d)>
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+// One batch item with one head: keys first, then query tiles as tasks.
+// CHECK-LABEL: @single(
+// CHECK: %[[K:.*]] = linalg.contract
+// CHECK: scf.forall (%[[I:.*]]) = (0) to (96) step (48)
+// CHECK-NOT: linalg.contract
+// CHECK: attn.attention ins(%{{.*}}, %[[K]],
+func.func @single(%q: tensor<1x96x64xf32>, %x: tensor<1x96x768xf32>, %w: tensor<768x64xf32>, %v: tensor<1x96x64xf32>) -> tensor<1x96x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ek = tensor.empty() : tensor<1x96x64xf32>
+  %ik = linalg.fill ins(%zero : f32) outs(%ek : tensor<1x96x64xf32>) -> tensor<1x96x64xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<1x96x768xf32>, tensor<768x64xf32>) outs(%ik : tensor<1x96x64xf32>) -> tensor<1x96x64xf32>
+  %e = tensor.empty() : tensor<1x96x64xf32>
+  %o = attn.attention ins(%q, %k, %v : tensor<1x96x64xf32>, tensor<1x96x64xf32>, tensor<1x96x64xf32>) outs(%e : tensor<1x96x64xf32>)
+      plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<1x96x64xf32>
+  return %o : tensor<1x96x64xf32>
+}
