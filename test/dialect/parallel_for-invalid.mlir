@@ -36,3 +36,13 @@ func.func @invalid(%n: index) {
   attn.parallel_for @task() count(%n)
   return
 }
+
+// -----
+
+// L1: only the mark makes the workspace of the worker an argument that the call supplies.
+func.func private @task(index, index, memref<?xi8>)
+func.func @invalid(%n: index) {
+  // expected-error @+1 {{expected 'task' to take ('index', 'index') and return nothing}}
+  attn.parallel_for @task() count(%n)
+  return
+}
