@@ -18,36 +18,25 @@
 //     vector.store %acc#0, %crow[...]                                     // 24 of them
 //   }
 //
-// The lanes are n, the loop whose neighbours are adjacent in the output and in one input, the vector operand;
-// the rows of a block are a parallel loop of the other input, the scalar operand. Every other parallel loop
-// is a plain loop outside, every reduction one inside, so that accumulators stay in registers for all of
-// them. A fill or broadcast into the output just before is where the accumulators start. The product may be
-// guarded: zeros of one input then take no part, whatever the other holds there (cmpf une, select in the
-// body).
+// Contraction.h says which loop is what. A fill or broadcast into the output just before is where the accumulators
+// start. The product may be guarded: zeros of one input then take no part, whatever the other holds there (cmpf
+// une, select in the body).
 //
-// A contraction without such an n becomes scalar loops, with a remark. Left alone: element types other than
+// A contraction without a loop for lanes becomes scalar loops, with a remark. Left alone: element types other than
 // f32, operands that are not strided memrefs read through projected permutations, every other op.
 // Test: test/codegen/cpu/contract-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/Contraction.h"
 #include "codegen/cpu/Passes.h"
-#include "codegen/cpu/RegisterBlocks.h"
-#include "codegen/cpu/StridedView.h"
-#include "dialect/Attn.h"
 
-#include "mlir/Analysis/AliasAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 
@@ -58,434 +47,13 @@ namespace attn {
 
 using namespace attn;
 
-//===----------------------------------------------------------------------===//
-// Recognition
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// c += a * b, or c += a * b where input `guarded` is not zero.
-struct Body {
-  std::optional<unsigned> guarded;
-};
-
-/// Where accumulators start: a scalar, or an operand read through a map over the loops of the contraction.
-struct Start {
-  Value value;
-  AffineMap map;     // null for a scalar
-  Operation *writer; // the op that stored it to the output; null for the output itself
-};
-
-/// Which loop is what.
-struct Roles {
-  unsigned vectorInput; // 0 or 1: the input that has n
-  unsigned n;
-  std::optional<unsigned> m;
-  SmallVector<unsigned> outer, reductions;
-};
-
-struct Contraction {
-  linalg::LinalgOp op;
-  Body body;
-  std::optional<Roles> roles; // none: no loop can be lanes
-};
-
-} // namespace
-
-static std::optional<Body> matchBody(linalg::LinalgOp op) {
-  Block *block = op.getBlock();
-  Value a = block->getArgument(0), b = block->getArgument(1), c = block->getArgument(2);
-  auto isProductSum = [&](Value value) {
-    auto sum = value.getDefiningOp<arith::AddFOp>();
-    if (!sum || (sum.getLhs() != c && sum.getRhs() != c))
-      return false;
-    auto product = (sum.getLhs() == c ? sum.getRhs() : sum.getLhs()).getDefiningOp<arith::MulFOp>();
-    return product && ((product.getLhs() == a && product.getRhs() == b) ||
-                       (product.getLhs() == b && product.getRhs() == a));
-  };
-  Value yielded = block->getTerminator()->getOperand(0);
-  if (isProductSum(yielded))
-    return Body{};
-  auto select = yielded.getDefiningOp<arith::SelectOp>();
-  if (!select || !isProductSum(select.getTrueValue()) || select.getFalseValue() != c)
-    return std::nullopt;
-  auto keep = select.getCondition().getDefiningOp<arith::CmpFOp>();
-  if (!keep || keep.getPredicate() != arith::CmpFPredicate::UNE ||
-      !matchPattern(keep.getRhs(), m_AnyZeroFloat()) || (keep.getLhs() != a && keep.getLhs() != b))
-    return std::nullopt;
-  return Body{keep.getLhs() == a ? 0u : 1u};
-}
-
-/// The product sum that `op` computes if it is a contraction on f32 buffers that this pass handles.
-static std::optional<Body> matchContraction(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics() ||
-      op.getNumReductionLoops() == 0 ||
-      op.getNumReductionLoops() + op.getNumParallelLoops() != op.getNumLoops())
-    return std::nullopt;
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto type = dyn_cast<MemRefType>(operand.get().getType());
-    if (!type || !type.getElementType().isF32() ||
-        failed(getLoopStrides(type, op.getMatchingIndexingMap(&operand))))
-      return std::nullopt;
-  }
-  return matchBody(op);
-}
-
-static int64_t staticStride(linalg::LinalgOp op, OpOperand *operand, unsigned loop) {
-  return (
-      *getLoopStrides(cast<MemRefType>(operand->get().getType()), op.getMatchingIndexingMap(operand)))[loop];
-}
-
-/// Assigns roles to the loops; unit loops are plain ones whatever their strides.
-static std::optional<Roles> assignRoles(linalg::LinalgOp op) {
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  OpOperand *out = op.getDpsInitOperand(0);
-  std::optional<Roles> roles;
-  SmallVector<unsigned> parallel;
-  op.getParallelDims(parallel);
-  for (unsigned input : {1, 0}) {
-    OpOperand *vector = op.getDpsInputOperand(input), *scalar = op.getDpsInputOperand(1 - input);
-    for (unsigned loop : parallel)
-      if (!roles && sizes[loop] != 1 && staticStride(op, out, loop) == 1 &&
-          staticStride(op, vector, loop) == 1 && staticStride(op, scalar, loop) == 0)
-        roles = Roles{input, loop, {}, {}, {}};
-  }
-  if (!roles)
-    return std::nullopt;
-
-  // The longest loop of the scalar operand alone gives the rows, one of unknown length before all others.
-  OpOperand *vector = op.getDpsInputOperand(roles->vectorInput),
-            *scalar = op.getDpsInputOperand(1 - roles->vectorInput);
-  auto length = [&](unsigned loop) {
-    return ShapedType::isDynamic(sizes[loop]) ? std::numeric_limits<int64_t>::max() : sizes[loop];
-  };
-  for (unsigned loop : parallel)
-    if (loop != roles->n && sizes[loop] != 1 && op.getMatchingIndexingMap(scalar).isFunctionOfDim(loop) &&
-        !op.getMatchingIndexingMap(vector).isFunctionOfDim(loop) &&
-        (!roles->m || length(loop) >= length(*roles->m)))
-      roles->m = loop;
-  for (unsigned loop : parallel)
-    if (loop != roles->n && loop != roles->m)
-      roles->outer.push_back(loop);
-  op.getReductionDims(roles->reductions);
-  return roles;
-}
-
-/// Whether `op` may have one of the effects on `buffer`.
-template <typename... Effects> static bool mayHave(Operation *op, Value buffer, AliasAnalysis &aliases) {
-  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
-  return !effects || llvm::any_of(*effects, [&](const MemoryEffects::EffectInstance &effect) {
-    return isa<Effects...>(effect.getEffect()) &&
-           (!effect.getValue() || !aliases.alias(effect.getValue(), buffer).isNo());
-  });
-}
-
-/// The op before `op` that fills or broadcasts into its output, if nothing between them touches the output
-/// or changes what was broadcast.
-static Start findStart(linalg::LinalgOp op, const Roles &roles, AliasAnalysis &aliases) {
-  OpOperand *out = op.getDpsInitOperand(0);
-  AffineMap outMap = op.getMatchingIndexingMap(out);
-  Start itself = {out->get(), outMap, nullptr};
-  Operation *previous = op->getPrevNode();
-  while (previous && !mayHave<MemoryEffects::Read, MemoryEffects::Write, MemoryEffects::Free>(
-                         previous, out->get(), aliases))
-    previous = previous->getPrevNode();
-  auto writer = dyn_cast_or_null<linalg::LinalgOp>(previous);
-  if (!writer || writer.getNumDpsInits() != 1 || writer.getDpsInits()[0] != out->get() ||
-      writer.getNumParallelLoops() != writer.getNumLoops() || writer.getBlock()->getOperations().size() != 1)
-    return itself;
-  AffineMap writerOut = writer.getMatchingIndexingMap(writer.getDpsInitOperand(0));
-  if (!writerOut.isPermutation())
-    return itself;
-
-  Value yielded = writer.getBlock()->getTerminator()->getOperand(0);
-  auto argument = dyn_cast<BlockArgument>(yielded);
-  if (!argument || argument.getOwner() != writer.getBlock())
-    return {yielded, {}, writer};
-  OpOperand *source = &writer->getOpOperand(argument.getArgNumber());
-  if (writer.isDpsInit(source))
-    return itself;
-  auto type = dyn_cast<MemRefType>(source->get().getType());
-  if (!type)
-    return {source->get(), {}, writer};
-  // Loop of the writer -> dimension of the output -> loop of the contraction.
-  AffineMap map =
-      writer.getMatchingIndexingMap(source).compose(inversePermutation(writerOut)).compose(outMap);
-  FailureOr<SmallVector<int64_t>> strides = getLoopStrides(type, map);
-  if (failed(strides) || ((*strides)[roles.n] != 1 && (*strides)[roles.n] != 0))
-    return itself;
-  for (Operation *between = writer->getNextNode(); between != op; between = between->getNextNode())
-    if (mayHave<MemoryEffects::Write, MemoryEffects::Free>(between, source->get(), aliases))
-      return itself;
-  return {source->get(), map, writer};
-}
-
-//===----------------------------------------------------------------------===//
-// Lowering
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Emits one contraction. Loop nest: outer loops, n, m, then the reductions of one register block.
-class Lowering {
-public:
-  Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, TargetAttr target);
-
-  void run() {
-    Value zero = constant(builder, 0);
-    emitOuter(builder, roles.outer, {zero, zero, zero, zero});
-  }
-
-private:
-  /// Where a block begins: an index into the row of each operand.
-  struct Origin {
-    Value scalar, vector, out, start;
-  };
-  /// Vectors side by side; the last may be partial.
-  struct Columns {
-    int64_t count;
-    Value lastMask; // null if all are full
-  };
-
-  Value constant(OpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Origin advance(OpBuilder &b, Origin origin, unsigned loop, Value count);
-
-  void emitOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin);
-  void emitColumns(OpBuilder &b, Origin origin);
-  void emitRows(OpBuilder &b, Origin origin, Columns columns);
-  void emitBlock(OpBuilder &b, Origin origin, int64_t rows, Columns columns);
-  SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
-                                    Value vectorIndex, ValueRange sums, int64_t rows, Columns columns);
-  SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
-                              int64_t rows, Columns columns);
-
-  Lanes lanesOf(Columns columns, int64_t vector) {
-    return Lanes{lanes, {}, vector + 1 == columns.count ? columns.lastMask : Value()};
-  }
-  Value splat(OpBuilder &b, Value scalar) {
-    return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, b.getF32Type()), scalar);
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  Body body;
-  const Roles &roles;
-  TargetAttr target;
-  int64_t lanes;
-  RegisterBlock block;
-  SmallVector<OpFoldResult> sizes; // of each loop
-  StridedView scalars, vectors, out, start;
-  Value startScalar; // instead of a start view
-};
-
-} // namespace
-
-/// The size of each loop: static if it is so in any operand.
-static SmallVector<OpFoldResult> loopSizes(OpBuilder &builder, linalg::LinalgOp op) {
-  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(op.getContext(), op.getStaticLoopRanges());
-  for (OpOperand &operand : op->getOpOperands())
-    for (auto [i, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
-      if (auto dim = dyn_cast<AffineDimExpr>(expr);
-          dim && ShapedType::isDynamic(op.getStaticLoopRanges()[dim.getPosition()]))
-        sizes[dim.getPosition()] = memref::getMixedSize(builder, op.getLoc(), operand.get(), i);
-  return sizes;
-}
-
-/// The number of columns as far as known: the size of a tile that is ragged at the edge only is its bound.
-static int64_t boundOf(OpFoldResult size) {
-  FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
-      presburger::BoundType::UB, ValueBoundsConstraintSet::Variable(size), /*stopCondition=*/nullptr,
-      /*closedUB=*/true);
-  return succeeded(bound) ? *bound : ShapedType::kDynamic;
-}
-
-Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, TargetAttr target)
-    : builder(builder), loc(contraction.op->getLoc()), body(contraction.body), roles(*contraction.roles),
-      target(target), lanes(target.getLanes()), sizes(loopSizes(builder, contraction.op)) {
-  linalg::LinalgOp op = contraction.op;
-  block = chooseRegisterBlock(target, boundOf(sizes[roles.n]), body.guarded.has_value());
-  auto view = [&](OpOperand *operand) {
-    return StridedView::create(builder, loc, operand->get(), op.getMatchingIndexingMap(operand));
-  };
-  scalars = view(op.getDpsInputOperand(1 - roles.vectorInput));
-  vectors = view(op.getDpsInputOperand(roles.vectorInput));
-  out = view(op.getDpsInitOperand(0));
-  if (!start.writer)
-    this->start = out;
-  else if (start.map)
-    this->start = StridedView::create(builder, loc, start.value, start.map);
-  else
-    startScalar = start.value;
-}
-
-Lowering::Origin Lowering::advance(OpBuilder &b, Origin origin, unsigned loop, Value count) {
-  return {scalars.advance(b, loc, origin.scalar, loop, count),
-          vectors.advance(b, loc, origin.vector, loop, count), out.advance(b, loc, origin.out, loop, count),
-          startScalar ? Value() : start.advance(b, loc, origin.start, loop, count)};
-}
-
-void Lowering::emitOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin) {
-  if (loops.empty())
-    return emitColumns(b, origin);
-  createLoop(b, loc, b.getIndexAttr(0), sizes[loops.front()], 1, {},
-             [&](OpBuilder &inner, Value i, ValueRange) {
-               emitOuter(inner, loops.drop_front(), advance(inner, origin, loops.front(), i));
-               return SmallVector<Value>();
-             });
-}
-
-/// Full blocks of columns, then one narrower block whose last vector may be partial.
-void Lowering::emitColumns(OpBuilder &b, Origin origin) {
-  OpFoldResult size = sizes[roles.n], whole = roundDown(b, loc, size, block.vectors * lanes);
-  createLoop(b, loc, b.getIndexAttr(0), whole, block.vectors * lanes, {},
-             [&](OpBuilder &inner, Value j, ValueRange) {
-               emitRows(inner, advance(inner, origin, roles.n, j), {block.vectors, {}});
-               return SmallVector<Value>();
-             });
-  if (isEqualConstantIntOrValue(whole, size))
-    return;
-
-  Value begin = getValueOrCreateConstantIndexOp(b, loc, whole);
-  Origin restOrigin = advance(b, origin, roles.n, begin);
-  VectorType maskType = VectorType::get(lanes, b.getI1Type());
-  if (std::optional<int64_t> columns = getConstantIntValue(size)) {
-    int64_t rest = *columns - *getConstantIntValue(whole);
-    Value mask;
-    if (rest % lanes != 0)
-      mask = vector::ConstantMaskOp::create(b, loc, maskType, {rest % lanes});
-    return emitRows(b, restOrigin, {int64_t(llvm::divideCeil(rest, lanes)), mask});
-  }
-  Value rest = arith::SubIOp::create(b, loc, getValueOrCreateConstantIndexOp(b, loc, size), begin);
-  Value count = arith::CeilDivUIOp::create(b, loc, rest, constant(b, lanes));
-  auto cases = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, block.vectors));
-  auto choice = scf::IndexSwitchOp::create(b, loc, TypeRange{}, count, cases, cases.size());
-  for (auto [vectorCount, region] : llvm::zip_equal(cases, choice.getCaseRegions())) {
-    OpBuilder inner = OpBuilder::atBlockBegin(&region.emplaceBlock());
-    Value inLast = inner.createOrFold<arith::SubIOp>(loc, rest, constant(inner, (vectorCount - 1) * lanes));
-    emitRows(inner, restOrigin, {vectorCount, vector::CreateMaskOp::create(inner, loc, maskType, inLast)});
-    scf::YieldOp::create(inner, loc);
-  }
-  OpBuilder inner = OpBuilder::atBlockBegin(&choice.getDefaultRegion().emplaceBlock());
-  scf::YieldOp::create(inner, loc);
-}
-
-/// Blocks of the full height, then lower ones: the known remainder, or halves down to single rows.
-void Lowering::emitRows(OpBuilder &b, Origin origin, Columns columns) {
-  if (!roles.m)
-    return emitBlock(b, origin, 1, columns);
-  OpFoldResult size = sizes[*roles.m], begin = b.getIndexAttr(0);
-  SmallVector<int64_t> heights = {block.rows};
-  if (std::optional<int64_t> rowCount = getConstantIntValue(size))
-    heights.push_back(*rowCount % block.rows);
-  else
-    for (int64_t height = block.rows / 2; height > 0; height /= 2)
-      heights.push_back(height);
-  for (int64_t height : heights) {
-    // Each height divides those before it; a known remainder takes what is left.
-    OpFoldResult end = height == heights.back() ? size : roundDown(b, loc, size, height);
-    createLoop(b, loc, begin, end, height, {}, [&](OpBuilder &inner, Value i, ValueRange) {
-      emitBlock(inner, advance(inner, origin, *roles.m, i), height, columns);
-      return SmallVector<Value>();
-    });
-    begin = end;
-  }
-}
-
-void Lowering::emitBlock(OpBuilder &b, Origin origin, int64_t rows, Columns columns) {
-  auto rowIndex = [&](StridedView &view, Value index, int64_t row) {
-    return roles.m ? view.advance(b, loc, index, *roles.m, constant(b, row)) : index;
-  };
-  auto columnIndex = [&](StridedView &view, Value index, int64_t vector) {
-    return view.advance(b, loc, index, roles.n, constant(b, vector * lanes));
-  };
-  SmallVector<Value> sums;
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t vector = 0; vector < columns.count; ++vector) {
-      if (startScalar) {
-        sums.push_back(splat(b, startScalar));
-        continue;
-      }
-      Value index = columnIndex(start, rowIndex(start, origin.start, row), vector);
-      sums.push_back(start.strides[roles.n] ? lanesOf(columns, vector).load(b, loc, start.row, index)
-                                            : splat(b, memref::LoadOp::create(b, loc, start.row, index)));
-    }
-  }
-  sums = emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rows, columns);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t vector = 0; vector < columns.count; ++vector)
-      lanesOf(columns, vector)
-          .store(b, loc, sums[row * columns.count + vector], out.row,
-                 columnIndex(out, rowIndex(out, origin.out, row), vector));
-}
-
-SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
-                                            Value vectorIndex, ValueRange sums, int64_t rows,
-                                            Columns columns) {
-  if (loops.empty())
-    return emitStep(b, scalarIndex, vectorIndex, sums, rows, columns);
-  unsigned loop = loops.front();
-  // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for edges;
-  // and not where products are separate instructions: LLVM moves them up until they spill.
-  std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
-  bool inPairs = target.getFma() && loops.size() == 1 && rows == block.rows && length && *length > 0 && *length % 2 == 0;
-  return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], inPairs ? 2 : 1, sums,
-                    [&](OpBuilder &inner, Value k, ValueRange carried) {
-                      SmallVector<Value> result(carried);
-                      Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
-                      Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
-                      for (int64_t step = 0; step < (inPairs ? 2 : 1); ++step) {
-                        Value count = constant(inner, step);
-                        result = emitReductions(
-                            inner, loops.drop_front(), scalars.advance(inner, loc, s, loop, count),
-                            vectors.advance(inner, loc, v, loop, count), result, rows, columns);
-                      }
-                      return result;
-                    });
-}
-
-/// One element of each row times one row of vectors.
-SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
-                                      int64_t rows, Columns columns) {
-  VectorType type = VectorType::get(lanes, b.getF32Type());
-  auto isNonzero = [&](Value vector) -> Value {
-    Value zero = floatConstant(b, loc, type, 0.0);
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, vector, zero);
-  };
-  SmallVector<Value> row, masks;
-  for (int64_t vector = 0; vector < columns.count; ++vector) {
-    Value index = vectors.advance(b, loc, vectorIndex, roles.n, constant(b, vector * lanes));
-    row.push_back(lanesOf(columns, vector).load(b, loc, vectors.row, index));
-    if (body.guarded == roles.vectorInput)
-      masks.push_back(isNonzero(row.back()));
-  }
-  SmallVector<Value> result;
-  for (int64_t i = 0; i < rows; ++i) {
-    Value index = roles.m ? scalars.advance(b, loc, scalarIndex, *roles.m, constant(b, i)) : scalarIndex;
-    Value element = splat(b, memref::LoadOp::create(b, loc, scalars.row, index));
-    if (body.guarded && *body.guarded != roles.vectorInput)
-      masks.assign(columns.count, isNonzero(element));
-    for (int64_t vector = 0; vector < columns.count; ++vector) {
-      Value sum = sums[i * columns.count + vector];
-      Value next = vector::FMAOp::create(b, loc, element, row[vector], sum);
-      if (body.guarded)
-        next = arith::SelectOp::create(b, loc, masks[vector], next, sum);
-      result.push_back(next);
-    }
-  }
-  return result;
-}
-
-//===----------------------------------------------------------------------===//
-// Pass
-//===----------------------------------------------------------------------===//
-
 namespace {
 struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
   void runOnOperation() override {
     SmallVector<Contraction> contractions;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (std::optional<Body> body = matchContraction(op))
-        contractions.push_back({op, *body, assignRoles(op)});
+      if (std::optional<Contraction> contraction = Contraction::match(op))
+        contractions.push_back(*contraction);
     });
     if (contractions.empty())
       return;
@@ -499,12 +67,12 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
     auto &aliases = getAnalysis<AliasAnalysis>();
     SmallVector<Start> starts;
     for (Contraction &contraction : contractions)
-      starts.push_back(contraction.roles ? findStart(contraction.op, *contraction.roles, aliases) : Start());
+      starts.push_back(contraction.roles ? findStart(contraction, aliases) : Start());
     IRRewriter rewriter(&getContext());
     for (auto [contraction, start] : llvm::zip_equal(contractions, starts)) {
       rewriter.setInsertionPoint(contraction.op);
       if (contraction.roles) {
-        Lowering(rewriter, contraction, start, target).run();
+        createContraction(rewriter, contraction, start, target);
       } else {
         contraction.op.emitRemark()
             << "contraction becomes scalar loops: expected a dimension whose elements are "
