@@ -89,9 +89,10 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
 
 static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &functions = manager.nest<ModuleOp>().nest<func::FuncOp>();
+  // Ahead of the products, which an update takes into itself.
+  functions.addPass(createOnlineToVector());
   functions.addPass(createContractToVector());
   functions.addPass(createPackToVector());
-  functions.addPass(createOnlineToVector());
   functions.addPass(createSoftmaxToVector());
   // What remains is elementwise or reduces: plain loops, which LLVM vectorises.
   functions.addPass(createConvertLinalgToLoopsPass());

@@ -68,8 +68,8 @@ static std::optional<Body> matchProductSum(linalg::LinalgOp op) {
 }
 
 static int64_t staticStride(linalg::LinalgOp op, OpOperand *operand, unsigned loop) {
-  return (
-      *getLoopStrides(cast<MemRefType>(operand->get().getType()), op.getMatchingIndexingMap(operand)))[loop];
+  return (*getLoopStrides(cast<MemRefType>(operand->get().getType()),
+                          op.getMatchingIndexingMap(operand)))[loop];
 }
 
 /// Assigns roles to the loops; unit loops are plain ones whatever their strides.
@@ -89,14 +89,16 @@ static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op) {
   if (!roles)
     return std::nullopt;
 
-  // The longest loop of the scalar operand alone gives the rows, one of unknown length before all others.
+  // The longest loop of the scalar operand alone gives the rows, one of unknown length before all
+  // others.
   OpOperand *vector = op.getDpsInputOperand(roles->vectorInput),
             *scalar = op.getDpsInputOperand(1 - roles->vectorInput);
   auto length = [&](unsigned loop) {
     return ShapedType::isDynamic(sizes[loop]) ? std::numeric_limits<int64_t>::max() : sizes[loop];
   };
   for (unsigned loop : parallel)
-    if (loop != roles->n && sizes[loop] != 1 && op.getMatchingIndexingMap(scalar).isFunctionOfDim(loop) &&
+    if (loop != roles->n && sizes[loop] != 1 &&
+        op.getMatchingIndexingMap(scalar).isFunctionOfDim(loop) &&
         !op.getMatchingIndexingMap(vector).isFunctionOfDim(loop) &&
         (!roles->m || length(loop) >= length(*roles->m)))
       roles->m = loop;
@@ -108,7 +110,8 @@ static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op) {
 }
 
 /// Whether `op` may have one of the effects on `buffer`.
-template <typename... Effects> static bool mayHave(Operation *op, Value buffer, AliasAnalysis &aliases) {
+template <typename... Effects>
+static bool mayHave(Operation *op, Value buffer, AliasAnalysis &aliases) {
   std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
   return !effects || llvm::any_of(*effects, [&](const MemoryEffects::EffectInstance &effect) {
     return isa<Effects...>(effect.getEffect()) &&
@@ -125,8 +128,8 @@ std::optional<Contraction> Contraction::match(linalg::LinalgOp op) {
 
 Operation *attn::findLastAccess(Operation *op, Value buffer, AliasAnalysis &aliases) {
   Operation *previous = op->getPrevNode();
-  while (previous &&
-         !mayHave<MemoryEffects::Read, MemoryEffects::Write, MemoryEffects::Free>(previous, buffer, aliases))
+  while (previous && !mayHave<MemoryEffects::Read, MemoryEffects::Write, MemoryEffects::Free>(
+                         previous, buffer, aliases))
     previous = previous->getPrevNode();
   return previous;
 }
@@ -138,7 +141,8 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
   Start itself = {out->get(), outMap, nullptr};
   auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, out->get(), aliases));
   if (!writer || writer.getNumDpsInits() != 1 || writer.getDpsInits()[0] != out->get() ||
-      writer.getNumParallelLoops() != writer.getNumLoops() || writer.getBlock()->getOperations().size() != 1)
+      writer.getNumParallelLoops() != writer.getNumLoops() ||
+      writer.getBlock()->getOperations().size() != 1)
     return itself;
   AffineMap writerOut = writer.getMatchingIndexingMap(writer.getDpsInitOperand(0));
   if (!writerOut.isPermutation())
@@ -158,7 +162,8 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
   AffineMap map =
       writer.getMatchingIndexingMap(source).compose(inversePermutation(writerOut)).compose(outMap);
   FailureOr<SmallVector<int64_t>> strides = getLoopStrides(type, map);
-  if (failed(strides) || ((*strides)[contraction.roles->n] != 1 && (*strides)[contraction.roles->n] != 0))
+  if (failed(strides) ||
+      ((*strides)[contraction.roles->n] != 1 && (*strides)[contraction.roles->n] != 0))
     return itself;
   for (Operation *between = writer->getNextNode(); between != op; between = between->getNextNode())
     if (mayHave<MemoryEffects::Write, MemoryEffects::Free>(between, source->get(), aliases))
@@ -175,8 +180,8 @@ namespace {
 /// Emits one contraction. Loop nest: outer loops, n, m, then the reductions of one register block.
 class Lowering {
 public:
-  Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, TargetAttr target,
-           Epilogue *epilogue);
+  Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
+           TargetAttr target, Epilogue *epilogue);
 
   void run() {
     Value zero = constant(builder, 0);
@@ -188,7 +193,9 @@ private:
   struct Origin {
     Value scalar, vector, out, start;
   };
-  Value constant(OpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value constant(OpBuilder &b, int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
   Origin advance(OpBuilder &b, Origin origin, unsigned loop, Value count);
 
   void emitOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin);
@@ -196,10 +203,12 @@ private:
   /// Vectors side by side, the first at column `offset`; `mask` of the last, or null.
   SmallVector<Lanes> columnsAt(OpBuilder &b, Value offset, int64_t count, Value mask);
   void emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns);
-  SmallVector<Value> emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows, ArrayRef<Lanes> columns,
-                               ArrayRef<Value> starts, ValueRange carried);
+  SmallVector<Value> emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
+                               ArrayRef<Lanes> columns, ArrayRef<Value> starts, ValueRange carried);
   SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
-                                    Value vectorIndex, ValueRange sums, int64_t rows, ArrayRef<Lanes> columns);
+                                    Value vectorIndex, ValueRange sums, int64_t rows,
+                                    ArrayRef<Lanes> columns);
+  void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex);
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
                               int64_t rows, ArrayRef<Lanes> columns);
 
@@ -224,7 +233,8 @@ private:
 
 /// The size of each loop: static if it is so in any operand.
 static SmallVector<OpFoldResult> loopSizes(OpBuilder &builder, linalg::LinalgOp op) {
-  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(op.getContext(), op.getStaticLoopRanges());
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(op.getContext(), op.getStaticLoopRanges());
   for (OpOperand &operand : op->getOpOperands())
     for (auto [i, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
       if (auto dim = dyn_cast<AffineDimExpr>(expr);
@@ -233,18 +243,21 @@ static SmallVector<OpFoldResult> loopSizes(OpBuilder &builder, linalg::LinalgOp 
   return sizes;
 }
 
-/// The number of columns as far as known: the size of a tile that is ragged at the edge only is its bound.
+/// The number of columns as far as known: the size of a tile that is ragged at the edge only is its
+/// bound.
 static int64_t boundOf(OpFoldResult size) {
   FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
-      presburger::BoundType::UB, ValueBoundsConstraintSet::Variable(size), /*stopCondition=*/nullptr,
+      presburger::BoundType::UB, ValueBoundsConstraintSet::Variable(size),
+      /*stopCondition=*/nullptr,
       /*closedUB=*/true);
   return succeeded(bound) ? *bound : ShapedType::kDynamic;
 }
 
-Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, TargetAttr target,
-                   Epilogue *epilogue)
-    : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.guarded), roles(*contraction.roles),
-      target(target), epilogue(epilogue), lanes(target.getLanes()), sizes(loopSizes(builder, contraction.op)) {
+Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
+                   TargetAttr target, Epilogue *epilogue)
+    : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.guarded),
+      roles(*contraction.roles), target(target), epilogue(epilogue), lanes(target.getLanes()),
+      sizes(loopSizes(builder, contraction.op)) {
   linalg::LinalgOp op = contraction.op;
   block = chooseRegisterBlock(target, boundOf(sizes[roles.n]), guarded.has_value());
   auto view = [&](OpOperand *operand) {
@@ -263,7 +276,8 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
 
 Lowering::Origin Lowering::advance(OpBuilder &b, Origin origin, unsigned loop, Value count) {
   return {scalars.advance(b, loc, origin.scalar, loop, count),
-          vectors.advance(b, loc, origin.vector, loop, count), out.advance(b, loc, origin.out, loop, count),
+          vectors.advance(b, loc, origin.vector, loop, count),
+          out.advance(b, loc, origin.out, loop, count),
           startScalar ? Value() : start.advance(b, loc, origin.start, loop, count)};
 }
 
@@ -280,7 +294,8 @@ void Lowering::emitOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin) 
 SmallVector<Lanes> Lowering::columnsAt(OpBuilder &b, Value offset, int64_t count, Value mask) {
   SmallVector<Lanes> columns;
   for (int64_t vector = 0; vector < count; ++vector)
-    columns.push_back({lanes, b.createOrFold<arith::AddIOp>(loc, offset, constant(b, vector * lanes)),
+    columns.push_back({lanes,
+                       b.createOrFold<arith::AddIOp>(loc, offset, constant(b, vector * lanes)),
                        vector + 1 == count ? mask : Value()});
   return columns;
 }
@@ -290,7 +305,8 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   OpFoldResult size = sizes[roles.n], whole = roundDown(b, loc, size, block.vectors * lanes);
   createLoop(b, loc, b.getIndexAttr(0), whole, block.vectors * lanes, {},
              [&](OpBuilder &inner, Value j, ValueRange) {
-               emitRows(inner, advance(inner, origin, roles.n, j), columnsAt(inner, j, block.vectors, {}));
+               emitRows(inner, advance(inner, origin, roles.n, j),
+                        columnsAt(inner, j, block.vectors, {}));
                return SmallVector<Value>();
              });
   if (isEqualConstantIntOrValue(whole, size))
@@ -312,7 +328,8 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   auto choice = scf::IndexSwitchOp::create(b, loc, TypeRange{}, count, cases, cases.size());
   for (auto [vectorCount, region] : llvm::zip_equal(cases, choice.getCaseRegions())) {
     OpBuilder inner = OpBuilder::atBlockBegin(&region.emplaceBlock());
-    Value inLast = inner.createOrFold<arith::SubIOp>(loc, rest, constant(inner, (vectorCount - 1) * lanes));
+    Value inLast =
+        inner.createOrFold<arith::SubIOp>(loc, rest, constant(inner, (vectorCount - 1) * lanes));
     Value mask = vector::CreateMaskOp::create(inner, loc, maskType, inLast);
     emitRows(inner, restOrigin, columnsAt(inner, begin, vectorCount, mask));
     scf::YieldOp::create(inner, loc);
@@ -336,18 +353,20 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   for (int64_t height : heights) {
     // Each height divides those before it; a known remainder takes what is left.
     OpFoldResult end = height == heights.back() ? size : roundDown(b, loc, size, height);
-    carried = createLoop(b, loc, begin, end, height, carried, [&](OpBuilder &inner, Value i, ValueRange values) {
-      Origin block = roles.m ? advance(inner, origin, *roles.m, i) : origin;
-      return emitBlock(inner, block, i, height, columns, starts, values);
-    });
+    carried = createLoop(b, loc, begin, end, height, carried,
+                         [&](OpBuilder &inner, Value i, ValueRange values) {
+                           Origin block = roles.m ? advance(inner, origin, *roles.m, i) : origin;
+                           return emitBlock(inner, block, i, height, columns, starts, values);
+                         });
     begin = end;
   }
   if (epilogue)
     epilogue->end(b, columns, carried);
 }
 
-SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows, ArrayRef<Lanes> columns,
-                                       ArrayRef<Value> starts, ValueRange carried) {
+SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
+                                       ArrayRef<Lanes> columns, ArrayRef<Value> starts,
+                                       ValueRange carried) {
   auto rowIndex = [&](StridedView &view, Value index, int64_t row) {
     return roles.m ? view.advance(b, loc, index, *roles.m, constant(b, row)) : index;
   };
@@ -363,8 +382,9 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
         continue;
       }
       Value index = columnIndex(start, rowIndex(start, origin.start, i), vector);
-      sums.push_back(start.strides[roles.n] ? columns[vector].load(b, loc, start.row, index)
-                                            : splat(b, memref::LoadOp::create(b, loc, start.row, index)));
+      sums.push_back(start.strides[roles.n]
+                         ? columns[vector].load(b, loc, start.row, index)
+                         : splat(b, memref::LoadOp::create(b, loc, start.row, index)));
     }
   }
   sums = emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rows, columns);
@@ -378,21 +398,24 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
   return next;
 }
 
-SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
-                                            Value vectorIndex, ValueRange sums, int64_t rows,
-                                            ArrayRef<Lanes> columns) {
+SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops,
+                                            Value scalarIndex, Value vectorIndex, ValueRange sums,
+                                            int64_t rows, ArrayRef<Lanes> columns) {
   if (loops.empty())
     return emitStep(b, scalarIndex, vectorIndex, sums, rows, columns);
   unsigned loop = loops.front();
-  // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for edges;
-  // and not where products are separate instructions: LLVM moves them up until they spill.
+  // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for
+  // edges; and not where products are separate instructions: LLVM moves them up until they spill.
   std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
-  bool inPairs = target.getFma() && loops.size() == 1 && rows == block.rows && length && *length > 0 && *length % 2 == 0;
+  bool inPairs = target.getFma() && loops.size() == 1 && rows == block.rows && length &&
+                 *length > 0 && *length % 2 == 0;
   return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], inPairs ? 2 : 1, sums,
                     [&](OpBuilder &inner, Value k, ValueRange carried) {
                       SmallVector<Value> result(carried);
                       Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
                       Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
+                      if (inPairs && roles.m)
+                        prefetchNextRows(inner, loop, k, s);
                       for (int64_t step = 0; step < (inPairs ? 2 : 1); ++step) {
                         Value count = constant(inner, step);
                         result = emitReductions(
@@ -403,9 +426,31 @@ SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loo
                     });
 }
 
+/// The next block of rows comes from memory while this one is computed: of a pair of steps, at `k`,
+/// one element of the row whose turn it is; both elements where rows are neighbours, and an element
+/// stands for all of them. At the last block that is what lies behind the operand, often the next
+/// tile; an address is never wrong.
+void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex) {
+  auto prefetch = [&](Value index) {
+    memref::PrefetchOp::create(b, loc, scalars.row, index, /*isWrite=*/false, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+  };
+  Value rows = constant(b, block.rows);
+  if (getConstantIntValue(scalars.strides[*roles.m]) == 1) {
+    Value ahead = scalars.advance(b, loc, scalarIndex, *roles.m, rows);
+    prefetch(ahead);
+    prefetch(scalars.advance(b, loc, ahead, loop, constant(b, 1)));
+    return;
+  }
+  Value pair = arith::ShRUIOp::create(b, loc, k, constant(b, 1));
+  Value turn = arith::RemUIOp::create(b, loc, pair, rows);
+  prefetch(
+      scalars.advance(b, loc, scalarIndex, *roles.m, arith::AddIOp::create(b, loc, turn, rows)));
+}
+
 /// One element of each row times one row of vectors.
-SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
-                                      int64_t rows, ArrayRef<Lanes> columns) {
+SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex,
+                                      ValueRange sums, int64_t rows, ArrayRef<Lanes> columns) {
   VectorType type = VectorType::get(lanes, b.getF32Type());
   auto isNonzero = [&](Value vector) -> Value {
     Value zero = floatConstant(b, loc, type, 0.0);
@@ -420,7 +465,8 @@ SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vec
   }
   SmallVector<Value> result;
   for (int64_t i = 0; i < rows; ++i) {
-    Value index = roles.m ? scalars.advance(b, loc, scalarIndex, *roles.m, constant(b, i)) : scalarIndex;
+    Value index =
+        roles.m ? scalars.advance(b, loc, scalarIndex, *roles.m, constant(b, i)) : scalarIndex;
     Value element = splat(b, memref::LoadOp::create(b, loc, scalars.row, index));
     if (guarded && *guarded != roles.vectorInput)
       masks.assign(columns.size(), isNonzero(element));

@@ -17,9 +17,10 @@ namespace attn {
 
 /// A contraction of two f32 buffers and what its loops are for.
 ///
-/// The lanes are n, the loop whose neighbours are adjacent in the output and in one input, the vector operand; the
-/// rows of a block are m, a parallel loop of the other input, the scalar operand. Every other parallel loop is a
-/// plain loop outside, every reduction one inside, so that accumulators stay in registers for all of them.
+/// The lanes are n, the loop whose neighbours are adjacent in the output and in one input, the
+/// vector operand; the rows of a block are m, a parallel loop of the other input, the scalar
+/// operand. Every other parallel loop is a plain loop outside, every reduction one inside, so that
+/// accumulators stay in registers for all of them.
 struct Contraction {
   struct Roles {
     unsigned vectorInput; // 0 or 1: the input that has n
@@ -32,40 +33,45 @@ struct Contraction {
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
 
   mlir::linalg::LinalgOp op;
-  std::optional<unsigned> guarded; // zeros of this input take no part, whatever the other holds there
-  std::optional<Roles> roles;      // none: no loop can be lanes
+  std::optional<unsigned>
+      guarded;                // zeros of this input take no part, whatever the other holds there
+  std::optional<Roles> roles; // none: no loop can be lanes
 };
 
-/// Where accumulators start: a scalar, or an operand read through a map over the loops of the contraction.
+/// Where accumulators start: a scalar, or an operand read through a map over the loops of the
+/// contraction.
 struct Start {
   mlir::Value value;
   mlir::AffineMap map;     // null for a scalar
   mlir::Operation *writer; // the op that stored it to the output; null for the output itself
 };
 
-/// A fill or broadcast into the output just before the contraction is where it starts, unless something between them
-/// touches the output or changes what was broadcast.
+/// A fill or broadcast into the output just before the contraction is where it starts, unless
+/// something between them touches the output or changes what was broadcast.
 Start findStart(const Contraction &contraction, mlir::AliasAnalysis &aliases);
 
 /// The last op before `op`, in its block, that may read or write `buffer`; null if none does.
-mlir::Operation *findLastAccess(mlir::Operation *op, mlir::Value buffer, mlir::AliasAnalysis &aliases);
+mlir::Operation *findLastAccess(mlir::Operation *op, mlir::Value buffer,
+                                mlir::AliasAnalysis &aliases);
 
 /// What becomes of accumulators before they are stored.
 class Epilogue {
 public:
   virtual ~Epilogue() = default;
 
-  /// Called before the first row of a block of columns. Sets where the accumulators of each vector start, if not
-  /// where the contraction does, and returns what is carried down the rows.
-  virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder, llvm::ArrayRef<Lanes> columns,
-                                               llvm::SmallVectorImpl<mlir::Value> &starts) = 0;
-  /// Replaces the accumulators of `rows`, row by row, by what is stored. Returns what is carried on.
-  virtual llvm::SmallVector<mlir::Value> apply(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows,
+  /// Called before the first row of a block of columns. Sets where the accumulators of each vector
+  /// start, if not where the contraction does, and returns what is carried down the rows.
+  virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder,
                                                llvm::ArrayRef<Lanes> columns,
-                                               llvm::MutableArrayRef<mlir::Value> sums,
-                                               mlir::ValueRange carried) = 0;
+                                               llvm::SmallVectorImpl<mlir::Value> &starts) = 0;
+  /// Replaces the accumulators of `rows`, row by row, by what is stored. Returns what is carried
+  /// on.
+  virtual llvm::SmallVector<mlir::Value>
+  apply(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, llvm::ArrayRef<Lanes> columns,
+        llvm::MutableArrayRef<mlir::Value> sums, mlir::ValueRange carried) = 0;
   /// Called after the last row.
-  virtual void end(mlir::OpBuilder &builder, llvm::ArrayRef<Lanes> columns, mlir::ValueRange carried) = 0;
+  virtual void end(mlir::OpBuilder &builder, llvm::ArrayRef<Lanes> columns,
+                   mlir::ValueRange carried) = 0;
 };
 
 /// Emits `contraction`, which has roles, as loops over register blocks that fit `target`.

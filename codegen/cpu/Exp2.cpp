@@ -105,7 +105,7 @@ static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs) 
 }
 
 SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
-                                    double factor, Underflow underflow) {
+                                    double factor, Underflow underflow, Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
   // The rounding constant carries the bias of the exponent too, so that the low bits need no
   // addition. One below the least normal exponent they are 0, and so is the power. The clamped x
@@ -115,6 +115,8 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
   SmallVector<Value> rs, sums;
   for (Value x : xs) {
     Value clamped = f.clamp(x, arith::CmpFPredicate::OLT, least / factor);
+    if (overflow == Overflow::Clamp)
+      clamped = f.clamp(clamped, arith::CmpFPredicate::OGT, 100 / factor);
     rs.push_back(clamped);
     sums.push_back(f.fma(clamped, c, round));
   }

@@ -14,16 +14,29 @@
 //
 // and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes L x
 // L blocks. The last vector of queries is masked where L does not divide their number.
+// Where a contraction computes %scores just before, most tiles never store a score nor look for a
+// maximum: weights are relative to the maximum so far, and are made of the accumulators of each
+// register block before those are stored. The sums of the tile tell whether the maximum was too
+// small, or not there yet; the tile is then computed anew, the plain way:
+//
+//   %slow = scf.if (any %max == -inf) { true } else {
+//     products start from -max; weights and sums from registers
+//     %big = any (tile sums >= 2^16, or NaN)      scf.if (not %big) { sum += tile sums }
+//   }
+//   scf.if %slow { linalg.fill, linalg.contract, what is above }
+//
 // ScoreRegion.h says in which units scores and max are. All operands are f32 buffers whose queries
 // are neighbours; the output of finish may have any strides. Test:
 // test/codegen/cpu/online-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/Contraction.h"
 #include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/Lanes.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/cpu/ScoreRegion.h"
+#include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Transpose.h"
 #include "dialect/Attn.h"
 
@@ -34,6 +47,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -46,6 +60,8 @@ namespace attn {
 
 /// Rows of the accumulator written in one iteration.
 static constexpr int64_t kRows = 4;
+/// A register block of keys asks for one row.
+static constexpr int64_t kKeysPerRow = 8;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// f32 buffers whose last dimension, the queries, is contiguous.
@@ -86,6 +102,11 @@ static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueR
   auto differences = llvm::map_to_vector(
       scores, [&](Value s) -> Value { return arith::SubFOp::create(builder, loc, s, m); });
   return createExp2(builder, loc, differences, region.exponentFactor(), Underflow::Clamp);
+}
+
+/// Whether any lane of a vector of i1 is true.
+static Value createAny(OpBuilder &builder, Location loc, Value lanes) {
+  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR, lanes);
 }
 
 static double valueOf(EmptyRow emptyRow) {
@@ -190,31 +211,207 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
   q.store(builder, loc, createMultiplyAdd(builder, loc, alpha, oldSum, tileSum), sum, q.offset);
 
   Value changes = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, alpha, one);
-  Value anyChanges = vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR, changes);
-  scf::IfOp::create(builder, loc, anyChanges, [&](OpBuilder &inner, Location) {
-    createUnrolledLoop(inner, loc, memref::getMixedSize(inner, loc, acc, 0), kRows, {},
-                       [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
-                         for (Value e : es) {
-                           Value row = q.load(b, loc, acc, {e, q.offset});
-                           q.store(b, loc, createProduct(b, loc, row, alpha), acc, {e, q.offset});
-                         }
-                         return SmallVector<Value>();
-                       });
-    scf::YieldOp::create(inner, loc);
-  });
+  scf::IfOp::create(
+      builder, loc, createAny(builder, loc, changes), [&](OpBuilder &inner, Location) {
+        createUnrolledLoop(inner, loc, memref::getMixedSize(inner, loc, acc, 0), kRows, {},
+                           [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
+                             for (Value e : es) {
+                               Value row = q.load(b, loc, acc, {e, q.offset});
+                               q.store(b, loc, createProduct(b, loc, row, alpha), acc,
+                                       {e, q.offset});
+                             }
+                             return SmallVector<Value>();
+                           });
+        scf::YieldOp::create(inner, loc);
+      });
 }
 
-static LogicalResult lower(OnlineUpdateOp op, TargetAttr target) {
+namespace {
+/// Makes weights of products while they are in registers, relative to the maximum so far.
+class WeightsEpilogue : public Epilogue {
+public:
+  WeightsEpilogue(OnlineUpdateOp op, const ScoreRegion &region, Value tileSums, int64_t inFlight)
+      : loc(op.getLoc()), max(op.getOuts()[1]), region(region), tileSums(tileSums),
+        inFlight(inFlight), prefetch(TilePrefetch::create(op)) {}
+
+  SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns,
+                           SmallVectorImpl<Value> &starts) override {
+    SmallVector<Value> sums;
+    maxima.clear();
+    queries.clear();
+    for (const Lanes &q : columns) {
+      maxima.push_back(q.load(b, loc, max, q.offset));
+      queries.push_back(region.createQueries(b, q));
+      sums.push_back(floatConstant(b, loc, q.vectorOf(b.getF32Type()), 0));
+      if (region.isIdentity()) // the difference comes with the product
+        starts.push_back(arith::NegFOp::create(b, loc, maxima.back()));
+    }
+    return sums;
+  }
+
+  SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
+                           MutableArrayRef<Value> sums, ValueRange carried) override {
+    prefetch.createNext(b, loc, rows.front(), kKeysPerRow);
+    SmallVector<Value> tileSums(carried);
+    for (size_t first = 0; first < sums.size(); first += inFlight) {
+      MutableArrayRef<Value> group =
+          sums.slice(first, std::min<size_t>(inFlight, sums.size() - first));
+      SmallVector<Value> scores, differences;
+      for (auto [i, value] : llvm::enumerate(group)) {
+        size_t column = (first + i) % columns.size();
+        if (!region.isIdentity()) {
+          value =
+              region.createScores(b, value, rows[(first + i) / columns.size()], queries[column]);
+          scores.push_back(value);
+          value = arith::SubFOp::create(b, loc, value, maxima[column]);
+        }
+        differences.push_back(value);
+      }
+      SmallVector<Value> weights = createExp2(b, loc, differences, region.exponentFactor(),
+                                              Underflow::Clamp, Overflow::Clamp);
+      for (auto [i, weight] : llvm::enumerate(weights)) {
+        size_t column = (first + i) % columns.size();
+        if (region.canHide())
+          weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, scores[i], -kInfinity),
+                                           floatConstant(b, loc, weight.getType(), 0), weight);
+        tileSums[column] = createSum(b, loc, tileSums[column], weight);
+        group[i] = weight;
+      }
+    }
+    return tileSums;
+  }
+
+  void end(OpBuilder &b, ArrayRef<Lanes> columns, ValueRange carried) override {
+    for (auto [q, sum] : llvm::zip_equal(columns, carried))
+      q.store(b, loc, sum, tileSums, q.offset);
+  }
+
+private:
+  Location loc;
+  Value max;
+  const ScoreRegion &region;
+  Value tileSums;
+  size_t inFlight;
+  TilePrefetch prefetch;
+  SmallVector<Value> maxima;
+  SmallVector<ScoreRegion::Queries> queries;
+};
+
+/// The product of an update: what computes its scores, from zero, just before.
+struct Product {
+  Contraction contraction;
+  Start start;
+};
+} // namespace
+
+static std::optional<Product> findProduct(OnlineUpdateOp op, AliasAnalysis &aliases) {
+  Value scores = op.getOuts()[0];
+  auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, scores, aliases));
+  std::optional<Contraction> contraction = writer ? Contraction::match(writer) : std::nullopt;
+  if (!contraction || writer.getDpsInits()[0] != scores || !contraction->roles ||
+      contraction->guarded)
+    return std::nullopt;
+  // Rows are keys, lanes are queries.
+  AffineMap map = writer.getMatchingIndexingMap(writer.getDpsInitOperand(0));
+  if (!contraction->roles->m || map.getDimPosition(0) != *contraction->roles->m ||
+      map.getDimPosition(1) != contraction->roles->n)
+    return std::nullopt;
+  Start start = findStart(*contraction, aliases);
+  if (!start.writer || !matchPattern(start.value, m_AnyZeroFloat()))
+    return std::nullopt;
+  return Product{*contraction, start};
+}
+
+/// The most queries that a tile of scores has, from the buffer it is a part of.
+static int64_t boundOfQueries(Value scores) {
+  while (auto part = scores.getDefiningOp<memref::SubViewOp>())
+    scores = part.getSource();
+  return cast<MemRefType>(scores.getType()).getShape().back();
+}
+
+/// Weights and sums relative to the maximum so far. Returns whether that was not good enough;
+/// nothing but scores has changed then.
+static Value createFastUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region,
+                              const Product &product, Value tileSums, TargetAttr target) {
+  // Sums stay far from overflow, and accumulators with them.
+  static constexpr double kBig = 1 << 16;
+  Location loc = op.getLoc();
+  WeightsEpilogue epilogue(op, region, tileSums, exponentialsInFlight(target));
+  createContraction(builder, product.contraction, product.start, target, &epilogue);
+  OpFoldResult numQueries = memref::getMixedSize(builder, loc, op.getOuts()[0], 1);
+  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  Value isBig =
+      forEachVector(builder, loc, numQueries, target.getLanes(), no,
+                    [&](OpBuilder &b, const Lanes &q, ValueRange carried) {
+                      Value sum = q.load(b, loc, tileSums, q.offset);
+                      Value isBig =
+                          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGE, sum,
+                                                floatConstant(b, loc, sum.getType(), kBig));
+                      return SmallVector<Value>{
+                          arith::OrIOp::create(b, loc, carried[0], createAny(b, loc, isBig))};
+                    })[0];
+  scf::IfOp::create(
+      builder, loc, isBig, [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc); },
+      [&](OpBuilder &inner, Location) {
+        forEachVector(inner, loc, numQueries, target.getLanes(), {},
+                      [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                        Value sum = op.getOuts()[2];
+                        Value total = createSum(b, loc, q.load(b, loc, sum, q.offset),
+                                                q.load(b, loc, tileSums, q.offset));
+                        q.store(b, loc, total, sum, q.offset);
+                        return SmallVector<Value>();
+                      });
+        scf::YieldOp::create(inner, loc);
+      });
+  return isBig;
+}
+
+static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &aliases) {
   ScoreRegion region(op);
   if (failed(verifyTiles(op, op.getOuts())) || failed(region.verify()))
     return failure();
+  Location loc = op.getLoc();
   OpBuilder builder(op);
-  forEachVector(builder, op.getLoc(),
-                memref::getMixedSize(builder, op.getLoc(), op.getOuts()[0], 1), target.getLanes(),
-                {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                  createUpdate(b, op, region, exponentialsInFlight(target), q);
-                  return SmallVector<Value>();
-                });
+  OpFoldResult numQueries = memref::getMixedSize(builder, loc, op.getOuts()[0], 1);
+  auto createUpdates = [&](OpBuilder &inner) {
+    forEachVector(inner, loc, numQueries, target.getLanes(), {},
+                  [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                    createUpdate(b, op, region, exponentialsInFlight(target), q);
+                    return SmallVector<Value>();
+                  });
+  };
+  std::optional<Product> product = findProduct(op, aliases);
+  int64_t bound = boundOfQueries(op.getOuts()[0]);
+  if (!product || ShapedType::isDynamic(bound)) {
+    createUpdates(builder);
+    return success();
+  }
+
+  OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
+  Value tileSums = memref::AllocaOp::create(
+      entry, loc, MemRefType::get({bound}, builder.getF32Type()), entry.getI64IntegerAttr(64));
+  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  Value isFirst = forEachVector(builder, loc, numQueries, target.getLanes(), no,
+                                [&](OpBuilder &b, const Lanes &q, ValueRange carried) {
+                                  Value max = q.load(b, loc, op.getOuts()[1], q.offset);
+                                  Value isLowest = createIsEqual(b, loc, max, -kInfinity);
+                                  return SmallVector<Value>{arith::OrIOp::create(
+                                      b, loc, carried[0], createAny(b, loc, isLowest))};
+                                })[0];
+  auto fast = scf::IfOp::create(
+      builder, loc, isFirst,
+      [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, isFirst); },
+      [&](OpBuilder &inner, Location) {
+        scf::YieldOp::create(inner, loc,
+                             createFastUpdate(inner, op, region, *product, tileSums, target));
+      });
+  auto slow = scf::IfOp::create(builder, loc, fast.getResult(0), [&](OpBuilder &inner, Location) {
+    createUpdates(inner);
+    scf::YieldOp::create(inner, loc);
+  });
+  Block *body = slow.thenBlock();
+  product->contraction.op->moveBefore(body, body->begin());
+  product->start.writer->moveBefore(body, body->begin());
   return success();
 }
 
@@ -368,10 +565,12 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
       return signalPassFailure();
     }
     for (Operation *op : ops) {
-      LogicalResult result =
-          llvm::TypeSwitch<Operation *, LogicalResult>(op)
-              .Case<OnlineInitOp, OnlineUpdateOp, OnlineWeightsOp, OnlineFinishOp>(
-                  [&](auto online) { return lower(online, target); });
+      LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                                 .Case([&](OnlineUpdateOp update) {
+                                   return lower(update, target, getAnalysis<AliasAnalysis>());
+                                 })
+                                 .Case<OnlineInitOp, OnlineWeightsOp, OnlineFinishOp>(
+                                     [&](auto online) { return lower(online, target); });
       if (failed(result))
         return signalPassFailure();
       op->erase();

@@ -15,8 +15,8 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
     Lowers every f32 contraction on buffers, plain or guarded, to loops over register blocks: accumulators are
     vectors of exactly the target's lanes that live in registers for the whole reduction. The block follows from
     the `attn.target` of an enclosing module. A fill or broadcast into the output becomes the start of the
-    accumulators. A contraction without a dimension that is contiguous in the output and one input becomes
-    scalar loops, with a remark.
+    accumulators; while a block is computed, the rows of the next are asked for. A contraction without a
+    dimension that is contiguous in the output and one input becomes scalar loops, with a remark.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -28,7 +28,9 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let description = [{
     Lowers `attn.online_init`, `attn.online_update`, `attn.online_weights` and `attn.online_finish` on buffers to
     loops over vectors of exactly the target's lanes, with masks where the lanes do not divide the queries.
-    Exponentials are polynomials; nothing becomes a call.
+    Exponentials are polynomials; nothing becomes a call. A contraction that computes the scores of an update just
+    before becomes a part of it: weights are made of its accumulators, relative to the maximum so far, and only
+    where that turns out to be too small is the tile computed as it stands.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",

@@ -11,13 +11,14 @@
 using namespace mlir;
 using namespace attn;
 
-/// A query tile is one register block wide: three vectors, the widest block that leaves registers for eight rows
-/// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8).
+/// A query tile is one register block wide: three vectors, the widest block that leaves registers
+/// for eight rows (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8).
 static constexpr int64_t kVectorsPerQueryTile = 3;
 
-/// Keys of a tile: its scores, 128 rows of a query tile, take 24 KiB at 16 lanes and stay in the first-level cache
-/// between the two products.
-static constexpr int64_t kKeyTile = 128;
+/// Keys of a tile: its weights, 96 rows of a query tile, take 18 KiB at 16 lanes and stay in the
+/// first-level cache between the two products. Few enough that the last tile under a causal mask is
+/// little waste, many enough that accumulators are loaded and stored for something.
+static constexpr int64_t kKeyTile = 96;
 
 PlanAttr attn::choosePlan(TargetAttr target, AttentionShape shape, Schedule schedule) {
   int64_t q = kVectorsPerQueryTile * target.getLanes(), k = kKeyTile;
@@ -29,7 +30,8 @@ PlanAttr attn::choosePlan(TargetAttr target, AttentionShape shape, Schedule sche
 }
 
 int64_t attn::choosePanelWidth(TargetAttr target, int64_t columns) {
-  // Up to here one panel of all columns: its rows lie close enough, and a head keeps its columns together.
+  // Up to here one panel of all columns: its rows lie close enough, and a head keeps its columns
+  // together.
   static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;

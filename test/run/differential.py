@@ -9,7 +9,7 @@ import argparse, array, itertools, math, pathlib, random, struct, subprocess, sy
 
 LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
 LEVELS_RUN = set()  # those of this CPU
-SIZES = [0, 1, 2, 3, 5, 7, 13, 16, 17, 31, 47, 48, 49, 64, 65, 97, 127, 128, 129]
+SIZES = [0, 1, 2, 3, 5, 7, 13, 16, 17, 31, 47, 48, 49, 64, 65, 95, 96, 97, 129, 193]
 HEAD_SIZES = [*range(21), 32, 48, 63, 64, 72]
 MULTIPLY_ADDS = 400_000  # of a draw: the reference is plain Python
 FILL = -1e9

@@ -10,6 +10,7 @@
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
 
 // The fill is where the accumulators start; 8 rows by 3 vectors, two steps of k an iteration.
+// Each iteration asks for a part of the next rows.
 // CHECK-LABEL: @contract
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
@@ -17,8 +18,9 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 // CHECK-NOT:     linalg
 // CHECK:         scf.for %{{.*}} to %{{.*}} step %[[C8]] {
 // CHECK:           %[[ACC:.*]]:24 = scf.for %{{.*}} to %{{.*}} step %[[C2]] iter_args(%{{.*}} = %[[ZERO]],
+// CHECK:             memref.prefetch %[[A:.*]][%{{.*}}], read
 // CHECK-COUNT-3:     vector.load
-// CHECK:             memref.load
+// CHECK:             memref.load %[[A]]
 // CHECK:             vector.broadcast %{{.*}} : f32 to vector<16xf32>
 // CHECK-COUNT-48:    vector.fma %{{.*}} : vector<16xf32>
 // CHECK-NOT:         vector.fma
@@ -39,6 +41,8 @@ func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<12
 // CHECK-LABEL: @accumulate
 // CHECK-COUNT-24: vector.load
 // CHECK:          %{{.*}}:24 = scf.for
+// CHECK-COUNT-2:    memref.prefetch
+// CHECK-NOT:        memref.prefetch
 // CHECK-COUNT-24: vector.store
 func.func @accumulate(%p: memref<128x48xf32>, %v: memref<128x64xf32, strided<[256, 1], offset: ?>>, %o: memref<64x48xf32>) {
   linalg.contract indexing_maps = [#kn, #km, #mn]

@@ -1,6 +1,9 @@
 // RUN: attn-opt %s -attn-online-to-vector -canonicalize -cse | FileCheck %s
 
 #v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#key = affine_map<(k, q, c) -> (k, c)>
+#query = affine_map<(k, q, c) -> (c, q)>
+#score = affine_map<(k, q, c) -> (k, q)>
 
 // Three vectors of queries without a mask, four keys at a time; scores stay raw, the scale is in the exponent.
 module attributes {attn.target = #v4} {
@@ -23,6 +26,111 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
                   %q0: index, %k0: index) {
   attn.online_update outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  return
+}
+
+// A product just before: weights come out of its accumulators, which start from -max, and no score is stored. Only a
+// tile that is the first, or whose sums are too big for the maximum so far, is computed anew as it stands.
+// CHECK-LABEL: @fast
+// CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
+// CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
+// CHECK-DAG:   %[[BIG:.*]] = arith.constant dense<6.553600e+04> : vector<16xf32>
+// CHECK:       %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<48xf32>
+// CHECK:       %[[FIRST:.*]] = scf.for
+// CHECK:         arith.cmpf oeq, %{{.*}}, %[[LOWEST]]
+// CHECK:       %[[SLOW:.*]] = scf.if %[[FIRST]] -> (i1) {
+// CHECK:       } else {
+// CHECK:         %[[SCORES:.*]] = memref.reinterpret_cast %[[S]]
+// CHECK:         vector.load %[[M]]
+// CHECK:         %[[START:.*]] = arith.negf
+// CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c8 iter_args
+// CHECK:           scf.for {{.*}} iter_args({{.*}} = %[[START]],
+// CHECK-NOT:         vector.store
+// CHECK:             scf.yield
+// CHECK:           vector.store %{{.*}}, %[[SCORES]]
+// CHECK-COUNT-3: vector.store %{{.*}}, %[[SUMS]]
+// CHECK:         %[[REDO:.*]] = scf.for
+// CHECK:           arith.cmpf uge, %{{.*}}, %[[BIG]]
+// CHECK:         scf.if %[[REDO]] {
+// CHECK-NEXT:    } else {
+// CHECK:           vector.store %{{.*}}, %[[L]]
+// CHECK:         scf.yield %[[REDO]]
+// CHECK:       scf.if %[[SLOW]] {
+// CHECK:         linalg.fill
+// CHECK:         linalg.contract
+// CHECK:         arith.cmpf ogt
+func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
+                %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+  linalg.contract indexing_maps = [#key, #query, #score]
+    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
+  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+    at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  return
+}
+
+// Under a mask a score is made before the maximum is taken from it, and what is hidden weighs nothing.
+// CHECK-LABEL: @fast_causal
+// CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
+// CHECK:       %[[SLOW:.*]] = scf.if
+// CHECK-NOT:     arith.negf
+// CHECK:         arith.select %{{.*}}, %{{.*}}, %[[HIDDEN]]
+// CHECK:         arith.subf %{{.*}}, %{{.*}}
+// CHECK:         arith.cmpf oeq, %{{.*}}, %[[HIDDEN]]
+// CHECK:         arith.select
+// CHECK:       scf.if %[[SLOW]]
+func.func @fast_causal(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
+                       %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+  linalg.contract indexing_maps = [#key, #query, #score]
+    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
+  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+    at(%q0, %k0) mask(#attn.causal) {capture_maps = [], scale = 1.250000e-01 : f32}
+  return
+}
+
+// Not from zero: nothing is known of a product that goes on with other sums.
+// CHECK-LABEL: @not_from_zero
+// CHECK-NOT:   memref.alloca
+// CHECK-NOT:   scf.if {{.*}} -> (i1)
+// CHECK:       return
+func.func @not_from_zero(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
+                         %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
+  linalg.contract indexing_maps = [#key, #query, #score]
+    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
+  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+    at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  return
+}
+
+// In a loop over keys each block of eight asks for a row of what is written after the loop and packed before the next.
+// CHECK-LABEL: @edges
+// CHECK:       scf.for
+// CHECK:         scf.for {{.*}} step %c8
+// CHECK:           %[[ROW:.*]] = arith.minui %{{.*}}, %c47
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[ROW]], %c48
+// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c0], read
+// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c16], read
+// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c0], write
+// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c16], write
+func.func @edges(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %packed: memref<1x32x48xf32>, %s: memref<96x48xf32>,
+                 %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %out: memref<48x32xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c96 = arith.constant 96 : index
+  %zero = arith.constant 0.0 : f32
+  attn.pack ins(%queries : memref<48x32xf32>) outs(%packed : memref<1x32x48xf32>)
+  %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
+  scf.for %k0 = %c0 to %n step %c96 {
+    %tile = memref.subview %keys[%k0, 0] [96, 32] [1, 1] : memref<?x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+    linalg.contract indexing_maps = [#key, #query, #score]
+      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
+    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+      at(%c0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  }
+  attn.online_finish ins(%l, %a : memref<48xf32>, memref<32x48xf32>) outs(%out : memref<48x32xf32>)
   return
 }
 

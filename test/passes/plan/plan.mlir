@@ -7,10 +7,10 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
-  // Three vectors of queries, 128 keys.
+  // Three vectors of queries, 96 keys.
   // CHECK-LABEL: @dynamic(
-  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 128>)
-  // UNFUSED: attn.attention {{.*}} plan(<unfused, q = 48, k = 128>)
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 96>)
+  // UNFUSED: attn.attention {{.*}} plan(<unfused, q = 48, k = 96>)
   func.func @dynamic(%x: tensor<2x?x64xf32>, %e: tensor<2x?x64xf32>) -> tensor<2x?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<2x?x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x?x64xf32>)
         {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x?x64xf32>
@@ -41,7 +41,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 
 // Narrower vectors, narrower tiles.
 // CHECK-LABEL: @narrow(
-// CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 128>)
+// CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 96>)
 module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
   func.func @narrow(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) outs(%e : tensor<?x64xf32>)

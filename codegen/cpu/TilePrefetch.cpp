@@ -1,0 +1,66 @@
+//===- TilePrefetch.cpp - the edges of a tile come while it is computed ----===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/TilePrefetch.h"
+#include "codegen/cpu/Lanes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace attn;
+
+static constexpr int64_t kLineBits = 512;
+
+static bool hasRows(Value buffer) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type);
+}
+
+TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
+  TilePrefetch result;
+  result.loop = dyn_cast<scf::ForOp>(update->getParentOp());
+  if (!result.loop)
+    return result;
+  Block &block = *result.loop->getBlock();
+  for (PackOp pack : block.getOps<PackOp>())
+    if (pack->isBeforeInBlock(result.loop) && !pack.getFromRows() && hasRows(pack.getSource()))
+      result.all.push_back({pack.getSource(),
+                            cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2),
+                            /*isWrite=*/false});
+  for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
+    if (result.loop->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]))
+      result.all.push_back({finish.getOuts()[0], 0, /*isWrite=*/true});
+  OpBuilder builder(update);
+  result.numRows = memref::getMixedSize(builder, update.getLoc(), update.getOuts()[0], 1);
+  return result;
+}
+
+void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64_t keysPerRow) {
+  if (all.empty())
+    return;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  Value before = arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
+  Value row = arith::DivUIOp::create(builder, loc, arith::AddIOp::create(builder, loc, before, key),
+                                     constant(keysPerRow));
+  // Beyond the last row, that one again.
+  Value last = arith::SubIOp::create(
+      builder, loc, getValueOrCreateConstantIndexOp(builder, loc, numRows), constant(1));
+  row = arith::MinUIOp::create(builder, loc, row, last);
+  for (const Rows &rows : all) {
+    auto type = cast<MemRefType>(rows.buffer.getType());
+    Value index = arith::AddIOp::create(builder, loc, row, constant(rows.ahead));
+    int64_t perLine = kLineBits / type.getElementTypeBitWidth();
+    for (int64_t column = 0; column < type.getDimSize(1); column += perLine) {
+      memref::PrefetchOp::create(builder, loc, rows.buffer, ValueRange{index, constant(column)},
+                                 rows.isWrite,
+                                 /*localityHint=*/3, /*isDataCache=*/true);
+    }
+  }
+}
