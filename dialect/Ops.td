@@ -215,6 +215,8 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
         m = max(max[q], max_k s[k,q])      p[k,q] = exp(s[k,q] - m)      a = exp(max[q] - m)
         max[q] = m     sum[q] = a * sum[q] + sum_k p[k,q]     acc[e,q] = a * acc[e,q] + sum_k V[k,e] * p[k,q]
 
+    Where m is -inf, p is 0 and a is 1.
+
     `scores (k, q)`, the first output, is scratch whose contents are not specified afterwards. Captured tiles
     are read through `capture_maps` over (k, q). `attn-decompose-steps` turns a step into contraction,
     `attn.online_update`, contraction.

@@ -1,0 +1,453 @@
+//===- Reference.cpp - what the ops of the dialect mean --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Test: test/reference/ReferenceTest.cpp
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Reference.h"
+#include "dialect/Scalars.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace attn;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+//===----------------------------------------------------------------------===//
+// Tensors and maps
+//===----------------------------------------------------------------------===//
+
+ReferenceTensor::ReferenceTensor(ArrayRef<int64_t> shape, double fill)
+    : shape(shape), elements(ShapedType::getNumElements(shape), fill) {}
+
+/// The position in `tensor` of the element whose index in dimension i is indexOf(i).
+template <typename IndexOf>
+static size_t positionOf(const ReferenceTensor &tensor, IndexOf indexOf) {
+  size_t position = 0;
+  for (auto [dim, size] : llvm::enumerate(tensor.shape)) {
+    int64_t index = indexOf(dim);
+    assert(0 <= index && index < size && "expected an index within the tensor");
+    position = position * size + index;
+  }
+  return position;
+}
+
+double &ReferenceTensor::at(ArrayRef<int64_t> index) {
+  return elements[positionOf(*this, [&](size_t dim) { return index[dim]; })];
+}
+
+double &ReferenceTensor::at(AffineMap map, ArrayRef<int64_t> point) {
+  return elements[positionOf(*this,
+                             [&](size_t dim) { return evaluate(map.getResult(dim), point); })];
+}
+
+double ReferenceTensor::at(ArrayRef<int64_t> index) const {
+  return const_cast<ReferenceTensor &>(*this).at(index);
+}
+
+double ReferenceTensor::at(AffineMap map, ArrayRef<int64_t> point) const {
+  return const_cast<ReferenceTensor &>(*this).at(map, point);
+}
+
+void attn::forEachIndex(ArrayRef<int64_t> shape,
+                        llvm::function_ref<void(ArrayRef<int64_t>)> function) {
+  SmallVector<int64_t> index(shape.size());
+  for (int64_t count = ShapedType::getNumElements(shape); count > 0; --count) {
+    function(index);
+    for (size_t dim = shape.size(); dim-- > 0;) {
+      if (++index[dim] < shape[dim])
+        break;
+      index[dim] = 0;
+    }
+  }
+}
+
+SmallVector<int64_t> attn::loopSizes(ArrayRef<AffineMap> maps, ArrayRef<ArrayRef<int64_t>> shapes) {
+  SmallVector<int64_t> sizes(maps.front().getNumDims());
+  for (auto [map, shape] : llvm::zip_equal(maps, shapes))
+    for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        sizes[dim.getPosition()] = size;
+  return sizes;
+}
+
+static SmallVector<AffineMap> getMaps(ArrayAttr maps) {
+  return llvm::to_vector(maps.getAsValueRange<AffineMapAttr>());
+}
+
+static int64_t integerAt(const ReferenceValues &values, Value index) {
+  return static_cast<int64_t>(values.at(index).elements[0]);
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+/// Whether `pair` is a point of `set`.
+static bool holds(const IntegerSet &set, ArrayRef<int64_t> pair, ArrayRef<int64_t> symbols) {
+  for (auto [expr, isEquality] : llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
+    int64_t value = evaluate(expr, pair, symbols);
+    if (isEquality ? value != 0 : value < 0)
+      return false;
+  }
+  return true;
+}
+
+/// Whether `mask` keeps `pair`, the coordinates (batch..., q, k), given the captured elements
+/// there.
+static bool isKept(ArrayRef<KeptSet> kept, ArrayRef<int64_t> pair, ArrayRef<double> captured) {
+  return llvm::any_of(kept, [&](const KeptSet &set) {
+    auto symbols = llvm::map_to_vector(
+        set.symbols, [&](unsigned i) { return static_cast<int64_t>(captured[i]); });
+    return holds(set.pairs, pair, symbols) && llvm::all_of(set.tests, [&](DenseTest test) {
+             return (captured[test.capture] != 0) == (test.keeps == Polarity::Nonzero);
+           });
+  });
+}
+
+namespace {
+/// What mask and score region make of the product of a query and a key.
+class PairScore {
+public:
+  template <typename OpTy>
+  static FailureOr<PairScore> get(OpTy op, ArrayRef<AffineMap> captureMaps,
+                                  const ReferenceValues &values) {
+    PairScore result;
+    result.scale = op.getScale().convertToDouble();
+    if (MaskInterface mask = op.getMaskAttr())
+      result.kept = mask.kept(op.getNumBatch());
+    for (Value capture : op.getCaptures())
+      result.captures.push_back(&values.at(capture));
+    result.captureMaps = llvm::to_vector(captureMaps);
+    for (Value coordinate : op.getOrigin())
+      result.origin.push_back(integerAt(values, coordinate));
+    if (op.getScore().empty())
+      return result;
+    auto outer = [&](Value value) { return values.at(value).elements[0]; };
+    FailureOr<ScalarBlock> region = ScalarBlock::get(op.getScore().front(), 0, outer);
+    if (failed(region))
+      return failure();
+    result.region = std::move(*region);
+    return result;
+  }
+
+  /// Whether the pair at (batch..., q, k) from the origin is kept. Captured operands are read where
+  /// their maps place `point`.
+  bool keeps(ArrayRef<int64_t> pair, ArrayRef<int64_t> point) const {
+    return !kept || isKept(*kept, coordinatesOf(pair), capturedAt(point));
+  }
+
+  /// The score of a pair that is kept.
+  double operator()(ArrayRef<int64_t> pair, ArrayRef<int64_t> point, double product) {
+    if (!region)
+      return scale * product;
+    SmallVector<int64_t> coordinates = coordinatesOf(pair);
+    SmallVector<double> arguments(coordinates.begin(), coordinates.end());
+    arguments.push_back(scale * product);
+    llvm::append_range(arguments, capturedAt(point));
+    return (*region)(arguments).front();
+  }
+
+  /// The same for the pair at (k, q) of a step's tile; -inf where it is not kept.
+  bool keepsInTile(int64_t k, int64_t q) const { return keeps(pairInTile(k, q), {k, q}); }
+  double scoreInTile(int64_t k, int64_t q, double product) {
+    return keepsInTile(k, q) ? (*this)(pairInTile(k, q), {k, q}, product) : -kInfinity;
+  }
+
+private:
+  SmallVector<int64_t> pairInTile(int64_t k, int64_t q) const {
+    SmallVector<int64_t> pair(origin.size() - 2, 0);
+    pair.append({q, k});
+    return pair;
+  }
+
+  SmallVector<int64_t> coordinatesOf(ArrayRef<int64_t> pair) const {
+    SmallVector<int64_t> coordinates(pair);
+    for (auto [coordinate, start] : llvm::zip(coordinates, origin))
+      coordinate += start;
+    return coordinates;
+  }
+
+  SmallVector<double> capturedAt(ArrayRef<int64_t> point) const {
+    SmallVector<double> captured;
+    for (auto [tensor, map] : llvm::zip_equal(captures, captureMaps))
+      captured.push_back(tensor->at(map, point));
+    return captured;
+  }
+
+  double scale;
+  std::optional<SmallVector<KeptSet>> kept;
+  SmallVector<const ReferenceTensor *> captures;
+  SmallVector<AffineMap> captureMaps;
+  SmallVector<int64_t> origin;
+  std::optional<ScalarBlock> region;
+};
+} // namespace
+
+/// exp(score - max), never 0 for a score above -inf: times an infinity that would be NaN.
+static double weightOf(double score, double max) {
+  if (score == -kInfinity)
+    return 0;
+  return std::max(std::exp(score - max), std::numeric_limits<double>::min());
+}
+
+static double valueOf(EmptyRow emptyRow) { return emptyRow == EmptyRow::NaN ? kNaN : 0; }
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
+  SmallVector<AffineMap> maps = getMaps(op.getIndexingMaps());
+  SmallVector<ArrayRef<int64_t>> shapes;
+  for (Value operand : op->getOperands().take_front(maps.size()))
+    shapes.push_back(values.at(operand).shape);
+  SmallVector<int64_t> sizes = loopSizes(maps, shapes);
+  FailureOr<PairScore> score =
+      PairScore::get(op, ArrayRef(maps).slice(3, op.getCaptures().size()), values);
+  if (failed(score))
+    return failure();
+  SmallVector<ReferenceTensor> results;
+  for (Value out : op.getOuts())
+    results.emplace_back(values.at(out).shape);
+
+  // Elements at a point of the iteration space.
+  SmallVector<int64_t> point(sizes.size());
+  int64_t &k = point[op.getKDim()], &d = point[op.getDDim()], &e = point[op.getEDim()];
+  int64_t numKeys = sizes[op.getKDim()];
+  auto query = [&] { return values.at(op.getQuery()).at(op.getQueryMap(), point); };
+  auto key = [&] { return values.at(op.getKey()).at(op.getKeyMap(), point); };
+  auto value = [&] { return values.at(op.getValue()).at(op.getValueMap(), point); };
+  auto result = [&](unsigned i) -> double & { return results[i].at(op.getOutMap(i), point); };
+  auto product = [&] {
+    double sum = 0;
+    for (d = 0; d < sizes[op.getDDim()]; ++d)
+      sum += query() * key();
+    return sum;
+  };
+
+  ArrayRef<int64_t> pair = ArrayRef(point).take_front(op.getKDim() + 1);
+  forEachIndex(ArrayRef(sizes).take_front(op.getKDim()), [&](ArrayRef<int64_t> row) {
+    llvm::copy(row, point.begin());
+    std::vector<bool> kept(numKeys);
+    std::vector<double> p(numKeys, -kInfinity);
+    double max = -kInfinity, sum = 0;
+    for (k = 0; k < numKeys; ++k) {
+      kept[k] = score->keeps(pair, point);
+      if (kept[k])
+        p[k] = (*score)(pair, point, product());
+      max = std::max(max, p[k]);
+    }
+    for (double &weight : p)
+      sum += weight = weightOf(weight, max);
+
+    bool isEmpty = sum == 0;
+    for (e = 0; e < sizes[op.getEDim()]; ++e) {
+      double out = 0;
+      for (k = 0; k < numKeys; ++k)
+        if (kept[k])
+          out += p[k] / sum * value();
+      result(0) = isEmpty && numKeys > 0 ? valueOf(op.getEmptyRow()) : out;
+    }
+    if (op.returnsWeights())
+      for (k = 0; k < numKeys; ++k)
+        result(1) = isEmpty ? valueOf(op.getEmptyRow()) : kept[k] ? p[k] / sum : 0;
+  });
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Tile steps
+//===----------------------------------------------------------------------===//
+
+ReferenceResults attn::evaluate(KeyRangeOp op, const ReferenceValues &values) {
+  int64_t q = integerAt(values, op.getQ()), rows = integerAt(values, op.getRows());
+  int64_t keys = integerAt(values, op.getKeys()), step = op.getStep();
+  SmallVector<int64_t> pair;
+  for (Value coordinate : op.getBatch())
+    pair.push_back(integerAt(values, coordinate));
+  pair.append(2, 0);
+
+  /// A set, and the least value and number of values of each of its symbols.
+  struct Part {
+    KeptSet set;
+    SmallVector<int64_t> least, counts;
+  };
+  std::vector<Part> parts;
+  unsigned next = 0;
+  if (MaskInterface mask = op.getMaskAttr()) {
+    for (KeptSet &set : mask.kept(op.getBatch().size())) {
+      Part part;
+      for (unsigned i = 0; i < set.symbols.size(); ++i, next += 2) {
+        part.least.push_back(integerAt(values, op.getSymbols()[next]));
+        part.counts.push_back(integerAt(values, op.getSymbols()[next + 1]) - part.least.back() + 1);
+      }
+      part.set = std::move(set);
+      parts.push_back(std::move(part));
+    }
+  }
+  // Whether a pair may be kept, and whether it is, whatever the symbols and the dense operands
+  // hold.
+  auto test = [&](int64_t k, bool &may, bool &must) {
+    may = must = !op.getMask();
+    pair.back() = k;
+    for (const Part &part : parts) {
+      bool always = part.set.tests.empty();
+      forEachIndex(part.counts, [&](ArrayRef<int64_t> index) {
+        SmallVector<int64_t> symbols(part.least);
+        for (auto [symbol, i] : llvm::zip_equal(symbols, index))
+          symbol += i;
+        bool isIn = holds(part.set.pairs, pair, symbols);
+        may |= isIn;
+        always &= isIn;
+      });
+      must |= always;
+    }
+  };
+
+  int64_t lo = keys, hi = 0, run = 0, longest = 0, runEnd = 0;
+  for (int64_t k = 0; k < keys; ++k) {
+    bool isNeeded = false, isWhole = rows > 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      pair[pair.size() - 2] = q + row;
+      bool may, must;
+      test(k, may, must);
+      isNeeded |= may;
+      isWhole &= must;
+    }
+    if (isNeeded) {
+      lo = std::min(lo, k);
+      hi = k + 1;
+    }
+    run = isWhole ? run + 1 : 0;
+    if (run > longest) {
+      longest = run;
+      runEnd = k + 1;
+    }
+  }
+  if (hi == 0)
+    lo = 0;
+  int64_t fullLo = longest < step ? lo : runEnd - longest;
+  int64_t fullHi = fullLo + longest / step * step;
+  SmallVector<ReferenceTensor> results;
+  for (int64_t bound : {lo, fullLo, fullHi, hi})
+    results.emplace_back(ArrayRef<int64_t>(), bound);
+  return results;
+}
+
+ReferenceResults attn::evaluate(OnlineInitOp op, const ReferenceValues &values) {
+  SmallVector<ReferenceTensor> results;
+  constexpr double kStart[] = {-kInfinity, 0, 0};
+  for (auto [out, start] : llvm::zip_equal(op.getOuts(), kStart))
+    results.emplace_back(values.at(out).shape, start);
+  return results;
+}
+
+static SmallVector<ReferenceTensor> getAll(ValueRange outs, const ReferenceValues &values) {
+  return llvm::map_to_vector(outs, [&](Value out) { return values.at(out); });
+}
+
+/// Products become weights and `outs`, scores, max, sum, acc, the state after them.
+static void update(PairScore &score, MutableArrayRef<ReferenceTensor> outs) {
+  ReferenceTensor &p = outs[0], &max = outs[1], &sum = outs[2], &acc = outs[3];
+  for (int64_t q = 0; q < p.shape[1]; ++q) {
+    double m = max.at(q);
+    for (int64_t k = 0; k < p.shape[0]; ++k) {
+      p.at({k, q}) = score.scoreInTile(k, q, p.at({k, q}));
+      m = std::max(m, p.at({k, q}));
+    }
+    // Without a score above -inf, so far, the state stays as it began.
+    double a = m == -kInfinity ? 1 : std::exp(max.at(q) - m);
+    max.at(q) = m;
+    sum.at(q) *= a;
+    for (int64_t k = 0; k < p.shape[0]; ++k)
+      sum.at(q) += p.at({k, q}) = weightOf(p.at({k, q}), m);
+    for (int64_t e = 0; e < acc.shape[0]; ++e)
+      acc.at({e, q}) *= a;
+  }
+}
+
+ReferenceResults attn::evaluate(OnlineUpdateOp op, const ReferenceValues &values) {
+  FailureOr<PairScore> score = PairScore::get(op, getMaps(op.getCaptureMaps()), values);
+  if (failed(score))
+    return failure();
+  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
+  update(*score, results);
+  return results;
+}
+
+ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) {
+  FailureOr<PairScore> score = PairScore::get(op, getMaps(op.getCaptureMaps()), values);
+  if (failed(score))
+    return failure();
+  const ReferenceTensor &query = values.at(op.getQuery()), &key = values.at(op.getKey());
+  const ReferenceTensor &value = values.at(op.getValue());
+  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
+  ReferenceTensor &p = results[0], &acc = results[3];
+  forEachIndex(p.shape, [&](ArrayRef<int64_t> at) {
+    p.at(at) = 0;
+    for (int64_t d = 0; d < key.shape[1]; ++d)
+      p.at(at) += key.at({at[0], d}) * query.at({d, at[1]});
+  });
+  update(*score, results);
+  forEachIndex(acc.shape, [&](ArrayRef<int64_t> at) {
+    for (int64_t k = 0; k < p.shape[0]; ++k)
+      if (score->keepsInTile(k, at[1]))
+        acc.at(at) += value.at({k, at[0]}) * p.at({k, at[1]});
+  });
+  // Scratch: whoever reads it is wrong.
+  p = ReferenceTensor(p.shape, kNaN);
+  return results;
+}
+
+ReferenceResults attn::evaluate(OnlineWeightsOp op, const ReferenceValues &values) {
+  const ReferenceTensor &max = values.at(op.getMax()), &sum = values.at(op.getSum());
+  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
+  FailureOr<PairScore> score = PairScore::get(op, getMaps(op.getCaptureMaps()), values);
+  if (failed(score))
+    return failure();
+  forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
+    int64_t k = at[0], q = at[1];
+    double &p = results[0].at(at);
+    double weight = weightOf(score->scoreInTile(k, q, p), max.at(q));
+    p = sum.at(q) == 0             ? valueOf(op.getEmptyRow())
+        : score->keepsInTile(k, q) ? weight / sum.at(q)
+                                   : 0;
+  });
+  return results;
+}
+
+ReferenceResults attn::evaluate(OnlineFinishOp op, const ReferenceValues &values) {
+  const ReferenceTensor &sum = values.at(op.getSum()), &acc = values.at(op.getAcc());
+  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
+  forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
+    int64_t q = at[0], e = at[1];
+    results[0].at(at) = sum.at(q) == 0 ? valueOf(op.getEmptyRow()) : acc.at({e, q}) / sum.at(q);
+  });
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+ReferenceResults attn::evaluate(PackOp op, const ReferenceValues &values) {
+  const ReferenceTensor &source = values.at(op.getSource());
+  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
+  size_t numBatch = source.shape.size() - 2;
+  int64_t n = source.shape[op.getFromRows() ? numBatch + 1 : numBatch], w = results[0].shape.back();
+  forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
+    int64_t row = at[numBatch] * w + at[numBatch + 2], i = at[numBatch + 1];
+    SmallVector<int64_t> from(at.take_front(numBatch));
+    if (op.getFromRows())
+      from.append({i, row});
+    else
+      from.append({row, i});
+    results[0].at(at) = row < n ? source.at(from) : 0;
+  });
+  return results;
+}

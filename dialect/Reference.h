@@ -1,0 +1,61 @@
+//===- Reference.h - what the ops of the dialect mean -----------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Ops.td as loops over doubles, to be read as the specification and to compare compiled code with.
+// Nothing is rounded to the types of the module and nothing is fast. attn.parallel_for, which
+// launches and computes nothing, has no reference.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_REFERENCE_H
+#define ATTN_DIALECT_REFERENCE_H
+
+#include "dialect/Attn.h"
+
+#include <vector>
+
+namespace attn {
+
+/// A row-major tensor; see Scalars.h for how elements of any type are doubles. Scalars have rank 0.
+struct ReferenceTensor {
+  explicit ReferenceTensor(llvm::ArrayRef<int64_t> shape = {}, double fill = 0);
+
+  double &at(llvm::ArrayRef<int64_t> index);
+  double at(llvm::ArrayRef<int64_t> index) const;
+  /// Where `map` places a point of an iteration space.
+  double &at(mlir::AffineMap map, llvm::ArrayRef<int64_t> point);
+  double at(mlir::AffineMap map, llvm::ArrayRef<int64_t> point) const;
+
+  llvm::SmallVector<int64_t> shape;
+  std::vector<double> elements;
+};
+
+/// What operands, and values used in regions, hold.
+using ReferenceValues = llvm::DenseMap<mlir::Value, ReferenceTensor>;
+
+/// One for each result. Fails, with an error, where a score region holds an op that is not known.
+using ReferenceResults = mlir::FailureOr<llvm::SmallVector<ReferenceTensor>>;
+
+ReferenceResults evaluate(AttentionOp op, const ReferenceValues &values);
+/// The exact bounds, which the op allows to be wider; the longest run of whole steps. Where symbols
+/// vary over the rows of the tile every value between theirs counts as one that some row has.
+ReferenceResults evaluate(KeyRangeOp op, const ReferenceValues &values);
+ReferenceResults evaluate(OnlineInitOp op, const ReferenceValues &values);
+ReferenceResults evaluate(OnlineStepOp op, const ReferenceValues &values);
+ReferenceResults evaluate(OnlineUpdateOp op, const ReferenceValues &values);
+ReferenceResults evaluate(OnlineWeightsOp op, const ReferenceValues &values);
+ReferenceResults evaluate(OnlineFinishOp op, const ReferenceValues &values);
+ReferenceResults evaluate(PackOp op, const ReferenceValues &values);
+
+/// Calls `function` for every index below `shape`, the last dimension fastest.
+void forEachIndex(llvm::ArrayRef<int64_t> shape,
+                  llvm::function_ref<void(llvm::ArrayRef<int64_t>)> function);
+
+/// The sizes of the dimensions that maps of operands of these shapes name.
+llvm::SmallVector<int64_t> loopSizes(llvm::ArrayRef<mlir::AffineMap> maps,
+                                     llvm::ArrayRef<llvm::ArrayRef<int64_t>> shapes);
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_REFERENCE_H

@@ -1,0 +1,63 @@
+//===- Scalars.h - what scalar ops compute ----------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The arith, math and affine ops of score regions, linalg bodies and sizes, on doubles. A float of
+// any type is a double that is never rounded; an integer or index is the double of the same value,
+// a boolean 0 or 1. Integers beyond 2^53 are not exact.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_SCALARS_H
+#define ATTN_DIALECT_SCALARS_H
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Operation.h"
+
+#include <functional>
+
+namespace attn {
+
+/// The result of an op as a function of its operands.
+using ScalarFunction = std::function<double(llvm::ArrayRef<double> operands)>;
+
+/// What `op` computes, or null where the reference does not know it.
+ScalarFunction getScalarFunction(mlir::Operation *op);
+
+/// The value of an integer or float attribute.
+double toDouble(mlir::Attribute number);
+
+/// The value of an affine expression.
+int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
+                 llvm::ArrayRef<int64_t> symbols = {});
+
+/// Says that the reference does not know `op`.
+mlir::LogicalResult reportUnknown(mlir::Operation *op);
+
+/// A block of scalar ops, resolved once and run for many elements.
+class ScalarBlock {
+public:
+  /// `outer` gives the values that the block uses and does not define. `numLoops` is the number of
+  /// coordinates that its linalg.index read.
+  static mlir::FailureOr<ScalarBlock> get(mlir::Block &block, unsigned numLoops,
+                                          llvm::function_ref<double(mlir::Value)> outer);
+
+  /// What the terminator yields; `inputs` are the block's arguments, then the coordinates.
+  llvm::SmallVector<double> operator()(llvm::ArrayRef<double> inputs);
+
+private:
+  struct Step {
+    ScalarFunction compute;
+    llvm::SmallVector<unsigned> operands;
+    unsigned result;
+  };
+
+  /// Of every value of the block; steps name them by position.
+  std::vector<double> values;
+  std::vector<Step> steps;
+  llvm::SmallVector<unsigned> yielded;
+};
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_SCALARS_H
