@@ -1,0 +1,327 @@
+//===- StagesTest.cpp - every pass keeps what a module computes ------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Modules are interpreted as imported and after each pass of the stages on tensors, in both
+// schedules, with tiles so small that every loop runs more than once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Pipeline.h"
+#include "codegen/Target.h"
+#include "driver/Interpreter.h"
+#include "frontend/Frontend.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+/// Calls `check` after every pass, wherever it ran, with the whole module.
+struct AfterEachPass : PassInstrumentation {
+  AfterEachPass(ModuleOp module, std::function<void(StringRef pass)> check)
+      : module(module), check(std::move(check)) {}
+  void runAfterPass(Pass *pass, Operation *) override {
+    if (!pass->getArgument().empty())
+      check(pass->getArgument());
+  }
+  ModuleOp module;
+  std::function<void(StringRef)> check;
+};
+
+class StagesTest : public testing::Test {
+protected:
+  StagesTest() : context(registry(), MLIRContext::Threading::DISABLED) {
+    loadFrontendDialects(context);
+    context.loadAllAvailableDialects();
+  }
+
+  static DialectRegistry registry() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    registerAllExtensions(registry);
+    registry.insert<AttnDialect>();
+    return registry;
+  }
+
+  ReferenceTensor normal(ArrayRef<int64_t> shape) {
+    ReferenceTensor result(shape);
+    for (double &element : result.elements)
+      element = std::normal_distribution<double>()(random);
+    return result;
+  }
+
+  /// `meant` is what the outputs of a module were, `got` what they are after `pass`.
+  static void expectSame(StringRef pass, const ReferenceResults &got, const ReferenceResults &meant,
+                         double tolerance) {
+    ASSERT_TRUE(succeeded(got)) << "after " << pass.str();
+    for (auto [x, y] : llvm::zip_equal(*got, *meant)) {
+      ASSERT_EQ(x.shape, y.shape);
+      double largest = 0;
+      for (double element : y.elements)
+        if (std::isfinite(element))
+          largest = std::max(largest, std::abs(element));
+      for (auto [i, a, b] : llvm::enumerate(x.elements, y.elements)) {
+        bool isSame = std::isfinite(b) ? std::abs(a - b) <= tolerance * largest
+                                       : a == b || (std::isnan(a) && std::isnan(b));
+        ASSERT_TRUE(isSame) << "element " << i << " is " << a << " after " << pass.str() << ", was "
+                            << b;
+      }
+    }
+  }
+
+  void run(ModuleOp source, StringRef entry, ArrayRef<ReferenceTensor> inputs,
+           const llvm::StringMap<ReferenceTensor> &weights = {}) {
+    for (Schedule schedule : {Schedule::PerHead, Schedule::Unfused}) {
+      OwningOpRef<ModuleOp> module = source.clone();
+      ReferenceResults meant = interpret(*module, entry, inputs, weights);
+      ASSERT_TRUE(succeeded(meant));
+      Attribute target = llvm::cantFail(lookupTarget("x86-64-v3"))->getAttr(&context);
+      (*module)->setAttr(AttnDialect::kTargetsAttr, ArrayAttr::get(&context, target));
+      for (const Stage &stage : getStages()) {
+        if (stage.name == "bufferize")
+          break;
+        if (stage.name == "plan")
+          module->walk(
+              [&](AttentionOp op) { op.setPlanAttr(PlanAttr::get(&context, schedule, 8, 4)); });
+        SCOPED_TRACE((stage.name + ", schedule " + stringifySchedule(schedule)).str());
+        // Raising folds factors into one scale, an f32; what comes after starts from that.
+        double tolerance = stage.name == "raise" ? 1e-6 : 1e-12;
+        PassManager manager(&context);
+        manager.addInstrumentation(std::make_unique<AfterEachPass>(*module, [&](StringRef pass) {
+          if (!HasFatalFailure())
+            expectSame(pass, interpret(*module, entry, inputs, weights), meant, tolerance);
+        }));
+        stage.build(manager, {schedule});
+        ASSERT_TRUE(succeeded(manager.run(*module)));
+        ASSERT_FALSE(HasFatalFailure());
+        if (stage.name == "raise")
+          meant = interpret(*module, entry, inputs, weights);
+      }
+    }
+  }
+
+  /// One attention of 2 batch items, 2 heads, 19 queries and 23 keys.
+  struct Attention {
+    std::string mask = "", attributes = "", score = "";
+    /// Types of captured operands, their maps and what they hold.
+    std::vector<std::string> types = {}, maps = {};
+    std::vector<ReferenceTensor> captured = {};
+    bool returnsWeights = false;
+  };
+
+  void run(const Attention &attention) {
+    auto list = [&](const std::vector<std::string> &parts, auto text) {
+      std::string result;
+      for (auto [i, part] : llvm::enumerate(parts))
+        result += text(i, part);
+      return result;
+    };
+    bool hasCaptures = !attention.types.empty();
+    std::string arguments = list(attention.types, [](size_t i, std::string type) {
+      return ", %c" + std::to_string(i) + ": " + type;
+    });
+    std::string captures = list(attention.types, [](size_t i, std::string) {
+      return (i ? ", %c" : "%c") + std::to_string(i);
+    });
+    std::string types =
+        list(attention.types, [](size_t i, std::string type) { return (i ? ", " : "") + type; });
+    std::string maps = list(attention.maps, [](size_t, std::string map) {
+      return ", affine_map<(b, h, q, k, d, e) -> " + map + ">";
+    });
+    std::string outs = "tensor<2x2x19x5xf32>", inits = "%e";
+    if (attention.returnsWeights) {
+      outs += ", tensor<2x2x19x23xf32>";
+      inits += ", %w";
+      maps += ", affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>, affine_map<(b, h, q, k, d, e) -> "
+              "(b, h, q, k)>";
+    } else {
+      maps += ", affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>";
+    }
+    std::string results = attention.returnsWeights ? "%o#0, %o#1" : "%o";
+    std::string text = "func.func @f(%q: tensor<2x2x19x3xf32>, %k: tensor<2x2x23x3xf32>, %v: "
+                       "tensor<2x2x23x5xf32>" +
+                       arguments + ") -> (" + outs +
+                       ") {\n  %e = tensor.empty() : tensor<2x2x19x5xf32>\n"
+                       "  %w = tensor.empty() : tensor<2x2x19x23xf32>\n  %o" +
+                       (attention.returnsWeights ? ":2" : "") +
+                       " = attn.attention ins(%q, %k, %v : tensor<2x2x19x3xf32>, "
+                       "tensor<2x2x23x3xf32>, tensor<2x2x23x5xf32>) " +
+                       (hasCaptures ? "captures(" + captures + " : " + types + ")" : "") +
+                       " outs(" + inits + " : " + outs + ") " + attention.mask +
+                       " {indexing_maps = [affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>, "
+                       "affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>, affine_map<(b, h, q, k, d, "
+                       "e) -> (b, h, k, e)>" +
+                       maps + "], scale = -0.5 : f32" + attention.attributes + "} " +
+                       attention.score + " -> " + outs + "\n  return " + results + " : " + outs +
+                       "\n}";
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module) << text;
+    SmallVector<ReferenceTensor> inputs = {query, key, value};
+    llvm::append_range(inputs, attention.captured);
+    run(*module, "f", inputs);
+  }
+
+  MLIRContext context;
+  std::mt19937 random{0};
+  ReferenceTensor query = normal({2, 2, 19, 3}), key = normal({2, 2, 23, 3}),
+                  value = normal({2, 2, 23, 5});
+};
+
+constexpr char kNaNRows[] = ", empty_row = #attn.empty_row<nan>";
+} // namespace
+
+TEST_F(StagesTest, NoMask) { run(Attention{}); }
+
+TEST_F(StagesTest, Causal) {
+  for (const char *offset : {"0", "4", "-7"})
+    for (const char *attributes : {"", kNaNRows})
+      run({"mask(#attn.causal<offset = " + std::string(offset) + ">)", attributes});
+}
+
+TEST_F(StagesTest, Window) { run({"mask(#attn.window<left = 5, right = 1>)"}); }
+
+TEST_F(StagesTest, Lengths) {
+  ReferenceTensor lengths({2});
+  lengths.elements = {0, 17};
+  run({"mask(#attn.lengths<0>)", "", "", {"tensor<2xi64>"}, {"(b)"}, {lengths}});
+  // Of every query its own.
+  ReferenceTensor byRow({2, 19});
+  for (auto [i, length] : llvm::enumerate(byRow.elements))
+    length = i * 7 % 24;
+  run({"mask(#attn.lengths<0>)", "", "", {"tensor<2x19xi32>"}, {"(b, q)"}, {byRow}});
+}
+
+TEST_F(StagesTest, Dense) {
+  ReferenceTensor mask({2, 1, 19, 23});
+  for (double &element : mask.elements)
+    element = random() % 3 == 0;
+  for (const char *keeps : {"nonzero", "zero"})
+    run({std::string("mask(#attn.dense<0, keeps = ") + keeps + ">)",
+         "",
+         "",
+         {"tensor<2x1x19x23xi1>"},
+         {"(b, 0, q, k)"},
+         {mask}});
+}
+
+TEST_F(StagesTest, AndOfMasks) {
+  ReferenceTensor lengths({2}), mask({19, 23});
+  lengths.elements = {9, 23};
+  for (double &element : mask.elements)
+    element = random() % 3;
+  run({"mask(#attn.and<[#attn.causal<offset = 2>, #attn.lengths<1>, #attn.dense<0>]>)",
+       "",
+       "",
+       {"tensor<19x23xf32>", "tensor<2xi32>"},
+       {"(q, k)", "(b)"},
+       {mask, lengths}});
+}
+
+TEST_F(StagesTest, ScoreRegion) {
+  std::string score = R"(score {
+    ^bb0(%b: index, %h: index, %i: index, %j: index, %s: f32, %bias: f32):
+      %distance = arith.subi %i, %j : index
+      %integer = arith.index_cast %distance : index to i32
+      %slope = arith.sitofp %integer : i32 to f32
+      %capped = math.tanh %s : f32
+      %sum = arith.addf %capped, %bias : f32
+      %factor = arith.constant 1.250000e-01 : f32
+      %alibi = arith.mulf %slope, %factor : f32
+      %r = arith.addf %sum, %alibi : f32
+      attn.yield %r : f32 })";
+  ReferenceTensor bias = normal({2, 19, 23});
+  for (const char *mask : {"", "mask(#attn.causal)"})
+    run({mask, "", score, {"tensor<2x19x23xf32>"}, {"(h, q, k)"}, {bias}, /*returnsWeights=*/true});
+  // A bias that hides.
+  for (auto [i, element] : llvm::enumerate(bias.elements))
+    if (i % 5 == 0 || i < 23)
+      element = -std::numeric_limits<double>::infinity();
+  for (const char *attributes : {"", kNaNRows})
+    run({"",
+         attributes,
+         score,
+         {"tensor<2x19x23xf32>"},
+         {"(h, q, k)"},
+         {bias},
+         /*returnsWeights=*/true});
+}
+
+TEST_F(StagesTest, Weights) {
+  for (const char *attributes : {"", kNaNRows})
+    run({"mask(#attn.causal<offset = -3>)", attributes, "", {}, {}, {}, /*returnsWeights=*/true});
+}
+
+TEST_F(StagesTest, NaN) {
+  // Behind the mask, and in one key and one value that some queries keep.
+  for (int64_t e = 0; e < 5; ++e)
+    value.at({0, 0, 22, e}) = std::nan("");
+  key.at({0, 1, 22, 1}) = std::nan("");
+  key.at({1, 0, 6, 2}) = std::nan("");
+  value.at({1, 1, 6, 3}) = std::nan("");
+  run({"mask(#attn.causal)"});
+  run(Attention{});
+}
+
+TEST_F(StagesTest, GroupedHeadsOfDynamicSizes) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
+    func.func @f(%q: tensor<?x2x3x?x4xf32>, %k: tensor<?x2x?x4xf32>, %v: tensor<?x2x?x4xf32>)
+        -> tensor<?x2x3x?x4xf32> {
+      %c0 = arith.constant 0 : index
+      %c3 = arith.constant 3 : index
+      %b = tensor.dim %q, %c0 : tensor<?x2x3x?x4xf32>
+      %n = tensor.dim %q, %c3 : tensor<?x2x3x?x4xf32>
+      %e = tensor.empty(%b, %n) : tensor<?x2x3x?x4xf32>
+      %o = attn.attention ins(%q, %k, %v : tensor<?x2x3x?x4xf32>, tensor<?x2x?x4xf32>, tensor<?x2x?x4xf32>)
+          outs(%e : tensor<?x2x3x?x4xf32>) mask(#attn.causal) {scale = 0.5 : f32,
+          indexing_maps = [affine_map<(b, h, g, q, k, d, e) -> (b, h, g, q, d)>,
+                           affine_map<(b, h, g, q, k, d, e) -> (b, h, k, d)>,
+                           affine_map<(b, h, g, q, k, d, e) -> (b, h, k, e)>,
+                           affine_map<(b, h, g, q, k, d, e) -> (b, h, g, q, e)>],
+          empty_row = #attn.empty_row<nan>} -> tensor<?x2x3x?x4xf32>
+      return %o : tensor<?x2x3x?x4xf32>
+    })",
+                                                             &context);
+  ASSERT_TRUE(module);
+  for (auto [queries, keys] :
+       {std::pair(11, 13), std::pair(1, 9), std::pair(3, 0), std::pair(0, 3)})
+    run(*module, "f",
+        {normal({2, 2, 3, queries, 4}), normal({2, 2, keys, 4}), normal({2, 2, keys, 4})});
+}
+
+/// Projections, views, masks and softmaxes that torch spelled out, and weights that are packed.
+TEST_F(StagesTest, Models) {
+  for (const char *name :
+       {"000_SelfAttentionV4", "001_MultiHeadAttention_x", "002_Multi_Head_Attention_dyn",
+        "003_single_head_no_value_dyn", "004_TransformerEncoder_dynS", "sdpa_gqa"}) {
+    SCOPED_TRACE(name);
+    Model model =
+        llvm::cantFail(importFile((Twine(CASES "/") + name + "/model.pt2").str(), context));
+    llvm::StringMap<ReferenceTensor> weights;
+    for (const NamedTensor &weight : model.weights)
+      weights[weight.name] = normal(weight.shape);
+    auto function = *model.module->getOps<func::FuncOp>().begin();
+    SmallVector<ReferenceTensor> inputs;
+    for (BlockArgument argument : function.getArguments()) {
+      if (function.getArgAttr(argument.getArgNumber(), AttnDialect::kWeightAttr))
+        continue;
+      auto type = cast<RankedTensorType>(argument.getType());
+      inputs.push_back(normal(llvm::map_to_vector(
+          type.getShape(), [](int64_t size) { return ShapedType::isDynamic(size) ? 5 : size; })));
+      if (!isa<FloatType>(type.getElementType()))
+        for (double &element : inputs.back().elements)
+          element = random() % 2;
+    }
+    run(*model.module, function.getName(), inputs, weights);
+  }
+}
