@@ -6,12 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "driver/Interpreter.h"
+#include "frontend/FirstError.h"
+#include "frontend/Frontend.h"
 #include "runtime/attn.h"
 #include "tools/CommandLine.h"
 #include "tools/FmaPeak.h"
 #include "tools/Npy.h"
 #include "tools/SafetensorsFile.h"
 
+#include "mlir/InitAllDialects.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -51,8 +55,12 @@ struct Flags {
                              cl::desc("Size of a dynamic dimension of random inputs")};
   cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(attnCategory()),
                                  cl::desc("Expected outputs, in order; fail where they differ")};
-  cl::opt<double> tolerance{"tolerance", cl::init(1e-5), cl::value_desc("r"), cl::cat(attnCategory()),
-                            cl::desc("Allowed error of --expect, relative to the largest value")};
+  cl::opt<bool> reference{
+      "reference", cl::cat(attnCategory()),
+      cl::desc("Fail where outputs differ from the model's own, computed op by op in float64")};
+  cl::opt<double> tolerance{
+      "tolerance", cl::init(1e-5), cl::value_desc("r"), cl::cat(attnCategory()),
+      cl::desc("Allowed error of --expect and --reference, relative to the largest value")};
   cl::opt<std::string> benchmark{"benchmark", cl::ValueOptional, cl::value_desc("seconds"), cl::cat(attnCategory()),
                                  cl::desc("Time calls: min, median, p99, GFLOP/s, share of the FMA peak")};
   cl::opt<double> gflop{"gflop", cl::init(0), cl::cat(attnCategory()),
@@ -66,10 +74,12 @@ struct Flags {
 /// The flags' values. Linking in process resets LLVM's options, ours included, so they are read before.
 struct Options {
   explicit Options(const Flags &flags)
-      : model(flags.model), weights(flags.weights), outputDir(flags.outputDir), entry(flags.entry), level(flags.level),
-        inputs(flags.inputs.begin(), flags.inputs.end()), dims(flags.dims.begin(), flags.dims.end()),
+      : model(flags.model), weights(flags.weights), outputDir(flags.outputDir), entry(flags.entry),
+        level(flags.level), inputs(flags.inputs.begin(), flags.inputs.end()),
+        dims(flags.dims.begin(), flags.dims.end()),
         expected(flags.expected.begin(), flags.expected.end()), threads(flags.threads),
-        tolerance(flags.tolerance), gflop(flags.gflop), json(flags.json), requireFused(flags.requireFused) {
+        tolerance(flags.tolerance), gflop(flags.gflop), reference(flags.reference),
+        json(flags.json), requireFused(flags.requireFused) {
     if (flags.benchmark.getNumOccurrences())
       benchmark = flags.benchmark;
   }
@@ -79,7 +89,7 @@ struct Options {
   std::optional<std::string> benchmark;
   int64_t threads;
   double tolerance, gflop;
-  bool json, requireFused;
+  bool reference, json, requireFused;
 };
 
 /// Calls the runtime's release function at the end of a scope.
@@ -121,7 +131,9 @@ private:
   Error makeInputs();
   Error makeOutputs();
   Error call(attn_statistics *statistics = nullptr);
-  Error compare();
+  Error compareWithFiles();
+  Error compareWithReference();
+  Error compare(size_t i, const Array &expected, StringRef source);
   Error benchmark();
 
   const Options &flags;
@@ -131,6 +143,7 @@ private:
   Handle<attn_function> function{nullptr, {attn_function_release}};
   Handle<attn_weights> weights{nullptr, {attn_weights_release}};
   Handle<attn_pool> pool{nullptr, {attn_pool_release}};
+  std::vector<std::pair<std::string, Array>> weightTensors;
   std::vector<Array> inputs, outputs;
 };
 
@@ -139,7 +152,9 @@ private:
 Error Runner::compileModel() {
   library = flags.model;
   if (StringRef(library).ends_with(".so"))
-    return Error::success();
+    return flags.reference
+               ? fail("expected a model for --reference, got the library '" + library + "'")
+               : Error::success();
   SmallString<128> folder;
   if (std::error_code error = sys::fs::createUniqueDirectory("attn-run", folder))
     return fail("cannot create a temporary folder: " + error.message());
@@ -186,9 +201,10 @@ Error Runner::loadWeights() {
   auto tensors = readSafetensors(path);
   if (!tensors)
     return tensors.takeError();
+  weightTensors = std::move(*tensors);
   std::vector<const char *> names;
   std::vector<Tensor> views;
-  for (auto &[name, array] : *tensors) {
+  for (auto &[name, array] : weightTensors) {
     names.push_back(name.c_str());
     views.emplace_back(array);
   }
@@ -301,29 +317,75 @@ Error Runner::call(attn_statistics *statistics) {
                          outPointers.size(), &options));
 }
 
-Error Runner::compare() {
+Error Runner::compare(size_t i, const Array &expected, StringRef source) {
+  if (i >= outputs.size() || expected.shape != outputs[i].shape)
+    return fail("expected output " + Twine(i) + " of the shape in " + source + ", got another");
+  double error = 0, largest = 0;
+  for (int64_t e = 0; e < expected.getNumElements(); ++e) {
+    double want = expected.at(e), got = outputs[i].at(e);
+    if (std::isnan(want) != std::isnan(got) || (std::isinf(want) && want != got))
+      return fail(
+          formatv("expected {0} at element {1} of output {2}, got {3}", want, e, i, got).str());
+    if (!std::isfinite(want))
+      continue;
+    error = std::max(error, std::abs(want - got));
+    largest = std::max(largest, std::abs(want));
+  }
+  outs() << "output " << i << ": error " << format("%.2e", error) << ", largest value "
+         << format("%.2e", largest) << "\n";
+  double allowed = flags.tolerance * largest;
+  if (error > allowed)
+    return fail(
+        formatv("expected an error of at most {0:e2} in output {1}, got {2:e2}", allowed, i, error)
+            .str());
+  return Error::success();
+}
+
+Error Runner::compareWithFiles() {
   for (auto [i, path] : llvm::enumerate(flags.expected)) {
     Expected<Array> expected = readNpy(path);
     if (!expected)
       return expected.takeError();
-    if (i >= outputs.size() || expected->shape != outputs[i].shape)
-      return fail("expected output " + Twine(i) + " of the shape in '" + path + "', got another");
-    double error = 0, largest = 0;
-    for (int64_t e = 0; e < expected->getNumElements(); ++e) {
-      double want = expected->at(e), got = outputs[i].at(e);
-      if (std::isnan(want) != std::isnan(got) || (std::isinf(want) && want != got))
-        return fail(formatv("expected {0} at element {1} of output {2}, got {3}", want, e, i, got).str());
-      if (!std::isfinite(want))
-        continue;
-      error = std::max(error, std::abs(want - got));
-      largest = std::max(largest, std::abs(want));
-    }
-    outs() << "output " << i << ": error " << format("%.2e", error) << ", largest value " << format("%.2e", largest) << "\n";
-    if (error > flags.tolerance * largest)
-      return fail(formatv("expected an error of at most {0:e2} in output {1}, got {2:e2}", flags.tolerance * largest, i,
-                          error)
-                      .str());
+    if (Error error = compare(i, *expected, "'" + path + "'"))
+      return error;
   }
+  return Error::success();
+}
+
+static ReferenceTensor toReference(const Array &array) {
+  ReferenceTensor tensor(array.shape);
+  for (auto [e, element] : llvm::enumerate(tensor.elements))
+    element = array.at(e);
+  return tensor;
+}
+
+static Array toArray(const ReferenceTensor &tensor) {
+  Array array;
+  array.bits = 64;
+  array.shape = tensor.shape;
+  auto *bytes = reinterpret_cast<const char *>(tensor.elements.data());
+  array.data.assign(bytes, bytes + tensor.elements.size() * sizeof(double));
+  return array;
+}
+
+Error Runner::compareWithReference() {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  Expected<Model> model = importFile(flags.model, context);
+  if (!model)
+    return model.takeError();
+  StringMap<ReferenceTensor> weights;
+  for (const auto &[name, array] : weightTensors)
+    weights[name] = toReference(array);
+  FirstError error(context, flags.model);
+  ReferenceResults expected = interpret(*model->module, attn_function_name(function.get()),
+                                        map_to_vector(inputs, toReference), weights);
+  if (failed(expected))
+    return fail(flags.model + ": " + toString(error.take()));
+  for (auto [i, tensor] : llvm::enumerate(*expected))
+    if (Error error = compare(i, toArray(tensor), "the reference"))
+      return error;
   return Error::success();
 }
 
@@ -387,8 +449,11 @@ Error Runner::run() {
         return error;
     }
   }
-  if (Error error = compare())
+  if (Error error = compareWithFiles())
     return error;
+  if (flags.reference)
+    if (Error error = compareWithReference())
+      return error;
   return flags.benchmark ? benchmark() : Error::success();
 }
 
