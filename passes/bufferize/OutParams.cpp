@@ -115,6 +115,8 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       computed = linalg::CopyOp::create(builder, loc, computed, empty).getResult(0);
     }
     if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
+      // At the root, which may be the copy's own: a function that only returns has nothing before it.
+      entry.setInsertionPoint(root);
       auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination, /*restrict=*/true,
                                                       /*writable=*/true);
       root.replaceAllUsesWith(tensor.getResult());

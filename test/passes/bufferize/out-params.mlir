@@ -79,5 +79,21 @@ func.func @copied(%x: tensor<8xf32>, %e: tensor<8xf32>) -> (tensor<8xf32>, tenso
 
 // -----
 
+// A function that begins at its return.
+// CHECK-LABEL: @identity(
+// CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32>, %[[Y:.*]]: tensor<8xf32>, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output})
+// CHECK-NEXT: %[[T0:.*]] = bufferization.to_tensor %[[O0]] restrict writable
+// CHECK-NEXT: %[[C0:.*]] = linalg.copy ins(%[[X]] : {{.*}}) outs(%[[T0]] :
+// CHECK-NEXT: bufferization.materialize_in_destination %[[C0]] in restrict writable %[[O0]]
+// CHECK-NEXT: %[[T1:.*]] = bufferization.to_tensor %[[O1]] restrict writable
+// CHECK-NEXT: %[[C1:.*]] = linalg.copy ins(%[[Y]] : {{.*}}) outs(%[[T1]] :
+// CHECK-NEXT: bufferization.materialize_in_destination %[[C1]] in restrict writable %[[O1]]
+// CHECK-NEXT: return{{$}}
+func.func @identity(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  return %x, %y : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
 // CHECK: func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
 func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
