@@ -61,6 +61,9 @@ TargetAttr getTarget(mlir::Operation *op);
 /// producer: a use of the producer would keep it alive, whole, beside the copy that fusion makes.
 mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim);
 
+/// The constant c for which `op` computes c * value, if it does.
+std::optional<double> constantFactor(mlir::Operation *op, mlir::Value value);
+
 } // namespace attn
 
 #endif // ATTN_DIALECT_ATTN_H

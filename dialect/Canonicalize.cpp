@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/PatternMatch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace attn;
 
@@ -124,6 +126,27 @@ LogicalResult PackOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &r
 // attn.attention
 //===----------------------------------------------------------------------===//
 
+std::optional<double> attn::constantFactor(Operation *op, Value value) {
+  bool isDivision = isa<arith::DivFOp>(op);
+  if (!isDivision && !isa<arith::MulFOp>(op))
+    return std::nullopt;
+  APFloat constant(0.0);
+  bool isLeft = op->getOperand(0) == value;
+  if ((isDivision && !isLeft) || !matchPattern(op->getOperand(isLeft ? 1 : 0), m_ConstantFloat(&constant)))
+    return std::nullopt;
+  return isDivision ? 1.0 / constant.convertToDouble() : constant.convertToDouble();
+}
+
+LogicalResult AttentionOp::scaleBy(double factor) {
+  // In double the product of two f32 is exact.
+  double scale = getScale().convertToDouble() * factor;
+  auto rounded = static_cast<float>(scale);
+  if (!std::isnormal(rounded) || (getAccumulatorType().getWidth() > 32 && rounded != scale))
+    return failure();
+  setScaleAttr(Builder(getContext()).getF32FloatAttr(rounded));
+  return success();
+}
+
 static void appendConjuncts(Attribute mask, llvm::SetVector<Attribute> &conjuncts) {
   if (auto both = dyn_cast<AndAttr>(mask)) {
     for (Attribute part : both.getMasks())
@@ -225,22 +248,18 @@ struct FoldScoreFactor : OpRewritePattern<AttentionOp> {
     if (op.getScore().empty())
       return failure();
     BlockArgument score = op.getScore().front().getArgument(op.getKDim() + 1);
-    auto product = score.hasOneUse() ? dyn_cast<arith::MulFOp>(*score.user_begin()) : nullptr;
-    if (!product)
-      return rewriter.notifyMatchFailure(
-          op, "expected a score that is multiplied and used by nothing else");
-    APFloat factor(0.0);
-    Value other = product.getLhs() == score ? product.getRhs() : product.getLhs();
-    if (!matchPattern(other, m_ConstantFloat(&factor)))
+    if (!score.hasOneUse())
+      return rewriter.notifyMatchFailure(op, "expected a score with one use");
+    Operation *product = *score.user_begin();
+    std::optional<double> factor = constantFactor(product, score);
+    if (!factor)
       return rewriter.notifyMatchFailure(op, "expected a constant factor of the score");
-    // In double the product of two f32 is exact.
-    bool losesInfo;
-    factor.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
-    double scale = op.getScale().convertToDouble() * factor.convertToDouble();
-    if (!std::isnormal(static_cast<float>(scale)) ||
-        (op.getAccumulatorType().getWidth() > 32 && static_cast<float>(scale) != scale))
+    rewriter.startOpModification(op);
+    if (failed(op.scaleBy(*factor))) {
+      rewriter.cancelOpModification(op);
       return rewriter.notifyMatchFailure(op, "expected a scale that f32 holds");
-    rewriter.modifyOpInPlace(op, [&] { op.setScaleAttr(rewriter.getF32FloatAttr(scale)); });
+    }
+    rewriter.finalizeOpModification(op);
     rewriter.replaceOp(product, score);
     return success();
   }

@@ -123,6 +123,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     unsigned getEDim() { return getNumBatch() + 3; }
 
     bool returnsWeights() { return getOuts().size() > 1; }
+    /// Multiplies the scale, or fails where f32 does not hold the product as a normal number, for a wider
+    /// accumulator exactly.
+    ::llvm::LogicalResult scaleBy(double factor);
     /// The type of scores, sums and the running state; f32 unless stated.
     ::mlir::FloatType getAccumulatorType() {
       return getAccType() ? *getAccType() : ::mlir::Float32Type::get(getContext());

@@ -27,9 +27,9 @@ def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
 }
 
 def FoldScale : Pass<"attn-fold-scale", "::mlir::func::FuncOp"> {
-  let summary = "constant factors of scores become the scale";
+  let summary = "constant factors of query and key become the scale";
   let description = [{
-    A constant that multiplies or divides the query, the key or, before anything else, the score goes into `scale`.
+    A constant that multiplies or divides the query or the key goes into `scale`, as long as f32 holds it.
   }];
 }
 

@@ -1,15 +1,14 @@
-//===- FoldScale.cpp - constant factors of scores become the scale ---------===//
+//===- FoldScale.cpp - constant factors of operands become the scale -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   %h = linalg.generic ins(%q) { mulf %q, 0.5 }
-//   attn.attention ins(%h, %k, %v) {scale = 1.0} score { ^bb0(..., %s): yield f(divf %s, 4.0) }
+//   attn.attention ins(%h, %k, %v) {scale = 0.25}
 // becomes
-//   attn.attention ins(%q, %k, %v) {scale = 0.125} score { ^bb0(..., %s): yield f(%s) }
+//   attn.attention ins(%q, %k, %v) {scale = 0.125}
 //
-// Takes factors that the score meets first in the region, and those of the query or the key, also where views
-// (transposition, reshape, slice) lie between. Left alone: factors that are not finite, and those of a score
-// that the region also reads as it is.
+// Takes factors of the query and of the key, also where views (transposition, reshape, slice) lie between; those
+// of the score are canonicalization's. Left alone: factors that take the scale out of the normal range of f32.
 // Test: test/passes/raise/fold-scale.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -17,15 +16,11 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
-
-#include <cmath>
 
 namespace attn {
 #define GEN_PASS_DEF_FOLDSCALE
@@ -34,40 +29,6 @@ namespace attn {
 
 using namespace mlir;
 using namespace attn;
-
-/// The constant c for which `op` computes c * value.
-static std::optional<double> constantFactor(Operation *op, Value value) {
-  APFloat constant(0.0);
-  bool isRight = op->getNumOperands() == 2 && op->getOperand(0) == value;
-  if (!isa<arith::MulFOp, arith::DivFOp>(op) ||
-      !matchPattern(op->getOperand(isRight ? 1 : 0), m_ConstantFloat(&constant)))
-    return std::nullopt;
-  double factor = constant.convertToDouble();
-  if (isa<arith::DivFOp>(op)) {
-    if (!isRight)
-      return std::nullopt;
-    factor = 1.0 / factor;
-  }
-  return std::isfinite(float(factor)) ? std::optional(factor) : std::nullopt;
-}
-
-/// Takes the factors that the region applies to the score before anything else.
-static double takeFactorsOfScore(AttentionOp op) {
-  double factor = 1.0;
-  if (op.getScore().empty())
-    return factor;
-  BlockArgument score = op.getScore().getArgument(op.getKDim() + 1);
-  while (score.hasOneUse()) {
-    Operation *user = *score.user_begin();
-    std::optional<double> constant = constantFactor(user, score);
-    if (!constant)
-      break;
-    factor *= *constant;
-    user->getResult(0).replaceAllUsesWith(score);
-    user->erase();
-  }
-  return factor;
-}
 
 /// The one tensor that `value` is a constant multiple of, element for element.
 static std::optional<std::pair<Value, double>> unscaled(Value value) {
@@ -87,15 +48,15 @@ static std::optional<std::pair<Value, double>> unscaled(Value value) {
 }
 
 /// Takes the factors of a query or key, rebuilding the views that lie between.
-static double takeFactorsOf(OpOperand &operand, RewriterBase &rewriter) {
-  double factor = 1.0;
+static void takeFactorsOf(AttentionOp op, OpOperand &operand, RewriterBase &rewriter) {
   SmallVector<Operation *> views;
-  for (Value value = operand.get(); Operation *op = value.getDefiningOp();) {
+  for (Value value = operand.get(); Operation *producer = value.getDefiningOp();) {
     if (auto found = unscaled(value)) {
-      factor *= found->second;
+      if (failed(op.scaleBy(found->second)))
+        return;
       value = found->first;
+      rewriter.setInsertionPoint(op);
       for (Operation *view : llvm::reverse(views)) {
-        rewriter.setInsertionPoint(operand.getOwner());
         Operation *copy = rewriter.clone(*view);
         copy->setOperand(0, value);
         value = copy->getResult(0);
@@ -104,12 +65,11 @@ static double takeFactorsOf(OpOperand &operand, RewriterBase &rewriter) {
       views.clear();
       continue;
     }
-    if (!isa<linalg::TransposeOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp>(op))
-      break;
-    views.push_back(op);
-    value = op->getOperand(0);
+    if (!isa<linalg::TransposeOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp>(producer))
+      return;
+    views.push_back(producer);
+    value = producer->getOperand(0);
   }
-  return factor;
 }
 
 namespace {
@@ -117,9 +77,8 @@ struct FoldScale : attn::impl::FoldScaleBase<FoldScale> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     getOperation().walk([&](AttentionOp op) {
-      double factor = takeFactorsOfScore(op) * takeFactorsOf(op.getQueryMutable(), rewriter) *
-                      takeFactorsOf(op.getKeyMutable(), rewriter);
-      op.setScaleAttr(rewriter.getF32FloatAttr(float(op.getScale().convertToDouble() * factor)));
+      takeFactorsOf(op, op.getQueryMutable(), rewriter);
+      takeFactorsOf(op, op.getKeyMutable(), rewriter);
     });
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }

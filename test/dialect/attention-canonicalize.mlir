@@ -57,6 +57,49 @@ func.func @factor_of_softcap(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
+// CHECK-LABEL: @divisor_of_softcap
+// CHECK: scale = 1.250000e-01 : f32}
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32):
+// CHECK: math.tanh %[[S]]
+func.func @divisor_of_softcap(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 0.5 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %c = arith.constant 4.0 : f32
+        %x = arith.divf %s, %c : f32
+        %y = math.tanh %x : f32
+        attn.yield %y : f32
+      } -> tensor<2x8x4xf32>
+  return %o : tensor<2x8x4xf32>
+}
+
+// No factor: a reciprocal, a division by zero.
+// CHECK-LABEL: @divisor_kept
+// CHECK: scale = 5.000000e-01 : f32}
+// CHECK: arith.divf
+// CHECK: scale = 5.000000e-01 : f32}
+// CHECK: arith.divf
+func.func @divisor_kept(%q: tensor<2x8x4xf32>) -> (tensor<2x8x4xf32>, tensor<2x8x4xf32>) {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 0.5 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %c = arith.constant 2.0 : f32
+        %x = arith.divf %c, %s : f32
+        attn.yield %x : f32
+      } -> tensor<2x8x4xf32>
+  %p = attn.attention ins(%q, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%q : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 0.5 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        %c = arith.constant 0.0 : f32
+        %x = arith.divf %s, %c : f32
+        attn.yield %x : f32
+      } -> tensor<2x8x4xf32>
+  return %o, %p : tensor<2x8x4xf32>, tensor<2x8x4xf32>
+}
+
 // The factor is not the score's alone, or takes the scale out of the range of f32.
 // CHECK-LABEL: @factor_kept
 // CHECK: scale = 5.000000e-01 : f32}

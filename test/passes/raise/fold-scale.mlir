@@ -7,15 +7,13 @@
 #id = affine_map<(b, s, c) -> (b, s, c)>
 #maps = [#q, #k, #v, #o]
 
-// CHECK-LABEL: @query_and_score
+// CHECK-LABEL: @query_and_key
 // CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
 // CHECK-NOT: linalg.generic
 // CHECK: attn.attention ins(%[[X]], %[[X]], %[[X]] {{.*}} scale = 1.250000e-01 : f32
-// CHECK: ^bb0({{.*}}, %[[S:.*]]: f32):
-// CHECK-NEXT: %[[T:.*]] = math.tanh %[[S]]
-// CHECK-NEXT: attn.yield %[[T]]
-func.func @query_and_score(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+func.func @query_and_key(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %half = arith.constant 0.5 : f32
+  %four = arith.constant 4.0 : f32
   %e = tensor.empty() : tensor<2x5x8xf32>
   %h = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
@@ -23,14 +21,14 @@ func.func @query_and_score(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
     %t = arith.mulf %a, %half : f32
     linalg.yield %t : f32
   } -> tensor<2x5x8xf32>
-  %o = attn.attention ins(%h, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
-      {indexing_maps = #maps, scale = 1.0 : f32} score {
-      ^bb0(%b: index, %q: index, %k: index, %s: f32):
-        %four = arith.constant 4.0 : f32
-        %c = arith.divf %s, %four : f32
-        %t = math.tanh %c : f32
-        attn.yield %t : f32
-      } -> tensor<2x5x8xf32>
+  %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = arith.divf %a, %four : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %o = attn.attention ins(%h, %g, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
+      {indexing_maps = #maps, scale = 1.0 : f32} -> tensor<2x5x8xf32>
   return %o : tensor<2x5x8xf32>
 }
 
@@ -55,38 +53,77 @@ func.func @key_behind_view(%x: tensor<2x5x8xf32>, %y: tensor<2x40xf32>) -> tenso
   return %o : tensor<2x5x8xf32>
 }
 
-// Not a factor: a sum, a reciprocal, a score that is also read unscaled, a division by zero.
-// CHECK-LABEL: @not_factors
-// CHECK: scale = 1.000000e+00 : f32
-// CHECK: arith.mulf
-// CHECK: arith.addf
-// CHECK: scale = 1.000000e+00 : f32
-// CHECK: arith.divf
-// CHECK: scale = 1.000000e+00 : f32
-// CHECK: arith.divf
-func.func @not_factors(%x: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) {
+// The first factor fits, the product of both does not: the key keeps its own.
+// CHECK-LABEL: @product_too_small
+// CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
+// CHECK: %[[KEY:.*]] = linalg.generic
+// CHECK: attn.attention ins(%[[X]], %[[KEY]], %[[X]] {{.*}} scale = 1.000000e-25 : f32
+func.func @product_too_small(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %c = arith.constant 1.0e-25 : f32
   %e = tensor.empty() : tensor<2x5x8xf32>
-  %0 = attn.attention ins(%x, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
-      {indexing_maps = #maps, scale = 1.0 : f32} score {
-      ^bb0(%b: index, %q: index, %k: index, %s: f32):
-        %c = arith.constant 2.0 : f32
-        %t = arith.mulf %s, %c : f32
-        %u = arith.addf %t, %s : f32
-        attn.yield %u : f32
-      } -> tensor<2x5x8xf32>
-  %1 = attn.attention ins(%x, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
-      {indexing_maps = #maps, scale = 1.0 : f32} score {
-      ^bb0(%b: index, %q: index, %k: index, %s: f32):
-        %c = arith.constant 2.0 : f32
-        %t = arith.divf %c, %s : f32
-        attn.yield %t : f32
-      } -> tensor<2x5x8xf32>
-  %2 = attn.attention ins(%x, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
-      {indexing_maps = #maps, scale = 1.0 : f32} score {
-      ^bb0(%b: index, %q: index, %k: index, %s: f32):
-        %c = arith.constant 0.0 : f32
-        %t = arith.divf %s, %c : f32
-        attn.yield %t : f32
-      } -> tensor<2x5x8xf32>
-  return %0, %1, %2 : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>
+  %h = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = arith.mulf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = arith.mulf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %o = attn.attention ins(%h, %g, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
+      {indexing_maps = #maps, scale = 1.0 : f32} -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// CHECK-LABEL: @product_too_large
+// CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
+// CHECK: %[[KEY:.*]] = linalg.generic
+// CHECK: attn.attention ins(%[[X]], %[[KEY]], %[[X]] {{.*}} scale = 1.000000e+30 : f32
+func.func @product_too_large(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %c = arith.constant 1.0e30 : f32
+  %e = tensor.empty() : tensor<2x5x8xf32>
+  %h = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = arith.mulf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = arith.mulf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %o = attn.attention ins(%h, %g, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
+      {indexing_maps = #maps, scale = 1.0 : f32} -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// Not a factor: a reciprocal, a division by zero.
+// CHECK-LABEL: @not_factors
+// CHECK: arith.divf
+// CHECK: arith.divf
+// CHECK: scale = 1.000000e+00 : f32
+func.func @not_factors(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %two = arith.constant 2.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x8xf32>
+  %h = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = arith.divf %two, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = arith.divf %a, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %o = attn.attention ins(%h, %g, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%e : tensor<2x5x8xf32>)
+      {indexing_maps = #maps, scale = 1.0 : f32} -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
 }

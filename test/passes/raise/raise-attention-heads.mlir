@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-raise-attention -attn-fold-scale -attn-extract-mask | FileCheck %s
+// RUN: attn-opt %s -attn-raise-attention -attn-extract-mask -attn-fold-scale -canonicalize | FileCheck %s
 
 // How models split heads, through the whole stage.
 
