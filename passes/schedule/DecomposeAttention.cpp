@@ -178,7 +178,7 @@ private:
     Value weights = linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()}, scores, empty(loops),
                                               loops.size() - 1)
                         .getResult()[0];
-    if (!op.getMask() && (op.getEmptyRow() == EmptyRow::NaN || op.getScore().empty()))
+    if (!op.getMask() && op.getEmptyRow() == EmptyRow::NaN)
       return weights;
     // A row of -inf alone became NaN; a weight that underflowed to 0 would look hidden.
     return generic(loops, {scores, weights}, {over(loops), over(loops)}, empty(loops), over(loops),

@@ -67,6 +67,26 @@ func.func @weights(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+// Scores can be -inf without a mask and without a region: such a row is empty too.
+// CHECK-LABEL: @plain(
+// CHECK: %[[P:.*]] = linalg.softmax
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[P]] :
+// CHECK: arith.cmpf oeq
+// CHECK: linalg.generic {{.*}} "reduction"]} ins(%[[W]], %{{.*}} :
+// CHECK-NOT: arith.cmpf
+// CHECK: return
+func.func @plain(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %e: tensor<2x6x4xf32>) -> tensor<2x6x4xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<2x6x8xf32>, tensor<2x7x8xf32>, tensor<2x7x4xf32>) outs(%e : tensor<2x6x4xf32>)
+      plan(<unfused, q = 16, k = 7>) {indexing_maps = [#q, #k, #v, #o], scale = 5.0e-01 : f32} -> tensor<2x6x4xf32>
+  return %o : tensor<2x6x4xf32>
+}
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 // CHECK-LABEL: @other_schedule(
 // CHECK-NEXT: attn.attention
 func.func @other_schedule(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %e: tensor<2x6x4xf32>) -> tensor<2x6x4xf32> {
