@@ -20,6 +20,35 @@ using namespace mlir;
 using namespace attn;
 
 //===----------------------------------------------------------------------===//
+// Every destination-style op
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An op that never runs its body leaves its outputs as they were; upstream's tiling would divide by its sizes.
+struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(DestinationStyleOpInterface op, PatternRewriter &rewriter) const override {
+    auto hasNoElement = [](Value init) {
+      auto type = dyn_cast<RankedTensorType>(init.getType());
+      return type && llvm::is_contained(type.getShape(), 0);
+    };
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
+    if (op->getNumResults() == 0 || op->getNumResults() != op.getDpsInits().size() ||
+        (!llvm::all_of(op.getDpsInits(), hasNoElement) &&
+         !(linalgOp && llvm::is_contained(linalgOp.getStaticLoopRanges(), 0))))
+      return rewriter.notifyMatchFailure(op, "expected tensors and a static size of 0");
+    rewriter.replaceOp(op, op.getDpsInits());
+    return success();
+  }
+};
+} // namespace
+
+void AttnDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
+  patterns.add<DropWithoutIterations>(patterns.getContext());
+}
+
+//===----------------------------------------------------------------------===//
 // attn.key_range
 //===----------------------------------------------------------------------===//
 
@@ -210,20 +239,6 @@ struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Outputs without an element are what they were.
-struct DropWithoutElements : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
-    if (op->getNumResults() == 0 || !llvm::all_of(op.getOuts().getTypes(), [](Type type) {
-          return llvm::is_contained(cast<ShapedType>(type).getShape(), 0);
-        }))
-      return rewriter.notifyMatchFailure(op, "expected tensors of static size 0");
-    rewriter.replaceOp(op, op.getOuts());
-    return success();
-  }
-};
-
 /// A score region that yields the score is no region.
 struct DropIdentityScore : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -353,6 +368,6 @@ struct CompactCaptures : OpRewritePattern<AttentionOp> {
 
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns
-      .add<CompactCaptures, DropIdentityScore, DropUnusedWeights, DropWithoutElements, FillWithoutKeys,
+      .add<CompactCaptures, DropIdentityScore, DropUnusedWeights, FillWithoutKeys,
            FoldCasts<AttentionOp>, FoldScoreFactor, SimplifyMask>(context);
 }

@@ -284,7 +284,7 @@ private:
       for (auto [i, symbol] : llvm::enumerate(symbols.getAsRange<SymbolAttr>()))
         sizes[symbol.getName()] = b.load(b.i64(), b.element(b.i64(), dims, i));
     }
-    Value weights = layout->bytes ? b.callField(call, CallField::Weights) : Value();
+    Value weights = layout->offsets.empty() ? Value() : b.callField(call, CallField::Weights);
     Value inputs = b.callField(call, CallField::Inputs),
           outputs = b.callField(call, CallField::Outputs);
     int32_t numInputs = 0, numOutputs = 0;

@@ -105,6 +105,8 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
   bool rowsAreRight = loopsOf(rhsMap).back() == n;
   auto outType = cast<RankedTensorType>(init->get().getType());
   int64_t columns = outType.getShape().back();
+  if (columns == 0)
+    return;
   int64_t width = isWeight && !ShapedType::isDynamic(columns) ? choosePanelWidth(target, columns) : columns;
   if (rowsAreRight && width == columns)
     return;

@@ -269,3 +269,21 @@ func.func @no_queries(%k: tensor<2x8x4xf32>, %q: tensor<2x0x4xf32>) -> tensor<2x
       outs(%q : tensor<2x0x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x0x4xf32>
   return %o : tensor<2x0x4xf32>
 }
+
+// CHECK-LABEL: @no_columns(
+// CHECK-SAME: %{{[^ ]*}}: tensor<2x4xf32>, %[[E:[^ ]*]]: tensor<2x0xf32>
+// CHECK-NEXT: return %[[E]]
+func.func @no_columns(%x: tensor<2x4xf32>, %e: tensor<2x0xf32>, %w: tensor<0x4xf32>) -> tensor<2x0xf32> {
+  %y = linalg.contract indexing_maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (n, k)>, affine_map<(s, n, k) -> (s, n)>]
+      ins(%x, %w : tensor<2x4xf32>, tensor<0x4xf32>) outs(%e : tensor<2x0xf32>) -> tensor<2x0xf32>
+  return %y : tensor<2x0xf32>
+}
+
+// CHECK-LABEL: @no_depth(
+// CHECK-SAME: %[[E:[^ ]*]]: tensor<2x3xf32>
+// CHECK-NEXT: return %[[E]]
+func.func @no_depth(%x: tensor<2x0xf32>, %e: tensor<2x3xf32>, %w: tensor<3x0xf32>) -> tensor<2x3xf32> {
+  %y = linalg.contract indexing_maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (n, k)>, affine_map<(s, n, k) -> (s, n)>]
+      ins(%x, %w : tensor<2x0xf32>, tensor<3x0xf32>) outs(%e : tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}

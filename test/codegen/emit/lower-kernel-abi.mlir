@@ -131,3 +131,16 @@ func.func @f.workspace(%n: index) -> index attributes {attn.kernel = "workspace"
 func.func @f() attributes {attn.kernel = "main"} {
   return
 }
+
+// -----
+
+// Weights without a byte have an address too.
+// CHECK-LABEL: func.func @empty_weight(%arg0: !llvm.ptr) {
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[0, 2]
+// CHECK: llvm.load %[[FIELD]]
+func.func @empty_weight(%call: !llvm.ptr, %w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
+    attributes {attn.kernel = "entry"} {
+  func.call @use(%w) : (memref<0x4xf32>) -> ()
+  return
+}
+func.func private @use(memref<0x4xf32>)

@@ -45,6 +45,15 @@ module attributes {attn.target = #target} {
     return %c : tensor<4x?x16xf32>
   }
 
+  // Nothing is computed from a weight without columns.
+  // CHECK-LABEL: @no_columns(
+  // CHECK-NOT: attn.pack
+  // CHECK: return
+  func.func @no_columns(%x: tensor<2x4xf32>, %w: tensor<0x4xf32> {attn.weight}, %i: tensor<2x0xf32>) -> tensor<2x0xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<2x4xf32>, tensor<0x4xf32>) outs(%i : tensor<2x0xf32>) -> tensor<2x0xf32>
+    return %c : tensor<2x0xf32>
+  }
+
   // A weight keeps its type.
   // CHECK-LABEL: @half(
   // CHECK: attn.pack ins(%{{.*}} : tensor<48x768xbf16>) outs(%{{.*}} : tensor<1x768x48xbf16>)
