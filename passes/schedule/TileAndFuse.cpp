@@ -62,8 +62,6 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
   tensor::ExtractSliceOp::getCanonicalizationPatterns(cleanup, op.getContext());
   options.cleanupPatterns = FrozenRewritePatternSet(std::move(cleanup));
 
-  StringRef name = op->getName().getStringRef();
-  Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
   FailureOr<scf::SCFTileAndFuseResult> result =
       scf::tileConsumerAndFuseProducersUsingSCF(rewriter, op, options);
@@ -100,10 +98,8 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       changed = true;
     }
   }
-  for (Operation *tiled : result->tiledAndFusedOps)
-    if (tiled->getName().getStringRef() == name && tiled->getLoc() == loc)
-      return tiled;
-  return failure();
+  // Tiled first, before the producers that it takes along.
+  return result->tiledAndFusedOps.front();
 }
 
 bool attn::feedsContraction(tensor::ExtractSliceOp slice) {

@@ -18,7 +18,7 @@ using FuseControl = llvm::function_ref<bool(mlir::tensor::ExtractSliceOp, mlir::
 
 /// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, their producers
 /// likewise; a producer with other uses is returned from the loops instead of being computed twice. Returns the
-/// tiled op and erases `op`, or fails with the IR unchanged.
+/// tiled op and erases `op`, or fails and leaves `op` in place.
 mlir::FailureOr<mlir::Operation *> tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op,
                                                mlir::ArrayRef<int64_t> tileSizes,
                                                mlir::scf::SCFTilingOptions::LoopType loopType, FuseControl control);
