@@ -90,31 +90,25 @@ namespace {
 struct Phases : attn::impl::PhasesBase<Phases> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    // From the last op to the first; tiling erases the op and whatever moved into its tasks.
     auto isCandidate = [](Operation *op) {
       return isa<TilingInterface>(op) && isa<DestinationStyleOpInterface>(op) && !isa<AttentionOp, linalg::FillOp>(op);
     };
+    // From the last op to the first. Tiling erases the op and whatever moved into its tasks; what is left to visit
+    // stands before the tasks.
     Block &body = getOperation().getBody().front();
-    llvm::SmallPtrSet<Operation *, 8> done;
-    while (true) {
-      Operation *op = nullptr;
-      for (Operation &candidate : llvm::reverse(body)) {
-        if (isCandidate(&candidate) && !done.contains(&candidate)) {
-          op = &candidate;
-          break;
-        }
-      }
-      if (!op)
-        return;
-      done.insert(op);
+    for (Operation *op = body.getTerminator(); op; op = op->getPrevNode()) {
+      if (!isCandidate(op))
+        continue;
       SmallVector<int64_t> sizes = taskSizes(cast<TilingInterface>(op));
       if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
         continue;
-      if (failed(tileAndFuse(rewriter, cast<TilingInterface>(op), sizes,
-                             scf::SCFTilingOptions::LoopType::ForallOp, movesInside))) {
+      FailureOr<Operation *> tiled = tileAndFuse(rewriter, cast<TilingInterface>(op), sizes,
+                                                 scf::SCFTilingOptions::LoopType::ForallOp, movesInside);
+      if (failed(tiled)) {
         op->emitError() << "expected an op that tiles into tasks, got one that does not";
         return signalPassFailure();
       }
+      op = body.findAncestorOpInBlock(**tiled);
     }
   }
 };
