@@ -12,7 +12,8 @@
 //   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
 //
 // A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
-// has n is packed if it is a weight, transposed if it is not; one whose rows are right already is left alone.
+// has n is packed if it is a weight, transposed if it is not. Left alone: operands whose rows are right already, and
+// products of other bodies than linalg.contract's.
 // Test: test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -22,6 +23,7 @@
 #include "passes/plan/Choose.h"
 #include "passes/plan/Weights.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 
@@ -46,8 +48,17 @@ struct Contraction {
 
 } // namespace
 
+/// Whether linalg.contract would give `op` the body that it has: upstream's test of a contraction looks through any
+/// function of one element.
+static bool hasBodyOfContract(linalg::LinalgOp op) {
+  Type type = getElementTypeOrSelf(op.getDpsInitOperand(0)->get().getType());
+  return isa<linalg::ContractOp>(op) || llvm::all_of(op.getBlock()->without_terminator(), [&](Operation &inner) {
+           return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) && inner.getResult(0).getType() == type;
+         });
+}
+
 static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
-  if (!linalg::isaContractionOpInterface(op) || !op.hasPureTensorSemantics())
+  if (!linalg::isaContractionOpInterface(op) || !op.hasPureTensorSemantics() || !hasBodyOfContract(op))
     return std::nullopt;
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (out.getNumResults() == 0)
@@ -172,8 +183,14 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
   auto maps = rewriter.getAffineMapArrayAttr({mapTo(context, numLoops, loopsOf(lhsMap)),
                                               mapTo(context, numLoops, packedLoops),
                                               mapTo(context, numLoops, outLoops)});
+  SmallVector<NamedAttribute> attributes;
+  if (auto contract = dyn_cast<linalg::ContractOp>(*op)) {
+    llvm::append_range(attributes, contract->getDiscardableAttrs());
+    if (linalg::TypeFnAttr cast = contract.getCastAttr())
+      attributes.emplace_back(contract.getCastAttrName(), cast);
+  }
   Value result = linalg::ContractOp::create(rewriter, loc, TypeRange{out.getType()}, ValueRange{lhs->get(), packed},
-                                            ValueRange{out}, maps)
+                                            ValueRange{out}, maps, attributes)
                      ->getResult(0);
   if (column != n)
     result = tensor::CollapseShapeOp::create(rewriter, loc, outType, result, split);

@@ -62,6 +62,39 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x48xf32>
   }
 
+  // CHECK-LABEL: @unsigned(
+  // CHECK: linalg.contract {{.*}} {cast = #linalg.type_fn<cast_unsigned>, note} {{.*}} outs(%{{.*}} : tensor<?x48xi32>)
+  func.func @unsigned(%x: tensor<?x768xi8>, %w: tensor<48x768xi8> {attn.weight}, %i: tensor<?x48xi32>) -> tensor<?x48xi32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] {cast = #linalg.type_fn<cast_unsigned>, note}
+        ins(%x, %w : tensor<?x768xi8>, tensor<48x768xi8>) outs(%i : tensor<?x48xi32>) -> tensor<?x48xi32>
+    return %c : tensor<?x48xi32>
+  }
+
+  // A product and a sum by another name, and what only looks like them.
+  // CHECK-LABEL: @bodies(
+  // CHECK: linalg.contract
+  // CHECK: linalg.generic
+  // CHECK: math.absf
+  // CHECK-NOT: linalg.contract
+  func.func @bodies(%x: tensor<?x768xf32>, %w: tensor<48x768xf32> {attn.weight}, %i: tensor<?x48xf32>) -> (tensor<?x48xf32>, tensor<?x48xf32>) {
+    %c = linalg.generic {indexing_maps = [#x, #w, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : tensor<?x768xf32>, tensor<48x768xf32>) outs(%i : tensor<?x48xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+    } -> tensor<?x48xf32>
+    %d = linalg.generic {indexing_maps = [#x, #w, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : tensor<?x768xf32>, tensor<48x768xf32>) outs(%i : tensor<?x48xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %f = math.absf %a : f32
+      %p = arith.mulf %f, %b : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+    } -> tensor<?x48xf32>
+    return %c, %d : tensor<?x48xf32>, tensor<?x48xf32>
+  }
+
   // What is no weight is transposed.
   // CHECK-LABEL: @input(
   // CHECK-SAME: %[[X:.*]]: tensor<?x64xf32>, %[[Y:.*]]: tensor<?x64xf32>
