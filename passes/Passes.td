@@ -55,14 +55,6 @@ def UnifyDims : Pass<"attn-unify-dims", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
-def DropDeadOutputs : Pass<"attn-drop-dead-outputs", "::mlir::func::FuncOp"> {
-  let summary = "weights that nobody reads are not computed";
-  let description = [{
-    An `attn.attention` whose second output has no use is left with the first.
-  }];
-  let dependentDialects = ["::attn::AttnDialect"];
-}
-
 def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> {
   let summary = "a contraction starts from its bias";
   let description = [{

@@ -21,7 +21,6 @@ void attn::addSimplifyPipeline(OpPassManager &manager) {
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addNestedPass<func::FuncOp>(createUnifyDims());
-  manager.addNestedPass<func::FuncOp>(createDropDeadOutputs());
   cleanUp();
   manager.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
   manager.addNestedPass<func::FuncOp>(createHoistViews());
