@@ -33,7 +33,25 @@ static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
   manager.addPass(createCanonicalizerPass());
 }
 
-static void buildSimplify(OpPassManager &manager, const PipelineOptions &) { addSimplifyPipeline(manager); }
+static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
+  auto cleanUp = [&] {
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+  };
+  // Sizes first: a tensor.dim of a product is a use, and products with a second use stay as they are.
+  addResolveSizes(manager);
+  manager.addNestedPass<func::FuncOp>(createUnifyDims());
+  cleanUp();
+  manager.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
+  manager.addNestedPass<func::FuncOp>(createHoistViews());
+  cleanUp();
+  // Only now: a transposition folded earlier would no longer be seen by the producer.
+  manager.addNestedPass<func::FuncOp>(createFoldTransposes());
+  manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
+  manager.addPass(memref::createResolveShapedTypeResultDimsPass());
+  cleanUp();
+  manager.addNestedPass<func::FuncOp>(createUnshareInits());
+}
 
 static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   manager.addPass(createCloneTargets());

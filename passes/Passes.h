@@ -20,13 +20,6 @@ namespace attn {
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
-/// simplify: projections become head-major contractions that start from their bias, attention's operands and
-/// outputs lose their views, sizes are asked of arguments only.
-void addSimplifyPipeline(mlir::OpPassManager &manager);
-
-/// Registers the pipeline of each stage, `attn-<stage>`.
-void registerPipelines();
-
 } // namespace attn
 
 #endif // ATTN_PASSES_PASSES_H

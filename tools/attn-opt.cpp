@@ -24,7 +24,6 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   attn::registerAttnPasses();
   attn::registerAttnCpuPasses();
-  attn::registerPipelines();
   attn::registerStagePipelines();
   attn::registerAttnEmitPasses();
   attn::registerLowerToLLVMPipeline();

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-simplify | FileCheck %s
+// RUN: attn-opt %s -attn-to-simplify | FileCheck %s
 
 // x -> packed projection -> [B,S,3,H,D] -> [B,H,3,S,D] -> three slices -> attention -> [B,S,C] -> projection.
 
