@@ -239,7 +239,7 @@ struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// A score region that yields the score is no region.
+/// A score region that yields the score is no region; without a head size that is 0.
 struct DropIdentityScore : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -247,8 +247,9 @@ struct DropIdentityScore : OpRewritePattern<AttentionOp> {
     if (op.getScore().empty())
       return failure();
     Block &block = op.getScore().front();
-    auto yield = cast<YieldOp>(block.getTerminator());
-    if (yield.getValue() != block.getArgument(op.getKDim() + 1))
+    Value yielded = cast<YieldOp>(block.getTerminator()).getValue();
+    bool isZero = sizeOf(op.getQuery(), op.getQueryMap(), op.getDDim()) == 0;
+    if (yielded != block.getArgument(op.getKDim() + 1) && !(isZero && matchPattern(yielded, m_AnyZeroFloat())))
       return rewriter.notifyMatchFailure(op, "expected a score region that yields its score");
     rewriter.modifyOpInPlace(op, [&] { rewriter.eraseBlock(&block); });
     return success();

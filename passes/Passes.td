@@ -38,8 +38,7 @@ def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
   let description = [{
     A score region that ends in `select(hidden, -inf, score)` says which pairs are kept. Where the condition is a
     conjunction of comparisons that a named mask states, or tests of a captured element for zero, it becomes the
-    `mask`; other conditions stay in the region. Captured operands that neither region nor mask uses any more,
-    and a region that yields its score, are dropped.
+    `mask`; other conditions stay in the region.
   }];
 }
 

@@ -12,7 +12,8 @@
 // afterwards. A condition is taken apart into what must hold together; each part has to be a comparison that
 // a named mask states (causal, a window, lengths) or a test of a captured element for zero. Left in the
 // region, and still right: all other conditions, a lower bound of the keys without an upper one, and finite
-// fills, which hide nothing. Test: test/passes/raise/extract-mask.mlir
+// fills, which hide nothing. Canonicalization drops a region that is left with its score, and captured operands
+// that nothing reads. Test: test/passes/raise/extract-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -347,56 +348,12 @@ static void extractMask(AttentionOp op) {
     op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0]) : AndAttr::get(context, masks));
 }
 
-/// Drops what the region computes in vain, captured operands that nothing uses, and a region that does
-/// nothing.
-static void dropUnused(AttentionOp op) {
-  Block &body = op.getScore().front();
-  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isOpTriviallyDead(&inner))
-      inner.erase();
-
-  unsigned numCaptures = op.getCaptures().size(), firstArgument = op.getKDim() + 2;
-  llvm::SmallBitVector isUsed(numCaptures);
-  for (unsigned i = 0; i < numCaptures; ++i)
-    isUsed[i] = !body.getArgument(firstArgument + i).use_empty();
-  if (MaskInterface mask = op.getMaskAttr())
-    for (const KeptSet &set : mask.kept(op.getNumBatch())) {
-      for (unsigned capture : set.symbols)
-        isUsed.set(capture);
-      for (DenseTest test : set.tests)
-        isUsed.set(test.capture);
-    }
-  SmallVector<unsigned> numbers(numCaptures);
-  for (unsigned i = 0, next = 0; i < numCaptures; ++i)
-    numbers[i] = isUsed[i] ? next++ : next;
-  if (MaskInterface mask = op.getMaskAttr())
-    op.setMaskAttr(mask.remap(numbers));
-  SmallVector<Attribute> maps(op.getIndexingMaps().getValue());
-  for (unsigned i = numCaptures; i-- > 0;) {
-    if (isUsed[i])
-      continue;
-    op.getCapturesMutable().erase(i);
-    maps.erase(maps.begin() + 3 + i);
-    body.eraseArgument(firstArgument + i);
-  }
-  op.setIndexingMapsAttr(ArrayAttr::get(op.getContext(), maps));
-
-  // Scores without a product are 0 by themselves.
-  Value score = cast<YieldOp>(body.getTerminator()).getValue();
-  auto headSize = *op.getQueryMap().getResultPosition(getAffineDimExpr(op.getDDim(), op.getContext()));
-  bool isZero = cast<ShapedType>(op.getQuery().getType()).getDimSize(headSize) == 0;
-  if (score == body.getArgument(firstArgument - 1) || (isZero && matchPattern(score, m_AnyZeroFloat())))
-    op.getScore().getBlocks().clear();
-}
-
 namespace {
 struct ExtractMask : attn::impl::ExtractMaskBase<ExtractMask> {
   void runOnOperation() override {
     getOperation().walk([](AttentionOp op) {
-      if (op.getScore().empty())
-        return;
-      extractMask(op);
-      dropUnused(op);
+      if (!op.getScore().empty())
+        extractMask(op);
     });
   }
 };

@@ -18,6 +18,21 @@ func.func @identity_score(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
+// Products of head size 0 are 0.
+// CHECK-LABEL: @zero_score
+// CHECK-NOT: score
+// CHECK: return
+func.func @zero_score(%q: tensor<2x8x0xf32>, %v: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %o = attn.attention ins(%q, %q, %v : tensor<2x8x0xf32>, tensor<2x8x0xf32>, tensor<2x8x4xf32>)
+      outs(%v : tensor<2x8x4xf32>) {indexing_maps = [#d, #k, #v, #o], scale = 1.0 : f32}
+      score {
+      ^bb0(%b: index, %qi: index, %ki: index, %s: f32):
+        attn.yield %zero : f32
+      } -> tensor<2x8x4xf32>
+  return %o : tensor<2x8x4xf32>
+}
+
 // -----
 
 #d = affine_map<(b, q, k, d, e) -> (b, q, d)>

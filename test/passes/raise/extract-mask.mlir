@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-extract-mask | FileCheck %s
+// RUN: attn-opt %s -attn-extract-mask -canonicalize | FileCheck %s
 
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
