@@ -35,6 +35,9 @@ struct KeptSet {
   mlir::IntegerSet pairs;
   llvm::SmallVector<unsigned> symbols;
   llvm::SmallVector<DenseTest> tests;
+
+  /// Every pair, as the one constraint that an integer set needs.
+  static KeptSet always(mlir::MLIRContext *context, unsigned numBatch);
 };
 
 } // namespace attn

@@ -127,16 +127,11 @@ private:
 // Deriving bounds
 //===----------------------------------------------------------------------===//
 
-/// Every pair; an integer set needs at least one constraint.
-static KeptSet everyPair(MLIRContext *context, unsigned numBatch) {
-  return {IntegerSet::get(numBatch + 2, 0, getAffineConstantExpr(0, context), false), {}, {}};
-}
-
 KeyBounds KeyBounds::get(MLIRContext *context, MaskInterface mask, unsigned numBatch,
                          int64_t step) {
   if (mask)
     return get(context, mask.kept(numBatch), numBatch, step);
-  return get(context, everyPair(context, numBatch), numBatch, step);
+  return get(context, KeptSet::always(context, numBatch), numBatch, step);
 }
 
 KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned numBatch,

@@ -23,8 +23,7 @@ keptWhere(MLIRContext *context, unsigned numBatch, ArrayRef<unsigned> symbols,
   return {IntegerSet::get(numBatch + 2, symbols.size(), exprs, isEquality), llvm::to_vector(symbols), {}};
 }
 
-/// Every pair: an integer set needs at least one constraint.
-static KeptSet keptAlways(MLIRContext *context, unsigned numBatch) {
+KeptSet KeptSet::always(MLIRContext *context, unsigned numBatch) {
   return keptWhere(context, numBatch, {}, [&](AffineExpr, AffineExpr) {
     return SmallVector<AffineExpr>{getAffineConstantExpr(0, context)};
   });
@@ -50,7 +49,7 @@ SmallVector<KeptSet> LengthsAttr::kept(unsigned numBatch) const {
 }
 
 SmallVector<KeptSet> DenseAttr::kept(unsigned numBatch) const {
-  KeptSet set = keptAlways(getContext(), numBatch);
+  KeptSet set = KeptSet::always(getContext(), numBatch);
   set.tests.push_back({getCapture(), getKeeps()});
   return {set};
 }
@@ -70,7 +69,7 @@ static KeptSet intersect(const KeptSet &a, const KeptSet &b) {
 }
 
 SmallVector<KeptSet> AndAttr::kept(unsigned numBatch) const {
-  SmallVector<KeptSet> result = {keptAlways(getContext(), numBatch)};
+  SmallVector<KeptSet> result = {KeptSet::always(getContext(), numBatch)};
   for (Attribute mask : getMasks()) {
     SmallVector<KeptSet> product;
     for (const KeptSet &a : result)

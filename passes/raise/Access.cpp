@@ -33,6 +33,12 @@ bool attn::isScalarFunction(linalg::LinalgOp op) {
   return true;
 }
 
+bool attn::isCopy(linalg::LinalgOp op) {
+  return op.getNumDpsInputs() == 1 && op->getNumResults() == 1 && op.getNumReductionLoops() == 0 &&
+         isa<ShapedType>(op.getDpsInputOperand(0)->get().getType()) &&
+         op.getBlock()->getTerminator()->getOperand(0) == op.getBlock()->getArgument(0);
+}
+
 AffineMap attn::loopsAt(linalg::LinalgOp op, OpResult result, AffineMap map) {
   AffineMap outMap = op.getMatchingIndexingMap(op.getTiedOpOperand(result));
   return inversePermutation(outMap).compose(map);
@@ -63,15 +69,11 @@ static std::optional<Access> readThroughView(Access access) {
   if (auto source = readThroughUnitReshape(access))
     return source;
   auto op = access.tensor.getDefiningOp<linalg::LinalgOp>();
-  if (!op || !isScalarFunction(op))
+  if (!op || !isCopy(op) || !isScalarFunction(op))
     return std::nullopt;
-  auto result = cast<OpResult>(access.tensor);
-  Value yielded = op.getBlock()->getTerminator()->getOperand(result.getResultNumber());
-  auto argument = dyn_cast<BlockArgument>(yielded);
-  if (!argument || !isa<RankedTensorType>(op->getOperand(argument.getArgNumber()).getType()))
-    return std::nullopt;
-  OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-  return Access{operand.get(), op.getMatchingIndexingMap(&operand).compose(loopsAt(op, result, access.map))};
+  OpOperand &input = *op.getDpsInputOperand(0);
+  AffineMap loops = loopsAt(op, cast<OpResult>(access.tensor), access.map);
+  return Access{input.get(), op.getMatchingIndexingMap(&input).compose(loops)};
 }
 
 static int64_t numNamed(const Access &access) {

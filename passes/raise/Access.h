@@ -26,6 +26,9 @@ struct Access {
 /// operand.
 bool isScalarFunction(mlir::linalg::LinalgOp op);
 
+/// Whether `op` only moves elements of its one input: a transposition, a broadcast, a copy.
+bool isCopy(mlir::linalg::LinalgOp op);
+
 /// Where the loops of `op` stand when `result` is read at `map`.
 mlir::AffineMap loopsAt(mlir::linalg::LinalgOp op, mlir::OpResult result, mlir::AffineMap map);
 

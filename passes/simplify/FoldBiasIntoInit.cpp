@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/raise/Access.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -61,8 +62,7 @@ std::pair<arith::AddFOp, OpOperand *> getSum(linalg::GenericOp op, OpOperand *pr
 /// The bias under an op that only broadcasts it.
 Addend lookThroughBroadcast(Addend addend) {
   auto op = addend.tensor.getDefiningOp<linalg::LinalgOp>();
-  if (!op || op.getNumDpsInputs() != 1 || op->getNumResults() != 1 || isa<linalg::FillOp>(op) ||
-      op.getBlock()->getTerminator()->getOperand(0) != op.getBlock()->getArgument(0))
+  if (!op || !attn::isCopy(op))
     return addend;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   return maps[1].isIdentity() ? Addend{op.getDpsInputOperand(0)->get(), maps[0].compose(addend.map)} : addend;

@@ -23,6 +23,7 @@
 
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
+#include "passes/raise/Access.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -104,12 +105,6 @@ SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
 // The op without the view
 //===----------------------------------------------------------------------===//
 
-/// Whether `op` only moves elements of its one input.
-bool isCopy(linalg::LinalgOp op) {
-  return op.getNumDpsInputs() == 1 && !isa<linalg::FillOp>(op) &&
-         op.getBlock()->getTerminator()->getOperand(0) == op.getBlock()->getArgument(0);
-}
-
 /// `input` read through `map`, as the op that says so best.
 Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, AffineMap map) {
   if (!map.isProjectedPermutation())
@@ -153,7 +148,7 @@ Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands, Arra
 
   if (isa<linalg::FillOp>(op))
     return linalg::FillOp::create(builder, loc, inputs, init).getResult(0);
-  if (isCopy(op))
+  if (attn::isCopy(op))
     if (Value copy = createCopy(builder, loc, inputs[0], init, ordered[0]))
       return copy;
   if (auto contract = dyn_cast<linalg::ContractOp>(*op)) {
@@ -212,7 +207,7 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
 /// `operand` can grant. Returns the map that is left, in the order of the loops.
 FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
   linalg::LinalgOp producer = getProducer(operand.get());
-  if (!producer || isCopy(producer) || isa<linalg::FillOp>(producer) || !map.isProjectedPermutation())
+  if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) || !map.isProjectedPermutation())
     return failure();
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
   llvm::sort(permutation,

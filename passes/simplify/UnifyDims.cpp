@@ -32,7 +32,7 @@ struct UnifyDims : attn::impl::UnifyDimsBase<UnifyDims> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     auto symbolOf = [&](BlockArgument argument, int64_t dim) {
-      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.dims");
+      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), attn::AttnDialect::kDimsAttr);
       auto symbol =
           dims && dim < static_cast<int64_t>(dims.size()) ? dyn_cast<StringAttr>(dims[dim]) : nullptr;
       return symbol && !symbol.empty() ? symbol : nullptr;
