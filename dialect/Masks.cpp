@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One function a mask, kept(). Each states its sets over (batch..., q, k); everything else derives from them.
+// One function a mask, kept(). Each states its sets over (batch..., q, k); everything else derives
+// from them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,9 @@ keptWhere(MLIRContext *context, unsigned numBatch, ArrayRef<unsigned> symbols,
   SmallVector<AffineExpr> exprs =
       constraints(getAffineDimExpr(numBatch, context), getAffineDimExpr(numBatch + 1, context));
   SmallVector<bool> isEquality(exprs.size(), false);
-  return {IntegerSet::get(numBatch + 2, symbols.size(), exprs, isEquality), llvm::to_vector(symbols), {}};
+  return {IntegerSet::get(numBatch + 2, symbols.size(), exprs, isEquality),
+          llvm::to_vector(symbols),
+          {}};
 }
 
 KeptSet KeptSet::always(MLIRContext *context, unsigned numBatch) {
@@ -62,7 +65,8 @@ static KeptSet intersect(const KeptSet &a, const KeptSet &b) {
     exprs.push_back(expr.shiftSymbols(b.pairs.getNumSymbols(), numSymbols));
   SmallVector<bool> isEquality(a.pairs.getEqFlags());
   llvm::append_range(isEquality, b.pairs.getEqFlags());
-  KeptSet both{IntegerSet::get(numDims, numSymbols + b.pairs.getNumSymbols(), exprs, isEquality), a.symbols, a.tests};
+  KeptSet both{IntegerSet::get(numDims, numSymbols + b.pairs.getNumSymbols(), exprs, isEquality),
+               a.symbols, a.tests};
   llvm::append_range(both.symbols, b.symbols);
   llvm::append_range(both.tests, b.tests);
   return both;
@@ -98,14 +102,34 @@ MaskInterface AndAttr::remap(ArrayRef<unsigned> captures) const {
              }));
 }
 
-LogicalResult WindowAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t left, int64_t right,
-                                 int64_t offset) {
-  if (left + right < 0)
-    return emitError() << "expected a window of at least one key, got left = " << left << ", right = " << right;
+/// Distances beyond any number of keys could overflow where they are added to coordinates and to
+/// each other.
+static LogicalResult verifyDistances(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                     ArrayRef<int64_t> distances) {
+  constexpr int64_t kLargest = int64_t(1) << 40;
+  for (int64_t distance : distances)
+    if (distance < -kLargest || distance > kLargest)
+      return emitError() << "expected a distance of at most 2^40, got " << distance;
   return success();
 }
 
-LogicalResult AndAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<Attribute> masks) {
+LogicalResult CausalAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t offset) {
+  return verifyDistances(emitError, offset);
+}
+
+LogicalResult WindowAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t left,
+                                 int64_t right, int64_t offset) {
+  if (failed(verifyDistances(emitError, {left, right, offset})))
+    return failure();
+  if (left + right < 0)
+    return emitError() << "expected a window of at least one key, got left = " << left
+                       << ", right = " << right;
+  return success();
+}
+
+LogicalResult AndAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                              ArrayRef<Attribute> masks) {
   for (Attribute mask : masks)
     if (!isa<MaskInterface>(mask))
       return emitError() << "expected masks, got " << mask;

@@ -42,6 +42,7 @@ def Attn_CausalAttr : Attn_Mask<"Causal", "causal"> {
   }];
   let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$offset);
   let assemblyFormat = [{ (`<` struct($offset)^ `>`)? }];
+  let genVerifyDecl = 1;
 }
 
 def Attn_WindowAttr : Attn_Mask<"Window", "window"> {
