@@ -10,11 +10,14 @@
 //       attributes {attn.kernel = "entry"} {
 //     %o = memref.view %workspace[0][%n]
 //     scf.forall (%h) in (12) { %k = memref.view %scratch[0][%n] ... }
-//   func.func @forward.workspace(%n: index) -> (index, index)      3072 * n per call, 256 * n per worker
+//   func.func @forward.workspace(%n: index) -> (index, index)      3072 * n per call, 256 * n per
+//   worker
 //
-// A size inside loops is bounded by one free of loop variables. The bytes are sums of products of the function's
-// symbols, so the caller can be told before the call. Temporaries of @forward.pack become further packed buffers:
-// it runs without a workspace. Test: test/passes/bufferize/plan-workspace.mlir
+// A size inside loops is bounded by one free of loop variables. The bytes are sums of products of
+// the function's symbols, so the caller can be told before the call; beyond 64 bits the answer is
+// 2^64 - 1. Temporaries of
+// @forward.pack become further packed buffers: it runs without a workspace.
+// Test: test/passes/bufferize/plan-workspace.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +49,8 @@ public:
         names.push_back(symbol.getName());
     sources.resize(names.size());
     for (BlockArgument argument : function.getArguments()) {
-      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+      auto dims =
+          function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
       if (!dims)
         continue;
       for (auto [axis, dim] : llvm::enumerate(dims.getAsValueRange<StringAttr>()))
@@ -62,7 +66,8 @@ public:
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument || argument.getOwner()->getParentOp() != function)
       return std::nullopt;
-    auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+    auto dims =
+        function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
     return dims ? find(cast<StringAttr>(dims[axis]).getValue()) : std::nullopt;
   }
 
@@ -80,7 +85,8 @@ public:
 private:
   std::optional<unsigned> find(StringRef name) const {
     const auto *it = llvm::find(names, name);
-    return it == names.end() || name.empty() ? std::nullopt : std::optional<unsigned>(it - names.begin());
+    return it == names.end() || name.empty() ? std::nullopt
+                                             : std::optional<unsigned>(it - names.begin());
   }
 
   func::FuncOp function;
@@ -91,8 +97,10 @@ private:
 
 } // namespace
 
-/// A linear expression as a polynomial, given its operands; nothing else occurs in bounds of buffer sizes.
-static std::optional<Polynomial> toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
+/// A linear expression as a polynomial, given its operands; nothing else occurs in bounds of buffer
+/// sizes.
+static std::optional<Polynomial>
+toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue() >= 0 ? std::optional<Polynomial>(constant.getValue()) : std::nullopt;
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -111,8 +119,9 @@ static std::optional<Polynomial> toPolynomial(AffineExpr expr, function_ref<std:
     return rhs ? std::optional<Polynomial>(*lhs + *rhs) : std::nullopt;
   }
   case AffineExprKind::Mul:
-    return constant && constant.getValue() >= 0 ? std::optional<Polynomial>(*lhs * Polynomial(constant.getValue()))
-                                                : std::nullopt;
+    return constant && constant.getValue() >= 0
+               ? std::optional<Polynomial>(*lhs * Polynomial(constant.getValue()))
+               : std::nullopt;
   case AffineExprKind::FloorDiv:
   case AffineExprKind::CeilDiv:
     return lhs;
@@ -127,17 +136,19 @@ static std::optional<Polynomial> boundOf(Value size, Symbols &symbols) {
   FailureOr<int64_t> constant =
       Bounds::computeConstantBound(presburger::BoundType::UB, {size}, nullptr, /*closedUB=*/true);
   if (succeeded(constant))
-    return Polynomial(*constant);
+    return Polynomial(std::max<int64_t>(*constant, 0));
   AffineMap map;
   ValueDimList operands;
   auto isSymbol = [&](Value value, std::optional<int64_t> dim, Bounds &) {
     return dim && symbols.symbolOf(value, *dim).has_value();
   };
-  if (failed(Bounds::computeBound(map, operands, presburger::BoundType::UB, {size}, isSymbol, /*closedUB=*/true)))
+  if (failed(Bounds::computeBound(map, operands, presburger::BoundType::UB, {size}, isSymbol,
+                                  /*closedUB=*/true)))
     return std::nullopt;
   return toPolynomial(map.getResult(0), [&](AffineExpr leaf) -> std::optional<Polynomial> {
-    unsigned position = isa<AffineDimExpr>(leaf) ? cast<AffineDimExpr>(leaf).getPosition()
-                                                 : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
+    unsigned position = isa<AffineDimExpr>(leaf)
+                            ? cast<AffineDimExpr>(leaf).getPosition()
+                            : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
     auto [value, dim] = operands[position];
     std::optional<unsigned> symbol = symbols.symbolOf(value, *dim);
     return symbol ? std::optional<Polynomial>(Polynomial::symbol(*symbol)) : std::nullopt;
@@ -169,13 +180,15 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     Value scratch = add(builder.getDictionaryAttr(
         builder.getNamedAttr(AttnDialect::kScratchAttr, builder.getUnitAttr())));
 
-    // Per call: one after the other. Per worker: tasks of one forall at a time, so that foralls share.
+    // Per call: one after the other. Per worker: tasks of one forall at a time, so that foralls
+    // share.
     Polynomial perCall, perWorker;
     llvm::DenseMap<Operation *, Polynomial> ofForall;
     WalkResult result = function.walk([&](memref::AllocOp alloc) {
       std::optional<Polynomial> size = bytesOf(alloc, symbols);
       if (!size) {
-        alloc.emitError() << "expected a size that the function's symbols bound, got " << alloc.getType();
+        alloc.emitError() << "expected a size that the function's symbols bound, got "
+                          << alloc.getType();
         return WalkResult::interrupt();
       }
       scf::ForallOp forall = alloc->getParentOfType<scf::ForallOp>();
@@ -196,11 +209,12 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
         builder.getFunctionType(inputs, {builder.getIndexType(), builder.getIndexType()}));
     size->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("workspace"));
     size->setAttr(AttnDialect::kTextAttr,
-                  builder.getStringAttr("per call " + perCall.print(symbols.getNames()) + ", per worker " +
-                                        perWorker.print(symbols.getNames())));
+                  builder.getStringAttr("per call " + perCall.print(symbols.getNames()) +
+                                        ", per worker " + perWorker.print(symbols.getNames())));
     builder.setInsertionPointToStart(size.addEntryBlock());
     auto valueOf = [&](unsigned symbol) -> Value { return size.getArgument(symbol); };
-    Value call = perCall.build(builder, size.getLoc(), valueOf), worker = perWorker.build(builder, size.getLoc(), valueOf);
+    Value call = perCall.build(builder, size.getLoc(), valueOf, /*saturates=*/true);
+    Value worker = perWorker.build(builder, size.getLoc(), valueOf, /*saturates=*/true);
     func::ReturnOp::create(builder, size.getLoc(), ValueRange{call, worker});
     return success();
   }
@@ -213,7 +227,8 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
       }
       unsigned index = function.getNumArguments();
       auto attributes = DictionaryAttr::get(
-          &getContext(), NamedAttribute(StringAttr::get(&getContext(), AttnDialect::kOutputAttr), UnitAttr::get(&getContext())));
+          &getContext(), NamedAttribute(StringAttr::get(&getContext(), AttnDialect::kOutputAttr),
+                                        UnitAttr::get(&getContext())));
       (void)function.insertArgument(index, alloc.getType(), attributes, alloc.getLoc());
       alloc.replaceAllUsesWith(function.getArgument(index));
       alloc.erase();
@@ -224,7 +239,8 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
 
   std::optional<Polynomial> bytesOf(memref::AllocOp alloc, Symbols &symbols) {
     MemRefType type = alloc.getType();
-    int64_t element = type.getElementType().isIndex() ? 8 : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t element =
+        type.getElementType().isIndex() ? 8 : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     Polynomial bytes(element);
     for (int64_t size : type.getShape())
       if (!ShapedType::isDynamic(size))
@@ -235,13 +251,20 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
         return std::nullopt;
       bytes = bytes * *bound;
     }
-    return bytes.alignedTo(kAlignment);
+    return bytes.padded(kAlignment);
   }
 
   void replace(memref::AllocOp alloc, Value memory, const Polynomial &offset, Symbols &symbols) {
     OpBuilder builder(alloc);
-    Value shift = offset.build(builder, alloc.getLoc(), [&](unsigned symbol) { return symbols.valueOf(symbol); });
-    Value view = memref::ViewOp::create(builder, alloc.getLoc(), alloc.getType(), memory, shift, alloc.getDynamicSizes());
+    Location loc = alloc.getLoc();
+    Value shift =
+        offset.build(builder, loc, [&](unsigned symbol) { return symbols.valueOf(symbol); });
+    if (!offset.isMultipleOf(kAlignment)) {
+      Value mask = arith::ConstantIndexOp::create(builder, loc, -kAlignment);
+      shift = arith::AndIOp::create(builder, loc, shift, mask);
+    }
+    Value view = memref::ViewOp::create(builder, loc, alloc.getType(), memory, shift,
+                                        alloc.getDynamicSizes());
     alloc.replaceAllUsesWith(view);
     alloc.erase();
   }

@@ -8,13 +8,15 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace attn;
 
 Polynomial Polynomial::operator+(const Polynomial &other) const {
   Polynomial result = *this;
   for (const auto &[symbols, coefficient] : other.terms)
-    result.terms[symbols] += coefficient;
+    result.terms[symbols] = llvm::SaturatingAdd(result.terms[symbols], coefficient);
   return result;
 }
 
@@ -25,23 +27,34 @@ Polynomial Polynomial::operator*(const Polynomial &other) const {
       SmallVector<unsigned, 2> symbols(symbolsA);
       llvm::append_range(symbols, symbolsB);
       llvm::sort(symbols);
-      result.terms[symbols] += coefficientA * coefficientB;
+      uint64_t &sum = result.terms[symbols];
+      sum = llvm::SaturatingMultiplyAdd(coefficientA, coefficientB, sum);
     }
   }
   return result;
 }
 
-Polynomial Polynomial::alignedTo(int64_t alignment) const {
-  Polynomial result;
-  for (const auto &[symbols, coefficient] : terms)
-    result.terms[symbols] = llvm::alignTo(coefficient, alignment);
-  return result;
+bool Polynomial::isMultipleOf(uint64_t divisor) const {
+  return llvm::all_of(terms, [&](const auto &term) { return term.second % divisor == 0; });
+}
+
+Polynomial Polynomial::padded(uint64_t alignment) const {
+  // Whatever the symbols are, the size is a constant and a multiple of `unit`.
+  uint64_t unit = alignment, constant = 0;
+  for (const auto &[symbols, coefficient] : terms) {
+    if (symbols.empty())
+      constant = coefficient;
+    else
+      unit = std::gcd(unit, coefficient);
+  }
+  uint64_t padding = (unit - constant % unit) % unit + alignment - unit;
+  return *this + Polynomial(padding);
 }
 
 Polynomial Polynomial::maximum(const Polynomial &a, const Polynomial &b) {
   Polynomial result = a;
   for (const auto &[symbols, coefficient] : b.terms) {
-    int64_t &mine = result.terms[symbols];
+    uint64_t &mine = result.terms[symbols];
     mine = std::max(mine, coefficient);
   }
   return result;
@@ -62,13 +75,32 @@ std::string Polynomial::print(ArrayRef<StringRef> symbolNames) const {
   return terms.empty() ? "0" : text;
 }
 
-Value Polynomial::build(OpBuilder &builder, Location loc, function_ref<Value(unsigned)> valueOf) const {
-  Value sum;
+Value Polynomial::build(OpBuilder &builder, Location loc, function_ref<Value(unsigned)> valueOf,
+                        bool saturates) const {
+  auto constant = [&](uint64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto unless = [&](arith::CmpIPredicate predicate, Value a, Value b, Value value) -> Value {
+    Value overflows = arith::CmpIOp::create(builder, loc, predicate, a, b);
+    return arith::SelectOp::create(builder, loc, overflows, constant(UINT64_MAX), value);
+  };
+  auto multiply = [&](Value a, Value b) -> Value {
+    if (!saturates)
+      return arith::MulIOp::create(builder, loc, a, b);
+    auto product = arith::MulUIExtendedOp::create(builder, loc, a, b);
+    return unless(arith::CmpIPredicate::ne, product.getHigh(), constant(0), product.getLow());
+  };
+  auto add = [&](Value a, Value b) -> Value {
+    Value sum = arith::AddIOp::create(builder, loc, a, b);
+    return saturates ? unless(arith::CmpIPredicate::ult, sum, a, sum) : sum;
+  };
+
+  Value sum = constant(0);
   for (const auto &[symbols, coefficient] : terms) {
-    Value product = arith::ConstantIndexOp::create(builder, loc, coefficient);
+    Value product = constant(coefficient);
     for (unsigned symbol : symbols)
-      product = arith::MulIOp::create(builder, loc, product, valueOf(symbol));
-    sum = sum ? arith::AddIOp::create(builder, loc, sum, product).getResult() : product;
+      product = multiply(product, valueOf(symbol));
+    sum = add(sum, product);
   }
-  return sum ? sum : arith::ConstantIndexOp::create(builder, loc, 0).getResult();
+  return sum;
 }

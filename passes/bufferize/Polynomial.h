@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A sum of products of symbols, such as 256 * x.0 * x.1 + 1024: what a buffer's size is when dimensions are known at
-// the call only. All coefficients are non-negative, so that sums bound each other.
+// A sum of products of symbols, such as 256 * x.0 * x.1 + 1024: what a buffer's size is when
+// dimensions are known at the call only. No coefficient is negative, so that sums bound each other;
+// one beyond 2^64 - 1 stays there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +19,7 @@ namespace attn {
 
 class Polynomial {
 public:
-  Polynomial(int64_t constant = 0) {
+  Polynomial(uint64_t constant = 0) {
     if (constant)
       terms[{}] = constant;
   }
@@ -31,8 +32,11 @@ public:
   Polynomial operator+(const Polynomial &other) const;
   Polynomial operator*(const Polynomial &other) const;
 
-  /// The smallest polynomial not below this one whose value is a multiple of `alignment` for every call.
-  Polynomial alignedTo(int64_t alignment) const;
+  bool isMultipleOf(uint64_t divisor) const;
+
+  /// This size and what it takes to place buffers one behind the other, each at the sum of the
+  /// padded sizes before it, rounded down to a multiple of `alignment`.
+  Polynomial padded(uint64_t alignment) const;
 
   /// The smallest polynomial known that is nowhere below either.
   static Polynomial maximum(const Polynomial &a, const Polynomial &b);
@@ -40,13 +44,15 @@ public:
   /// "256*x.0*x.1 + 1024"
   std::string print(mlir::ArrayRef<mlir::StringRef> symbolNames) const;
 
-  /// The value, given that of each symbol, as an index.
+  /// The value, given that of each symbol, as an index; where it `saturates`, 2^64 - 1 for all
+  /// beyond.
   mlir::Value build(mlir::OpBuilder &builder, mlir::Location loc,
-                    mlir::function_ref<mlir::Value(unsigned symbol)> valueOf) const;
+                    mlir::function_ref<mlir::Value(unsigned symbol)> valueOf,
+                    bool saturates = false) const;
 
 private:
   /// Sorted symbols of a product -> its coefficient.
-  std::map<llvm::SmallVector<unsigned, 2>, int64_t> terms;
+  std::map<llvm::SmallVector<unsigned, 2>, uint64_t> terms;
 };
 
 } // namespace attn

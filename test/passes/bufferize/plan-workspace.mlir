@@ -23,11 +23,14 @@
 // CHECK: memref.view %[[SCRATCH]][%[[C0]]][] : memref<?xi8> to memref<48x48xf32>
 // CHECK-LABEL: @forward.workspace(
 // CHECK-SAME: %[[S:.*]]: index) -> (index, index) attributes {attn.kernel = "workspace", attn.text = "per call 3072*x.0 + 128, per worker 512*x.0 + 9216"}
-// CHECK: %[[CALL0:.*]] = arith.muli %[[S]], %{{.*}}
-// CHECK: %[[CALL:.*]] = arith.addi %[[CALL0]], %{{.*}}
-// CHECK: %[[WORKER0:.*]] = arith.muli %[[S]], %{{.*}}
-// CHECK: %[[WORKER:.*]] = arith.addi %[[WORKER0]], %{{.*}}
-// CHECK: return %[[CALL]], %[[WORKER]]
+// CHECK-DAG: %[[MOST:.*]] = arith.constant -1 : index
+// CHECK: %[[LOW:.*]], %[[HIGH:.*]] = arith.mului_extended %[[S]], %{{.*}}
+// CHECK: %[[LARGE:.*]] = arith.cmpi ne, %[[HIGH]], %{{.*}}
+// CHECK: %[[PRODUCT:.*]] = arith.select %[[LARGE]], %[[MOST]], %[[LOW]]
+// CHECK: %[[SUM:.*]] = arith.addi %[[PRODUCT]], %[[C:.*]] : index
+// CHECK: %[[WRAPS:.*]] = arith.cmpi ult, %[[SUM]], %[[C]]
+// CHECK: %[[CALL:.*]] = arith.select %[[WRAPS]], %[[MOST]], %[[SUM]]
+// CHECK: return %[[CALL]], %{{.*}}
 func.func @forward(%x: memref<?x768xf32> {attn.dims = ["x.0", ""]}, %out: memref<?x768xf32> {attn.dims = ["x.0", ""], attn.output})
     attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4096>]} {
   %c0 = arith.constant 0 : index
@@ -55,10 +58,17 @@ func.func @forward(%x: memref<?x768xf32> {attn.dims = ["x.0", ""]}, %out: memref
 
 // -----
 
-// The size of a tile is bounded without the loop variable; sizes multiply, and element types count.
+// The size of a tile is bounded without the loop variable; sizes multiply, and element types count. Behind a size
+// that may not be a multiple of a cache line the next one begins at a run-time multiple.
 // CHECK-LABEL: @tail(
+// CHECK-DAG: %[[LINES:.*]] = arith.constant -64 : index
+// CHECK-DAG: %[[S:.*]] = memref.dim %{{.*}}, %c1
+// CHECK: %[[U0:.*]] = arith.muli %[[S]], %{{.*}}
+// CHECK: %[[U1:.*]] = arith.addi %[[U0]], %{{.*}}
+// CHECK: %[[U:.*]] = arith.andi %[[U1]], %[[LINES]]
+// CHECK: memref.view %{{.*}}[%[[U]]][%[[S]]] : memref<?xi8> to memref<?x3xf32>
 // CHECK-LABEL: @tail.workspace(
-// CHECK-SAME: attn.text = "per call 64*b*s, per worker 64*s + 12288"
+// CHECK-SAME: attn.text = "per call 12*b*s + 60, per worker 14*s + 12410"
 func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes {attn.symbols = [#attn.symbol<"b", 0 to 8>, #attn.symbol<"s", 0 to 4096>]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -76,6 +86,8 @@ func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes 
       %u = memref.alloc(%s) : memref<?xbf16>
       %z = arith.constant 0.0 : bf16
       linalg.fill ins(%z : bf16) outs(%u : memref<?xbf16>)
+      %w = memref.alloc(%s) : memref<?x3xf32>
+      linalg.fill ins(%zero : f32) outs(%w : memref<?x3xf32>)
     }
   }
   return
@@ -93,6 +105,18 @@ func.func @forward.pack(%w: memref<64x64xf32> {attn.weight}, %p: memref<64x64xf3
   %t = memref.alloc() : memref<64x64xf32>
   linalg.exp ins(%w : memref<64x64xf32>) outs(%t : memref<64x64xf32>)
   linalg.exp ins(%t : memref<64x64xf32>) outs(%p : memref<64x64xf32>)
+  return
+}
+
+// -----
+
+// Static sizes beyond 64 bits stay at the largest.
+// CHECK-LABEL: @large.workspace(
+// CHECK-SAME: attn.text = "per call 18446744073709551615, per worker 0"
+// CHECK: %[[MOST:.*]] = arith.constant -1 : index
+// CHECK: return %[[MOST]], %{{.*}}
+func.func @large() {
+  %a = memref.alloc() : memref<4294967296x2147483648xf32>
   return
 }
 
