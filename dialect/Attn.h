@@ -23,14 +23,15 @@
 
 namespace attn {
 
-/// A test that no integer set can state: element `capture` of the op's captured operands is nonzero (or zero).
+/// A test that no integer set can state: element `capture` of the op's captured operands is nonzero
+/// (or zero).
 struct DenseTest {
   unsigned capture;
   Polarity keeps;
 };
 
-/// Pairs that are kept: the points of `pairs` over (batch..., q, k) whose dense tests all hold. Symbol i of the
-/// set is the element of captured operand `symbols[i]` at the point.
+/// Pairs that are kept: the points of `pairs` over (batch..., q, k) whose dense tests all hold.
+/// Symbol i of the set is the element of captured operand `symbols[i]` at the point.
 struct KeptSet {
   mlir::IntegerSet pairs;
   llvm::SmallVector<unsigned> symbols;
@@ -57,12 +58,19 @@ namespace attn {
 /// Makes one-shot-bufferize know the destination-style ops of this dialect.
 void registerBufferization(mlir::DialectRegistry &registry);
 
-/// The machine that `op` is compiled for: `attn.target` of the closest module that has one, or null.
+/// The machine that `op` is compiled for: `attn.target` of the closest module that has one, or
+/// null.
 TargetAttr getTarget(mlir::Operation *op);
 
-/// Dimension `dim` of `value` as stated by the inits and slices it comes from, never as a tensor.dim of a
-/// producer: a use of the producer would keep it alive, whole, beside the copy that fusion makes.
-mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim);
+/// Dimension `dim` of `value` as stated by the inits and slices it comes from, never as a
+/// tensor.dim of a producer: a use of the producer would keep it alive, whole, beside the copy that
+/// fusion makes.
+mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                         int64_t dim);
+
+/// Whether an element of a dense mask, or each of a vector of them, keeps its pair. NaN is nonzero.
+mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
+                            Polarity keeps);
 
 /// The constant c for which `op` computes c * value, if it does.
 std::optional<double> constantFactor(mlir::Operation *op, mlir::Value value);

@@ -9,6 +9,8 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 using namespace attn;
 
@@ -55,6 +57,17 @@ SmallVector<KeptSet> DenseAttr::kept(unsigned numBatch) const {
   KeptSet set = KeptSet::always(getContext(), numBatch);
   set.tests.push_back({getCapture(), getKeeps()});
   return {set};
+}
+
+Value attn::createDenseTest(OpBuilder &builder, Location loc, Value element, Polarity keeps) {
+  bool nonzero = keeps == Polarity::Nonzero;
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element.getType()));
+  if (isa<FloatType>(getElementTypeOrSelf(element)))
+    return arith::CmpFOp::create(builder, loc,
+                                 nonzero ? arith::CmpFPredicate::UNE : arith::CmpFPredicate::OEQ,
+                                 element, zero);
+  return arith::CmpIOp::create(
+      builder, loc, nonzero ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq, element, zero);
 }
 
 /// Both hold: constraints, symbols and tests of one after those of the other.

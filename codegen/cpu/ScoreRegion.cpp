@@ -44,23 +44,6 @@ static Value createBinary(OpBuilder &builder, Location loc, Value a, Value b, in
   return OpTy::create(builder, loc, a, b);
 }
 
-/// Whether elements, integers or floats, differ from 0; NaN does.
-static Value createIsNonzero(OpBuilder &builder, Location loc, Value element) {
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element.getType()));
-  if (isa<FloatType>(getElementTypeOrSelf(element)))
-    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, element, zero);
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, element, zero);
-}
-
-/// Whether an element of a dense mask is as the test asks.
-static Value createDenseTest(OpBuilder &builder, Location loc, Value element, Polarity keeps) {
-  Value isNonzero = createIsNonzero(builder, loc, element);
-  if (keeps == Polarity::Nonzero)
-    return isNonzero;
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(isNonzero.getType()));
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, isNonzero, zero);
-}
-
 /// The constant change of `expr` when `variable` grows by one; none unless it is linear in it.
 static std::optional<int64_t> slopeOf(AffineExpr expr, AffineExpr variable, unsigned numDims,
                                       unsigned numSymbols) {
@@ -133,7 +116,7 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
   }
   VectorType vectorType = lanes.vectorOf(elements.front().getType());
   Value result = vector::FromElementsOp::create(builder, loc, vectorType, elements);
-  return isBoolean ? createIsNonzero(builder, loc, result) : result;
+  return isBoolean ? createDenseTest(builder, loc, result, Polarity::Nonzero) : result;
 }
 
 ScoreRegion::Queries ScoreRegion::createQueries(OpBuilder &builder, const Lanes &lanes) const {

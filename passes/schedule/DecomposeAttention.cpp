@@ -158,17 +158,8 @@ private:
         also(arith::CmpIOp::create(b, loc, set.pairs.isEq(i) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge,
                                    value, zero));
       }
-      for (DenseTest test : set.tests) {
-        Value element = captured[test.capture];
-        Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(element.getType()));
-        bool nonzero = test.keeps == Polarity::Nonzero;
-        if (isa<FloatType>(element.getType()))
-          also(arith::CmpFOp::create(b, loc, nonzero ? arith::CmpFPredicate::UNE : arith::CmpFPredicate::OEQ, element,
-                                     none));
-        else
-          also(arith::CmpIOp::create(b, loc, nonzero ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq, element,
-                                     none));
-      }
+      for (DenseTest test : set.tests)
+        also(createDenseTest(b, loc, captured[test.capture], test.keeps));
       kept = kept ? arith::OrIOp::create(b, loc, kept, all).getResult() : all;
     }
     return kept;
