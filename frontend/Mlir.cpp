@@ -7,6 +7,7 @@
 #include "dialect/Attn.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
+#include "frontend/Sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
@@ -101,8 +102,9 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
   WalkResult named = model.module->walk([](func::FuncOp function) -> WalkResult {
     if (!function.isPublic() || function.isDeclaration())
       return WalkResult::advance();
+    bool namedByFile = function->hasAttr(AttnDialect::kSymbolsAttr);
     nameArguments(function);
-    return nameResults(function);
+    return failure(failed(tieSizes(function, namedByFile)) || failed(nameResults(function)));
   });
   if (named.wasInterrupted())
     return error.take();

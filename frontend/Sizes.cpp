@@ -1,0 +1,406 @@
+//===- Sizes.cpp - which sizes of the arguments must agree -----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// MLIR leaves it undefined what x + y does where x and y have other sizes: a loop over x reads past
+// the end of y. Here every size becomes an expression of the arguments' dimensions, and every need
+// of an operation an equation of two.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/Sizes.h"
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+class SizeTies {
+public:
+  SizeTies(func::FuncOp function, bool namedByFile)
+      : function(function), context(function.getContext()), namedByFile(namedByFile) {
+    if (auto list = function->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr))
+      symbols = llvm::to_vector(list.getAsRange<SymbolAttr>());
+    for (SymbolAttr symbol : symbols) {
+      same.push_back(getAffineSymbolExpr(same.size(), context));
+      names.push_back(("'" + symbol.getName() + "'").str());
+    }
+  }
+
+  LogicalResult run() {
+    function.walk([&](Operation *op) { collect(op); });
+    // To tie two symbols can make sums and products of them equal, so that these wait for the
+    // others.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Equation &equation : equations) {
+        FailureOr<bool> tied = tie(equation);
+        if (failed(tied))
+          return failure();
+        changed |= *tied;
+      }
+    }
+    for (const Equation &equation : equations)
+      if (AffineExpr a = simplified(equation.a), b = simplified(equation.b); a != b)
+        return equation.op->emitError()
+               << "expected sizes that agree in every call, got " << text(a) << " and " << text(b);
+    for (auto [op, expr] : nonNegative)
+      if (failed(restrict(op, simplified(expr))))
+        return failure();
+    rename();
+    return success();
+  }
+
+private:
+  struct Equation {
+    Operation *op;
+    AffineExpr a, b;
+  };
+
+  //===------------------------------------------------------------------===//
+  // Sizes as expressions: symbol i is symbol i of the function, those behind stand for what is not
+  // known
+  //===------------------------------------------------------------------===//
+
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context); }
+
+  AffineExpr unknown(Value value, int64_t dim) {
+    auto [it, isNew] = unknownOf.try_emplace({value, dim}, names.size());
+    if (isNew) {
+      names.push_back("an unknown size");
+      same.push_back(getAffineSymbolExpr(same.size(), context));
+    }
+    return getAffineSymbolExpr(it->second, context);
+  }
+
+  AffineExpr sizeOf(OpFoldResult size) {
+    if (auto value = dyn_cast<Value>(size))
+      return indexOf(value);
+    return constant(cast<IntegerAttr>(cast<Attribute>(size)).getInt());
+  }
+
+  /// An integer that a size is computed from.
+  AffineExpr indexOf(Value value) {
+    APInt known;
+    if (matchPattern(value, m_ConstantInt(&known)))
+      return constant(known.getSExtValue());
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return unknown(value, -1);
+    auto binary = [&](llvm::function_ref<AffineExpr(AffineExpr, AffineExpr)> combine) {
+      return combine(indexOf(op->getOperand(0)), indexOf(op->getOperand(1)));
+    };
+    AffineExpr none;
+    AffineExpr result =
+        llvm::TypeSwitch<Operation *, AffineExpr>(op)
+            .Case([&](tensor::DimOp dim) {
+              std::optional<int64_t> axis = dim.getConstantIndex();
+              return axis ? sizeOf(dim.getSource(), *axis) : none;
+            })
+            .Case([&](arith::AddIOp) {
+              return binary([](AffineExpr a, AffineExpr b) { return a + b; });
+            })
+            .Case([&](arith::SubIOp) {
+              return binary([](AffineExpr a, AffineExpr b) { return a - b; });
+            })
+            .Case([&](arith::MulIOp) {
+              return binary([](AffineExpr a, AffineExpr b) { return a * b; });
+            })
+            .Case<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>([&](auto) {
+              return binary([](AffineExpr a, AffineExpr b) { return a.floorDiv(b); });
+            })
+            .Case<arith::IndexCastOp>([&](auto cast) { return indexOf(cast.getIn()); })
+            .Case([&](affine::AffineApplyOp apply) {
+              AffineMap map = apply.getAffineMap();
+              SmallVector<AffineExpr> operands = llvm::map_to_vector(
+                  apply.getMapOperands(), [&](Value operand) { return indexOf(operand); });
+              ArrayRef<AffineExpr> all(operands);
+              return map.getResult(0).replaceDimsAndSymbols(all.take_front(map.getNumDims()),
+                                                            all.drop_front(map.getNumDims()));
+            })
+            .Default([&](Operation *) { return none; });
+    return result ? result : unknown(value, -1);
+  }
+
+  AffineExpr sizeOf(Value value, int64_t dim) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!type.isDynamicDim(dim))
+      return constant(type.getDimSize(dim));
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      if (argument.getOwner() == &function.front())
+        return argumentSize(argument, dim);
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return unknown(value, dim);
+    AffineExpr none;
+    AffineExpr result =
+        llvm::TypeSwitch<Operation *, AffineExpr>(op)
+            .Case([&](tensor::EmptyOp empty) { return sizeOf(empty.getMixedSizes()[dim]); })
+            .Case([&](tensor::CastOp cast) { return sizeOf(cast.getSource(), dim); })
+            .Case([&](tensor::ExpandShapeOp expand) {
+              return sizeOf(expand.getMixedOutputShape()[dim]);
+            })
+            .Case([&](tensor::CollapseShapeOp collapse) {
+              AffineExpr product = constant(1);
+              for (int64_t source : collapse.getReassociationIndices()[dim])
+                product = product * sizeOf(collapse.getSrc(), source);
+              return product;
+            })
+            .Case([&](tensor::ExtractSliceOp slice) {
+              llvm::SmallBitVector dropped = slice.getDroppedDims();
+              int64_t kept = -1, axis = -1;
+              while (kept < dim)
+                kept += !dropped.test(++axis);
+              return sizeOf(slice.getMixedSizes()[axis]);
+            })
+            .Case([&](tensor::ConcatOp concat) {
+              if (dim != int64_t(concat.getDim()))
+                return sizeOf(concat.getInputs().front(), dim);
+              AffineExpr sum = constant(0);
+              for (Value input : concat.getInputs())
+                sum = sum + sizeOf(input, dim);
+              return sum;
+            })
+            .Case([&](DestinationStyleOpInterface dps) {
+              return sizeOf(dps.getTiedOpOperand(cast<OpResult>(value))->get(), dim);
+            })
+            .Default([&](Operation *) { return none; });
+    return result ? result : unknown(value, dim);
+  }
+
+  AffineExpr argumentSize(BlockArgument argument, int64_t dim) {
+    auto dims =
+        function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+    if (dims && dim < int64_t(dims.size()))
+      for (auto [i, symbol] : llvm::enumerate(symbols))
+        if (dims[dim] == StringAttr::get(context, symbol.getName()))
+          return getAffineSymbolExpr(i, context);
+    return unknown(argument, dim);
+  }
+
+  //===------------------------------------------------------------------===//
+  // What operations need
+  //===------------------------------------------------------------------===//
+
+  void need(Operation *op, AffineExpr a, AffineExpr b) {
+    if (a != b)
+      equations.push_back({op, a, b});
+  }
+
+  /// Sizes of one loop agree.
+  void collect(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
+    llvm::SmallMapVector<AffineExpr, AffineExpr, 8> sizes;
+    for (auto [operand, map] : llvm::zip_equal(operands, maps)) {
+      if (!isa<RankedTensorType>(operand.getType()))
+        continue;
+      for (auto [axis, loop] : llvm::enumerate(map.getResults())) {
+        if (!isa<AffineDimExpr>(loop))
+          continue;
+        AffineExpr size = sizeOf(operand, axis);
+        auto [it, isNew] = sizes.try_emplace(loop, size);
+        need(op, it->second, size);
+      }
+    }
+  }
+
+  void collect(Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](linalg::LinalgOp linalgOp) {
+          collect(op, op->getOperands(), linalgOp.getIndexingMapsArray());
+        })
+        .Case([&](AttentionOp attention) {
+          auto maps = llvm::to_vector(attention.getIndexingMaps().getAsValueRange<AffineMapAttr>());
+          collect(op, op->getOperands().take_front(maps.size()), maps);
+        })
+        .Case([&](linalg::SoftmaxOp softmax) {
+          AffineMap all = AffineMap::getMultiDimIdentityMap(softmax.getInputOperandRank(), context);
+          collect(op, op->getOperands(), {all, all});
+        })
+        .Case([&](tensor::ExtractSliceOp slice) {
+          for (int64_t dim = 0; dim < slice.getSourceType().getRank(); ++dim) {
+            AffineExpr offset = sizeOf(slice.getMixedOffsets()[dim]),
+                       size = sizeOf(slice.getMixedSizes()[dim]);
+            AffineExpr span = (size - 1) * sizeOf(slice.getMixedStrides()[dim]) + 1;
+            llvm::append_range(nonNegative,
+                               ArrayRef<std::pair<Operation *, AffineExpr>>{
+                                   {op, offset},
+                                   {op, size},
+                                   {op, sizeOf(slice.getSource(), dim) - offset - span}});
+          }
+        })
+        .Case([&](tensor::ConcatOp concat) {
+          for (Value input : concat.getInputs().drop_front())
+            for (int64_t dim = 0; dim < concat.getRank(); ++dim)
+              if (dim != int64_t(concat.getDim()))
+                need(op, sizeOf(concat.getInputs().front(), dim), sizeOf(input, dim));
+        })
+        .Case([&](tensor::CastOp cast) {
+          auto from = dyn_cast<RankedTensorType>(cast.getSource().getType());
+          auto to = dyn_cast<RankedTensorType>(cast.getType());
+          for (int64_t dim = 0; from && to && dim < to.getRank(); ++dim)
+            if (!to.isDynamicDim(dim))
+              need(op, sizeOf(cast.getSource(), dim), constant(to.getDimSize(dim)));
+        });
+  }
+
+  //===------------------------------------------------------------------===//
+  // What that says of the symbols
+  //===------------------------------------------------------------------===//
+
+  AffineExpr simplified(AffineExpr expr) {
+    return simplifyAffineExpr(expr.replaceSymbols(same), 0, same.size());
+  }
+
+  std::string text(AffineExpr expr) {
+    std::string result;
+    llvm::raw_string_ostream os(result);
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      os << constant.getValue();
+    else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+      os << names[symbol.getPosition()];
+    else {
+      auto binary = cast<AffineBinaryOpExpr>(expr);
+      StringRef sign = binary.getKind() == AffineExprKind::Add        ? " + "
+                       : binary.getKind() == AffineExprKind::Mul      ? " * "
+                       : binary.getKind() == AffineExprKind::FloorDiv ? " floordiv "
+                       : binary.getKind() == AffineExprKind::CeilDiv  ? " ceildiv "
+                                                                      : " mod ";
+      os << "(" << text(binary.getLHS()) << sign << text(binary.getRHS()) << ")";
+    }
+    return result;
+  }
+
+  /// Position of the symbol of the function that `expr` is.
+  std::optional<unsigned> symbolIn(AffineExpr expr) {
+    auto symbol = dyn_cast<AffineSymbolExpr>(expr);
+    return symbol && symbol.getPosition() < symbols.size()
+               ? std::optional<unsigned>(symbol.getPosition())
+               : std::nullopt;
+  }
+
+  /// Uses `equation` where it says what a symbol is; true if that is news.
+  FailureOr<bool> tie(const Equation &equation) {
+    AffineExpr a = simplified(equation.a), b = simplified(equation.b);
+    std::optional<unsigned> first = symbolIn(a), second = symbolIn(b);
+    if (a == b || (!first && !second))
+      return false;
+    if (first && second) {
+      if (namedByFile)
+        return equation.op->emitError()
+               << "expected one symbol for sizes that agree in every call, got " << text(a)
+               << " and " << text(b);
+      substitute(std::max(*first, *second), std::min(a, b, [&](AffineExpr x, AffineExpr y) {
+                   return *symbolIn(x) < *symbolIn(y);
+                 }));
+      return true;
+    }
+    unsigned symbol = first ? *first : *second;
+    auto size = dyn_cast<AffineConstantExpr>(first ? b : a);
+    if (!size)
+      return false;
+    int64_t value = size.getValue();
+    SymbolAttr known = symbols[symbol];
+    if (value < known.getMin() || value > known.getMax())
+      return equation.op->emitError()
+             << "expected a size of '" << known.getName() << "' in [" << known.getMin() << ", "
+             << known.getMax() << "], got " << value;
+    symbols[symbol] = SymbolAttr::get(context, known.getName(), value, value);
+    substitute(symbol, size);
+    return true;
+  }
+
+  /// Narrows the range of the one symbol of `expr` until the expression is nowhere negative.
+  LogicalResult restrict(Operation *op, AffineExpr expr) {
+    auto refuse = [&] {
+      return op->emitError() << "expected a slice inside its tensor in every call, got "
+                             << text(expr) << ", which may be negative";
+    };
+    SmallVector<int64_t> coefficients;
+    if (failed(getFlattenedAffineExpr(expr, 0, same.size(), &coefficients)) ||
+        coefficients.size() != same.size() + 1)
+      return refuse();
+    int64_t least = coefficients.back();
+    std::optional<unsigned> only;
+    bool hasOthers = false;
+    for (auto [i, coefficient] : llvm::enumerate(ArrayRef(coefficients).drop_back())) {
+      if (coefficient == 0)
+        continue;
+      if (i >= symbols.size())
+        return refuse();
+      hasOthers = only.has_value();
+      only = i;
+      least += coefficient * (coefficient > 0 ? symbols[i].getMin() : symbols[i].getMax());
+    }
+    if (least >= 0)
+      return success();
+    if (!only || hasOthers)
+      return refuse();
+    SymbolAttr known = symbols[*only];
+    int64_t coefficient = coefficients[*only], constant = coefficients.back();
+    int64_t min = known.getMin(), max = known.getMax();
+    if (coefficient > 0)
+      min = llvm::divideCeilSigned(-constant, coefficient);
+    else
+      max = llvm::divideFloorSigned(constant, -coefficient);
+    if (min > max)
+      return refuse();
+    symbols[*only] = SymbolAttr::get(context, known.getName(), min, max);
+    return success();
+  }
+
+  void substitute(unsigned symbol, AffineExpr by) {
+    AffineExpr old = getAffineSymbolExpr(symbol, context);
+    for (AffineExpr &expr : same)
+      expr = expr.replace(old, by);
+  }
+
+  void rename() {
+    if (symbols.empty())
+      return;
+    // A symbol stays while it stands for itself or for a size: only others' are gone.
+    SmallVector<Attribute> kept;
+    llvm::DenseMap<Attribute, Attribute> renamed;
+    for (auto [i, symbol] : llvm::enumerate(symbols)) {
+      std::optional<unsigned> other = symbolIn(same[i]);
+      renamed[StringAttr::get(context, symbol.getName())] =
+          StringAttr::get(context, symbols[other.value_or(i)].getName());
+      if (other.value_or(i) == i)
+        kept.push_back(symbol);
+    }
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto dims = function.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
+        function.setArgAttr(i, AttnDialect::kDimsAttr,
+                            ArrayAttr::get(context, llvm::map_to_vector(dims, [&](Attribute dim) {
+                                             Attribute name = renamed.lookup(dim);
+                                             return name ? name : dim;
+                                           })));
+    function->setAttr(AttnDialect::kSymbolsAttr, ArrayAttr::get(context, kept));
+  }
+
+  func::FuncOp function;
+  MLIRContext *context;
+  bool namedByFile;
+  SmallVector<SymbolAttr> symbols;
+  /// What each symbol of an expression is known to be, and what messages call it.
+  SmallVector<AffineExpr> same;
+  SmallVector<std::string> names;
+  llvm::DenseMap<std::pair<Value, int64_t>, unsigned> unknownOf;
+  SmallVector<Equation> equations;
+  SmallVector<std::pair<Operation *, AffineExpr>> nonNegative;
+};
+
+} // namespace
+
+LogicalResult attn::tieSizes(func::FuncOp function, bool namedByFile) {
+  return SizeTies(function, namedByFile).run();
+}
