@@ -118,10 +118,33 @@ static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribu
   return success();
 }
 
+/// An argument's `attn.bound` is a size or a symbol of the function, and its elements can be compared with one.
+static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attribute) {
+  if (attribute.getName() != AttnDialect::kBoundAttr)
+    return success();
+  auto shaped = dyn_cast<ShapedType>(type);
+  auto element = shaped ? dyn_cast<IntegerType>(shaped.getElementType()) : nullptr;
+  if (!element || (element.getWidth() != 32 && element.getWidth() != 64) || !element.isSignless())
+    return op->emitError() << "expected '" << AttnDialect::kBoundAttr << "' on a tensor of i32 or i64, got " << type;
+  if (auto size = dyn_cast<IntegerAttr>(attribute.getValue()); size && size.getValue().isNonNegative())
+    return success();
+  auto symbol = dyn_cast<StringAttr>(attribute.getValue());
+  auto symbols = op->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr);
+  if (symbol && symbols && llvm::any_of(symbols.getAsRange<SymbolAttr>(), [&](SymbolAttr known) {
+        return known.getName() == symbol.getValue();
+      }))
+    return success();
+  return op->emitError() << "expected '" << AttnDialect::kBoundAttr << "' to be a size or one of '"
+                         << AttnDialect::kSymbolsAttr << "', got " << attribute.getValue();
+}
+
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                     NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
-  return function ? verifyDims(op, function.getArgumentTypes()[index], attribute) : success();
+  if (!function)
+    return success();
+  Type type = function.getArgumentTypes()[index];
+  return failure(failed(verifyDims(op, type, attribute)) || failed(verifyBound(op, type, attribute)));
 }
 
 LogicalResult AttnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,

@@ -47,7 +47,7 @@ static attn_status check_arguments(const attn_function_info *info, const DLTenso
     const DLTensor *tensor = i < info->num_inputs ? inputs[i] : outputs[i - info->num_inputs];
     attnrt_argument argument = {info, info_of(info, i), tensor};
     status = attnrt_check_memory(&argument, &a->data[i], &a->bytes[i]);
-    if (!status && argument.info->bounded)
+    if (!status && i < info->num_inputs)
       status = attnrt_check_values(&argument, a->data[i], &a->symbols);
   }
   return status ? status : check_overlap(info, a);

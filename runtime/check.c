@@ -27,6 +27,8 @@ refuse(const attnrt_argument *argument, attn_status status, const char *format, 
                      argument->info->name, expectation);
 }
 
+enum { DTYPE_INT = 0, DTYPE_BOOL = 6 }; // kDLBool, which DLPack 0.6 lacks
+
 typedef struct dtype_name {
   char text[24];
 } dtype_name;
@@ -38,7 +40,7 @@ static dtype_name name_dtype(unsigned code, unsigned bits) {
   dtype_name name;
   if (code >= sizeof kinds / sizeof *kinds)
     snprintf(name.text, sizeof name.text, "dtype code %u", code);
-  else if (code == 6 && bits == 8) // kDLBool, which DLPack 0.6 lacks
+  else if (code == DTYPE_BOOL && bits == 8)
     snprintf(name.text, sizeof name.text, "bool");
   else
     snprintf(name.text, sizeof name.text, "%s%u", kinds[code], bits);
@@ -182,15 +184,44 @@ attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, in
   return tensor->strides ? check_strides(argument) : ATTN_OK;
 }
 
+/// Whether no element is another byte than 0 and 1. All are read whatever they are: such a loop is
+/// a few instructions for 64 of them.
+static bool are_booleans(const uint8_t *data, int64_t count) {
+  uint8_t bits = 0;
+  for (int64_t i = 0; i < count; ++i)
+    bits |= data[i];
+  return bits <= 1;
+}
+
+/// Whether the element is an integer that can be compared with a bound, and which.
+static bool read_integer(const attn_tensor_info *info, const void *data, int64_t i,
+                         int64_t *value) {
+  if (info->dtype_code != DTYPE_INT || (info->dtype_bits != 32 && info->dtype_bits != 64))
+    return false;
+  *value = info->dtype_bits == 32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+  return true;
+}
+
 attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
                                 const attnrt_symbols *symbols) {
   const attn_tensor_info *info = argument->info;
-  int64_t count = 1, bound = attnrt_size(&info->bound, symbols);
+  int64_t count = 1;
   for (int32_t axis = 0; axis < info->rank; ++axis)
     count *= argument->tensor->shape[axis];
+  // Kernels take a boolean for the byte that it is: true is 1 to some and nonzero to others.
+  if (info->dtype_code == DTYPE_BOOL && !are_booleans(data, count))
+    for (int64_t i = 0; i < count; ++i)
+      if (((const uint8_t *)data)[i] > 1)
+        return refuse(argument, ATTN_ERROR_VALUE,
+                      "bytes of 0 or 1, got %d at element %" PRId64, ((const uint8_t *)data)[i], i);
+  if (!info->bounded)
+    return ATTN_OK;
+  int64_t bound = attnrt_size(&info->bound, symbols);
   for (int64_t i = 0; i < count; ++i) {
-    int64_t value =
-        info->dtype_bits == 32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+    int64_t value;
+    if (!read_integer(info, data, i, &value))
+      return refuse(argument, ATTN_ERROR_DTYPE, "int32 or int64 where values are bounded, got %s",
+                    name_dtype(info->dtype_code, info->dtype_bits).text);
     if (value < 0 || value > bound)
       return refuse(argument, ATTN_ERROR_VALUE,
                     "values in [0, %" PRId64 "], got %" PRId64 " at element %" PRId64, bound, value,

@@ -45,6 +45,8 @@ static attn_status check_tensors(const attn_function_info *info, const DLTensor 
     attnrt_argument weight = {info, &info->weights[w], tensors[w]};
     int64_t bytes;
     status = attnrt_check_memory(&weight, &data[w], &bytes);
+    if (!status)
+      status = attnrt_check_values(&weight, data[w], &symbols);
   }
   return status;
 }

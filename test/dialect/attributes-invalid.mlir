@@ -78,3 +78,28 @@ func.func private @f(tensor<?xf32> {attn.dims = ["x.0"]})
 // The same for results.
 // expected-error @+1 {{expected symbol 'x.1' among 'attn.symbols'}}
 func.func private @f() -> (tensor<?xf32> {attn.dims = ["x.1"]}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.bound' on a tensor of i32 or i64, got 'tensor<64xi8>'}}
+func.func private @f(tensor<64xi8> {attn.bound = 9 : i64})
+
+// -----
+
+// expected-error @+1 {{expected 'attn.bound' on a tensor of i32 or i64, got 'tensor<4xf32>'}}
+func.func private @f(tensor<4xf32> {attn.bound = 9 : i64})
+
+// -----
+
+// expected-error @+1 {{expected 'attn.bound' to be a size or one of 'attn.symbols', got unit}}
+func.func private @f(tensor<4xi32> {attn.bound})
+
+// -----
+
+// expected-error @+1 {{expected 'attn.bound' to be a size or one of 'attn.symbols', got -1 : i64}}
+func.func private @f(tensor<4xi32> {attn.bound = -1 : i64})
+
+// -----
+
+// expected-error @+1 {{expected 'attn.bound' to be a size or one of 'attn.symbols', got "y.0"}}
+func.func private @f(tensor<4xi32> {attn.bound = "y.0"}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
