@@ -54,6 +54,7 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
 }
 
 static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
+  manager.addNestedPass<func::FuncOp>(createBoundLengths());
   manager.addPass(createCloneTargets());
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createPadDepth());

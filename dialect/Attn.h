@@ -16,6 +16,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
@@ -61,6 +62,10 @@ void registerBufferization(mlir::DialectRegistry &registry);
 /// The machine that `op` is compiled for: `attn.target` of the closest module that has one, or
 /// null.
 TargetAttr getTarget(mlir::Operation *op);
+
+/// The symbol of an argument's dimension that is provably as large as dimension `axis` of `value`,
+/// or null.
+mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);
 
 /// Dimension `dim` of `value` as stated by the inits and slices it comes from, never as a
 /// tensor.dim of a producer: a use of the producer would keep it alive, whole, beside the copy that

@@ -10,7 +10,6 @@
 #include "frontend/Sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace mlir;
@@ -45,24 +44,6 @@ static void nameArguments(func::FuncOp function) {
   }
   if (!symbols.empty())
     function->setAttr(AttnDialect::kSymbolsAttr, builder.getArrayAttr(symbols));
-}
-
-/// The symbol of an argument's dimension that is provably as large as dimension `axis` of `value`, or null.
-static StringAttr symbolOf(func::FuncOp function, Value value, int64_t axis) {
-  for (BlockArgument argument : function.getArguments()) {
-    auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
-    if (!dims)
-      continue;
-    for (auto [i, dim] : llvm::enumerate(dims.getAsRange<StringAttr>())) {
-      if (dim.empty())
-        continue;
-      FailureOr<bool> isEqual =
-          ValueBoundsConstraintSet::areEqual({value, axis}, {argument, static_cast<int64_t>(i)});
-      if (succeeded(isEqual) && *isEqual)
-        return dim;
-    }
-  }
-  return nullptr;
 }
 
 /// Results become out or out.0, out.1, ...; their dynamic dimensions are those of arguments.

@@ -102,6 +102,13 @@ def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
 // plan
 //===----------------------------------------------------------------------===//
 
+def BoundLengths : Pass<"attn-bound-lengths", "::mlir::func::FuncOp"> {
+  let summary = "lengths of a mask are no more than the keys";
+  let description = [{
+    An argument that `#attn.lengths` captures gets `attn.bound`, the number of keys, which the runtime checks.
+  }];
+}
+
 def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
   let summary = "make one nested module for each target level";
 }

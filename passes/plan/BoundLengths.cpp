@@ -1,0 +1,61 @@
+//===- BoundLengths.cpp - lengths of a mask are no more than the keys ------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @f(%k: tensor<?x64xf32> {attn.dims = ["n", ""]}, %lengths: tensor<2xi32>, ...) {
+//     attn.attention ins(%q, %k, %v) captures(%lengths) ... mask(#attn.lengths<0>)
+// becomes
+//   func.func @f(%k: tensor<?x64xf32> {attn.dims = ["n", ""]}, %lengths: tensor<2xi32> {attn.bound
+//   = "n"}, ...) {
+//
+// The runtime then refuses lengths that are negative or larger. Here because the signature is about
+// to be split from the code. Left alone: lengths that are computed, arguments that have a bound,
+// keys of a size that no argument has. Test: test/passes/plan/bound-lengths.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_BOUNDLENGTHS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+struct BoundLengths : attn::impl::BoundLengthsBase<BoundLengths> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    function.walk([&](AttentionOp op) {
+      MaskInterface mask = op.getMaskAttr();
+      if (!mask)
+        return;
+      mask.walk([&](LengthsAttr lengths) {
+        auto argument = dyn_cast<BlockArgument>(op.getCaptures()[lengths.getCapture()]);
+        if (!argument || argument.getOwner() != &function.front() ||
+            function.getArgAttr(argument.getArgNumber(), AttnDialect::kBoundAttr))
+          return;
+        // Other integers are read by no check: the loops over keys end at the last key all the
+        // same.
+        Type element = cast<ShapedType>(argument.getType()).getElementType();
+        if (!element.isSignlessInteger(32) && !element.isSignlessInteger(64))
+          return;
+        if (Attribute bound = numKeys(function, op))
+          function.setArgAttr(argument.getArgNumber(), AttnDialect::kBoundAttr, bound);
+      });
+    });
+  }
+
+  static Attribute numKeys(func::FuncOp function, AttentionOp op) {
+    AffineMap map = op.getKeyMap();
+    int64_t axis = *map.getResultPosition(getAffineDimExpr(op.getKDim(), op.getContext()));
+    int64_t size = cast<ShapedType>(op.getKey().getType()).getDimSize(axis);
+    if (ShapedType::isDynamic(size))
+      return symbolOf(function, op.getKey(), axis);
+    return IntegerAttr::get(IntegerType::get(op.getContext(), 64), size);
+  }
+};
+} // namespace
