@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace attn;
@@ -18,7 +19,42 @@ using namespace attn;
 /// The greatest size of a dimension of which the file says nothing.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
-/// Arguments become arg0, arg1, ...; in a function without symbols, each of their dynamic dimensions gets one.
+/// A library has functions of tensors alone. Private functions are refused too: nothing calls them.
+static LogicalResult verifyCompilable(Operation *op) {
+  auto function = dyn_cast<func::FuncOp>(op);
+  if (!function || !function.isPublic() || function.isDeclaration())
+    return op->emitError("expected nothing but public functions with a body in a module");
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!isTensor(type))
+      return op->emitError() << "expected argument " << i << " to be a ranked tensor, got " << type;
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (!isTensor(type))
+      return op->emitError() << "expected result " << i << " to be a ranked tensor, got " << type;
+  if (!function.getBody().hasOneBlock())
+    return op->emitError() << "expected a body of one block, got " << function.getBlocks().size();
+  WalkResult calls = function.walk([](CallOpInterface call) -> WalkResult {
+    return call->emitError("expected no call, for a function is compiled by itself");
+  });
+  return failure(calls.wasInterrupted());
+}
+
+/// Names are how a caller tells arguments apart, or results.
+static LogicalResult verifyNames(func::FuncOp function) {
+  llvm::StringSet<> arguments, results;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto name = function.getArgAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
+        !arguments.insert(name).second)
+      return function.emitError() << "expected one argument named " << name << ", got another";
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (auto name = function.getResultAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
+        !results.insert(name).second)
+      return function.emitError() << "expected one result named " << name << ", got another";
+  return success();
+}
+
+/// Arguments become arg0, arg1, ...; in a function without symbols, each of their dynamic
+/// dimensions gets one.
 static void nameArguments(func::FuncOp function) {
   Builder builder(function.getContext());
   SmallVector<Attribute> symbols;
@@ -29,13 +65,13 @@ static void nameArguments(func::FuncOp function) {
       name = builder.getStringAttr("arg" + Twine(i));
       function.setArgAttr(i, AttnDialect::kNameAttr, name);
     }
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (hasSymbols || !tensor || tensor.hasStaticShape())
+    auto tensor = cast<RankedTensorType>(type);
+    if (hasSymbols || tensor.hasStaticShape())
       continue;
     SmallVector<Attribute> dims;
     for (int64_t axis = 0; axis < tensor.getRank(); ++axis) {
-      auto dim =
-          builder.getStringAttr(tensor.isDynamicDim(axis) ? name.getValue() + "." + Twine(axis) : Twine());
+      auto dim = builder.getStringAttr(
+          tensor.isDynamicDim(axis) ? name.getValue() + "." + Twine(axis) : Twine());
       dims.push_back(dim);
       if (tensor.isDynamicDim(axis))
         symbols.push_back(SymbolAttr::get(builder.getContext(), dim, 0, kMaxDim));
@@ -49,23 +85,26 @@ static void nameArguments(func::FuncOp function) {
 /// Results become out or out.0, out.1, ...; their dynamic dimensions are those of arguments.
 static LogicalResult nameResults(func::FuncOp function) {
   Builder builder(function.getContext());
-  auto terminator = dyn_cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  Operation *terminator = function.getBody().front().getTerminator();
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
     auto name = function.getResultAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
     if (!name) {
-      name = builder.getStringAttr(function.getNumResults() == 1 ? Twine("out") : "out." + Twine(i));
+      name =
+          builder.getStringAttr(function.getNumResults() == 1 ? Twine("out") : "out." + Twine(i));
       function.setResultAttr(i, AttnDialect::kNameAttr, name);
     }
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!terminator || !tensor || tensor.hasStaticShape() || function.getResultAttr(i, AttnDialect::kDimsAttr))
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.hasStaticShape() || function.getResultAttr(i, AttnDialect::kDimsAttr))
       continue;
     SmallVector<Attribute> dims;
     for (int64_t axis = 0; axis < tensor.getRank(); ++axis) {
-      StringAttr dim = tensor.isDynamicDim(axis) ? symbolOf(function, terminator.getOperand(i), axis)
-                                                 : builder.getStringAttr("");
+      StringAttr dim = tensor.isDynamicDim(axis)
+                           ? symbolOf(function, terminator->getOperand(i), axis)
+                           : builder.getStringAttr("");
       if (!dim)
-        return function.emitError() << "expected '" << AttnDialect::kDimsAttr << "' on result '" << name.getValue()
-                                    << "', whose dimension " << axis << " is not known to be one of an argument";
+        return function.emitError()
+               << "expected '" << AttnDialect::kDimsAttr << "' on result '" << name.getValue()
+               << "', whose dimension " << axis << " is not known to be one of an argument";
       dims.push_back(dim);
     }
     function.setResultAttr(i, AttnDialect::kDimsAttr, builder.getArrayAttr(dims));
@@ -80,14 +119,15 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
   model.module = parseSourceFile<ModuleOp>(path, config);
   if (!model.module)
     return error.take();
-  WalkResult named = model.module->walk([](func::FuncOp function) -> WalkResult {
-    if (!function.isPublic() || function.isDeclaration())
-      return WalkResult::advance();
+  for (Operation &op : *model.module->getBody()) {
+    if (failed(verifyCompilable(&op)))
+      return error.take();
+    auto function = cast<func::FuncOp>(op);
     bool namedByFile = function->hasAttr(AttnDialect::kSymbolsAttr);
     nameArguments(function);
-    return failure(failed(tieSizes(function, namedByFile)) || failed(nameResults(function)));
-  });
-  if (named.wasInterrupted())
-    return error.take();
+    if (failed(tieSizes(function, namedByFile)) || failed(nameResults(function)) ||
+        failed(verifyNames(function)))
+      return error.take();
+  }
   return model;
 }
