@@ -6,7 +6,8 @@
 // becomes
 //   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
 //
-// Attributes only: the result can be edited and compilation resumed from it. An attention that has a plan keeps it.
+// Attributes only: the result can be edited and compilation resumed from it. An attention that has
+// a plan keeps it. Refused are tensors of other types than f32, for which there are no loops yet.
 // Test: test/passes/plan/plan.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -30,12 +31,19 @@ struct Plan : attn::impl::PlanBase<Plan> {
   void runOnOperation() override {
     TargetAttr target = getTarget(getOperation());
     if (!target) {
-      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr << "' on an enclosing module";
+      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr
+                                 << "' on an enclosing module";
       return signalPassFailure();
     }
-    getOperation().walk([&](AttentionOp op) {
+    WalkResult planned = getOperation().walk([&](AttentionOp op) -> WalkResult {
+      SmallVector<Type> types = {op.getQuery().getType(), op.getKey().getType(),
+                                 op.getValue().getType(), op.getAccumulatorType()};
+      llvm::append_range(types, op.getOuts().getTypes());
+      for (Type type : types)
+        if (Type element = getElementTypeOrSelf(type); !element.isF32())
+          return op.emitError() << "expected an attention of f32, got " << element;
       if (op.getPlan())
-        return;
+        return WalkResult::advance();
       AttentionShape shape = {ShapedType::kDynamic, ShapedType::kDynamic};
       auto sizeOf = [](AffineMap map, Value value, unsigned dim) {
         auto position = map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
@@ -44,7 +52,10 @@ struct Plan : attn::impl::PlanBase<Plan> {
       shape.queries = sizeOf(op.getQueryMap(), op.getQuery(), op.getQDim());
       shape.keys = sizeOf(op.getKeyMap(), op.getKey(), op.getKDim());
       op.setPlanAttr(choosePlan(target, shape, schedule));
+      return WalkResult::advance();
     });
+    if (planned.wasInterrupted())
+      signalPassFailure();
   }
 };
 } // namespace

@@ -58,3 +58,16 @@ module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers 
 func.func @no_target() {
   return
 }
+
+// -----
+
+module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
+  func.func @halves(%x: tensor<4x8xbf16>, %e: tensor<4x8xf32>) -> tensor<4x8xf32> {
+    // expected-error@+1 {{expected an attention of f32, got 'bf16'}}
+    %o = attn.attention ins(%x, %x, %x : tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>) outs(%e : tensor<4x8xf32>)
+        {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>,
+                          affine_map<(q, k, d, e) -> (k, e)>, affine_map<(q, k, d, e) -> (q, e)>],
+         scale = 1.0 : f32} -> tensor<4x8xf32>
+    return %o : tensor<4x8xf32>
+  }
+}
