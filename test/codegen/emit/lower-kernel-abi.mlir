@@ -88,6 +88,20 @@ func.func private @helper(%w: memref<4xf32>) -> index {
 
 // -----
 
+// A packed tensor without elements has an address all the same.
+// CHECK-LABEL: func.func @empty(%arg0: !llvm.ptr) {
+// CHECK: %[[field:.*]] = llvm.getelementptr %arg0[0, 2]
+// CHECK: %[[weights:.*]] = llvm.load %[[field]]
+// CHECK: llvm.insertvalue %[[weights]]
+func.func @empty(%call: !llvm.ptr, %w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
+    attributes {attn.kernel = "entry"} {
+  call @use(%w) : (memref<0x4xf32>) -> ()
+  return
+}
+func.func private @use(%w: memref<0x4xf32>)
+
+// -----
+
 func.func private @task(%i: index, %worker: index) { return }
 func.func @f(%n: index) {
   // expected-error @below {{'attn.parallel_for' op expected to be in an entry, which has the call, got 'f'}}
