@@ -25,7 +25,7 @@ std::string attn::toIdentifier(llvm::StringRef name) {
   return result;
 }
 
-/// Whether C11 or C++20 keeps `name` for itself.
+/// Whether C11 or C++20 keeps `name` for itself, or the header means something by it.
 static bool isWord(llvm::StringRef name) {
   static constexpr llvm::StringLiteral kWords =
       "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
@@ -36,12 +36,14 @@ static bool isWord(llvm::StringRef name) {
       "register reinterpret_cast requires restrict return short signed sizeof static "
       "static_assert static_cast struct switch template this thread_local throw true try "
       "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
-      "xor_eq NULL";
+      "xor_eq "
+      "DLTensor NULL attn_call attn_call_options attn_function attn_status attn_weights int16_t "
+      "int32_t int64_t int8_t kDLCPU uint16_t uint8_t";
   return llvm::is_contained(llvm::split(kWords, ' '), name);
 }
 
 namespace {
-/// Identifiers of one scope, all different and none a word of C or C++.
+/// Identifiers of one scope, all different and free.
 class Scope {
 public:
   std::string add(llvm::StringRef name) {
@@ -58,8 +60,8 @@ private:
 /// Writes the inline function for one function of the library.
 class FunctionWriter {
 public:
-  FunctionWriter(const LibraryInfo &library, const FunctionInfo &function, llvm::raw_ostream &out)
-      : library(library), function(function), out(out) {}
+  FunctionWriter(const FunctionInfo &function, std::string identifier, llvm::raw_ostream &out)
+      : function(function), identifier(std::move(identifier)), out(out) {}
 
   void write() {
     for (llvm::StringRef own : {"function", "weights", "options"})
@@ -80,8 +82,8 @@ public:
       parameters.push_back((tensor.type->c + " *" + name).str());
     parameters.push_back("const attn_call_options *options");
 
-    out << "static inline attn_status " << toIdentifier(library.name) << "_"
-        << toIdentifier(function.name) << "(\n    " << llvm::join(parameters, ",\n    ") << ") {\n";
+    out << "static inline attn_status " << identifier << "(\n    "
+        << llvm::join(parameters, ",\n    ") << ") {\n";
     std::string inputList = writeTensors(function.inputs, inputs, "inputs");
     std::string outputList = writeTensors(function.outputs, outputs, "outputs");
     out << "  return attn_call(function, " << (function.weights.empty() ? "NULL" : "weights")
@@ -103,7 +105,7 @@ private:
   }
 
   void writeComment() {
-    out << "/* " << function.name << "\n";
+    out << "/* " << printable(function.name) << "\n";
     auto list = [&](llvm::StringRef role, llvm::ArrayRef<TensorInfo> tensors) {
       for (const TensorInfo &tensor : tensors) {
         out << " *   " << role << " " << printable(tensor.name) << ": " << tensor.type->name
@@ -163,8 +165,8 @@ private:
     return array;
   }
 
-  const LibraryInfo &library;
   const FunctionInfo &function;
+  std::string identifier;
   llvm::raw_ostream &out;
   Scope scope;
   std::vector<std::string> symbols;
@@ -183,8 +185,10 @@ std::string attn::writeHeader(const LibraryInfo &library) {
       << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
       << "/* For attn_library_from_query() where the library is linked in. */\n"
       << "const struct attn_library_info *" << queryName(library.name) << "(void);\n\n";
+  Scope scope;
+  scope.add(queryName(library.name));
   for (const FunctionInfo &function : library.functions)
-    FunctionWriter(library, function, out).write();
+    FunctionWriter(function, scope.add(library.name + "_" + function.name), out).write();
   out << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
   return text;
 }
