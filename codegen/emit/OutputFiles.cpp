@@ -6,6 +6,8 @@
 
 #include "codegen/emit/OutputFiles.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace attn;
 
 OutputFiles::~OutputFiles() {
@@ -30,10 +32,12 @@ llvm::Error OutputFiles::add(llvm::StringRef path,
 }
 
 llvm::Error OutputFiles::keep() {
-  while (!files.empty()) {
-    File file = files.pop_back_val();
-    if (llvm::Error error = file.temporary.keep(file.path))
+  for (auto [i, file] : llvm::enumerate(files))
+    if (llvm::Error error = file.temporary.keep(file.path)) {
+      for (const File &kept : llvm::ArrayRef(files).take_front(i))
+        llvm::sys::fs::remove(kept.path);
       return llvm::createFileError(file.path, std::move(error));
-  }
+    }
+  files.clear();
   return llvm::Error::success();
 }
