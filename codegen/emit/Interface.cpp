@@ -188,9 +188,12 @@ private:
       if (written->offsets != read->offsets || written->bytes != read->bytes)
         return pack.emitError() << "expected the packed tensors that the entry reads";
       variant.packedBytes = written->bytes;
-      // What packs decides what is packed: its text, without locations, identifies the layout.
+      // What packs decides what is packed: its text, without locations and the function's name,
+      // identifies the layout.
+      OwningOpRef<func::FuncOp> nameless = pack.clone();
+      nameless->setSymName("pack");
       std::string code;
-      llvm::raw_string_ostream(code) << *pack;
+      llvm::raw_string_ostream(code) << *nameless;
       variant.packedHash = llvm::xxh3_64bits(code);
     }
     info.variants.push_back(std::move(variant));

@@ -342,6 +342,10 @@ TEST_F(EmitTest, NothingIsLeftOfAFailure) {
             "expected code without undefined symbols, got 'memcpy'");
   EXPECT_EQ(filesLeft(), std::vector<std::string>());
   EXPECT_NE(emitError(*parse(), {path("no/such/folder/layer.so"), "", {}}), "");
+  // The header comes before what cannot be written, the library behind.
+  ASSERT_FALSE(llvm::sys::fs::create_directory(path("layer.json")));
+  EXPECT_NE(emitError(*parse(), {path("layer.so"), "", {}}), "");
+  EXPECT_EQ(filesLeft(), std::vector<std::string>{"layer.json"});
 }
 
 TEST_F(EmitTest, OperationsWithoutLoweringAreNamed) {
@@ -369,15 +373,19 @@ TEST_F(EmitTest, OtherLLVMIRIsRefused) {
 // Names that are words of the languages, of the header's own, or equal once they are identifiers.
 TEST_F(EmitTest, HeadersCompile) {
   FunctionInfo function{"for.ward", {}, {}, {}, {{"x.0", 0, 9}, {"x_0", 1, 2}}, {}};
-  for (llvm::StringRef name : {"default", "class", "weights", "x.y", "x_y", "*/ #error", "0"})
+  for (llvm::StringRef name :
+       {"default", "class", "weights", "x.y", "x_y", "*/ #error", "0", "attn_call", "uint8_t"})
     function.inputs.push_back({name.str(), DataType::get("i1"), {{0, 0}, {4, -1}}, DimInfo{0, 1}});
   function.outputs.push_back({"inputs", DataType::get("bf16"), {}, {}});
   function.outputs.push_back({"y", DataType::get("ui8"), {{0, 1}}, {}});
   FunctionInfo nothing{"nothing", {}, {}, {}, {}, {}};
   nothing.weights.push_back({"w", DataType::get("f16"), {{4, -1}}, {}});
+  FunctionInfo same = nothing, hostile = nothing;
+  same.name = "for_ward";
+  hostile.name = "f*/ #error";
   std::error_code error;
   llvm::raw_fd_ostream(path("names.h"), error)
-      << writeHeader({"names", "attn", {function, nothing}});
+      << writeHeader({"names", "attn", {function, nothing, same, hostile}});
   ASSERT_EQ(emitError(*parse(), {path("layer.o"), "", {}}), "");
   llvm::raw_fd_ostream(path("use.c"), error)
       << "#include \"layer.h\"\n#include \"names.h\"\n"
