@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/SafetensorsFile.h"
+#include "support/Json.h"
 
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -17,14 +17,15 @@ using namespace attn;
 static const struct {
   StringLiteral name;
   uint8_t code, bits;
-} kTypes[] = {{"F64", 2, 64}, {"F32", 2, 32}, {"F16", 2, 16}, {"BF16", 4, 16}, {"I64", 0, 64}, {"I32", 0, 32},
-              {"I16", 0, 16}, {"I8", 0, 8},   {"U8", 1, 8},   {"BOOL", 6, 8}};
+} kTypes[] = {{"F64", 2, 64}, {"F32", 2, 32}, {"F16", 2, 16}, {"BF16", 4, 16}, {"I64", 0, 64},
+              {"I32", 0, 32}, {"I16", 0, 16}, {"I8", 0, 8},   {"U8", 1, 8},    {"BOOL", 6, 8}};
 
 Expected<std::vector<std::pair<std::string, Array>>> attn::readSafetensors(StringRef path) {
   auto bad = [&](const Twine &what) { return createStringError("'" + path + "': " + what); };
   auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
-    return createStringError(file.getError(), "cannot read '" + path + "': " + file.getError().message());
+    return createStringError(file.getError(),
+                             "cannot read '" + path + "': " + file.getError().message());
   StringRef bytes = (*file)->getBuffer();
   if (bytes.size() < 8)
     return bad("expected a safetensors file, got " + Twine(bytes.size()) + " bytes");
@@ -32,10 +33,10 @@ Expected<std::vector<std::pair<std::string, Array>>> attn::readSafetensors(Strin
   bytes = bytes.drop_front(8);
   if (length > bytes.size())
     return bad("expected a header of " + Twine(length) + " bytes, got " + Twine(bytes.size()));
-  Expected<json::Value> header = json::parse(bytes.take_front(length));
+  Expected<json::Value> header = parseJSON(bytes.take_front(length));
   bytes = bytes.drop_front(length);
   if (!header)
-    return bad("expected a JSON header: " + toString(header.takeError()));
+    return bad("in its header: " + toString(header.takeError()));
   const json::Object *tensors = header->getAsObject();
   if (!tensors)
     return bad("expected a JSON object as header");
@@ -51,7 +52,8 @@ Expected<std::vector<std::pair<std::string, Array>>> attn::readSafetensors(Strin
     std::optional<StringRef> dtype = tensor ? tensor->getString("dtype") : std::nullopt;
     if (!shape || !offsets || !dtype || offsets->size() != 2)
       return bad("expected dtype, shape and data_offsets of '" + name + "'");
-    const auto *type = find_if(kTypes, [&](const auto &candidate) { return candidate.name == *dtype; });
+    const auto *type =
+        find_if(kTypes, [&](const auto &candidate) { return candidate.name == *dtype; });
     if (type == std::end(kTypes))
       return bad("expected a known dtype of '" + name + "', got " + *dtype);
     Array array;
@@ -65,7 +67,8 @@ Expected<std::vector<std::pair<std::string, Array>>> attn::readSafetensors(Strin
       array.shape.push_back(*extent);
     }
     std::optional<int64_t> begin = (*offsets)[0].getAsInteger(), end = (*offsets)[1].getAsInteger();
-    if (!begin || !end || *begin < 0 || *end < *begin || uint64_t(*end) > bytes.size() || *end - *begin != expected)
+    if (!begin || !end || *begin < 0 || *end < *begin || uint64_t(*end) > bytes.size() ||
+        *end - *begin != expected)
       return bad("expected " + Twine(expected) + " bytes of '" + name + "' inside the file");
     array.data.assign(bytes.begin() + *begin, bytes.begin() + *end);
     result.emplace_back(name.str(), std::move(array));

@@ -8,8 +8,8 @@
 
 #include "dialect/Attn.h"
 #include "runtime/attn_kernel.h"
+#include "support/Json.h"
 
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/xxhash.h"
 
@@ -381,7 +381,7 @@ static bool fromJSON(const json::Value &value, LibraryInfo &library, json::Path 
 } // namespace attn
 
 llvm::Expected<LibraryInfo> attn::readManifest(llvm::StringRef text) {
-  llvm::Expected<json::Value> value = json::parse(text);
+  llvm::Expected<json::Value> value = parseJSON(text);
   if (!value)
     return value.takeError();
   LibraryInfo library;

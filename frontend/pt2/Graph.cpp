@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/pt2/Graph.h"
+#include "support/Json.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 #include <cmath>
 
@@ -19,8 +19,6 @@ using json::fromJSON;
 using json::ObjectMapper;
 using json::Path;
 
-// LLVM's parser recurses; torch's files are less than twenty deep.
-static constexpr unsigned kMaxNesting = 128;
 static constexpr size_t kMaxRank = 16;
 static constexpr int64_t kSchemaMajor = 8;
 static constexpr int64_t kStridedLayout = 7;
@@ -123,8 +121,8 @@ static bool fromJSON(const json::Value &value, DType &dtype, Path path) {
   dtype = DType(number);
   if (is_contained(known, dtype))
     return true;
-  path.report(
-      "expected one of torch's types bool, uint8, int8 to int64, float16, bfloat16, float32, float64");
+  path.report("expected one of torch's types bool, uint8, int8 to int64, float16, bfloat16, "
+              "float32, float64");
   return false;
 }
 
@@ -330,8 +328,8 @@ static bool fromJSON(const json::Value &value, SymbolRange &range, Path path) {
 
 static bool fromJSON(const json::Value &value, Payload &payload, Path path) {
   ObjectMapper mapper(value, path);
-  return mapper && mapper.map("path_name", payload.path) && mapper.map("use_pickle", payload.isPickled) &&
-         mapper.map("tensor_meta", payload.meta);
+  return mapper && mapper.map("path_name", payload.path) &&
+         mapper.map("use_pickle", payload.isPickled) && mapper.map("tensor_meta", payload.meta);
 }
 
 /// A member that only serves to reach what it holds.
@@ -362,8 +360,9 @@ static bool fromJSON(const json::Value &value, Program &program, Path path) {
     return false;
   ObjectMapper outer(value, path), nodes(*graph, inGraph), specs(*signature, inSignature);
   return outer && nodes && specs && nodes.map("nodes", program.nodes) &&
-         nodes.map("tensor_values", program.tensors) && nodes.map("sym_int_values", program.symInts) &&
-         specs.map("input_specs", program.inputs) && specs.map("output_specs", program.outputs) &&
+         nodes.map("tensor_values", program.tensors) &&
+         nodes.map("sym_int_values", program.symInts) && specs.map("input_specs", program.inputs) &&
+         specs.map("output_specs", program.outputs) &&
          outer.map("range_constraints", program.ranges) && outer.map("guards_code", program.guards);
 }
 
@@ -373,30 +372,10 @@ static bool fromJSON(const json::Value &value, Program &program, Path path) {
 // Entries
 //===----------------------------------------------------------------------===//
 
-/// True if arrays and objects nest deeper than the parser may recurse.
-static bool nestsTooDeep(StringRef json) {
-  unsigned depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    char c = json[i];
-    if (quoted && c == '\\')
-      ++i;
-    else if (c == '"')
-      quoted = !quoted;
-    else if (!quoted && (c == '[' || c == '{') && ++depth > kMaxNesting)
-      return true;
-    else if (!quoted && (c == ']' || c == '}') && depth > 0)
-      --depth;
-  }
-  return false;
-}
-
 static Expected<json::Value> parse(StringRef text, StringRef entry) {
-  if (nestsTooDeep(text))
-    return createStringError(formatv("{0}: expected JSON nested at most {1} deep", entry, kMaxNesting));
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = attn::parseJSON(text);
   if (!value)
-    return createStringError(formatv("{0}: expected JSON, got {1}", entry, toString(value.takeError())));
+    return createStringError(formatv("{0}: {1}", entry, toString(value.takeError())));
   return value;
 }
 
