@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// MODEL is a library that attnc wrote, or a model that is compiled first. Inputs come from .npy files, or are random.
+// MODEL is a library that attnc wrote, or a model that is compiled first. Inputs come from .npy
+// files, or are random.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -35,22 +37,39 @@ using namespace llvm;
 using namespace attn;
 
 static Error fail(const Twine &message) { return createStringError(message); }
-static Error check(attn_status status) { return status == ATTN_OK ? Error::success() : fail(attn_last_error()); }
+/// Memory for the elements, all zero.
+static Error allocate(Array &array) {
+  int64_t bytes = array.bits / 8;
+  for (int64_t size : array.shape)
+    if (size < 0 || MulOverflow(bytes, size, bytes))
+      return fail("expected sizes of less than 2^63 bytes");
+  array.data.resize(bytes);
+  return Error::success();
+}
+
+static Error check(attn_status status) {
+  return status == ATTN_OK ? Error::success() : fail(attn_last_error());
+}
 
 namespace {
 
 struct Flags {
-  cl::opt<std::string> model{cl::Positional, cl::Required, cl::desc("<model: .so .pt2 .mlir>"), cl::cat(attnCategory())};
-  cl::list<std::string> inputs{"input", cl::value_desc("f.npy"), cl::cat(attnCategory()),
-                               cl::desc("Inputs in the function's order; without any, seeded random ones")};
+  cl::opt<std::string> model{cl::Positional, cl::Required, cl::desc("<model: .so .pt2 .mlir>"),
+                             cl::cat(attnCategory())};
+  cl::list<std::string> inputs{
+      "input", cl::value_desc("f.npy"), cl::cat(attnCategory()),
+      cl::desc("Inputs in the function's order; without any, seeded random ones")};
   cl::opt<std::string> weights{"weights", cl::value_desc("f.safetensors"), cl::cat(attnCategory()),
                                cl::desc("Weights; default: the file beside the library")};
   cl::opt<std::string> outputDir{"output-dir", cl::value_desc("dir"), cl::cat(attnCategory()),
                                  cl::desc("Write the outputs there as 0.npy, 1.npy, ...")};
-  cl::opt<std::string> entry{"entry", cl::value_desc("name"), cl::cat(attnCategory()), cl::desc("The function to call")};
-  cl::opt<int64_t> threads{"threads", cl::init(1), cl::cat(attnCategory()), cl::desc("Workers of a pool; 1: no pool")};
-  cl::opt<std::string> level{"level", cl::value_desc("name"), cl::cat(attnCategory()),
-                             cl::desc("Force a target level; default: the best that this CPU runs")};
+  cl::opt<std::string> entry{"entry", cl::value_desc("name"), cl::cat(attnCategory()),
+                             cl::desc("The function to call")};
+  cl::opt<int64_t> threads{"threads", cl::init(1), cl::cat(attnCategory()),
+                           cl::desc("Workers of a pool; 1: no pool")};
+  cl::opt<std::string> level{
+      "level", cl::value_desc("name"), cl::cat(attnCategory()),
+      cl::desc("Force a target level; default: the best that this CPU runs")};
   cl::list<std::string> dims{"dim", cl::value_desc("name=n"), cl::cat(attnCategory()),
                              cl::desc("Size of a dynamic dimension of random inputs")};
   cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(attnCategory()),
@@ -61,17 +80,20 @@ struct Flags {
   cl::opt<double> tolerance{
       "tolerance", cl::init(1e-5), cl::value_desc("r"), cl::cat(attnCategory()),
       cl::desc("Allowed error of --expect and --reference, relative to the largest value")};
-  cl::opt<std::string> benchmark{"benchmark", cl::ValueOptional, cl::value_desc("seconds"), cl::cat(attnCategory()),
-                                 cl::desc("Time calls: min, median, p99, GFLOP/s, share of the FMA peak")};
+  cl::opt<std::string> benchmark{
+      "benchmark", cl::ValueOptional, cl::value_desc("seconds"), cl::cat(attnCategory()),
+      cl::desc("Time calls: min, median, p99, GFLOP/s, share of the FMA peak")};
   cl::opt<double> gflop{"gflop", cl::init(0), cl::cat(attnCategory()),
                         cl::desc("Work of a call in GFLOP, for --benchmark's rates")};
-  cl::opt<bool> json{"json", cl::cat(attnCategory()), cl::desc("Print --benchmark's figures as one JSON object")};
+  cl::opt<bool> json{"json", cl::cat(attnCategory()),
+                     cl::desc("Print --benchmark's figures as one JSON object")};
   cl::opt<bool> requireFused{"require-fused", cl::cat(attnCategory()),
                              cl::desc("Fail, with the reason, if some attention is not fused")};
   CompileFlags compile;
 };
 
-/// The flags' values. Linking in process resets LLVM's options, ours included, so they are read before.
+/// The flags' values. Linking in process resets LLVM's options, ours included, so they are read
+/// before.
 struct Options {
   explicit Options(const Flags &flags)
       : model(flags.model), weights(flags.weights), outputDir(flags.outputDir), entry(flags.entry),
@@ -93,13 +115,11 @@ struct Options {
 };
 
 /// Calls the runtime's release function at the end of a scope.
-template <typename T>
-struct Releaser {
+template <typename T> struct Releaser {
   void (*release)(T *);
   void operator()(T *object) const { release(object); }
 };
-template <typename T>
-using Handle = std::unique_ptr<T, Releaser<T>>;
+template <typename T> using Handle = std::unique_ptr<T, Releaser<T>>;
 
 /// An array as the runtime sees it.
 struct Tensor {
@@ -117,7 +137,8 @@ struct Tensor {
 
 class Runner {
 public:
-  Runner(const Options &flags, const CompileFlags &compileFlags) : flags(flags), compileFlags(compileFlags) {}
+  Runner(const Options &flags, const CompileFlags &compileFlags)
+      : flags(flags), compileFlags(compileFlags) {}
   ~Runner() {
     if (!temporary.empty())
       sys::fs::remove_directories(temporary);
@@ -165,7 +186,8 @@ Error Runner::compileModel() {
   options.input = flags.model;
   options.output = library;
   options.requireFused = flags.requireFused;
-  if (Error error = compileFlags.apply(options, flags.level.empty() ? StringRef("native") : StringRef(flags.level)))
+  if (Error error = compileFlags.apply(options, flags.level.empty() ? StringRef("native")
+                                                                    : StringRef(flags.level)))
     return error;
   return compile(options).takeError();
 }
@@ -176,7 +198,8 @@ Error Runner::loadLibrary() {
     return error;
   lib.reset(loaded);
   std::string name = flags.entry.empty() ? attn_library_function_name(loaded, 0) : flags.entry;
-  attn_function_options options = {sizeof(options), flags.level.empty() ? nullptr : flags.level.c_str()};
+  attn_function_options options = {sizeof(options),
+                                   flags.level.empty() ? nullptr : flags.level.c_str()};
   attn_function *created = nullptr;
   if (Error error = check(attn_function_create(loaded, name.c_str(), &options, &created)))
     return error;
@@ -212,8 +235,8 @@ Error Runner::loadWeights() {
   for (Tensor &view : views)
     pointers.push_back(&view.tensor);
   attn_weights *created = nullptr;
-  if (Error error =
-          check(attn_weights_create(function.get(), names.data(), pointers.data(), pointers.size(), &created)))
+  if (Error error = check(attn_weights_create(function.get(), names.data(), pointers.data(),
+                                              pointers.size(), &created)))
     return error;
   weights.reset(created);
   return Error::success();
@@ -261,9 +284,15 @@ Error Runner::makeInputs() {
       auto given = dim.symbol ? sizes.find(dim.symbol) : sizes.end();
       if (dim.symbol && given == sizes.end())
         return fail("expected --dim=" + Twine(dim.symbol) + "=n for random inputs");
-      array.shape.push_back(dim.symbol ? given->second : dim.min);
+      int64_t size = dim.symbol ? given->second : dim.min;
+      if (size < dim.min || size > dim.max)
+        return fail(
+            formatv("expected --dim={0} in [{1}, {2}], got {3}", dim.symbol, dim.min, dim.max, size)
+                .str());
+      array.shape.push_back(size);
     }
-    array.data.resize(array.getNumElements() * (array.bits / 8));
+    if (Error error = allocate(array))
+      return error;
     std::normal_distribution<float> normal;
     for (int64_t e = 0; e < array.getNumElements(); ++e) {
       if (array.code == 2 && array.bits == 32)
@@ -290,10 +319,11 @@ Error Runner::makeOutputs() {
     array.code = argument.dtype.code;
     array.bits = argument.dtype.bits;
     array.shape.resize(argument.rank);
-    if (Error error = check(
-            attn_output_shape(function.get(), pointers.data(), pointers.size(), i, array.shape.data())))
+    if (Error error = check(attn_output_shape(function.get(), pointers.data(), pointers.size(), i,
+                                              array.shape.data())))
       return error;
-    array.data.resize(array.getNumElements() * (array.bits / 8));
+    if (Error error = allocate(array))
+      return error;
     outputs.push_back(std::move(array));
   }
   return Error::success();
@@ -313,8 +343,8 @@ Error Runner::call(attn_statistics *statistics) {
     options.parallel_for = attn_pool_parallel_for;
     options.pool = pool.get();
   }
-  return check(attn_call(function.get(), weights.get(), inPointers.data(), inPointers.size(), outPointers.data(),
-                         outPointers.size(), &options));
+  return check(attn_call(function.get(), weights.get(), inPointers.data(), inPointers.size(),
+                         outPointers.data(), outPointers.size(), &options));
 }
 
 Error Runner::compare(size_t i, const Array &expected, StringRef source) {
@@ -396,7 +426,9 @@ Error Runner::benchmark() {
   double peak = measureFmaPeak(0.2);
   std::vector<double> times;
   using Clock = std::chrono::steady_clock;
-  auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
   for (auto start = Clock::now(); since(start) < seconds || times.size() < 3;) {
     auto begin = Clock::now();
     if (Error error = call())
@@ -405,26 +437,33 @@ Error Runner::benchmark() {
   }
   peak = std::max(peak, measureFmaPeak(0.2));
   llvm::sort(times);
-  double least = times.front(), median = times[times.size() / 2], p99 = times[times.size() * 99 / 100];
+  double least = times.front(), median = times[times.size() / 2],
+         p99 = times[times.size() * 99 / 100];
   double rate = flags.gflop / (median * 1e-3);
   if (flags.json) {
-    json::Object object{{"min_ms", least},       {"median_ms", median},
-                        {"p99_ms", p99},         {"repetitions", int64_t(times.size())},
-                        {"flops", flags.gflop * 1e9}, {"level", attn_function_level(function.get())},
-                        {"peak_gflops", peak},   {"threads", int64_t(flags.threads)}};
+    json::Object object{{"min_ms", least},
+                        {"median_ms", median},
+                        {"p99_ms", p99},
+                        {"repetitions", int64_t(times.size())},
+                        {"flops", flags.gflop * 1e9},
+                        {"level", attn_function_level(function.get())},
+                        {"peak_gflops", peak},
+                        {"threads", int64_t(flags.threads)}};
     outs() << json::Value(std::move(object)) << "\n";
     return Error::success();
   }
-  outs() << format("min %.3f ms, median %.3f ms, p99 %.3f ms of %zu calls", least, median, p99, times.size());
+  outs() << format("min %.3f ms, median %.3f ms, p99 %.3f ms of %zu calls", least, median, p99,
+                   times.size());
   if (flags.gflop > 0)
-    outs() << format("; %.1f GFLOP/s, %.1f%% of the FMA peak of %.1f", rate, 100 * rate / peak, peak);
+    outs() << format("; %.1f GFLOP/s, %.1f%% of the FMA peak of %.1f", rate, 100 * rate / peak,
+                     peak);
   outs() << "; level " << attn_function_level(function.get()) << "\n";
   return Error::success();
 }
 
 Error Runner::run() {
-  for (auto step : {&Runner::compileModel, &Runner::loadLibrary, &Runner::loadWeights, &Runner::makeInputs,
-                    &Runner::makeOutputs})
+  for (auto step : {&Runner::compileModel, &Runner::loadLibrary, &Runner::loadWeights,
+                    &Runner::makeInputs, &Runner::makeOutputs})
     if (Error error = (this->*step)())
       return error;
   std::vector<int64_t> tasks(std::max<int64_t>(flags.threads, 1));
@@ -433,7 +472,7 @@ Error Runner::run() {
   statistics.worker_tasks = tasks.data();
   if (Error error = call(&statistics))
     return error;
-  if (flags.threads > 1) {
+  if (flags.threads > 1 && !flags.json) {
     outs() << "tasks of each worker:";
     for (int64_t count : tasks)
       outs() << ' ' << count;
