@@ -1,4 +1,4 @@
-# lit configuration: a folder says the kind of test, one file holds one thing (docs/testing in README.md).
+# lit configuration: a folder says the kind of test, one file holds one thing.
 import os
 import sys
 

@@ -18,15 +18,22 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
   CompileFlags flags;
-  cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model.pt2 or .mlir>"), cl::cat(attnCategory()));
-  cl::opt<std::string> output("o", cl::Required, cl::value_desc("file"), cl::cat(attnCategory()),
-                              cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll"));
-  cl::opt<std::string> dumpStages("dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
-                                  cl::desc("Write the module after each stage: 1-import.mlir, 2-raise.mlir, ..."));
-  cl::opt<std::string> from("from", cl::value_desc("stage"), cl::cat(attnCategory()),
-                            cl::desc("Resume from a file that --dump-stages wrote after this stage"));
-  cl::opt<std::string> report("opt-report", cl::ValueOptional, cl::init(""), cl::value_desc("file"), cl::cat(attnCategory()),
-                              cl::desc("Say what was fused and how, and why not; to standard output or a file"));
+  cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model.pt2 or .mlir>"),
+                             cl::cat(attnCategory()));
+  cl::opt<std::string> output(
+      "o", cl::Required, cl::value_desc("file"), cl::cat(attnCategory()),
+      cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll"));
+  cl::opt<std::string> dumpStages(
+      "dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
+      cl::desc("Write the module after each stage: 1-import.mlir, 2-raise.mlir, ..."));
+  cl::opt<std::string> from(
+      "from", cl::value_desc("stage"), cl::cat(attnCategory()),
+      cl::desc(
+          "Resume from a file that --dump-stages wrote after this stage; it holds no weights"));
+  cl::opt<std::string> report(
+      "opt-report", cl::ValueOptional, cl::init(""), cl::value_desc("file"),
+      cl::cat(attnCategory()),
+      cl::desc("Say what was fused and how, and why not; to standard output or a file"));
   cl::opt<bool> requireFused("require-fused", cl::cat(attnCategory()),
                              cl::desc("Fail, with the reason, if some attention is not fused"));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries\n");
@@ -51,7 +58,8 @@ int main(int argc, char **argv) {
     std::error_code error;
     llvm::raw_fd_ostream out(reportFile, error);
     if (error)
-      return reportError("attnc", llvm::createStringError(error, "cannot write '" + reportFile + "': " + error.message()));
+      return reportError("attnc", llvm::createStringError(error, "cannot write '" + reportFile +
+                                                                     "': " + error.message()));
     out << result->text;
   }
   return 0;
