@@ -38,7 +38,8 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
   };
-  // Sizes first: a tensor.dim of a product is a use, and products with a second use stay as they are.
+  // Sizes first: a tensor.dim of a product is a use, and products with a second use stay as they
+  // are.
   addResolveSizes(manager);
   manager.addNestedPass<func::FuncOp>(createUnifyDims());
   cleanUp();
@@ -79,7 +80,8 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   addResolveSizes(level);
 }
 
-// No CSE from here to bufferization: it would merge the inits of two products, and one of them would be copied.
+// No CSE from here to bufferization: it would merge the inits of two products, and one of them
+// would be copied.
 static void buildTile(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createTileKeys());
@@ -135,14 +137,13 @@ ArrayRef<Stage> attn::getStages() {
 
 void attn::registerStagePipelines() {
   struct Options : PassPipelineOptions<Options> {
-    Option<Schedule> schedule{
-        *this, "schedule", llvm::cl::desc("How an attention becomes loops"), llvm::cl::init(Schedule::PerHead),
-        llvm::cl::values(clEnumValN(Schedule::PerHead, "per-head", "project and attend one head in a task"),
-                         clEnumValN(Schedule::Unfused, "unfused", "scores in memory, three passes"))};
+    Option<Schedule> schedule{*this, "schedule", llvm::cl::desc("How an attention becomes loops"),
+                              llvm::cl::init(Schedule::PerHead), scheduleValues()};
   };
   for (size_t last = 0; last < getStages().size(); ++last) {
     const Stage &stage = getStages()[last];
-    PassPipelineRegistration<Options>(("attn-to-" + stage.name).str(), ("all stages to: " + stage.leaves).str(),
+    PassPipelineRegistration<Options>(("attn-to-" + stage.name).str(),
+                                      ("all stages to: " + stage.leaves).str(),
                                       [last](OpPassManager &manager, const Options &options) {
                                         for (const Stage &step : getStages().take_front(last + 1))
                                           step.build(manager, {options.schedule});

@@ -11,8 +11,16 @@
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/CommandLine.h"
 
 namespace attn {
+
+/// What --schedule can be.
+inline llvm::cl::ValuesClass scheduleValues() {
+  return llvm::cl::values(
+      clEnumValN(Schedule::PerHead, "per-head", "project and attend one head in a task"),
+      clEnumValN(Schedule::Unfused, "unfused", "scores in memory, three passes"));
+}
 
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"

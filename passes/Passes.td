@@ -123,9 +123,7 @@ def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
   let options = [
     Option<"schedule", "schedule", "::attn::Schedule", "::attn::Schedule::PerHead",
            "How an attention becomes loops",
-           [{::llvm::cl::values(
-             clEnumValN(::attn::Schedule::PerHead, "per-head", "project and attend one head in a task"),
-             clEnumValN(::attn::Schedule::Unfused, "unfused", "scores in memory, three passes"))}]>];
+           [{::attn::scheduleValues()}]>];
 }
 
 def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
