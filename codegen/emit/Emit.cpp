@@ -194,20 +194,24 @@ static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weig
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
+enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR };
 } // namespace
 
 static llvm::Expected<OutputKind> kindOf(llvm::StringRef path) {
-  static const std::pair<llvm::StringLiteral, OutputKind> kKinds[] = {
-      {".so", OutputKind::Shared},  {".a", OutputKind::Archive}, {".o", OutputKind::Object},
-      {".s", OutputKind::Assembly}, {".ll", OutputKind::LLVMIR}, {".mlir", OutputKind::MLIR}};
+  static const std::pair<llvm::StringLiteral, OutputKind> kKinds[] = {{".so", OutputKind::Shared},
+                                                                      {".a", OutputKind::Archive},
+                                                                      {".o", OutputKind::Object},
+                                                                      {".s", OutputKind::Assembly},
+                                                                      {".ll", OutputKind::LLVMIR}};
   llvm::StringRef suffix = llvm::sys::path::extension(path);
   for (auto [known, kind] : kKinds)
     if (suffix == known)
       return kind;
-  return llvm::createStringError(
-      "expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path + "'");
+  return llvm::createStringError("expected an output ending in .so, .a, .o, .s or .ll, got '" +
+                                 path + "'");
 }
+
+llvm::Error attn::verifyOutput(llvm::StringRef path) { return kindOf(path).takeError(); }
 
 /// The header, the manifest and the weights.
 static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
@@ -234,9 +238,6 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   llvm::Expected<OutputKind> kind = kindOf(options.output);
   if (!kind)
     return kind.takeError();
-  if (*kind == OutputKind::MLIR)
-    return llvm::createStringError("expected an output that LLVM IR leads to, got '" +
-                                   options.output + "'");
   OutputFiles files;
   if (*kind == OutputKind::LLVMIR) {
     if (llvm::Error error =
@@ -295,26 +296,4 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   if (llvm::Error error = files.add(options.output, [&](llvm::raw_ostream &out) { out << bytes; }))
     return error;
   return files.keep();
-}
-
-llvm::Error attn::emit(mlir::ModuleOp module, const EmitOptions &options) {
-  llvm::Expected<OutputKind> kind = kindOf(options.output);
-  if (!kind)
-    return kind.takeError();
-  std::string name = options.library.empty() ? toIdentifier(llvm::sys::path::stem(options.output))
-                                             : options.library;
-  if (*kind == OutputKind::MLIR) {
-    if (auto library = lowerToLLVMDialect(module, name); !library)
-      return library.takeError();
-    OutputFiles files;
-    if (llvm::Error error = files.add(options.output, [&](llvm::raw_ostream &out) {
-          module.print(out, mlir::OpPrintingFlags().enableDebugInfo());
-        }))
-      return error;
-    return files.keep();
-  }
-  llvm::Expected<std::string> text = lowerToLLVMIR(module, name);
-  if (!text)
-    return text.takeError();
-  return emitLLVMIR(llvm::MemoryBufferRef(*text, options.output), options);
 }

@@ -21,13 +21,9 @@
 namespace attn {
 
 struct EmitOptions {
-  /// The suffix says what to write: .so .a .o .s .ll, and .mlir from a module. Beside .so, .a and
-  /// .o go the header
-  /// (.h), the manifest (.json) and, where there are weights, their data (.safetensors).
+  /// The suffix says what to write: .so .a .o .s .ll. Beside .so, .a and .o go the header (.h), the
+  /// manifest (.json) and, where there are weights, their data (.safetensors).
   std::string output;
-  /// attn_query_<library>. Empty: the name of the output as an identifier. LLVM IR has a name
-  /// already.
-  std::string library;
   /// What the import read. May be empty: users then bring their own.
   llvm::ArrayRef<Weight> weights;
 };
@@ -35,17 +31,17 @@ struct EmitOptions {
 /// Makes what both tools and passes need known to the context: the translations to LLVM IR.
 void registerEmission(mlir::DialectRegistry &registry);
 
-/// Lowers `module`, which holds what `vectorize` left, and returns its LLVM IR as text. The module
-/// is LLVM dialect afterwards. Errors of passes go to the diagnostic handler, the Error then says
-/// only that there were some.
+/// Whether `path` has a suffix that says what to write.
+llvm::Error verifyOutput(llvm::StringRef path);
+
+/// Lowers `module`, which holds what `vectorize` left, and returns its LLVM IR as text. The library
+/// exports attn_query_<library>. The module is LLVM dialect afterwards. Errors of passes go to the
+/// diagnostic handler, the Error then says only that there were some.
 llvm::Expected<std::string> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef library);
 
 /// Writes what options.output asks for from such text. Files appear whole and together, or not at
 /// all.
 llvm::Error emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &options);
-
-/// Both, for a module that holds what `vectorize` left.
-llvm::Error emit(mlir::ModuleOp module, const EmitOptions &options);
 
 } // namespace attn
 
