@@ -6,12 +6,14 @@
 
 #include "driver/Compile.h"
 #include "codegen/emit/Emit.h"
+#include "codegen/emit/Interface.h"
 #include "codegen/emit/Passes.h"
 #include "frontend/Frontend.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -28,7 +30,8 @@ static llvm::Error fail(const llvm::Twine &message) {
 /// "file:line" of the user's source, if the location knows it.
 static std::string sourceOf(Location loc) {
   if (auto file = loc->findInstanceOf<FileLineColLoc>())
-    return (llvm::sys::path::filename(file.getFilename()) + ":" + llvm::Twine(file.getLine())).str();
+    return (llvm::sys::path::filename(file.getFilename()) + ":" + llvm::Twine(file.getLine()))
+        .str();
   return "unknown source";
 }
 
@@ -37,7 +40,8 @@ namespace {
 /// One compilation: the context, what it said, and the stages.
 class Compilation {
 public:
-  explicit Compilation(const CompileOptions &options) : options(options), context(registry(), threading()) {
+  explicit Compilation(const CompileOptions &options)
+      : options(options), context(registry(), threading()) {
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
       std::string text = sourceOf(diagnostic.getLocation()) + ": " + diagnostic.str();
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstError.empty())
@@ -64,8 +68,13 @@ private:
 
   llvm::Error load();
   llvm::Error runStages();
-  llvm::Error dump(size_t number, StringRef stage, StringRef suffix, llvm::function_ref<void(llvm::raw_ostream &)> print);
-  /// Notes every attention as `plan` leaves it, on the functions and in the report.
+  llvm::Error dump(size_t number, StringRef stage, StringRef suffix,
+                   llvm::function_ref<void(llvm::raw_ostream &)> print);
+  /// Notes the attentions that `raise` left alone on the module, one line each.
+  void noteUnraised();
+  /// Notes every attention as `plan` leaves it on its function, one line each.
+  void notePlans();
+  /// Reads the notes, those of the file that compilation resumed from too.
   void report();
 
   const CompileOptions &options;
@@ -118,34 +127,64 @@ llvm::Error Compilation::dump(size_t number, StringRef stage, StringRef suffix,
   return llvm::Error::success();
 }
 
-void Compilation::report() {
-  llvm::raw_string_ostream os(result.text);
-  bool first = true;
-  for (ModuleOp level : model.module->getOps<ModuleOp>()) {
+/// What follows the place in the note of an attention that is fused.
+static constexpr StringLiteral kFused = "attention fused";
+
+void Compilation::noteUnraised() {
+  if (!remarks.empty())
+    (*model.module)
+        ->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, llvm::join(remarks, "\n")));
+}
+
+void Compilation::notePlans() {
+  for (ModuleOp level : model.module->getOps<ModuleOp>())
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
       std::string lines;
       llvm::raw_string_ostream line(lines);
       function.walk([&](AttentionOp op) {
         PlanAttr plan = *op.getPlan();
-        line << sourceOf(op.getLoc()) << ": attention fused, schedule " << stringifySchedule(plan.getSchedule())
-             << ", tiles of " << plan.getQ() << " queries and " << plan.getK() << " keys";
+        bool isFused = plan.getSchedule() != Schedule::Unfused;
+        line << (lines.empty() ? "" : "\n") << sourceOf(op.getLoc()) << ": "
+             << (isFused ? kFused : "attention left unfused") << ", schedule "
+             << stringifySchedule(plan.getSchedule()) << ", tiles of " << plan.getQ()
+             << " queries and " << plan.getK() << " keys";
         if (MaskInterface mask = op.getMaskAttr())
           line << ", mask " << mask;
-        line << "\n";
-        result.numFused += first;
       });
-      if (lines.empty())
-        continue;
-      function->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, StringRef(lines).rtrim()));
-      os << "[" << *level.getSymName() << "] " << lines;
+      if (!lines.empty())
+        function->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, lines));
     }
+}
+
+void Compilation::report() {
+  auto read = [&](Operation *op, const Twine &prefix, bool counts) {
+    auto note = op->getAttrOfType<StringAttr>(AttnDialect::kReportAttr);
+    if (!note)
+      return;
+    for (StringRef line : llvm::split(note.getValue(), '\n')) {
+      bool isFused = line.contains(kFused);
+      result.text += (prefix + line + "\n").str();
+      if (!counts)
+        continue;
+      result.numFused += isFused;
+      if (!isFused)
+        result.unfused.push_back(line.str());
+    }
+  };
+  bool first = true;
+  for (ModuleOp level : model.module->getOps<ModuleOp>()) {
+    for (func::FuncOp function : level.getOps<func::FuncOp>())
+      read(function, "[" + *level.getSymName() + "] ", /*counts=*/first);
     first = false;
   }
+  read(*model.module, "", /*counts=*/true);
 }
 
 llvm::Error Compilation::runStages() {
   ArrayRef<Stage> stages = getStages();
-  auto print = [&](llvm::raw_ostream &os) { model.module->print(os, OpPrintingFlags().enableDebugInfo()); };
+  auto print = [&](llvm::raw_ostream &os) {
+    model.module->print(os, OpPrintingFlags().enableDebugInfo());
+  };
   bool active = options.from.empty() || options.from == "import";
   if (options.from.empty())
     if (llvm::Error error = dump(1, "import", ".mlir", print))
@@ -159,8 +198,10 @@ llvm::Error Compilation::runStages() {
     stage.build(manager, options.pipeline);
     if (failed(manager.run(*model.module)))
       return fail(firstError.empty() ? "stage " + stage.name + " failed" : llvm::Twine(firstError));
+    if (stage.name == "raise")
+      noteUnraised();
     if (stage.name == "plan")
-      report();
+      notePlans();
     if (llvm::Error error = dump(i + 2, stage.name, ".mlir", print))
       return error;
   }
@@ -171,7 +212,11 @@ llvm::Expected<CompileReport> Compilation::run() {
   SmallVector<Weight> weights;
   EmitOptions emission;
   emission.output = options.output;
+  if (llvm::Error error = verifyOutput(options.output))
+    return std::move(error);
   if (options.from == "emit") {
+    if (options.requireFused)
+      return fail("expected --require-fused before stage emit, got --from=emit");
     auto text = llvm::MemoryBuffer::getFile(options.input, /*IsText=*/true);
     if (!text)
       return fail("cannot read '" + options.input + "': " + text.getError().message());
@@ -183,35 +228,31 @@ llvm::Expected<CompileReport> Compilation::run() {
     return std::move(error);
   if (llvm::Error error = runStages())
     return std::move(error);
-  for (const std::string &remark : remarks) {
-    if (!StringRef(remark).contains("attention left unfused"))
-      continue;
-    result.text += remark + "\n";
-    ++result.numUnfused;
-  }
-  if (options.requireFused && (result.numUnfused || !result.numFused))
-    return fail(result.numUnfused ? StringRef(result.text).rtrim() : StringRef("expected an attention, got none"));
+  report();
+  if (options.requireFused && !result.unfused.empty())
+    return fail(llvm::join(result.unfused, "\n"));
+  if (options.requireFused && !result.numFused)
+    return fail("expected an attention, got none");
 
   for (const NamedTensor &weight : model.weights)
-    weights.push_back({weight.name, RankedTensorType::get(weight.shape, weight.elementType),
-                       ArrayRef<char>(weight.bytes->getBufferStart(), weight.bytes->getBufferSize())});
+    weights.push_back(
+        {weight.name, RankedTensorType::get(weight.shape, weight.elementType),
+         ArrayRef<char>(weight.bytes->getBufferStart(), weight.bytes->getBufferSize())});
   emission.weights = weights;
-  StringRef library = llvm::sys::path::stem(options.output);
-  std::string identifier = library.str();
-  for (char &c : identifier)
-    c = llvm::isAlnum(c) ? c : '_';
-  if (llvm::isDigit(identifier.front()))
-    identifier.insert(0, "_");
-  llvm::Expected<std::string> ir = lowerToLLVMIR(*model.module, identifier);
+  std::string library = toIdentifier(llvm::sys::path::stem(options.output));
+  llvm::Expected<std::string> ir = lowerToLLVMIR(*model.module, library);
   if (!ir) {
     llvm::consumeError(ir.takeError());
     return fail(firstError.empty() ? "stage emit failed" : llvm::Twine(firstError));
   }
-  if (llvm::Error error = dump(getStages().size() + 2, "emit", ".ll", [&](llvm::raw_ostream &os) { os << *ir; }))
+  if (llvm::Error error =
+          dump(getStages().size() + 2, "emit", ".ll", [&](llvm::raw_ostream &os) { os << *ir; }))
     return std::move(error);
   if (llvm::Error error = emitLLVMIR(llvm::MemoryBufferRef(*ir, options.input), emission))
     return std::move(error);
   return result;
 }
 
-llvm::Expected<CompileReport> attn::compile(const CompileOptions &options) { return Compilation(options).run(); }
+llvm::Expected<CompileReport> attn::compile(const CompileOptions &options) {
+  return Compilation(options).run();
+}

@@ -31,7 +31,8 @@ struct CompileOptions {
 /// What was fused and how, one line an attention, and why others were not. Text for people.
 struct CompileReport {
   std::string text;
-  unsigned numFused = 0, numUnfused = 0;
+  unsigned numFused = 0;
+  llvm::SmallVector<std::string> unfused; ///< the lines of the others
 };
 
 /// Compiles options.input into options.output. Nothing is written on failure, which is one line.

@@ -6,6 +6,9 @@
 
 #include "tools/CommandLine.h"
 
+#include "passes/Passes.h"
+
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
@@ -30,9 +33,7 @@ CompileFlags::CompileFlags()
     : target("target", cl::value_desc("levels"), cl::cat(attnCategory()),
              cl::desc("Levels to compile for, such as x86-64,x86-64-v3; 'native' or 'all'")),
       schedule("schedule", cl::init(Schedule::PerHead), cl::cat(attnCategory()),
-               cl::desc("How an attention becomes loops"),
-               cl::values(clEnumValN(Schedule::PerHead, "per-head", "project and attend one head in a task"),
-                          clEnumValN(Schedule::Unfused, "unfused", "scores in memory, three passes"))) {}
+               cl::desc("How an attention becomes loops"), scheduleValues()) {}
 
 llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef defaultTargets) const {
   auto targets = parseTargets(target.empty() ? defaultTargets : llvm::StringRef(target));
@@ -40,13 +41,19 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
     return targets.takeError();
   options.targets = std::move(*targets);
   options.pipeline.schedule = schedule;
-  if (options.from.empty() || options.from == "import" || options.from == "emit")
+  if (options.from.empty())
     return llvm::Error::success();
-  std::string known = "import";
-  for (const Stage &stage : getStages()) {
-    if (stage.name == options.from)
-      return llvm::Error::success();
-    known += " " + stage.name.str();
-  }
-  return llvm::createStringError("expected a stage of " + known + " emit, got '" + options.from + "'");
+  llvm::SmallVector<llvm::StringRef> stages = {"import"};
+  for (const Stage &stage : getStages())
+    stages.push_back(stage.name);
+  stages.push_back("emit");
+  const auto *from = llvm::find(stages, options.from);
+  if (from == stages.end())
+    return llvm::createStringError("expected a stage of " + llvm::join(stages, " ") + ", got '" +
+                                   options.from + "'");
+  for (const cl::Option *flag : std::initializer_list<const cl::Option *>{&target, &schedule})
+    if (flag->getNumOccurrences() && from >= llvm::find(stages, "plan"))
+      return llvm::createStringError("expected no --" + flag->ArgStr +
+                                     " with --from=" + options.from + ", whose file says it");
+  return llvm::Error::success();
 }
