@@ -156,10 +156,14 @@ static void start_threads(attn_pool *pool) {
   pthread_cond_init(&pool->finished, NULL);
   atomic_init(&pool->sleepers, 0);
   atomic_init(&pool->state, 0);
-  // Signals are for the threads of the application.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // Signals are for the threads of the application, except those that the thread itself causes: a
+  // blocked one kills the process past every handler.
+  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF};
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; ++i)
+    sigdelset(&blocked, own[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   for (int64_t i = 0; i < pool->workers - 1; ++i) {
     pool->members[i] = (worker){.pool = pool, .number = i + 1};
     if (pthread_create(&pool->members[i].thread, NULL, work, &pool->members[i]))

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <thread>
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,6 +89,29 @@ TEST(PoolTest, WakesAndWaitsForSleepers) {
     loop.run(pool.get());
     EXPECT_TRUE(loop.isRight());
   }
+}
+
+// A fault on a worker reaches the application's handler, its timers do not.
+TEST(PoolTest, SignalsOfWorkers) {
+  Pool pool = createPool(2);
+  Loop loop(2, 2);
+  std::atomic<int> arrived{0};
+  std::atomic<bool> blocksFault{false}, blocksTimer{true};
+  std::thread::id caller = std::this_thread::get_id();
+  loop.body = [&](int64_t) {
+    ++arrived;
+    while (arrived < 2)
+      std::this_thread::yield();
+    if (std::this_thread::get_id() == caller)
+      return;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    blocksFault = sigismember(&mask, SIGSEGV);
+    blocksTimer = sigismember(&mask, SIGALRM);
+  };
+  loop.run(pool.get());
+  EXPECT_FALSE(blocksFault);
+  EXPECT_TRUE(blocksTimer);
 }
 
 TEST(PoolTest, Nested) {
