@@ -22,8 +22,8 @@ using namespace attn;
 
 /// The list of #attn.and, which may be empty where that of an array parameter may not.
 static ParseResult parseMasks(AsmParser &parser, SmallVectorImpl<Attribute> &masks) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                        [&] { return parser.parseAttribute(masks.emplace_back()); });
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&] { return parser.parseAttribute(masks.emplace_back()); });
 }
 
 static void printMasks(AsmPrinter &printer, ArrayRef<Attribute> masks) {
@@ -36,8 +36,8 @@ static void printMasks(AsmPrinter &printer, ArrayRef<Attribute> masks) {
 #include "dialect/Attributes.cpp.inc"
 
 namespace {
-/// Constants of a score region stay in the region: a stage file is read one op at a time, and a region that
-/// captured nothing but its arguments can be copied to any tile.
+/// Constants of a score region stay in the region: a stage file is read one op at a time, and a
+/// region that captured nothing but its arguments can be copied to any tile.
 struct KeepConstantsInRegion : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final { return true; }
@@ -56,7 +56,8 @@ void AttnDialect::initialize() {
       >();
 }
 
-Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                            Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
@@ -108,25 +109,30 @@ static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribu
   for (int64_t i = 0; i < shaped.getRank(); ++i) {
     StringRef dim = cast<StringAttr>(dims[i]).getValue();
     if (dim.empty() != !shaped.isDynamicDim(i))
-      return op->emitError() << "expected a symbol for exactly the dynamic dimensions of " << type << ", got "
-                             << attribute.getValue();
-    bool known = symbols && llvm::any_of(symbols.getAsRange<SymbolAttr>(),
-                                         [&](SymbolAttr symbol) { return symbol.getName() == dim; });
+      return op->emitError() << "expected a symbol for exactly the dynamic dimensions of " << type
+                             << ", got " << attribute.getValue();
+    bool known = symbols && llvm::any_of(symbols.getAsRange<SymbolAttr>(), [&](SymbolAttr symbol) {
+                   return symbol.getName() == dim;
+                 });
     if (!dim.empty() && !known)
-      return op->emitError() << "expected symbol '" << dim << "' among '" << AttnDialect::kSymbolsAttr << "'";
+      return op->emitError() << "expected symbol '" << dim << "' among '"
+                             << AttnDialect::kSymbolsAttr << "'";
   }
   return success();
 }
 
-/// An argument's `attn.bound` is a size or a symbol of the function, and its elements can be compared with one.
+/// An argument's `attn.bound` is a size or a symbol of the function, and its elements can be
+/// compared with one.
 static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attribute) {
   if (attribute.getName() != AttnDialect::kBoundAttr)
     return success();
   auto shaped = dyn_cast<ShapedType>(type);
   auto element = shaped ? dyn_cast<IntegerType>(shaped.getElementType()) : nullptr;
   if (!element || (element.getWidth() != 32 && element.getWidth() != 64) || !element.isSignless())
-    return op->emitError() << "expected '" << AttnDialect::kBoundAttr << "' on a tensor of i32 or i64, got " << type;
-  if (auto size = dyn_cast<IntegerAttr>(attribute.getValue()); size && size.getValue().isNonNegative())
+    return op->emitError() << "expected '" << AttnDialect::kBoundAttr
+                           << "' on a tensor of i32 or i64, got " << type;
+  if (auto size = dyn_cast<IntegerAttr>(attribute.getValue());
+      size && size.getValue().isNonNegative())
     return success();
   auto symbol = dyn_cast<StringAttr>(attribute.getValue());
   auto symbols = op->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr);
@@ -138,17 +144,31 @@ static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attrib
                          << AttnDialect::kSymbolsAttr << "', got " << attribute.getValue();
 }
 
+static LogicalResult verifyUnsigned(Operation *op, Type type, NamedAttribute attribute) {
+  if (attribute.getName() != AttnDialect::kUnsignedAttr ||
+      getElementTypeOrSelf(type).isSignlessInteger(8))
+    return success();
+  return op->emitError() << "expected '" << AttnDialect::kUnsignedAttr
+                         << "' on a tensor of i8, got " << type;
+}
+
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                     NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
   Type type = function.getArgumentTypes()[index];
-  return failure(failed(verifyDims(op, type, attribute)) || failed(verifyBound(op, type, attribute)));
+  return failure(failed(verifyDims(op, type, attribute)) ||
+                 failed(verifyBound(op, type, attribute)) ||
+                 failed(verifyUnsigned(op, type, attribute)));
 }
 
 LogicalResult AttnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
                                                        NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
-  return function ? verifyDims(op, function.getResultTypes()[index], attribute) : success();
+  if (!function)
+    return success();
+  Type type = function.getResultTypes()[index];
+  return failure(failed(verifyDims(op, type, attribute)) ||
+                 failed(verifyUnsigned(op, type, attribute)));
 }

@@ -44,6 +44,8 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
     /// Argument: unit; the tensor is a weight, set once and not per call.
     static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
+    /// Argument and result: unit; the elements, i8, are unsigned to users. Ops have no signs.
+    static constexpr ::llvm::StringLiteral kUnsignedAttr = "attn.unsigned";
     /// Function: its symbols, an array of #attn.symbol.
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
     /// Input: a size or a symbol; every element must lie in [0, it]. The runtime checks.
@@ -61,7 +63,7 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Workspace function: its formula, for people.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
-    /// Entry: what was fused and how, one line each.
+    /// Entry: what was fused and how, one line each. Module: what raise left unfused, and why.
     static constexpr ::llvm::StringLiteral kReportAttr = "attn.report";
   }];
 }

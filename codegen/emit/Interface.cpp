@@ -126,6 +126,8 @@ private:
   LogicalResult addTensor(std::vector<TensorInfo> &list, Type type, DictionaryAttr attrs) {
     auto shaped = dyn_cast<RankedTensorType>(type);
     const DataType *element = shaped ? DataType::get(shaped.getElementType()) : nullptr;
+    if (element && attrs && attrs.contains(AttnDialect::kUnsignedAttr))
+      element = DataType::get("ui8");
     auto name = attrs ? attrs.getAs<StringAttr>(AttnDialect::kNameAttr) : StringAttr();
     if (!element)
       return declaration.emitError()

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// torch.export.save writes a graph of aten ops on named values, with the size of every value as an expression
-// over symbols:
+// torch.export.save writes a graph of aten ops on named values, with the size of every value as an
+// expression over symbols:
 //   linear[s0, s1, 48] = aten.linear.default(x[s0, s1, 16], p_qkv_weight[48, 16])
 // becomes a function of the user's inputs, then the weights, in linalg on tensors:
 //   func.func @forward(%x: tensor<?x?x16xf32> {attn.name = "x", attn.dims = ["x.0", "x.1", ""]},
@@ -83,8 +83,9 @@ llvm::Error Importer::readSignature() {
   for (const InputSpec &spec : program.inputs) {
     bool isWeight = llvm::is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind);
     if (!isWeight && spec.kind != "user_input")
-      return invalid("expected inputs that are tensors, parameters, buffers or constants, got '{0}'",
-                     spec.kind);
+      return invalid(
+          "expected inputs that are tensors, parameters, buffers or constants, got '{0}'",
+          spec.kind);
     if (spec.value.kind != Argument::Kind::Tensor)
       return invalid("expected inputs that are tensors, got '{0}'", spec.value.spelling);
     StringRef value = spec.value.names.front(), name = isWeight ? StringRef(spec.target) : value;
@@ -118,7 +119,8 @@ llvm::Error Importer::nameSymbols() {
         return invalid("expected each size of '{0}' to be a number{1}, got {2}", argument.name,
                        argument.isWeight ? "" : " or a symbol", size.str());
       std::string symbol = size.symbol()->str();
-      auto [name, isNew] = names.try_emplace(symbol, llvm::formatv("{0}.{1}", argument.name, axis).str());
+      auto [name, isNew] =
+          names.try_emplace(symbol, llvm::formatv("{0}.{1}", argument.name, axis).str());
       if (!isNew)
         continue;
       symbols.push_back(name->second);
@@ -128,14 +130,15 @@ llvm::Error Importer::nameSymbols() {
   }
   program.ranges = std::move(ranges);
   auto rename = [&](StringRef value, Size &size) -> llvm::Error {
-    std::optional<Size> renamed = size.rename([&](const std::string &symbol) -> std::optional<std::string> {
-      auto found = names.find(symbol);
-      return found == names.end() ? std::nullopt : std::optional(found->second);
-    });
+    std::optional<Size> renamed =
+        size.rename([&](const std::string &symbol) -> std::optional<std::string> {
+          auto found = names.find(symbol);
+          return found == names.end() ? std::nullopt : std::optional(found->second);
+        });
     // What no argument carries has no value at a call.
     if (!renamed)
-      return invalid("expected sizes that follow from those of the arguments, got {0} of '{1}'", size.str(),
-                     value);
+      return invalid("expected sizes that follow from those of the arguments, got {0} of '{1}'",
+                     size.str(), value);
     size = *renamed;
     return llvm::Error::success();
   };
@@ -156,12 +159,14 @@ llvm::Error Importer::checkGuards() {
       metas.try_emplace(argument.name.str(), *argument.meta);
   for (const std::string &guard : program.guards)
     if (!isImplied(guard, metas, program.ranges))
-      return invalid("expected a graph that holds for all sizes in its ranges, got the condition '{0}'",
-                     guard);
+      return invalid(
+          "expected a graph that holds for all sizes in its ranges, got the condition '{0}'",
+          guard);
   return llvm::Error::success();
 }
 
-/// attn.dims of a tensor: null where it is static, failure where a size is neither a number nor one symbol.
+/// attn.dims of a tensor: null where it is static, failure where a size is neither a number nor one
+/// symbol.
 FailureOr<ArrayAttr> Importer::dimsAttr(ArrayRef<Size> sizes) {
   if (llvm::all_of(sizes, [](const Size &size) { return size.constant().has_value(); }))
     return ArrayAttr();
@@ -196,10 +201,13 @@ void Importer::createFunction() {
       function.setArgAttr(i, AttnDialect::kDimsAttr, dims);
     if (argument.isWeight)
       function.setArgAttr(i, AttnDialect::kWeightAttr, b.getUnitAttr());
+    if (argument.meta->dtype == DType::U8)
+      function.setArgAttr(i, AttnDialect::kUnsignedAttr, b.getUnitAttr());
     for (auto [axis, size] : llvm::enumerate(argument.meta->sizes))
       if (std::optional<StringRef> symbol = size.symbol())
         b.bindSymbol(*symbol, value, axis);
-    values.tensors.try_emplace(argument.value, Tensor{value, argument.meta->dtype, argument.meta->sizes});
+    values.tensors.try_emplace(argument.value,
+                               Tensor{value, argument.meta->dtype, argument.meta->sizes});
   }
   b.setInsertionPointToEnd(entry);
 }
@@ -229,7 +237,8 @@ LogicalResult Importer::importNode(const Node &node) {
   b.setLoc(locationOf(node, context));
   auto op = atenOps().find(node.target);
   if (op == atenOps().end())
-    return emitError(b.getLoc()) << "expected an aten op that attn knows, got '" << node.target << "'";
+    return emitError(b.getLoc()) << "expected an aten op that attn knows, got '" << node.target
+                                 << "'";
   Call call(program, node, b, values);
   return failure(failed(op->second(call)) || call.failed() || failed(call.finish()));
 }
@@ -245,12 +254,15 @@ llvm::Error Importer::createReturn() {
     std::string name = program.outputs.size() == 1 ? "out" : llvm::formatv("out.{0}", i).str();
     FailureOr<ArrayAttr> dims = dimsAttr(found->second.sizes);
     if (failed(dims))
-      return invalid("expected each size of a result to be a number or a size of an argument, got {0}",
-                     str(found->second.sizes));
+      return invalid(
+          "expected each size of a result to be a number or a size of an argument, got {0}",
+          str(found->second.sizes));
     NamedAttrList list;
     list.set(AttnDialect::kNameAttr, b.getStringAttr(name));
     if (*dims)
       list.set(AttnDialect::kDimsAttr, *dims);
+    if (found->second.dtype == DType::U8)
+      list.set(AttnDialect::kUnsignedAttr, b.getUnitAttr());
     attrs.push_back(list.getDictionary(&context));
     results.push_back(found->second.value);
   }
@@ -264,13 +276,14 @@ llvm::Error Importer::setSymbolRanges() {
   SmallVector<Attribute> attrs;
   for (const std::string &symbol : symbols) {
     SymbolRange range = program.ranges[symbol];
-    // torch assumes at least 2 of every dynamic dimension: an artefact of how it traces, not a rule of the
-    // graph.
+    // torch assumes at least 2 of every dynamic dimension: an artefact of how it traces, not a rule
+    // of the graph.
     int64_t min = range.min.value_or(0) <= 2 ? 0 : *range.min;
     min = std::max(min, values.minimum.lookup(symbol));
     int64_t max = std::min(range.max.value_or(kMaxDim), kMaxDim);
     if (min > max)
-      return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", symbol, min, max);
+      return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", symbol, min,
+                     max);
     attrs.push_back(SymbolAttr::get(&context, symbol, min, max));
   }
   if (!attrs.empty())

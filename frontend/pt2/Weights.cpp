@@ -21,8 +21,8 @@ Expected<Weights> Weights::open(const Archive &archive) {
   for (Folder folder : {Folder{"data/weights/", "model_weights_config.json"},
                         Folder{"data/constants/", "model_constants_config.json"}}) {
     std::string entry = (folder.path + folder.config).str();
-    // A module without constants, or without weights, may lack the folder; a weight that is missing is
-    // reported.
+    // A module without constants, or without weights, may lack the folder; a weight that is missing
+    // is reported.
     if (!archive.contains(entry))
       continue;
     auto text = archive.read(entry);
@@ -55,7 +55,8 @@ static bool isCompact(const TensorMeta &meta) {
   return true;
 }
 
-Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta, mlir::MLIRContext &context) {
+Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
+                                    mlir::MLIRContext &context) {
   auto invalid = [&](auto &&...message) {
     return createStringError(formatv("weight '{0}': ", name).str() + formatv(message...).str());
   };
@@ -70,10 +71,14 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta, mlir
     return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes),
                    str(stored.dtype), str(stored.sizes));
   if (!isCompact(stored))
-    return invalid("expected row-major data without gaps, got strides {0} at offset {1}", str(stored.strides),
-                   stored.storageOffset.str());
+    return invalid("expected row-major data without gaps, got strides {0} at offset {1}",
+                   str(stored.strides), stored.storageOffset.str());
 
-  NamedTensor tensor{name.str(), elementType(meta.dtype, &context), {}, {}};
+  // Its data is a user's, who knows signs.
+  mlir::Type type = meta.dtype == DType::U8
+                        ? mlir::IntegerType::get(&context, 8, mlir::IntegerType::Unsigned)
+                        : elementType(meta.dtype, &context);
+  NamedTensor tensor{name.str(), type, {}, {}};
   int64_t bytes = byteSize(meta.dtype);
   for (const Size &size : meta.sizes) {
     std::optional<int64_t> constant = size.constant();
@@ -89,8 +94,8 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta, mlir
     data = std::move(*read);
   }
   if (data->getBufferSize() != uint64_t(bytes))
-    return invalid("expected {0} bytes for {1}{2}, got {3}", bytes, str(meta.dtype), str(meta.sizes),
-                   data->getBufferSize());
+    return invalid("expected {0} bytes for {1}{2}, got {3}", bytes, str(meta.dtype),
+                   str(meta.sizes), data->getBufferSize());
   tensor.bytes = data;
   return tensor;
 }

@@ -103,3 +103,8 @@ func.func private @f(tensor<4xi32> {attn.bound = -1 : i64})
 
 // expected-error @+1 {{expected 'attn.bound' to be a size or one of 'attn.symbols', got "y.0"}}
 func.func private @f(tensor<4xi32> {attn.bound = "y.0"}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.unsigned' on a tensor of i8, got 'tensor<4xi32>'}}
+func.func private @f(tensor<4xi32> {attn.unsigned})

@@ -1,5 +1,6 @@
 """Writes a .pt2 file with one thing changed, most often broken: change.py CHANGE SOUND.pt2 CHANGED.pt2"""
 
+import copy
 import io
 import json
 import sys
@@ -127,6 +128,16 @@ def grouped_mask(entries, model, weights):
     signature["input_specs"].append({"user_input": {"arg": {"as_tensor": {"name": "mask"}}}})
     inputs = node(model, "scaled_dot_product_attention.default")["inputs"]
     inputs.append({"name": "attn_mask", "arg": {"as_tensor": {"name": "mask"}}, "kind": 1})
+
+
+def more_bytes(entries, model, weights):
+    """Not broken: one more input, which is also one more output, is of uint8."""
+    graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
+    graph["tensor_values"]["bytes"] = {**graph["tensor_values"]["x"], "dtype": 1}
+    signature["input_specs"].append({"user_input": {"arg": {"as_tensor": {"name": "bytes"}}}})
+    output = copy.deepcopy(signature["output_specs"][0])
+    output["user_output"]["arg"]["as_tensor"]["name"] = "bytes"
+    signature["output_specs"].append(output)
 
 
 def first_token(entries, model, weights):
