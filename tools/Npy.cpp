@@ -2,12 +2,14 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Format: "\x93NUMPY", version, the length of a header, the header (a Python literal), the data. Files are hostile
-// until verified: the header is matched word by word and the data must have exactly the size it promises.
+// Format: "\x93NUMPY", version, the length of a header, the header (a Python literal), the data.
+// Files are hostile until verified: the header is matched word by word and the data must have
+// exactly the size it promises.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tools/Npy.h"
+#include "codegen/emit/Interface.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/Endian.h"
@@ -29,7 +31,9 @@ int64_t Array::getNumElements() const {
 
 double Array::at(int64_t i) const {
   const char *element = data.data() + i * (bits / 8);
-  auto as = [&](auto zero) { return support::endian::read<decltype(zero), llvm::endianness::little>(element); };
+  auto as = [&](auto zero) {
+    return support::endian::read<decltype(zero), llvm::endianness::little>(element);
+  };
   switch (code << 8 | bits) {
   case 2 << 8 | 64:
     return llvm::bit_cast<double>(as(uint64_t()));
@@ -47,19 +51,10 @@ double Array::at(int64_t i) const {
     return as(int16_t());
   case 0 << 8 | 8:
     return as(int8_t());
-  case 1 << 8 | 16:
-    return as(uint16_t());
   default:
     return static_cast<uint8_t>(*element);
   }
 }
-
-/// Element types by numpy's names.
-static const struct {
-  StringLiteral name;
-  uint8_t code, bits;
-} kTypes[] = {{"<f8", 2, 64}, {"<f4", 2, 32}, {"<f2", 2, 16}, {"<i8", 0, 64}, {"<i4", 0, 32},
-              {"<i2", 0, 16}, {"|i1", 0, 8},  {"|u1", 1, 8},  {"<u2", 1, 16}, {"|b1", 6, 8}};
 
 static Error bad(StringRef path, const Twine &what) {
   return createStringError("'" + path + "': " + what);
@@ -74,7 +69,8 @@ static StringRef valueOf(StringRef header, StringRef key) {
 Expected<Array> attn::readNpy(StringRef path) {
   auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
-    return createStringError(file.getError(), "cannot read '" + path + "': " + file.getError().message());
+    return createStringError(file.getError(),
+                             "cannot read '" + path + "': " + file.getError().message());
   StringRef bytes = (*file)->getBuffer();
   if (!bytes.consume_front(kMagic) || bytes.size() < 4)
     return bad(path, "expected a .npy file, got other bytes");
@@ -83,20 +79,23 @@ Expected<Array> attn::readNpy(StringRef path) {
   size_t width = isLong ? 4 : 2;
   if (bytes.size() < width)
     return bad(path, "expected a header, got the end of the file");
-  size_t length = isLong ? support::endian::read32le(bytes.data()) : support::endian::read16le(bytes.data());
+  size_t length =
+      isLong ? support::endian::read32le(bytes.data()) : support::endian::read16le(bytes.data());
   bytes = bytes.drop_front(width);
   if (length > bytes.size())
-    return bad(path, "expected a header of " + Twine(length) + " bytes, got " + Twine(bytes.size()));
+    return bad(path,
+               "expected a header of " + Twine(length) + " bytes, got " + Twine(bytes.size()));
   StringRef header = bytes.take_front(length);
   bytes = bytes.drop_front(length);
 
   Array array;
   StringRef type = valueOf(header, "descr");
-  const auto *known = find_if(kTypes, [&](const auto &candidate) {
-    return type.starts_with(("'" + candidate.name + "'").str());
+  const DataType *known = find_if(DataType::all(), [&](const DataType &candidate) {
+    return type.starts_with(("'" + candidate.npy + "'").str());
   });
-  if (known == std::end(kTypes))
-    return bad(path, "expected a little-endian number type, got " + type.take_until([](char c) { return c == ','; }));
+  if (known == DataType::all().end())
+    return bad(path, "expected a little-endian number type, got " +
+                         type.take_until([](char c) { return c == ','; }));
   array.code = known->code;
   array.bits = known->bits;
   if (!valueOf(header, "fortran_order").starts_with("False"))
@@ -121,14 +120,14 @@ Expected<Array> attn::readNpy(StringRef path) {
 }
 
 Error attn::writeNpy(StringRef path, const Array &array) {
-  uint8_t code = array.code == 4 ? 1 : array.code; // bfloat16 as its bits
-  const auto *type =
-      find_if(kTypes, [&](const auto &candidate) { return candidate.code == code && candidate.bits == array.bits; });
-  if (type == std::end(kTypes))
+  const DataType *type = find_if(DataType::all(), [&](const DataType &candidate) {
+    return candidate.code == array.code && candidate.bits == array.bits;
+  });
+  if (type == DataType::all().end())
     return bad(path, "expected an element type that .npy has");
   std::string header;
   raw_string_ostream os(header);
-  os << "{'descr': '" << type->name << "', 'fortran_order': False, 'shape': (";
+  os << "{'descr': '" << type->npy << "', 'fortran_order': False, 'shape': (";
   for (int64_t size : array.shape)
     os << size << ", ";
   os << "), }";

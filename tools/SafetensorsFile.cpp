@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/SafetensorsFile.h"
+#include "codegen/emit/Interface.h"
 #include "support/Json.h"
 
 #include "llvm/Support/Endian.h"
@@ -13,12 +14,6 @@
 
 using namespace llvm;
 using namespace attn;
-
-static const struct {
-  StringLiteral name;
-  uint8_t code, bits;
-} kTypes[] = {{"F64", 2, 64}, {"F32", 2, 32}, {"F16", 2, 16}, {"BF16", 4, 16}, {"I64", 0, 64},
-              {"I32", 0, 32}, {"I16", 0, 16}, {"I8", 0, 8},   {"U8", 1, 8},    {"BOOL", 6, 8}};
 
 Expected<std::vector<std::pair<std::string, Array>>> attn::readSafetensors(StringRef path) {
   auto bad = [&](const Twine &what) { return createStringError("'" + path + "': " + what); };
@@ -52,9 +47,9 @@ Expected<std::vector<std::pair<std::string, Array>>> attn::readSafetensors(Strin
     std::optional<StringRef> dtype = tensor ? tensor->getString("dtype") : std::nullopt;
     if (!shape || !offsets || !dtype || offsets->size() != 2)
       return bad("expected dtype, shape and data_offsets of '" + name + "'");
-    const auto *type =
-        find_if(kTypes, [&](const auto &candidate) { return candidate.name == *dtype; });
-    if (type == std::end(kTypes))
+    const DataType *type =
+        find_if(DataType::all(), [&](const DataType &type) { return type.safetensors == *dtype; });
+    if (type == DataType::all().end())
       return bad("expected a known dtype of '" + name + "', got " + *dtype);
     Array array;
     array.code = type->code;

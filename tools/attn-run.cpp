@@ -249,19 +249,9 @@ Error Runner::makeInputs() {
       return array.takeError();
     inputs.push_back(std::move(*array));
   }
-  int32_t count = attn_function_num_arguments(function.get(), ATTN_INPUT);
-  if (!inputs.empty()) {
-    // bfloat16 travels as uint16, the only type numpy has of its width.
-    for (int32_t i = 0; i < count && i < int32_t(inputs.size()); ++i) {
-      attn_argument argument = {};
-      argument.size = sizeof(argument);
-      if (Error error = check(attn_function_argument(function.get(), ATTN_INPUT, i, &argument)))
-        return error;
-      if (argument.dtype.code == 4 && inputs[i].code == 1 && inputs[i].bits == 16)
-        inputs[i].code = 4;
-    }
+  if (!inputs.empty())
     return Error::success();
-  }
+  int32_t count = attn_function_num_arguments(function.get(), ATTN_INPUT);
   StringMap<int64_t> sizes;
   for (StringRef dim : flags.dims) {
     auto [name, value] = dim.split('=');

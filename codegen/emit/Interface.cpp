@@ -21,18 +21,23 @@ namespace json = llvm::json;
 // Element types
 //===----------------------------------------------------------------------===//
 
-static constexpr DataType kDataTypes[] = {
-    {"f16", "F16", "uint16_t", 2, 16}, {"bf16", "BF16", "uint16_t", 4, 16},
-    {"f32", "F32", "float", 2, 32},    {"f64", "F64", "double", 2, 64},
-    {"i8", "I8", "int8_t", 0, 8},      {"i16", "I16", "int16_t", 0, 16},
-    {"i32", "I32", "int32_t", 0, 32},  {"i64", "I64", "int64_t", 0, 64},
-    {"ui8", "U8", "uint8_t", 1, 8},    {"i1", "BOOL", "uint8_t", 6, 8},
-};
+llvm::ArrayRef<DataType> DataType::all() {
+  // numpy has no bfloat16, and so it travels as the only type of its width that stands for nothing
+  // else.
+  static constexpr DataType kTypes[] = {
+      {"f16", "F16", "<f2", "uint16_t", 2, 16}, {"bf16", "BF16", "<u2", "uint16_t", 4, 16},
+      {"f32", "F32", "<f4", "float", 2, 32},    {"f64", "F64", "<f8", "double", 2, 64},
+      {"i8", "I8", "|i1", "int8_t", 0, 8},      {"i16", "I16", "<i2", "int16_t", 0, 16},
+      {"i32", "I32", "<i4", "int32_t", 0, 32},  {"i64", "I64", "<i8", "int64_t", 0, 64},
+      {"ui8", "U8", "|u1", "uint8_t", 1, 8},    {"i1", "BOOL", "|b1", "uint8_t", 6, 8},
+  };
+  return kTypes;
+}
 
 const DataType *DataType::get(llvm::StringRef name) {
-  const auto *found =
-      llvm::find_if(kDataTypes, [&](const DataType &type) { return type.name == name; });
-  return found == std::end(kDataTypes) ? nullptr : found;
+  const DataType *found =
+      llvm::find_if(all(), [&](const DataType &type) { return type.name == name; });
+  return found == all().end() ? nullptr : found;
 }
 
 const DataType *DataType::get(Type type) {

@@ -20,14 +20,15 @@
 
 namespace attn {
 
-/// An element type by its names: attn's, safetensors' and C's, and DLPack's numbers.
+/// An element type by its names: attn's, safetensors', numpy's and C's, and DLPack's numbers.
 struct DataType {
-  llvm::StringLiteral name, safetensors, c;
+  llvm::StringLiteral name, safetensors, npy, c;
   uint8_t code, bits;
 
   /// Null where no DataType stands for the type.
   static const DataType *get(mlir::Type type);
   static const DataType *get(llvm::StringRef name);
+  static llvm::ArrayRef<DataType> all();
   unsigned bytes() const { return bits / 8; }
 };
 
