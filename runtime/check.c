@@ -184,15 +184,6 @@ attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, in
   return tensor->strides ? check_strides(argument) : ATTN_OK;
 }
 
-/// Whether no element is another byte than 0 and 1. All are read whatever they are: such a loop is
-/// a few instructions for 64 of them.
-static bool are_booleans(const uint8_t *data, int64_t count) {
-  uint8_t bits = 0;
-  for (int64_t i = 0; i < count; ++i)
-    bits |= data[i];
-  return bits <= 1;
-}
-
 /// Whether the element is an integer that can be compared with a bound, and which.
 static bool read_integer(const attn_tensor_info *info, const void *data, int64_t i,
                          int64_t *value) {
@@ -205,18 +196,11 @@ static bool read_integer(const attn_tensor_info *info, const void *data, int64_t
 attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
                                 const attnrt_symbols *symbols) {
   const attn_tensor_info *info = argument->info;
-  int64_t count = 1;
-  for (int32_t axis = 0; axis < info->rank; ++axis)
-    count *= argument->tensor->shape[axis];
-  // Kernels take a boolean for the byte that it is: true is 1 to some and nonzero to others.
-  if (info->dtype_code == DTYPE_BOOL && !are_booleans(data, count))
-    for (int64_t i = 0; i < count; ++i)
-      if (((const uint8_t *)data)[i] > 1)
-        return refuse(argument, ATTN_ERROR_VALUE,
-                      "bytes of 0 or 1, got %d at element %" PRId64, ((const uint8_t *)data)[i], i);
   if (!info->bounded)
     return ATTN_OK;
-  int64_t bound = attnrt_size(&info->bound, symbols);
+  int64_t count = 1, bound = attnrt_size(&info->bound, symbols);
+  for (int32_t axis = 0; axis < info->rank; ++axis)
+    count *= argument->tensor->shape[axis];
   for (int64_t i = 0; i < count; ++i) {
     int64_t value;
     if (!read_integer(info, data, i, &value))

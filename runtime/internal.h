@@ -106,7 +106,7 @@ attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
 /// attnrt_check_shapes.
 attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, int64_t *bytes);
 
-/// Elements that cannot be anything: booleans, and those of a bounded argument.
+/// Elements of a bounded argument.
 attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
                                 const attnrt_symbols *symbols);
 

@@ -41,6 +41,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createLowerAffinePass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createReadBooleans());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // Line tables, so that profilers and debuggers show stages and the user's source.

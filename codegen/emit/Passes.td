@@ -28,4 +28,12 @@ def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
+  let summary = "Read a boolean as a byte compared with 0";
+  let description = [{
+    A load of i1 in the LLVM dialect says nothing of bytes that are neither 0 nor 1, which a mask may hold.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // ATTN_CODEGEN_EMIT_PASSES_TD

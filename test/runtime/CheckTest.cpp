@@ -214,22 +214,6 @@ TEST_F(CheckTest, LongValues) {
   EXPECT_EQ(half.elements[0], 4.5f);
 }
 
-TEST_F(CheckTest, Booleans) {
-  Function convert = createFunction(library.get(), "convert");
-  Tensor<int8_t> mask({3});
-  Tensor<float> y({3}, untouched);
-  mask.dl.dtype = {6, 8, 1};
-  mask.elements = {1, 0, 2};
-  const DLTensor *in[] = {&mask.dl}, *out[] = {&y.dl};
-  EXPECT_EQ(attn_call(convert.get(), nullptr, in, 1, out, 1, nullptr), ATTN_ERROR_VALUE);
-  EXPECT_STREQ(attn_last_error(),
-               "convert: argument 'mask' expected bytes of 0 or 1, got 2 at element 2");
-  EXPECT_EQ(y.elements[0], untouched);
-  mask.elements[2] = 1;
-  EXPECT_EQ(attn_call(convert.get(), nullptr, in, 1, out, 1, nullptr), ATTN_OK);
-  EXPECT_EQ(y.elements[2], 1);
-}
-
 // What an argument's table says is never taken for more than what its memory holds.
 TEST_F(CheckTest, BoundOfAnotherType) {
   Function bounded = createFunction(library.get(), "bounded");

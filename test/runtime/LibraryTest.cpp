@@ -37,9 +37,9 @@ TEST(LibraryTest, Describe) {
   EXPECT_STREQ(attn_library_name(library.get()), "kernel");
   EXPECT_STREQ(attn_library_compiler(library.get()), "attn 0.1.0");
   EXPECT_STREQ(attn_library_manifest(library.get()), "{}");
-  ASSERT_EQ(attn_library_num_functions(library.get()), 8);
+  ASSERT_EQ(attn_library_num_functions(library.get()), 7);
   EXPECT_STREQ(attn_library_function_name(library.get(), 1), "halve");
-  EXPECT_EQ(attn_library_function_name(library.get(), 8), nullptr);
+  EXPECT_EQ(attn_library_function_name(library.get(), 7), nullptr);
   EXPECT_EQ(attn_library_function_name(library.get(), -1), nullptr);
 }
 

@@ -79,11 +79,6 @@ static void halve(const attn_kernel_call *call) {
     ((float *)call->outputs[0])[i] = (float)((const int64_t *)call->inputs[0])[i] / 2;
 }
 
-static void convert(const attn_kernel_call *call) {
-  for (int64_t i = 0; i < call->dims[0]; ++i)
-    ((float *)call->outputs[0])[i] = ((const uint8_t *)call->inputs[0])[i];
-}
-
 static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
   // Bytes that no machine has, for one size.
   bytes[0] = dims[0] == 1000 ? INT64_MAX : 0;
@@ -91,10 +86,8 @@ static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
 }
 
 #define FLOAT .dtype_code = 2, .dtype_bits = 32
-#define FIXED(n)                                                                                   \
-  { n, -1, 0 }
-#define SYMBOL(i)                                                                                  \
-  { 0, i, 0 }
+#define FIXED(n) {n, -1, 0}
+#define SYMBOL(i) {0, i, 0}
 
 static const attn_dim_info bsc[] = {SYMBOL(0), SYMBOL(1), FIXED(4)}, c[] = {FIXED(4)},
                            first[] = {SYMBOL(0)};
@@ -110,15 +103,13 @@ static const attn_tensor_info forward_outputs[] = {{"y", bsc, 3, FLOAT},
 static const attn_tensor_info forward_weights[] = {{"scale", c, 1, FLOAT}, {"bias", c, 1, FLOAT}};
 static const attn_tensor_info halve_inputs[] = {
     {"ids", first, 1, 0, 64, .bounded = 1, .bound = FIXED(9)}};
-static const attn_tensor_info convert_inputs[] = {
-    {"mask", first, 1, .dtype_code = 6, .dtype_bits = 8}};
 // No compiler writes this.
 static const attn_tensor_info bounded_inputs[] = {
     {"mask", first, 1, 0, 8, .bounded = 1, .bound = FIXED(9)}};
 static const attn_tensor_info halve_outputs[] = {{"y", first, 1, FLOAT}};
 
 #define VARIANT(level)                                                                             \
-  { level, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n" }
+  {level, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n"}
 
 static const attn_variant_info forward_variants[] = {
     VARIANT("of-another-cpu"),
@@ -139,13 +130,6 @@ static const attn_variant_info halve_variants[] = {
     {"aarch64", halve, halve_workspace, NULL, 0, 0, "0", ""},
 #endif
 };
-static const attn_variant_info convert_variants[] = {
-#if defined __x86_64__
-    {"x86-64", convert, halve_workspace, NULL, 0, 0, "0", ""},
-#else
-    {"aarch64", convert, halve_workspace, NULL, 0, 0, "0", ""},
-#endif
-};
 static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu")};
 
 #define COUNT(array) (int32_t)(sizeof(array) / sizeof *(array))
@@ -160,10 +144,8 @@ static const attn_function_info functions[] = {
     {"symbolic", 1, 1, 0, 100, 1, 0, halve_inputs, halve_outputs, NULL, NULL, foreign_variants},
     // Its symbol is a size of the output alone.
     {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants},
-    {"convert", 1, 1, 0, 1, 1, 0, convert_inputs, halve_outputs, NULL, halve_symbols,
-     convert_variants},
     {"bounded", 1, 1, 0, 1, 1, 0, bounded_inputs, halve_outputs, NULL, halve_symbols,
-     convert_variants},
+     halve_variants},
 };
 
 static const attn_library_info library = {
