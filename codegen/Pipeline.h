@@ -18,8 +18,8 @@ struct PipelineOptions {
   Schedule schedule = Schedule::PerHead;
 };
 
-/// A stage: its name is its folder, its pipeline (`attn-opt --attn-to-<name>`), its dump file and the place to
-/// resume from (`attnc --from=<name>`).
+/// A stage: its name is its folder, its pipeline (`attn-opt --attn-to-<name>`), its dump file and
+/// the place to resume from (`attnc --from=<name>`).
 struct Stage {
   llvm::StringLiteral name;
   llvm::StringLiteral leaves; ///< what the IR holds after it

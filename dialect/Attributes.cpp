@@ -9,8 +9,9 @@
 using namespace mlir;
 using namespace attn;
 
-LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef level,
-                                 unsigned lanes, unsigned registers, bool fma, unsigned l1, unsigned l2) {
+LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef level, unsigned lanes, unsigned registers, bool fma,
+                                 unsigned l1, unsigned l2) {
   if (!llvm::isPowerOf2_32(lanes))
     return emitError() << "expected lanes to be a power of two, got " << lanes;
   if (registers < 8)
@@ -27,7 +28,8 @@ TargetAttr attn::getTarget(Operation *op) {
 
 StringAttr attn::symbolOf(FunctionOpInterface function, Value value, int64_t axis) {
   for (BlockArgument argument : function.getArguments()) {
-    auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+    auto dims =
+        function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
     if (!dims)
       continue;
     for (auto [i, dim] : llvm::enumerate(dims.getAsRange<StringAttr>())) {
@@ -42,15 +44,16 @@ StringAttr attn::symbolOf(FunctionOpInterface function, Value value, int64_t axi
   return nullptr;
 }
 
-LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Schedule schedule, int64_t q,
-                               int64_t k) {
+LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                               Schedule schedule, int64_t q, int64_t k) {
   if (q < 1 || k < 1)
-    return emitError() << "expected tiles of at least one query and one key, got q = " << q << ", k = " << k;
+    return emitError() << "expected tiles of at least one query and one key, got q = " << q
+                       << ", k = " << k;
   return success();
 }
 
-LogicalResult SymbolAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min,
-                                 int64_t max) {
+LogicalResult SymbolAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                 int64_t min, int64_t max) {
   if (name.empty())
     return emitError() << "expected a name";
   if (min < 0 || max < min)

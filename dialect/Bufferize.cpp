@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Every op is destination style: its outputs are its buffers. What differs is whether an output is read.
+// Every op is destination style: its outputs are its buffers. What differs is whether an output is
+// read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +18,16 @@ using namespace attn;
 
 namespace {
 template <typename OpTy>
-struct DestinationStyleModel : DstBufferizableOpInterfaceExternalModel<DestinationStyleModel<OpTy>, OpTy> {
+struct DestinationStyleModel
+    : DstBufferizableOpInterfaceExternalModel<DestinationStyleModel<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
     if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand))
       return true;
     return isa<OnlineStepOp, OnlineUpdateOp, OnlineWeightsOp>(op);
   }
 
-  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
-                          BufferizationState &state) const {
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options, BufferizationState &state) const {
     auto dps = cast<DestinationStyleOpInterface>(op);
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(op);

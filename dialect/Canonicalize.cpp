@@ -8,10 +8,10 @@
 #include "dialect/KeyBounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 #include <cmath>
@@ -24,11 +24,13 @@ using namespace attn;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// An op that never runs its body leaves its outputs as they were; upstream's tiling would divide by its sizes.
+/// An op that never runs its body leaves its outputs as they were; upstream's tiling would divide
+/// by its sizes.
 struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
-  LogicalResult matchAndRewrite(DestinationStyleOpInterface op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(DestinationStyleOpInterface op,
+                                PatternRewriter &rewriter) const override {
     auto hasNoElement = [](Value init) {
       auto type = dyn_cast<RankedTensorType>(init.getType());
       return type && llvm::is_contained(type.getShape(), 0);
@@ -74,10 +76,10 @@ LogicalResult KeyRangeOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Folds tensor.cast operands into an op with a score region, as upstream does for every destination-style op; its
-/// pattern (LLVM 22) crashes on an op whose region is empty, so ours comes first.
-template <typename OpTy>
-struct FoldCasts : OpRewritePattern<OpTy> {
+/// Folds tensor.cast operands into an op with a score region, as upstream does for every
+/// destination-style op; its pattern (LLVM 22) crashes on an op whose region is empty, so ours
+/// comes first.
+template <typename OpTy> struct FoldCasts : OpRewritePattern<OpTy> {
   explicit FoldCasts(MLIRContext *context) : OpRewritePattern<OpTy>(context, /*benefit=*/2) {}
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
@@ -90,9 +92,10 @@ struct FoldCasts : OpRewritePattern<OpTy> {
     rewriter.inlineRegionBefore(op.getScore(), folded->getRegion(0), folded->getRegion(0).begin());
     SmallVector<Value> results;
     for (auto [old, result] : llvm::zip_equal(op->getResults(), folded->getResults()))
-      results.push_back(old.getType() == result.getType()
-                            ? Value(result)
-                            : Value(tensor::CastOp::create(rewriter, op.getLoc(), old.getType(), result)));
+      results.push_back(
+          old.getType() == result.getType()
+              ? Value(result)
+              : Value(tensor::CastOp::create(rewriter, op.getLoc(), old.getType(), result)));
     rewriter.replaceOp(op, results);
     return success();
   }
@@ -103,11 +106,13 @@ void OnlineStepOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIR
   patterns.add<FoldCasts<OnlineStepOp>>(context);
 }
 
-void OnlineUpdateOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+void OnlineUpdateOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                 MLIRContext *context) {
   patterns.add<FoldCasts<OnlineUpdateOp>>(context);
 }
 
-void OnlineWeightsOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+void OnlineWeightsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                  MLIRContext *context) {
   patterns.add<FoldCasts<OnlineWeightsOp>>(context);
 }
 
@@ -161,7 +166,8 @@ std::optional<double> attn::constantFactor(Operation *op, Value value) {
     return std::nullopt;
   APFloat constant(0.0);
   bool isLeft = op->getOperand(0) == value;
-  if ((isDivision && !isLeft) || !matchPattern(op->getOperand(isLeft ? 1 : 0), m_ConstantFloat(&constant)))
+  if ((isDivision && !isLeft) ||
+      !matchPattern(op->getOperand(isLeft ? 1 : 0), m_ConstantFloat(&constant)))
     return std::nullopt;
   return isDivision ? 1.0 / constant.convertToDouble() : constant.convertToDouble();
 }
@@ -249,7 +255,8 @@ struct DropIdentityScore : OpRewritePattern<AttentionOp> {
     Block &block = op.getScore().front();
     Value yielded = cast<YieldOp>(block.getTerminator()).getValue();
     bool isZero = sizeOf(op.getQuery(), op.getQueryMap(), op.getDDim()) == 0;
-    if (yielded != block.getArgument(op.getKDim() + 1) && !(isZero && matchPattern(yielded, m_AnyZeroFloat())))
+    if (yielded != block.getArgument(op.getKDim() + 1) &&
+        !(isZero && matchPattern(yielded, m_AnyZeroFloat())))
       return rewriter.notifyMatchFailure(op, "expected a score region that yields its score");
     rewriter.modifyOpInPlace(op, [&] { rewriter.eraseBlock(&block); });
     return success();
@@ -368,7 +375,6 @@ struct CompactCaptures : OpRewritePattern<AttentionOp> {
 } // namespace
 
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns
-      .add<CompactCaptures, DropIdentityScore, DropUnusedWeights, FillWithoutKeys,
-           FoldCasts<AttentionOp>, FoldScoreFactor, SimplifyMask>(context);
+  patterns.add<CompactCaptures, DropIdentityScore, DropUnusedWeights, FillWithoutKeys,
+               FoldCasts<AttentionOp>, FoldScoreFactor, SimplifyMask>(context);
 }

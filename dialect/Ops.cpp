@@ -21,24 +21,27 @@ using namespace attn;
 // Effects of destination-style ops
 //===----------------------------------------------------------------------===//
 
-static void addBufferEffects(Operation *op,
-                             SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+static void
+addBufferEffects(Operation *op,
+                 SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   auto dps = cast<DestinationStyleOpInterface>(op);
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
     effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
     if (dps.isDpsInit(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
+      effects.emplace_back(MemoryEffects::Write::get(), &operand,
+                           SideEffects::DefaultResource::get());
   }
 }
 
-#define ATTN_DPS_EFFECTS(OpTy)                                                                                     \
-  void OpTy::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {            \
-    addBufferEffects(*this, effects);                                                                              \
-  }                                                                                                                \
-  Speculation::Speculatability OpTy::getSpeculatability() {                                                        \
-    return hasPureTensorSemantics() ? Speculation::Speculatable : Speculation::NotSpeculatable;                    \
+#define ATTN_DPS_EFFECTS(OpTy)                                                                     \
+  void OpTy::getEffects(                                                                           \
+      SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {              \
+    addBufferEffects(*this, effects);                                                              \
+  }                                                                                                \
+  Speculation::Speculatability OpTy::getSpeculatability() {                                        \
+    return hasPureTensorSemantics() ? Speculation::Speculatable : Speculation::NotSpeculatable;    \
   }
 
 ATTN_DPS_EFFECTS(AttentionOp)
@@ -70,8 +73,8 @@ public:
       return success();
     auto [it, isNew] = sizes.try_emplace(name, size);
     if (!isNew && it->second != size)
-      return op->emitOpError() << "expected size " << it->second << " of " << name << " in dimension " << dim
-                               << " of " << operand << ", got " << size;
+      return op->emitOpError() << "expected size " << it->second << " of " << name
+                               << " in dimension " << dim << " of " << operand << ", got " << size;
     return success();
   }
 
@@ -92,9 +95,10 @@ private:
 };
 } // namespace
 
-/// A8, A9: the score region takes (indices, score, captured elements) and computes a score from pure scalar ops.
-static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned numIndices, Type scoreType,
-                                       ValueRange captures) {
+/// A8, A9: the score region takes (indices, score, captured elements) and computes a score from
+/// pure scalar ops.
+static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned numIndices,
+                                       Type scoreType, ValueRange captures) {
   if (region.empty())
     return success();
   if (!region.hasOneBlock())
@@ -114,25 +118,27 @@ static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned n
     return op->emitOpError() << "expected the score region to yield " << scoreType << ", got "
                              << yield.getValue().getType();
   for (Operation &inner : block.without_terminator()) {
-    bool isScalar = OpTrait::hasElementwiseMappableTraits(&inner) || inner.hasTrait<OpTrait::ConstantLike>();
+    bool isScalar =
+        OpTrait::hasElementwiseMappableTraits(&inner) || inner.hasTrait<OpTrait::ConstantLike>();
     if (!isScalar || !isPure(&inner))
-      return op->emitOpError() << "expected pure scalar operations in the score region, got '" << inner.getName()
-                               << "'";
+      return op->emitOpError() << "expected pure scalar operations in the score region, got '"
+                               << inner.getName() << "'";
   }
   return success();
 }
 
-/// A10, S6: the mask's operands exist; those that are symbols hold integers and, by their map, do not vary with
-/// dimension `k`.
-static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numBatch, ValueRange captures,
-                                llvm::function_ref<AffineMap(unsigned)> mapOf, unsigned k) {
+/// A10, S6: the mask's operands exist; those that are symbols hold integers and, by their map, do
+/// not vary with dimension `k`.
+static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numBatch,
+                                ValueRange captures, llvm::function_ref<AffineMap(unsigned)> mapOf,
+                                unsigned k) {
   if (!mask)
     return success();
   auto inRange = [&](unsigned capture) -> LogicalResult {
     if (capture < captures.size())
       return success();
-    return op->emitOpError() << "expected the mask to name one of " << captures.size() << " captured operands, got "
-                             << capture;
+    return op->emitOpError() << "expected the mask to name one of " << captures.size()
+                             << " captured operands, got " << capture;
   };
   for (const KeptSet &set : mask.kept(numBatch)) {
     for (unsigned capture : set.symbols) {
@@ -140,9 +146,11 @@ static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numB
         return failure();
       Type element = shapedType(captures[capture]).getElementType();
       if (!element.isSignlessInteger() && !element.isIndex())
-        return op->emitOpError() << "expected captured operand " << capture << " to hold integers, got " << element;
+        return op->emitOpError() << "expected captured operand " << capture
+                                 << " to hold integers, got " << element;
       if (mapOf(capture).isFunctionOfDim(k))
-        return op->emitOpError() << "expected captured operand " << capture << ", a symbol of the mask, without k, got "
+        return op->emitOpError() << "expected captured operand " << capture
+                                 << ", a symbol of the mask, without k, got "
                                  << AffineMapAttr::get(mapOf(capture));
     }
     for (DenseTest test : set.tests)
@@ -172,10 +180,12 @@ LogicalResult AttentionOp::verify() {
   // A1
   unsigned numMapped = 3 + getCaptures().size() + getOuts().size();
   if (getIndexingMaps().size() != numMapped)
-    return emitOpError() << "expected " << numMapped << " indexing maps, got " << getIndexingMaps().size();
+    return emitOpError() << "expected " << numMapped << " indexing maps, got "
+                         << getIndexingMaps().size();
   unsigned numDims = getQueryMap().getNumDims();
   if (numDims < 4)
-    return emitOpError() << "expected indexing maps over (batch..., q, k, d, e), got " << AffineMapAttr::get(getQueryMap());
+    return emitOpError() << "expected indexing maps over (batch..., q, k, d, e), got "
+                         << AffineMapAttr::get(getQueryMap());
   NamedSizes sizes(*this);
   SmallVector<std::string> dimNames;
   for (unsigned dim = 0; dim < numDims; ++dim)
@@ -186,15 +196,15 @@ LogicalResult AttentionOp::verify() {
     Value operand = getOperation()->getOperand(i);
     std::string name = nameOfOperand(*this, i);
     if (map.getNumDims() != numDims || map.getNumSymbols() != 0)
-      return emitOpError() << "expected indexing maps over the same " << numDims << " dimensions, got " << AffineMapAttr::get(map)
-                           << " for " << name;
+      return emitOpError() << "expected indexing maps over the same " << numDims
+                           << " dimensions, got " << AffineMapAttr::get(map) << " for " << name;
     if (shapedType(operand).getRank() != map.getNumResults())
       return emitOpError() << "expected " << name << " of rank " << map.getNumResults() << ", got "
                            << operand.getType();
     // A2
     if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
-      return emitOpError() << "expected a projected permutation with no constant but 0, got " << AffineMapAttr::get(map) << " for "
-                           << name;
+      return emitOpError() << "expected a projected permutation with no constant but 0, got "
+                           << AffineMapAttr::get(map) << " for " << name;
     // A6
     for (auto [position, expr] : llvm::enumerate(map.getResults())) {
       if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
@@ -207,19 +217,21 @@ LogicalResult AttentionOp::verify() {
     }
   }
   // A3, A4, A5
-  auto names = [&](unsigned i, ArrayRef<unsigned> must, ArrayRef<unsigned> mustNot) -> LogicalResult {
+  auto names = [&](unsigned i, ArrayRef<unsigned> must,
+                   ArrayRef<unsigned> mustNot) -> LogicalResult {
     for (unsigned dim : must)
       if (!getMap(i).isFunctionOfDim(dim))
-        return emitOpError() << "expected " << nameOfOperand(*this, i) << " to have " << dimNames[dim] << ", got "
-                             << AffineMapAttr::get(getMap(i));
+        return emitOpError() << "expected " << nameOfOperand(*this, i) << " to have "
+                             << dimNames[dim] << ", got " << AffineMapAttr::get(getMap(i));
     for (unsigned dim : mustNot)
       if (getMap(i).isFunctionOfDim(dim))
-        return emitOpError() << "expected " << nameOfOperand(*this, i) << " without " << dimNames[dim] << ", got "
-                             << AffineMapAttr::get(getMap(i));
+        return emitOpError() << "expected " << nameOfOperand(*this, i) << " without "
+                             << dimNames[dim] << ", got " << AffineMapAttr::get(getMap(i));
     return success();
   };
   unsigned q = getQDim(), k = getKDim(), d = getDDim(), e = getEDim();
-  if (failed(names(0, {q, d}, {k, e})) || failed(names(1, {k, d}, {q, e})) || failed(names(2, {k, e}, {q, d})))
+  if (failed(names(0, {q, d}, {k, e})) || failed(names(1, {k, d}, {q, e})) ||
+      failed(names(2, {k, e}, {q, d})))
     return failure();
   for (unsigned i = 0; i < getCaptures().size(); ++i)
     if (failed(names(3 + i, {}, {d, e})))
@@ -228,15 +240,17 @@ LogicalResult AttentionOp::verify() {
   ofOut.push_back(e);
   ofWeights.push_back(k);
   unsigned out = 3 + getCaptures().size();
-  if (failed(names(out, ofOut, {k, d})) || (returnsWeights() && failed(names(out + 1, ofWeights, {d, e}))))
+  if (failed(names(out, ofOut, {k, d})) ||
+      (returnsWeights() && failed(names(out + 1, ofWeights, {d, e}))))
     return failure();
   // A7
   FloatType accumulator = getAccumulatorType();
   for (unsigned i : {0u, 1u, 2u, out, numMapped - 1}) {
     auto element = dyn_cast<FloatType>(shapedType(getOperation()->getOperand(i)).getElementType());
     if (!element || element.getWidth() > accumulator.getWidth())
-      return emitOpError() << "expected " << nameOfOperand(*this, i) << " to hold floats no wider than the accumulator "
-                           << accumulator << ", got " << getOperation()->getOperand(i).getType();
+      return emitOpError() << "expected " << nameOfOperand(*this, i)
+                           << " to hold floats no wider than the accumulator " << accumulator
+                           << ", got " << getOperation()->getOperand(i).getType();
   }
   // A8, A9
   if (failed(verifyScoreRegion(*this, getScore(), k + 1, accumulator, getCaptures())))
@@ -247,7 +261,8 @@ LogicalResult AttentionOp::verify() {
     return failure();
   // A11
   if (!getOrigin().empty() && getOrigin().size() != k + 1)
-    return emitOpError() << "expected an origin of " << k + 1 << " indices, got " << getOrigin().size();
+    return emitOpError() << "expected an origin of " << k + 1 << " indices, got "
+                         << getOrigin().size();
   return success();
 }
 
@@ -265,8 +280,8 @@ LogicalResult KeyRangeOp::verify() {
     for (const KeptSet &set : mask.kept(getBatch().size()))
       numSymbols += set.symbols.size();
   if (getSymbols().size() != 2 * numSymbols)
-    return emitOpError() << "expected the least and greatest value of " << numSymbols << " symbols, got "
-                         << getSymbols().size() << " operands";
+    return emitOpError() << "expected the least and greatest value of " << numSymbols
+                         << " symbols, got " << getSymbols().size() << " operands";
   return success();
 }
 
@@ -275,8 +290,8 @@ static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
   Type element = shapedType(values.front()).getElementType();
   for (Value value : values)
     if (!isa<FloatType>(element) || shapedType(value).getElementType() != element)
-      return op->emitOpError() << "expected one float type, got " << values.front().getType() << " and "
-                               << value.getType();
+      return op->emitOpError() << "expected one float type, got " << values.front().getType()
+                               << " and " << value.getType();
   return success();
 }
 
@@ -284,17 +299,19 @@ static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
 static LogicalResult verifyUpdateOuts(Operation *op, NamedSizes &sizes, ValueRange outs) {
   if (outs.size() != 4)
     return op->emitOpError() << "expected outputs scores, max, sum and acc, got " << outs.size();
-  return failure(failed(verifyOneFloatType(op, outs)) || failed(sizes.recordAll("scores", outs[0], {"k", "q"})) ||
-                 failed(sizes.recordAll("max", outs[1], {"q"})) || failed(sizes.recordAll("sum", outs[2], {"q"})) ||
+  return failure(failed(verifyOneFloatType(op, outs)) ||
+                 failed(sizes.recordAll("scores", outs[0], {"k", "q"})) ||
+                 failed(sizes.recordAll("max", outs[1], {"q"})) ||
+                 failed(sizes.recordAll("sum", outs[2], {"q"})) ||
                  failed(sizes.recordAll("acc", outs[3], {"e", "q"})));
 }
 
 /// S3 to S6 of the ops that compute scores.
-template <typename OpTy>
-static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
+template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
   // S5
   if (op.getOrigin().size() < 2)
-    return op.emitOpError() << "expected an origin (batch..., q, k), got " << op.getOrigin().size() << " indices";
+    return op.emitOpError() << "expected an origin (batch..., q, k), got " << op.getOrigin().size()
+                            << " indices";
   // S3
   if (op.getCaptureMaps().size() != op.getCaptures().size())
     return op.emitOpError() << "expected " << op.getCaptures().size() << " capture maps, got "
@@ -303,7 +320,8 @@ static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
   for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
     AffineMap map = op.getCaptureMap(i);
     if (map.getNumDims() != 2 || !map.isProjectedPermutation())
-      return op.emitOpError() << "expected capture maps over (k, q), got " << AffineMapAttr::get(map);
+      return op.emitOpError() << "expected capture maps over (k, q), got "
+                              << AffineMapAttr::get(map);
     SmallVector<StringRef> names;
     for (AffineExpr expr : map.getResults())
       names.push_back(kNames[cast<AffineDimExpr>(expr).getPosition()]);
@@ -333,8 +351,10 @@ LogicalResult OnlineInitOp::verify() {
 LogicalResult OnlineStepOp::verify() {
   NamedSizes sizes(*this);
   // S1, S2
-  if (failed(verifyUpdateOuts(*this, sizes, getOuts())) || failed(sizes.recordAll("query", getQuery(), {"d", "q"})) ||
-      failed(sizes.recordAll("key", getKey(), {"k", "d"})) || failed(sizes.recordAll("value", getValue(), {"k", "e"})))
+  if (failed(verifyUpdateOuts(*this, sizes, getOuts())) ||
+      failed(sizes.recordAll("query", getQuery(), {"d", "q"})) ||
+      failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
+      failed(sizes.recordAll("value", getValue(), {"k", "e"})))
     return failure();
   return verifyScores(*this, sizes);
 }
@@ -353,7 +373,8 @@ LogicalResult OnlineWeightsOp::verify() {
     return emitOpError() << "expected one output, scores, got " << getOuts().size();
   NamedSizes sizes(*this);
   if (failed(verifyOneFloatType(*this, {getMax(), getSum(), getOuts()[0]})) ||
-      failed(sizes.recordAll("scores", getOuts()[0], {"k", "q"})) || failed(sizes.recordAll("max", getMax(), {"q"})) ||
+      failed(sizes.recordAll("scores", getOuts()[0], {"k", "q"})) ||
+      failed(sizes.recordAll("max", getMax(), {"q"})) ||
       failed(sizes.recordAll("sum", getSum(), {"q"})))
     return failure();
   return verifyScores(*this, sizes);
@@ -367,7 +388,8 @@ LogicalResult OnlineFinishOp::verify() {
     return emitOpError() << "expected an output of floats, got " << getOuts()[0].getType();
   NamedSizes sizes(*this);
   return failure(failed(verifyOneFloatType(*this, {getSum(), getAcc()})) ||
-                 failed(sizes.recordAll("sum", getSum(), {"q"})) || failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
+                 failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+                 failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
                  failed(sizes.recordAll("out", getOuts()[0], {"q", "e"})));
 }
 
@@ -382,15 +404,19 @@ LogicalResult PackOp::verify() {
   ShapedType source = shapedType(getSource()), out = shapedType(getOuts()[0]);
   int64_t rank = source.getRank();
   if (rank < 2 || out.getRank() != rank + 1)
-    return emitOpError() << "expected a source of rank 2 or more and an output of one rank more, got " << source
-                         << " and " << out;
+    return emitOpError()
+           << "expected a source of rank 2 or more and an output of one rank more, got " << source
+           << " and " << out;
   if (source.getElementType() != out.getElementType())
     return emitOpError() << "expected one element type, got " << source << " and " << out;
-  auto agree = [](int64_t a, int64_t b) { return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b; };
+  auto agree = [](int64_t a, int64_t b) {
+    return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
+  };
   int64_t n = source.getDimSize(getFromRows() ? rank - 1 : rank - 2);
   int64_t k = source.getDimSize(getFromRows() ? rank - 2 : rank - 1);
-  bool batchAgrees = llvm::all_of(llvm::seq<int64_t>(0, rank - 2),
-                                  [&](int64_t i) { return agree(source.getDimSize(i), out.getDimSize(i)); });
+  bool batchAgrees = llvm::all_of(llvm::seq<int64_t>(0, rank - 2), [&](int64_t i) {
+    return agree(source.getDimSize(i), out.getDimSize(i));
+  });
   if (!batchAgrees || !agree(k, out.getDimSize(rank - 1)))
     return emitOpError() << "expected batch and k sizes to agree, got " << source << " and " << out;
   // P2
@@ -399,8 +425,8 @@ LogicalResult PackOp::verify() {
     return emitOpError() << "expected a static, positive panel width, got " << out;
   // P3
   if (!ShapedType::isDynamic(n) && !agree(llvm::divideCeil(n, width), panels))
-    return emitOpError() << "expected " << llvm::divideCeil(n, width) << " panels of width " << width << ", got "
-                         << panels;
+    return emitOpError() << "expected " << llvm::divideCeil(n, width) << " panels of width "
+                         << width << ", got " << panels;
   return success();
 }
 
@@ -420,6 +446,7 @@ LogicalResult ParallelForOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (numArguments > 0 && task.getArgAttr(numArguments - 1, AttnDialect::kScratchAttr))
     expected.push_back(MemRefType::get({ShapedType::kDynamic}, IntegerType::get(getContext(), 8)));
   if (!llvm::equal(task.getArgumentTypes(), expected) || !task.getResultTypes().empty())
-    return emitOpError() << "expected '" << getTask() << "' to take (" << expected << ") and return nothing";
+    return emitOpError() << "expected '" << getTask() << "' to take (" << expected
+                         << ") and return nothing";
   return success();
 }

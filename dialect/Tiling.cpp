@@ -36,7 +36,8 @@ OpFoldResult attn::dimOf(OpBuilder &builder, Location loc, Value value, int64_t 
 
 SmallVector<utils::IteratorType> AttentionOp::getLoopIteratorTypes() {
   SmallVector<utils::IteratorType> types(getQDim() + 1, utils::IteratorType::parallel);
-  types.append({utils::IteratorType::reduction, utils::IteratorType::reduction, utils::IteratorType::parallel});
+  types.append({utils::IteratorType::reduction, utils::IteratorType::reduction,
+                utils::IteratorType::parallel});
   return types;
 }
 
@@ -56,7 +57,8 @@ SmallVector<Range> AttentionOp::getIterationDomain(OpBuilder &builder) {
 
 /// Where a tile of the iteration space lies in an operand read through `map`.
 static void tileOfOperand(OpBuilder &builder, AffineMap map, ArrayRef<OpFoldResult> offsets,
-                          ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &operandOffsets,
+                          ArrayRef<OpFoldResult> sizes,
+                          SmallVectorImpl<OpFoldResult> &operandOffsets,
                           SmallVectorImpl<OpFoldResult> &operandSizes) {
   for (AffineExpr expr : map.getResults()) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
@@ -65,16 +67,19 @@ static void tileOfOperand(OpBuilder &builder, AffineMap map, ArrayRef<OpFoldResu
   }
 }
 
-FailureOr<TilingResult> AttentionOp::getTiledImplementation(OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
+FailureOr<TilingResult> AttentionOp::getTiledImplementation(OpBuilder &builder,
+                                                            ArrayRef<OpFoldResult> offsets,
                                                             ArrayRef<OpFoldResult> sizes) {
   Location loc = getLoc();
   SmallVector<Value> operands;
   SmallVector<Operation *> slices;
-  for (auto [i, operand] : llvm::enumerate(getOperation()->getOperands().drop_back(getOrigin().size()))) {
+  for (auto [i, operand] :
+       llvm::enumerate(getOperation()->getOperands().drop_back(getOrigin().size()))) {
     SmallVector<OpFoldResult> operandOffsets, operandSizes;
     tileOfOperand(builder, getMap(i), offsets, sizes, operandOffsets, operandSizes);
     SmallVector<OpFoldResult> strides(operandOffsets.size(), builder.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(builder, loc, operand, operandOffsets, operandSizes, strides);
+    auto slice = tensor::ExtractSliceOp::create(builder, loc, operand, operandOffsets, operandSizes,
+                                                strides);
     slices.push_back(slice);
     operands.push_back(slice);
   }
@@ -82,13 +87,16 @@ FailureOr<TilingResult> AttentionOp::getTiledImplementation(OpBuilder &builder, 
   bindDims(getContext(), d0, d1);
   unsigned numOrigin = getKDim() + 1;
   for (unsigned i = 0; i < numOrigin; ++i) {
-    OpFoldResult base = getOrigin().empty() ? OpFoldResult(builder.getIndexAttr(0)) : getOrigin()[i];
-    OpFoldResult moved = affine::makeComposedFoldedAffineApply(builder, loc, d0 + d1, {base, offsets[i]});
+    OpFoldResult base =
+        getOrigin().empty() ? OpFoldResult(builder.getIndexAttr(0)) : getOrigin()[i];
+    OpFoldResult moved =
+        affine::makeComposedFoldedAffineApply(builder, loc, d0 + d1, {base, offsets[i]});
     operands.push_back(getValueOrCreateConstantIndexOp(builder, loc, moved));
   }
-  OperationState state(loc, getOperationName(), operands,
-                       ValueRange(operands).slice(3 + getCaptures().size(), getOuts().size()).getTypes(),
-                       (*this)->getAttrs());
+  OperationState state(
+      loc, getOperationName(), operands,
+      ValueRange(operands).slice(3 + getCaptures().size(), getOuts().size()).getTypes(),
+      (*this)->getAttrs());
   state.addRegion();
   auto tiled = cast<AttentionOp>(builder.create(state));
   tiled.getProperties().setOperandSegmentSizes({1, 1, 1, static_cast<int32_t>(getCaptures().size()),
@@ -99,7 +107,8 @@ FailureOr<TilingResult> AttentionOp::getTiledImplementation(OpBuilder &builder, 
   return TilingResult{{tiled}, SmallVector<Value>(tiled.getResults()), slices};
 }
 
-LogicalResult AttentionOp::getResultTilePosition(OpBuilder &builder, unsigned result, ArrayRef<OpFoldResult> offsets,
+LogicalResult AttentionOp::getResultTilePosition(OpBuilder &builder, unsigned result,
+                                                 ArrayRef<OpFoldResult> offsets,
                                                  ArrayRef<OpFoldResult> sizes,
                                                  SmallVector<OpFoldResult> &resultOffsets,
                                                  SmallVector<OpFoldResult> &resultSizes) {
@@ -107,11 +116,10 @@ LogicalResult AttentionOp::getResultTilePosition(OpBuilder &builder, unsigned re
   return success();
 }
 
-LogicalResult AttentionOp::getIterationDomainTileFromResultTile(OpBuilder &builder, unsigned result,
-                                                                ArrayRef<OpFoldResult> resultOffsets,
-                                                                ArrayRef<OpFoldResult> resultSizes,
-                                                                SmallVectorImpl<OpFoldResult> &offsets,
-                                                                SmallVectorImpl<OpFoldResult> &sizes) {
+LogicalResult AttentionOp::getIterationDomainTileFromResultTile(
+    OpBuilder &builder, unsigned result, ArrayRef<OpFoldResult> resultOffsets,
+    ArrayRef<OpFoldResult> resultSizes, SmallVectorImpl<OpFoldResult> &offsets,
+    SmallVectorImpl<OpFoldResult> &sizes) {
   for (Range range : getIterationDomain(builder)) {
     offsets.push_back(range.offset);
     sizes.push_back(range.size);
@@ -129,7 +137,8 @@ FailureOr<TilingResult> AttentionOp::generateResultTileValue(OpBuilder &builder,
                                                              ArrayRef<OpFoldResult> resultOffsets,
                                                              ArrayRef<OpFoldResult> resultSizes) {
   SmallVector<OpFoldResult> offsets, sizes;
-  if (failed(getIterationDomainTileFromResultTile(builder, result, resultOffsets, resultSizes, offsets, sizes)))
+  if (failed(getIterationDomainTileFromResultTile(builder, result, resultOffsets, resultSizes,
+                                                  offsets, sizes)))
     return failure();
   FailureOr<TilingResult> tiled = getTiledImplementation(builder, offsets, sizes);
   if (failed(tiled))

@@ -23,7 +23,9 @@ public:
     });
   }
 
-  llvm::Error take() { return llvm::createStringError(line.empty() ? "expected a valid module" : line); }
+  llvm::Error take() {
+    return llvm::createStringError(line.empty() ? "expected a valid module" : line);
+  }
 
 private:
   static std::string str(mlir::Diagnostic &diagnostic, llvm::StringRef path) {

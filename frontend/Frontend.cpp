@@ -52,5 +52,6 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
     }
     return model;
   }
-  return llvm::createStringError(llvm::formatv("{0}: expected a file that ends in one of {1}", path, known));
+  return llvm::createStringError(
+      llvm::formatv("{0}: expected a file that ends in one of {1}", path, known));
 }

@@ -19,7 +19,8 @@
 
 namespace attn {
 
-/// A weight: dense, row-major, little-endian; a boolean is one byte. Tied weights share their bytes.
+/// A weight: dense, row-major, little-endian; a boolean is one byte. Tied weights share their
+/// bytes.
 struct NamedTensor {
   std::string name;
   mlir::Type elementType;
@@ -27,7 +28,8 @@ struct NamedTensor {
   std::shared_ptr<const llvm::MemoryBuffer> bytes;
 };
 
-/// A module in import form, and the data of the arguments that are marked attn.weight, in their order.
+/// A module in import form, and the data of the arguments that are marked attn.weight, in their
+/// order.
 struct Model {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<NamedTensor> weights;
@@ -36,11 +38,12 @@ struct Model {
 /// Makes `context` ready for what importers create.
 void loadFrontendDialects(mlir::MLIRContext &context);
 
-/// Imports `path`, whose suffix says the format. The module is verified; an error is one line that starts
-/// with the path and, where the user's source is known, its line.
+/// Imports `path`, whose suffix says the format. The module is verified; an error is one line that
+/// starts with the path and, where the user's source is known, its line.
 llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &context);
 
-/// The formats, each one function: what stands at `path` -> module. They report errors without the path.
+/// The formats, each one function: what stands at `path` -> module. They report errors without the
+/// path.
 llvm::Expected<Model> importPt2(llvm::StringRef path, mlir::MLIRContext &context);
 llvm::Expected<Model> importMlir(llvm::StringRef path, mlir::MLIRContext &context);
 

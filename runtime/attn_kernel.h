@@ -26,21 +26,21 @@ extern "C" {
 /// One unit of parallel work: `index` in [0, count), `worker` in [0, workers).
 typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 
-/// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel; returns
-/// when all are done. No two tasks that run at the same time are given the same worker.
+/// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel;
+/// returns when all are done. No two tasks that run at the same time are given the same worker.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
 /// One call of a compiled function. All pointers are valid for the call; no field is written.
 typedef struct attn_kernel_call {
-  void *const *inputs;   ///< one per input, compact row-major
-  void *const *outputs;  ///< one per output, compact row-major, aliasing nothing else
-  const void *weights;   ///< what attn_pack_fn wrote; null where the function has none
-  const int64_t *dims;   ///< the value of each symbol
-  void *workspace;       ///< bytes[0] of attn_workspace_fn, aligned
-  void *task_workspace;  ///< workers x task_stride bytes, aligned
-  int64_t task_stride;   ///< >= bytes[1] of attn_workspace_fn, a multiple of ATTN_ALIGNMENT
+  void *const *inputs;  ///< one per input, compact row-major
+  void *const *outputs; ///< one per output, compact row-major, aliasing nothing else
+  const void *weights;  ///< what attn_pack_fn wrote; null where the function has none
+  const int64_t *dims;  ///< the value of each symbol
+  void *workspace;      ///< bytes[0] of attn_workspace_fn, aligned
+  void *task_workspace; ///< workers x task_stride bytes, aligned
+  int64_t task_stride;  ///< >= bytes[1] of attn_workspace_fn, a multiple of ATTN_ALIGNMENT
   attn_parallel_for_fn parallel_for;
-  void *pool;            ///< first argument of parallel_for
+  void *pool; ///< first argument of parallel_for
 } attn_kernel_call;
 
 typedef void (*attn_run_fn)(const attn_kernel_call *call);
@@ -58,10 +58,11 @@ typedef struct attn_dim_info {
   int32_t reserved;
 } attn_dim_info;
 
-/// A named dimension that is known at the call only. Every dimension that names the same symbol must agree.
+/// A named dimension that is known at the call only. Every dimension that names the same symbol
+/// must agree.
 typedef struct attn_symbol_info {
-  const char *name;  ///< "x.0": axis 0 of x, the first argument that carries it
-  int64_t min, max;  ///< inclusive
+  const char *name; ///< "x.0": axis 0 of x, the first argument that carries it
+  int64_t min, max; ///< inclusive
 } attn_symbol_info;
 
 /// An input, output or weight. The element type is DLPack's: code (kDLInt 0, kDLUInt 1, kDLFloat 2,
@@ -71,17 +72,17 @@ typedef struct attn_tensor_info {
   const attn_dim_info *shape;
   int32_t rank;
   uint8_t dtype_code, dtype_bits;
-  uint8_t bounded;  ///< 1: every element must lie in [0, bound]; checked before the call (lengths)
+  uint8_t bounded; ///< 1: every element must lie in [0, bound]; checked before the call (lengths)
   uint8_t reserved;
   attn_dim_info bound;
 } attn_tensor_info;
 
 /// The code of one function for one target level.
 typedef struct attn_variant_info {
-  const char *level;          ///< "x86-64", "x86-64-v3", "x86-64-v4"
+  const char *level; ///< "x86-64", "x86-64-v3", "x86-64-v4"
   attn_run_fn run;
   attn_workspace_fn workspace;
-  attn_pack_fn pack;          ///< null where the function has no weights
+  attn_pack_fn pack; ///< null where the function has no weights
   int64_t packed_bytes;
   uint64_t packed_hash;       ///< identifies the packed layout: equal hashes, equal layouts
   const char *workspace_text; ///< the formula of attn_workspace_fn, for people
@@ -93,20 +94,21 @@ typedef struct attn_function_info {
   int32_t num_inputs, num_outputs, num_weights, num_symbols, num_variants, reserved;
   const attn_tensor_info *inputs, *outputs, *weights;
   const attn_symbol_info *symbols;
-  const attn_variant_info *variants;  ///< best level first
+  const attn_variant_info *variants; ///< best level first
 } attn_function_info;
 
 typedef struct attn_library_info {
-  uint32_t abi_version;   ///< first, so that any runtime can read it
-  uint32_t struct_bytes;  ///< sizeof(attn_library_info) of the compiler that wrote it
+  uint32_t abi_version;  ///< first, so that any runtime can read it
+  uint32_t struct_bytes; ///< sizeof(attn_library_info) of the compiler that wrote it
   const char *name;
-  const char *compiler;   ///< "attn 0.1.0"
-  const char *manifest;   ///< JSON, for people and tools
+  const char *compiler; ///< "attn 0.1.0"
+  const char *manifest; ///< JSON, for people and tools
   int32_t num_functions, reserved;
   const attn_function_info *functions;
 } attn_library_info;
 
-/// Exported as attn_query_<library> from objects and archives, and also as attn_query from a shared library.
+/// Exported as attn_query_<library> from objects and archives, and also as attn_query from a shared
+/// library.
 typedef const attn_library_info *(*attn_query_fn)(void);
 
 #ifdef __cplusplus

@@ -12,19 +12,20 @@
 #include <algorithm>
 #include <chrono>
 
-// Twelve independent chains hide the latency of two multiply-adds a cycle; the asm keeps each in its register. A macro,
-// because a function compiled for one instruction set cannot inline a template compiled for another.
-#define ATTN_CHAINS(NAME, LANES, ...)                                                                                  \
-  __VA_ARGS__ [[gnu::noinline]] static void NAME(long count) {                                                         \
-    typedef float Vector __attribute__((vector_size(4 * LANES)));                                                      \
-    Vector a[12] = {}, x = {}, y = {};                                                                                 \
-    asm volatile("" : "+v"(x), "+v"(y));                                                                               \
-    for (long i = 0; i < count; ++i) {                                                                                 \
-      _Pragma("clang loop unroll(full)") for (auto &chain : a) {                    \
-        chain = x * y + chain;                                                                                         \
-        asm volatile("" : "+v"(chain));                                                                                \
-      }                                                                                                                \
-    }                                                                                                                  \
+// Twelve independent chains hide the latency of two multiply-adds a cycle; the asm keeps each in
+// its register. A macro, because a function compiled for one instruction set cannot inline a
+// template compiled for another.
+#define ATTN_CHAINS(NAME, LANES, ...)                                                              \
+  __VA_ARGS__ [[gnu::noinline]] static void NAME(long count) {                                     \
+    typedef float Vector __attribute__((vector_size(4 * LANES)));                                  \
+    Vector a[12] = {}, x = {}, y = {};                                                             \
+    asm volatile("" : "+v"(x), "+v"(y));                                                           \
+    for (long i = 0; i < count; ++i) {                                                             \
+      _Pragma("clang loop unroll(full)") for (auto &chain : a) {                                   \
+        chain = x * y + chain;                                                                     \
+        asm volatile("" : "+v"(chain));                                                            \
+      }                                                                                            \
+    }                                                                                              \
   }
 
 #if defined(__x86_64__)
@@ -48,7 +49,9 @@ double attn::measureFmaPeak(double seconds) {
   }
 #endif
   using Clock = std::chrono::steady_clock;
-  auto elapsed = [](Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); };
+  auto elapsed = [](Clock::time_point since) {
+    return std::chrono::duration<double>(Clock::now() - since).count();
+  };
   constexpr long kBurst = 20000;
   run(kBurst);
   double best = 0;

@@ -9,8 +9,8 @@
 
 namespace attn {
 
-/// The f32 multiply-add rate of the calling thread in GFLOP/s: the best burst within `seconds` of independent
-/// multiply-adds in registers, as wide as this CPU has them.
+/// The f32 multiply-add rate of the calling thread in GFLOP/s: the best burst within `seconds` of
+/// independent multiply-adds in registers, as wide as this CPU has them.
 double measureFmaPeak(double seconds);
 
 } // namespace attn

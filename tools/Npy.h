@@ -16,7 +16,8 @@
 
 namespace attn {
 
-/// A dense row-major array. The element type is DLPack's: code and bits; bfloat16 is held as uint16 in files.
+/// A dense row-major array. The element type is DLPack's: code and bits; bfloat16 is held as uint16
+/// in files.
 struct Array {
   uint8_t code = 2, bits = 32;
   llvm::SmallVector<int64_t> shape;

@@ -19,8 +19,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model>"));
   mlir::registerAsmPrinterCLOptions();
-  cl::ParseCommandLineOptions(argc, argv,
-                              "Prints the module that attn makes of a model, and names its weights\n");
+  cl::ParseCommandLineOptions(
+      argc, argv, "Prints the module that attn makes of a model, and names its weights\n");
 
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);

@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Attn.h"
 #include "codegen/Pipeline.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/emit/Passes.h"
+#include "dialect/Attn.h"
 #include "passes/Passes.h"
 
 #include "mlir/InitAllDialects.h"

@@ -13,10 +13,10 @@
 //       vector.store %t0, %prow[...]                         // 16 rows of the panel
 //     }
 //   }
-// and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions aside.
-// Edges that have no whole block are copied by element, as is everything whose elements are not f32 or not
-// adjacent on both sides. `from_rows` copies rows by vectors. Columns of the last panel beyond the source
-// become zero.
+// and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions
+// aside. Edges that have no whole block are copied by element, as is everything whose elements are
+// not f32 or not adjacent on both sides. `from_rows` copies rows by vectors. Columns of the last
+// panel beyond the source become zero.
 //
 // Left alone: tensors, and linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir
@@ -69,12 +69,12 @@ struct Copy {
   /// Lanes of the vectors, 0 if elements are copied one by one.
   int64_t lanes;
 
-  void elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loops, ArrayRef<OpFoldResult> begins,
-                ArrayRef<OpFoldResult> ends) const;
-  void rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column, OpFoldResult numRows,
-            OpFoldResult numColumns) const;
-  void transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column, OpFoldResult numRows,
-                  OpFoldResult numColumns) const;
+  void elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loops,
+                ArrayRef<OpFoldResult> begins, ArrayRef<OpFoldResult> ends) const;
+  void rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
+            OpFoldResult numRows, OpFoldResult numColumns) const;
+  void transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
+                  OpFoldResult numRows, OpFoldResult numColumns) const;
 };
 
 } // namespace
@@ -95,29 +95,33 @@ void Copy::elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loo
     return;
   }
   forEach(b, loc, begins.front(), ends.front(), 1, [&](OpBuilder &inner, Value i) {
-    elements(inner, from.advance(inner, loc, loops.front(), i), to.advance(inner, loc, loops.front(), i),
-             loops.drop_front(), begins.drop_front(), ends.drop_front());
+    elements(inner, from.advance(inner, loc, loops.front(), i),
+             to.advance(inner, loc, loops.front(), i), loops.drop_front(), begins.drop_front(),
+             ends.drop_front());
   });
 }
 
 /// Rows whose elements are adjacent on both sides.
-void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column, OpFoldResult numRows,
-                OpFoldResult numColumns) const {
+void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
+                OpFoldResult numRows, OpFoldResult numColumns) const {
   OpFoldResult zero = b.getIndexAttr(0);
   if (lanes == 0)
     return elements(b, from, to, {row, column}, {zero, zero}, {numRows, numColumns});
   forEach(b, loc, zero, numRows, 1, [&](OpBuilder &inner, Value i) {
     Cursor fromRow = from.advance(inner, loc, row, i), toRow = to.advance(inner, loc, row, i);
-    forEachVector(inner, loc, numColumns, lanes, {}, [&](OpBuilder &vector, const Lanes &l, ValueRange) {
-      Value value = l.load(vector, loc, from.view.row, fromRow.advance(vector, loc, column, l.offset).index);
-      l.store(vector, loc, value, to.view.row, toRow.advance(vector, loc, column, l.offset).index);
-      return SmallVector<Value>();
-    });
+    forEachVector(inner, loc, numColumns, lanes, {},
+                  [&](OpBuilder &vector, const Lanes &l, ValueRange) {
+                    Value value = l.load(vector, loc, from.view.row,
+                                         fromRow.advance(vector, loc, column, l.offset).index);
+                    l.store(vector, loc, value, to.view.row,
+                            toRow.advance(vector, loc, column, l.offset).index);
+                    return SmallVector<Value>();
+                  });
   });
 }
 
-/// Elements are adjacent along `column` in the source and along `row` in the output: whole blocks of L x L,
-/// then what is right of them, then what is below.
+/// Elements are adjacent along `column` in the source and along `row` in the output: whole blocks
+/// of L x L, then what is right of them, then what is below.
 void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                       OpFoldResult numRows, OpFoldResult numColumns) const {
   OpFoldResult zero = b.getIndexAttr(0);
@@ -126,14 +130,16 @@ void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsign
   OpFoldResult wholeRows = roundDown(b, loc, numRows, lanes),
                wholeColumns = roundDown(b, loc, numColumns, lanes);
   forEach(b, loc, zero, wholeRows, lanes, [&](OpBuilder &rowBuilder, Value i) {
-    Cursor fromRow = from.advance(rowBuilder, loc, row, i), toRow = to.advance(rowBuilder, loc, row, i);
+    Cursor fromRow = from.advance(rowBuilder, loc, row, i),
+           toRow = to.advance(rowBuilder, loc, row, i);
     forEach(rowBuilder, loc, zero, wholeColumns, lanes, [&](OpBuilder &inner, Value j) {
       Cursor fromBlock = fromRow.advance(inner, loc, column, j),
              toBlock = toRow.advance(inner, loc, column, j);
       Lanes full{lanes, {}, {}};
       SmallVector<Value> block;
       for (int64_t r = 0; r < lanes; ++r)
-        block.push_back(full.load(inner, loc, from.view.row, fromBlock.advance(inner, loc, row, r).index));
+        block.push_back(
+            full.load(inner, loc, from.view.row, fromBlock.advance(inner, loc, row, r).index));
       for (auto [c, vector] : llvm::enumerate(createTranspose(inner, loc, block)))
         full.store(inner, loc, vector, to.view.row, toBlock.advance(inner, loc, column, c).index);
     });
@@ -143,8 +149,9 @@ void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsign
 }
 
 /// Calls `body` for each point of the loops with the cursors moved there.
-static void forEachPoint(OpBuilder &b, Location loc, ArrayRef<unsigned> loops, ArrayRef<OpFoldResult> sizes,
-                         Cursor from, Cursor to, llvm::function_ref<void(OpBuilder &, Cursor, Cursor)> body) {
+static void forEachPoint(OpBuilder &b, Location loc, ArrayRef<unsigned> loops,
+                         ArrayRef<OpFoldResult> sizes, Cursor from, Cursor to,
+                         llvm::function_ref<void(OpBuilder &, Cursor, Cursor)> body) {
   if (loops.empty())
     return body(b, from, to);
   forEach(b, loc, b.getIndexAttr(0), sizes[loops.front()], 1, [&](OpBuilder &inner, Value i) {
@@ -169,7 +176,8 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
   MLIRContext *context = op.getContext();
   Value source = op.getSource(), out = op.getOuts()[0];
   auto outType = cast<MemRefType>(out.getType());
-  unsigned batch = outType.getRank() - 3, panel = batch, k = batch + 1, n = batch + 2, numLoops = batch + 3;
+  unsigned batch = outType.getRank() - 3, panel = batch, k = batch + 1, n = batch + 2,
+           numLoops = batch + 3;
   SmallVector<unsigned> sourceLoops = llvm::to_vector(llvm::seq(batch));
   if (op.getFromRows())
     sourceLoops.append({k, n});
@@ -180,10 +188,13 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
 
   int64_t width = outType.getShape().back();
   SmallVector<OpFoldResult> sizes = memref::getMixedSizes(builder, loc, out);
-  OpFoldResult columns = memref::getMixedSize(builder, loc, source, op.getFromRows() ? batch + 1 : batch);
-  bool isVector = isAdjacent(out, outMap, n) && isAdjacent(source, sourceMap, op.getFromRows() ? n : k);
+  OpFoldResult columns =
+      memref::getMixedSize(builder, loc, source, op.getFromRows() ? batch + 1 : batch);
+  bool isVector =
+      isAdjacent(out, outMap, n) && isAdjacent(source, sourceMap, op.getFromRows() ? n : k);
   Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
-            StridedView::create(builder, loc, out, outMap), isVector ? int64_t(target.getLanes()) : 0};
+            StridedView::create(builder, loc, out, outMap),
+            isVector ? int64_t(target.getLanes()) : 0};
 
   auto emitPanel = [&](OpBuilder &b, Cursor from, Cursor to, OpFoldResult used) {
     if (op.getFromRows())
@@ -209,7 +220,8 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
                  auto at = [&](OpBuilder &inner, Value p) {
                    Value column = inner.createOrFold<arith::MulIOp>(
                        loc, p, arith::ConstantIndexOp::create(inner, loc, width).getResult());
-                   return std::pair(from.advance(inner, loc, n, column), to.advance(inner, loc, panel, p));
+                   return std::pair(from.advance(inner, loc, n, column),
+                                    to.advance(inner, loc, panel, p));
                  };
                  forEach(b, loc, b.getIndexAttr(0), whole, 1, [&](OpBuilder &inner, Value p) {
                    auto [fromPanel, toPanel] = at(inner, p);
@@ -233,7 +245,8 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
 static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, TargetAttr target) {
   Location loc = op.getLoc();
   Value source = op.getInput(), out = op.getInit();
-  auto sourceType = dyn_cast<MemRefType>(source.getType()), outType = dyn_cast<MemRefType>(out.getType());
+  auto sourceType = dyn_cast<MemRefType>(source.getType()),
+       outType = dyn_cast<MemRefType>(out.getType());
   if (!sourceType || !outType)
     return failure();
   AffineMap sourceMap = AffineMap::getMultiDimIdentityMap(sourceType.getRank(), op.getContext());
@@ -259,7 +272,8 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
   SmallVector<OpFoldResult> sizes = memref::getMixedSizes(builder, loc, source);
   bool isVector = isAdjacent(source, sourceMap, *column) && isAdjacent(out, outMap, *row);
   Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
-            StridedView::create(builder, loc, out, outMap), isVector ? int64_t(target.getLanes()) : 0};
+            StridedView::create(builder, loc, out, outMap),
+            isVector ? int64_t(target.getLanes()) : 0};
   Value first = arith::ConstantIndexOp::create(builder, loc, 0);
   forEachPoint(builder, loc, others, sizes, {copy.source, first}, {copy.out, first},
                [&](OpBuilder &b, Cursor from, Cursor to) {
@@ -282,7 +296,8 @@ struct PackToVector : attn::impl::PackToVectorBase<PackToVector> {
       return;
     TargetAttr target = getTarget(getOperation());
     if (!target) {
-      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr << "' on an enclosing module";
+      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr
+                                 << "' on an enclosing module";
       return signalPassFailure();
     }
     for (Operation *op : copies) {

@@ -22,11 +22,13 @@ static bool fits(TargetAttr target, RegisterBlock block, bool guarded) {
   // A product is a value of its own before it is added or selected.
   if (guarded || !target.getFma())
     ++live;
-  // Of 32 registers one stays free: the register allocator of LLVM spills a block that needs them all.
+  // Of 32 registers one stays free: the register allocator of LLVM spills a block that needs them
+  // all.
   return live <= target.getRegisters() - (target.getRegisters() > 16 ? 1 : 0);
 }
 
-/// Loads for each step of the reduction and each row: a block loads its rows' elements and its vectors.
+/// Loads for each step of the reduction and each row: a block loads its rows' elements and its
+/// vectors.
 static double loadsPerRow(RegisterBlock block, int64_t vectors) {
   int64_t whole = vectors / block.vectors, rest = vectors % block.vectors;
   int64_t loads = whole * (block.rows + block.vectors) + (rest ? block.rows + rest : 0);
@@ -38,7 +40,8 @@ RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool
   if (!ShapedType::isDynamic(columns))
     vectors = std::max<int64_t>(1, llvm::divideCeil(columns, target.getLanes()));
   RegisterBlock best = {1, 1};
-  // Blocks at least as tall as wide: a row's element is broadcast, which costs more than a vector's load.
+  // Blocks at least as tall as wide: a row's element is broadcast, which costs more than a vector's
+  // load.
   for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};

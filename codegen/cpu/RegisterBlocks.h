@@ -11,18 +11,21 @@
 
 namespace attn {
 
-/// The part of a contraction's output that is accumulated in registers: `rows` x `vectors` of L lanes.
+/// The part of a contraction's output that is accumulated in registers: `rows` x `vectors` of L
+/// lanes.
 struct RegisterBlock {
   int64_t rows, vectors;
 };
 
-/// The block that loads least for `columns` columns, kDynamic for many or an unknown number, of those whose
-/// accumulators fit the registers of the target. `guarded` products keep masks and a product besides.
+/// The block that loads least for `columns` columns, kDynamic for many or an unknown number, of
+/// those whose accumulators fit the registers of the target. `guarded` products keep masks and a
+/// product besides.
 ///
-///                                columns    16      32      48      64      80      96     768     any
-///   x86-64-v4  16 lanes, 32 registers     8 x 1   8 x 2   8 x 3   6 x 4   8 x 3   8 x 3   6 x 4   6 x 4
-///   x86-64-v3   8 lanes, 16 registers     6 x 2   6 x 2   4 x 3   4 x 3   4 x 3   4 x 3   4 x 3   4 x 3
-///   x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
+///                                columns    16      32      48      64      80      96     768 any
+///   x86-64-v4  16 lanes, 32 registers     8 x 1   8 x 2   8 x 3   6 x 4   8 x 3   8 x 3   6 x 4 6
+///   x 4 x86-64-v3   8 lanes, 16 registers     6 x 2   6 x 2   4 x 3   4 x 3   4 x 3   4 x 3   4 x
+///   3   4 x 3 x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
+///   6 x 2   6 x 2
 RegisterBlock chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded);
 
 } // namespace attn

@@ -56,9 +56,9 @@ StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, 
     length = builder.getIndexAttr(0);
 
   StridedView view;
-  view.row =
-      memref::ReinterpretCastOp::create(builder, loc, memref, mixedOffset, ArrayRef<OpFoldResult>{length},
-                                        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+  view.row = memref::ReinterpretCastOp::create(builder, loc, memref, mixedOffset,
+                                               ArrayRef<OpFoldResult>{length},
+                                               ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
   view.strides.resize(map.getNumDims());
   for (auto [stride, expr] : llvm::zip_equal(mixedStrides, map.getResults()))
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -66,7 +66,8 @@ StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, 
   return view;
 }
 
-Value StridedView::advance(OpBuilder &builder, Location loc, Value index, unsigned loop, Value count) const {
+Value StridedView::advance(OpBuilder &builder, Location loc, Value index, unsigned loop,
+                           Value count) const {
   Value stride = strides[loop];
   if (!stride)
     return index;

@@ -13,14 +13,15 @@
 
 namespace attn {
 
-/// The distance in memory between neighbours along each loop of an operand of `type` read through `map`:
-/// 0 for a loop that it lacks, kDynamic where unknown. Fails unless the type is strided and the map is a
-/// projected permutation.
-llvm::FailureOr<llvm::SmallVector<int64_t>> getLoopStrides(mlir::MemRefType type, mlir::AffineMap map);
+/// The distance in memory between neighbours along each loop of an operand of `type` read through
+/// `map`: 0 for a loop that it lacks, kDynamic where unknown. Fails unless the type is strided and
+/// the map is a projected permutation.
+llvm::FailureOr<llvm::SmallVector<int64_t>> getLoopStrides(mlir::MemRefType type,
+                                                           mlir::AffineMap map);
 
-/// An operand seen as one row of elements whose indices are sums of loop index times stride. Any layout,
-/// order of dimensions and unit dimension is then the same case, and addresses are arithmetic that LLVM
-/// folds.
+/// An operand seen as one row of elements whose indices are sums of loop index times stride. Any
+/// layout, order of dimensions and unit dimension is then the same case, and addresses are
+/// arithmetic that LLVM folds.
 struct StridedView {
   mlir::Value row; // memref<?xT, strided<[1]>>, its first element that of index 0 in every loop
   llvm::SmallVector<mlir::Value> strides; // of each loop; null for a loop that the operand lacks
@@ -30,8 +31,8 @@ struct StridedView {
                             mlir::AffineMap map);
 
   /// `index` moved by `count` along `loop`.
-  mlir::Value advance(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value index, unsigned loop,
-                      mlir::Value count) const;
+  mlir::Value advance(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value index,
+                      unsigned loop, mlir::Value count) const;
 };
 
 } // namespace attn

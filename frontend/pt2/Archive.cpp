@@ -44,11 +44,14 @@ Expected<Archive> Archive::open(StringRef path) {
     if (zip_stat_index(archive.file.get(), i, 0, &stat) != 0 || (stat.valid & needed) != needed)
       return invalid("expected a zip directory entry, got: {0}", zip_strerror(archive.file.get()));
     if (stat.comp_method != ZIP_CM_STORE || stat.encryption_method != ZIP_EM_NONE)
-      return invalid("expected entry '{0}' to be stored as it is, got compression or encryption", stat.name);
-    // Stored entries cannot hold more than the file: a directory that says so lies, or lists bytes twice.
+      return invalid("expected entry '{0}' to be stored as it is, got compression or encryption",
+                     stat.name);
+    // Stored entries cannot hold more than the file: a directory that says so lies, or lists bytes
+    // twice.
     if (stat.size > fileSize - total)
-      return invalid("expected entries of at most {0} bytes, the size of the file, got {1} more with '{2}'",
-                     fileSize, stat.size - (fileSize - total), stat.name);
+      return invalid(
+          "expected entries of at most {0} bytes, the size of the file, got {1} more with '{2}'",
+          fileSize, stat.size - (fileSize - total), stat.name);
     total += stat.size;
     StringRef name = StringRef(stat.name).split('/').second;
     if (!archive.entries.try_emplace(name, Entry{uint64_t(i), stat.size}).second)

@@ -17,8 +17,9 @@ struct zip;
 
 namespace attn::pt2 {
 
-/// A zip file whose entries are stored, not compressed, below one top folder of any name. Nothing in the file
-/// is trusted: no entry is larger than the file says the disk holds, and all of them together are not either.
+/// A zip file whose entries are stored, not compressed, below one top folder of any name. Nothing
+/// in the file is trusted: no entry is larger than the file says the disk holds, and all of them
+/// together are not either.
 class Archive {
 public:
   static llvm::Expected<Archive> open(llvm::StringRef path);

@@ -28,9 +28,9 @@ struct Values {
   llvm::StringMap<int64_t> minimum;
 };
 
-/// One node on its way to linalg: its arguments by the names that the op's schema gives them, and its
-/// results. A missing or ill-typed argument is reported at once; an op asks failed() before it looks at what
-/// it got.
+/// One node on its way to linalg: its arguments by the names that the op's schema gives them, and
+/// its results. A missing or ill-typed argument is reported at once; an op asks failed() before it
+/// looks at what it got.
 class Call {
 public:
   Call(const Program &program, const Node &node, TensorBuilder &builder, Values &values)
@@ -58,8 +58,8 @@ public:
   const TensorMeta &expected(unsigned i = 0);
   unsigned numResults() const;
 
-  /// A dimension of `size` must have an element `index`; where only the call knows, that becomes a condition
-  /// on it.
+  /// A dimension of `size` must have an element `index`; where only the call knows, that becomes a
+  /// condition on it.
   void requireElement(const Size &size, int64_t index);
 
   /// Reports an error at the user's line.
@@ -102,8 +102,8 @@ void addElementwise(AtenOps &ops);
 void addReductions(AtenOps &ops);
 void addAttention(AtenOps &ops);
 
-/// The type in which torch combines two tensors. One of rank 0 counts only if its kind of number is a higher
-/// one.
+/// The type in which torch combines two tensors. One of rank 0 counts only if its kind of number is
+/// a higher one.
 DType promote(const Tensor &a, const Tensor &b);
 
 /// The view of `tensor` as `sizes`, or an error.

@@ -54,13 +54,13 @@ static FailureOr<Inputs> readInputs(Call &call) {
   const Tensor &query = in.query, &key = in.key, &value = in.value;
   int64_t rank = query.rank();
   if (rank < 3 || key.rank() != rank || value.rank() != rank || !isFloat(query.dtype) ||
-      key.dtype != query.dtype || value.dtype != query.dtype || key.sizes.back() != query.sizes.back() ||
-      value.sizes[rank - 2] != key.sizes[rank - 2])
-    return call.error()
-           << "expected query (batch..., q, d), key (batch..., k, d) and value (batch..., k, e) of one "
-              "floating-point type, got "
-           << str(query.dtype) << str(query.sizes) << ", " << str(key.dtype) << str(key.sizes) << " and "
-           << str(value.dtype) << str(value.sizes);
+      key.dtype != query.dtype || value.dtype != query.dtype ||
+      key.sizes.back() != query.sizes.back() || value.sizes[rank - 2] != key.sizes[rank - 2])
+    return call.error() << "expected query (batch..., q, d), key (batch..., k, d) and value "
+                           "(batch..., k, e) of one "
+                           "floating-point type, got "
+                        << str(query.dtype) << str(query.sizes) << ", " << str(key.dtype)
+                        << str(key.sizes) << " and " << str(value.dtype) << str(value.sizes);
   if (in.mask && in.mask->dtype != DType::Bool && !isFloat(in.mask->dtype))
     return call.error() << "expected a boolean or floating-point mask, got " << str(in.mask->dtype);
   std::optional<int64_t> d = query.sizes.back().constant();
@@ -80,15 +80,16 @@ static FailureOr<Size> groupOf(Call &call, const Inputs &in) {
     return Size(1);
   int64_t all = ofQuery.constant().value_or(0), some = ofKey.constant().value_or(0);
   if (some < 1 || all % some != 0 || in.value.sizes[heads] != ofKey)
-    return call.error() << "expected a number of query heads that the number of key heads divides, got "
-                        << ofQuery.str() << " and " << ofKey.str();
+    return call.error()
+           << "expected a number of query heads that the number of key heads divides, got "
+           << ofQuery.str() << " and " << ofKey.str();
   return Size(all / some);
 }
 
 /// softmax(scale * Q K^T + mask) V.
 ///
-/// With `enable_gqa` the heads of the query, the last batch dimension, are viewed as (key heads, group), and
-/// the group is a batch dimension that key and value lack.
+/// With `enable_gqa` the heads of the query, the last batch dimension, are viewed as (key heads,
+/// group), and the group is a batch dimension that key and value lack.
 static LogicalResult scaledDotProductAttention(Call &call) {
   FailureOr<Inputs> in = readInputs(call);
   if (failed(in))
@@ -106,7 +107,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     FailureOr<Tensor> query = splitDim(call, in->query, heads, keyHeads, *group), mask = query;
     if (int64_t dim = in->mask ? in->mask->rank() - 3 : -1; dim >= 0) {
       bool isShared = in->mask->sizes[dim].isOne();
-      mask = splitDim(call, *in->mask, dim, isShared ? Size(1) : keyHeads, isShared ? Size(1) : *group);
+      mask = splitDim(call, *in->mask, dim, isShared ? Size(1) : keyHeads,
+                      isShared ? Size(1) : *group);
       if (failed(mask))
         return failure();
       in->mask = *mask;
@@ -116,8 +118,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     in->query = *query;
   }
 
-  // The iteration space (batch..., q, k, d, e); an operand of size 1 along one of its dimensions is read at
-  // 0.
+  // The iteration space (batch..., q, k, d, e); an operand of size 1 along one of its dimensions is
+  // read at 0.
   unsigned numBatch = in->query.rank() - 2, q = numBatch, k = q + 1, d = q + 2, e = q + 3;
   Sizes space(ArrayRef<Size>(in->query.sizes).take_front(q + 1));
   space.append({in->key.sizes.end()[-2], in->query.sizes.back(), in->value.sizes.back()});
@@ -128,8 +130,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     SmallVector<AffineExpr> exprs;
     for (auto [dim, size] : llvm::zip(ArrayRef(dims).take_back(tensor.rank()), tensor.sizes)) {
       if (!size.isOne() && size != space[dim])
-        return call.error() << "expected key, value and mask that broadcast to " << str(space) << ", got "
-                            << str(tensor.sizes);
+        return call.error() << "expected key, value and mask that broadcast to " << str(space)
+                            << ", got " << str(tensor.sizes);
       exprs.push_back(size == space[dim] ? b.getAffineDimExpr(dim) : b.getAffineConstantExpr(0));
     }
     return AffineMap::get(space.size(), 0, exprs, b.getContext());
@@ -141,7 +143,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
                                             mapOf(in->key, numBatch - isGrouped, {k, d}),
                                             mapOf(in->value, numBatch - isGrouped, {k, e})};
   if (in->mask && in->mask->rank() > int64_t(k) + 1)
-    return call.error() << "expected a mask of rank " << k + 1 << " at most, got " << str(in->mask->sizes);
+    return call.error() << "expected a mask of rank " << k + 1 << " at most, got "
+                        << str(in->mask->sizes);
   if (in->mask)
     maps.push_back(mapOf(*in->mask, numBatch, {q, k}));
   maps.push_back(mapOf(init, numBatch, {q, e}));
@@ -165,17 +168,20 @@ static LogicalResult scaledDotProductAttention(Call &call) {
   SmallVector<Value> captures;
   if (in->mask)
     captures.push_back(in->mask->value);
-  auto op = AttentionOp::create(
-      b, init.value.getType(), in->query.value, in->key.value, in->value.value, captures, init.value,
-      /*origin=*/ValueRange(), kept, /*plan=*/PlanAttr(),
-      b.getAffineMapArrayAttr(llvm::map_to_vector(maps, [](FailureOr<AffineMap> map) { return *map; })),
-      b.getF32FloatAttr(in->scale), EmptyRowAttr::get(b.getContext(), EmptyRow::Zero),
-      accumulator == DType::F32 ? TypeAttr() : TypeAttr::get(score));
+  auto op = AttentionOp::create(b, init.value.getType(), in->query.value, in->key.value,
+                                in->value.value, captures, init.value,
+                                /*origin=*/ValueRange(), kept, /*plan=*/PlanAttr(),
+                                b.getAffineMapArrayAttr(llvm::map_to_vector(
+                                    maps, [](FailureOr<AffineMap> map) { return *map; })),
+                                b.getF32FloatAttr(in->scale),
+                                EmptyRowAttr::get(b.getContext(), EmptyRow::Zero),
+                                accumulator == DType::F32 ? TypeAttr() : TypeAttr::get(score));
   if (isBias) {
     SmallVector<Type> types(k + 1, b.getIndexType());
     types.append({score, elementType(in->mask->dtype, b.getContext())});
     OpBuilder::InsertionGuard guard(b);
-    Block *block = b.createBlock(&op.getScore(), {}, types, SmallVector<Location>(types.size(), b.getLoc()));
+    Block *block =
+        b.createBlock(&op.getScore(), {}, types, SmallVector<Location>(types.size(), b.getLoc()));
     Value bias = b.convert(block->getArguments().back(), in->mask->dtype, accumulator);
     YieldOp::create(b, arith::AddFOp::create(b, block->getArgument(k + 1), bias));
   }

@@ -31,8 +31,8 @@ const Argument *Call::find(StringRef name, ArrayRef<Kind> kinds, bool isOptional
     if (input.value.kind == Kind::None && isOptional)
       return nullptr;
     if (!llvm::is_contained(kinds, input.value.kind)) {
-      error() << "expected another kind of argument '" << name << "' of '" << node.target << "', got '"
-              << input.value.spelling << "'";
+      error() << "expected another kind of argument '" << name << "' of '" << node.target
+              << "', got '" << input.value.spelling << "'";
       return nullptr;
     }
     return &input.value;
@@ -100,7 +100,8 @@ int64_t Call::constant(StringRef name, std::optional<int64_t> otherwise) {
     return otherwise.value_or(0);
   Size size = resolve(argument->integers.front());
   if (!size.constant())
-    error() << "expected '" << name << "' of '" << node.target << "' to be a number, got " << size.str();
+    error() << "expected '" << name << "' of '" << node.target << "' to be a number, got "
+            << size.str();
   return size.constant().value_or(0);
 }
 
@@ -131,7 +132,8 @@ DType Call::dtype(StringRef name, DType otherwise) {
 }
 
 Scalar Call::scalar(StringRef name, std::optional<int64_t> otherwise) {
-  const Argument *argument = find(name, {Kind::Float, Kind::Int, Kind::Bool}, otherwise.has_value());
+  const Argument *argument =
+      find(name, {Kind::Float, Kind::Int, Kind::Bool}, otherwise.has_value());
   if (!argument)
     return {false, double(otherwise.value_or(0)), otherwise.value_or(0)};
   if (argument->kind == Kind::Float)
@@ -153,7 +155,8 @@ int64_t Call::dim(StringRef name, int64_t rank, std::optional<int64_t> otherwise
 }
 
 StringRef Call::module() const {
-  // "L__self__,,gen.Layer;L__self___drop,drop,torch.nn.modules.dropout.Dropout": path, name, class of each.
+  // "L__self__,,gen.Layer;L__self___drop,drop,torch.nn.modules.dropout.Dropout": path, name, class
+  // of each.
   StringRef stack = node.moduleStack, innermost = stack.substr(stack.rfind(';') + 1);
   return innermost.split(',').second.split(',').first;
 }
@@ -227,10 +230,11 @@ void Call::requireElement(const Size &size, int64_t index) {
 LogicalResult Call::finish() {
   for (auto [input, read] : llvm::zip(node.inputs, isRead))
     if (!read && !llvm::is_contained(kWithoutMeaning, input.name) && input.value.kind != Kind::None)
-      return error() << "expected no argument '" << input.name << "' of '" << node.target << "', got '"
-                     << input.value.spelling << "'";
+      return error() << "expected no argument '" << input.name << "' of '" << node.target
+                     << "', got '" << input.value.spelling << "'";
   if (numSet != numResults())
-    return error() << "expected " << numSet << " results of '" << node.target << "', got " << numResults();
+    return error() << "expected " << numSet << " results of '" << node.target << "', got "
+                   << numResults();
   return success();
 }
 

@@ -60,7 +60,8 @@ static FailureOr<Pair> readPair(Call &call) {
   pair.sizes = *sizes;
   // A number counts as a tensor of rank 0, but never widens one of rank 0.
   pair.dtype = promote(pair.self, pair.other);
-  if (pair.isScalar && isFloat(pair.self.dtype) == isFloat(pair.dtype) && pair.self.dtype != DType::Bool)
+  if (pair.isScalar && isFloat(pair.self.dtype) == isFloat(pair.dtype) &&
+      pair.self.dtype != DType::Bool)
     pair.dtype = pair.self.dtype;
   return pair;
 }
@@ -76,8 +77,9 @@ static Tensor apply(Call &call, const Pair &pair, DType as, DType dtype,
     constant = call.b.scalar(as, pair.scalar.number);
   else
     constant = call.b.scalar(as, pair.scalar.integer);
-  return call.b.elementwise(pair.sizes, dtype, operands,
-                            [&](ValueRange x) { return function(x[0], constant ? constant : x[1]); });
+  return call.b.elementwise(pair.sizes, dtype, operands, [&](ValueRange x) {
+    return function(x[0], constant ? constant : x[1]);
+  });
 }
 
 template <typename FloatOp, typename IntOp> static Value create(Call &call, Value a, Value b) {
@@ -100,8 +102,8 @@ template <typename FloatOp, typename IntOp> static LogicalResult arithmetic(Call
   if (alpha.number != 1)
     factor = alpha.isFloat ? call.b.scalar(as, alpha.number) : call.b.scalar(as, alpha.integer);
   return call.result(apply(call, *pair, as, dtype, [&](Value a, Value b) {
-    return create<FloatOp, IntOp>(call, a,
-                                  factor ? create<arith::MulFOp, arith::MulIOp>(call, b, factor) : b);
+    return create<FloatOp, IntOp>(
+        call, a, factor ? create<arith::MulFOp, arith::MulIOp>(call, b, factor) : b);
   }));
 }
 
@@ -111,8 +113,9 @@ static LogicalResult divide(Call &call) {
   if (call.failed())
     return failure();
   DType dtype = isFloat(pair->dtype) ? pair->dtype : DType::F32;
-  return call.result(apply(call, *pair, computeType(dtype), dtype,
-                           [&](Value a, Value b) -> Value { return arith::DivFOp::create(call.b, a, b); }));
+  return call.result(apply(call, *pair, computeType(dtype), dtype, [&](Value a, Value b) -> Value {
+    return arith::DivFOp::create(call.b, a, b);
+  }));
 }
 
 template <arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofInts>
@@ -143,8 +146,8 @@ static LogicalResult maskedFill(Call &call) {
     return call.error() << "expected a boolean mask that broadcasts to " << str(x.sizes)
                         << " and a value that " << str(x.dtype) << " holds, got " << str(mask.dtype)
                         << str(mask.sizes) << " and " << number.number;
-  Value fill =
-      isFloat(x.dtype) ? call.b.scalar(x.dtype, number.number) : call.b.scalar(x.dtype, number.integer);
+  Value fill = isFloat(x.dtype) ? call.b.scalar(x.dtype, number.number)
+                                : call.b.scalar(x.dtype, number.integer);
   return call.result(call.b.elementwise(
       *sizes, x.dtype, {{x, x.dtype}, {mask, DType::Bool}}, [&](ValueRange element) -> Value {
         return arith::SelectOp::create(call.b, element[1], fill, element[0]);
@@ -159,7 +162,8 @@ template <arith::CmpIPredicate keeps> static LogicalResult triangle(Call &call) 
     return call.error() << "expected a tensor of rank 2 or more, got " << str(x.sizes);
   if (call.failed())
     return failure();
-  Value zero = call.b.scalar(x.dtype, int64_t(0)), offset = arith::ConstantIndexOp::create(call.b, diagonal);
+  Value zero = call.b.scalar(x.dtype, int64_t(0)),
+        offset = arith::ConstantIndexOp::create(call.b, diagonal);
   return call.result(
       call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
         Value q = linalg::IndexOp::create(call.b, x.rank() - 2),
@@ -209,7 +213,9 @@ static Value silu(TensorBuilder &b, Value x, Value one) {
   return arith::DivFOp::create(b, x, arith::AddFOp::create(b, decay, one));
 }
 
-static Value relu(TensorBuilder &b, Value x, Value zero) { return arith::MaximumFOp::create(b, x, zero); }
+static Value relu(TensorBuilder &b, Value x, Value zero) {
+  return arith::MaximumFOp::create(b, x, zero);
+}
 
 /// A model in evaluation mode drops nothing.
 static LogicalResult dropout(Call &call) {
@@ -219,9 +225,9 @@ static LogicalResult dropout(Call &call) {
   if (call.failed())
     return failure();
   if (train && p != 0)
-    return call.error()
-           << "expected dropout '" << call.module()
-           << "' in evaluation mode, got training mode; call eval() on the module before exporting it";
+    return call.error() << "expected dropout '" << call.module()
+                        << "' in evaluation mode, got training mode; call eval() on the module "
+                           "before exporting it";
   return call.result(x);
 }
 
@@ -238,7 +244,9 @@ void attn::pt2::addElementwise(AtenOps &ops) {
   using CmpF = arith::CmpFPredicate;
   using CmpI = arith::CmpIPredicate;
   for (StringRef second : {"Tensor", "Scalar"}) {
-    auto add = [&](StringRef name, AtenOp op) { ops[("torch.ops.aten." + name + "." + second).str()] = op; };
+    auto add = [&](StringRef name, AtenOp op) {
+      ops[("torch.ops.aten." + name + "." + second).str()] = op;
+    };
     add("add", arithmetic<arith::AddFOp, arith::AddIOp>);
     add("sub", arithmetic<arith::SubFOp, arith::SubIOp>);
     add("mul", arithmetic<arith::MulFOp, arith::MulIOp>);

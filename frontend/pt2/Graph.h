@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning outside
-// torch.
+// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning
+// outside torch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,8 +83,8 @@ struct Node {
   std::vector<Argument> outputs;
 };
 
-/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in the
-/// graph, and for what is not a user's, its name in the module.
+/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in
+/// the graph, and for what is not a user's, its name in the module.
 struct InputSpec {
   std::string kind, target;
   Argument value;
@@ -117,7 +117,8 @@ struct Payload {
 
 /// Errors name the entry and the place in it.
 llvm::Expected<Program> parseProgram(llvm::StringRef json, llvm::StringRef entry);
-llvm::Expected<std::map<std::string, Payload>> parsePayloads(llvm::StringRef json, llvm::StringRef entry);
+llvm::Expected<std::map<std::string, Payload>> parsePayloads(llvm::StringRef json,
+                                                             llvm::StringRef entry);
 
 } // namespace attn::pt2
 

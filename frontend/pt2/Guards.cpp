@@ -10,15 +10,16 @@ using namespace llvm;
 using namespace attn::pt2;
 
 /// A number, or L['argument'].size()[axis].
-static std::optional<Size> parseSide(StringRef text, const std::map<std::string, TensorMeta> &arguments) {
+static std::optional<Size> parseSide(StringRef text,
+                                     const std::map<std::string, TensorMeta> &arguments) {
   int64_t number;
   if (!text.getAsInteger(10, number))
     return Size(number);
   uint64_t axis;
   StringRef name = text.split("L['").second.split("']").first;
   StringRef rest = text;
-  if (!rest.consume_front("L['") || !rest.consume_front(name) || !rest.consume_front("'].size()[") ||
-      rest.consumeInteger(10, axis) || rest != "]")
+  if (!rest.consume_front("L['") || !rest.consume_front(name) ||
+      !rest.consume_front("'].size()[") || rest.consumeInteger(10, axis) || rest != "]")
     return std::nullopt;
   auto found = arguments.find(name.str());
   if (found == arguments.end() || axis >= found->second.sizes.size())
@@ -27,8 +28,8 @@ static std::optional<Size> parseSide(StringRef text, const std::map<std::string,
 }
 
 /// The least and greatest value of a number or symbol.
-static std::optional<std::pair<int64_t, int64_t>> rangeOf(const Size &size,
-                                                          const std::map<std::string, SymbolRange> &ranges) {
+static std::optional<std::pair<int64_t, int64_t>>
+rangeOf(const Size &size, const std::map<std::string, SymbolRange> &ranges) {
   if (std::optional<int64_t> number = size.constant())
     return std::pair(*number, *number);
   if (!size.symbol())
@@ -44,7 +45,8 @@ static bool isComparisonImplied(StringRef text, const std::map<std::string, Tens
     if (!text.contains(comparison))
       continue;
     auto [left, right] = text.split(comparison);
-    std::optional<Size> a = parseSide(left.trim(), arguments), b = parseSide(right.trim(), arguments);
+    std::optional<Size> a = parseSide(left.trim(), arguments),
+                        b = parseSide(right.trim(), arguments);
     if (!a || !b)
       return false;
     if (comparison == "==")

@@ -11,8 +11,9 @@
 
 namespace attn::pt2 {
 
-/// True if `guard`, as in "L['x'].size()[1] == L['mask'].size()[0] and 2 <= L['x'].size()[0]", follows from
-/// the sizes of the arguments and the ranges of their symbols, which every call is checked against.
+/// True if `guard`, as in "L['x'].size()[1] == L['mask'].size()[0] and 2 <= L['x'].size()[0]",
+/// follows from the sizes of the arguments and the ranges of their symbols, which every call is
+/// checked against.
 bool isImplied(llvm::StringRef guard, const std::map<std::string, TensorMeta> &arguments,
                const std::map<std::string, SymbolRange> &ranges);
 

@@ -15,16 +15,17 @@ using namespace attn::pt2;
 static LogicalResult checkTypes(Call &call, ArrayRef<Tensor> tensors) {
   for (const Tensor &tensor : tensors)
     if (!isFloat(tensor.dtype) || tensor.dtype != tensors.front().dtype)
-      return call.error() << "expected factors of one floating-point type, got " << str(tensors.front().dtype)
-                          << " and " << str(tensor.dtype);
+      return call.error() << "expected factors of one floating-point type, got "
+                          << str(tensors.front().dtype) << " and " << str(tensor.dtype);
   return success();
 }
 
 /// product + bias, the bias along the last dimension; rounded to `dtype` once.
 static Tensor addBias(Call &call, const Tensor &product, const Tensor &bias) {
   DType type = product.dtype;
-  return call.b.elementwise(product.sizes, bias.dtype, {{product, type}, {bias, type}},
-                            [&](ValueRange x) -> Value { return arith::AddFOp::create(call.b, x[0], x[1]); });
+  return call.b.elementwise(
+      product.sizes, bias.dtype, {{product, type}, {bias, type}},
+      [&](ValueRange x) -> Value { return arith::AddFOp::create(call.b, x[0], x[1]); });
 }
 
 /// x (p..., k), W (n, k), b (n) -> x W^T + b (p..., n)
@@ -37,8 +38,9 @@ static LogicalResult linear(Call &call) {
     return failure();
   if (x.rank() < 1 || weight.rank() != 2 || x.sizes.back() != weight.sizes[1] ||
       (hasBias && (bias.rank() != 1 || bias.sizes[0] != weight.sizes[0])))
-    return call.error() << "expected factors (p..., k) and (n, k) and a bias (n), got " << str(x.sizes)
-                        << " and " << str(weight.sizes) << (hasBias ? " and " + str(bias.sizes) : "");
+    return call.error() << "expected factors (p..., k) and (n, k) and a bias (n), got "
+                        << str(x.sizes) << " and " << str(weight.sizes)
+                        << (hasBias ? " and " + str(bias.sizes) : "");
   Sizes sizes = x.sizes;
   sizes.back() = weight.sizes[0];
   // (p..., n, k)
@@ -55,8 +57,10 @@ static LogicalResult linear(Call &call) {
   return call.result(hasBias ? addBias(call, product, bias) : call.b.castTo(product, x.dtype));
 }
 
-/// Without the batch dimensions along which `x` is broadcast to `batch`: a product does not read along those.
-static FailureOr<Tensor> dropBroadcast(Call &call, const Tensor &x, ArrayRef<Size> batch, int64_t numBatch) {
+/// Without the batch dimensions along which `x` is broadcast to `batch`: a product does not read
+/// along those.
+static FailureOr<Tensor> dropBroadcast(Call &call, const Tensor &x, ArrayRef<Size> batch,
+                                       int64_t numBatch) {
   Sizes kept;
   for (auto [i, size] : llvm::enumerate(x.sizes))
     if (int64_t(i) >= numBatch || !size.isOne() || batch[batch.size() - numBatch + i].isOne())
@@ -64,21 +68,23 @@ static FailureOr<Tensor> dropBroadcast(Call &call, const Tensor &x, ArrayRef<Siz
   return viewAs(call, x, kept);
 }
 
-/// a (batch..., m, k) b (batch..., k, n) -> (batch..., m, n), as torch.matmul: a vector lacks m or n.
+/// a (batch..., m, k) b (batch..., k, n) -> (batch..., m, n), as torch.matmul: a vector lacks m or
+/// n.
 static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
   if (failed(checkTypes(call, {a, b})))
     return failure();
   auto mismatch = [&]() -> LogicalResult {
-    return call.error() << "expected factors (batch..., m, k) and (batch..., k, n), got " << str(a.sizes)
-                        << " and " << str(b.sizes);
+    return call.error() << "expected factors (batch..., m, k) and (batch..., k, n), got "
+                        << str(a.sizes) << " and " << str(b.sizes);
   };
   if (a.rank() < 1 || b.rank() < 1)
     return mismatch();
   bool hasM = a.rank() > 1, hasN = b.rank() > 1;
   int64_t batchOfA = hasM ? a.rank() - 2 : 0, batchOfB = hasN ? b.rank() - 2 : 0;
   const Size &k = a.sizes.back();
-  std::optional<Sizes> batch = TensorBuilder::broadcast(
-      {Sizes(ArrayRef(a.sizes).take_front(batchOfA)), Sizes(ArrayRef(b.sizes).take_front(batchOfB))});
+  std::optional<Sizes> batch =
+      TensorBuilder::broadcast({Sizes(ArrayRef(a.sizes).take_front(batchOfA)),
+                                Sizes(ArrayRef(b.sizes).take_front(batchOfB))});
   if (!batch || k != b.sizes[batchOfB])
     return mismatch();
   Sizes sizes = *batch;
@@ -104,7 +110,8 @@ static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
   if (hasN)
     matrixOfB.push_back(dimN);
   AffineMap ofA = mapOf(a, batchOfA, matrixOfA), ofB = mapOf(b, batchOfB, matrixOfB);
-  AffineMap ofResult = AffineMap::getMultiDimIdentityMap(numDims, call.b.getContext()).getSliceMap(0, dimK);
+  AffineMap ofResult =
+      AffineMap::getMultiDimIdentityMap(numDims, call.b.getContext()).getSliceMap(0, dimK);
   FailureOr<Tensor> left = dropBroadcast(call, a, *batch, batchOfA),
                     right = dropBroadcast(call, b, *batch, batchOfB);
   if (failed(left) || failed(right))
@@ -112,13 +119,14 @@ static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
   return call.b.contract(sizes, *left, *right, ofA, ofB, ofResult);
 }
 
-static LogicalResult product(Call &call, StringRef left, StringRef right, std::optional<int64_t> rank) {
+static LogicalResult product(Call &call, StringRef left, StringRef right,
+                             std::optional<int64_t> rank) {
   Tensor a = call.tensor(left), b = call.tensor(right);
   if (call.failed())
     return failure();
   if (rank && (a.rank() != *rank || b.rank() != *rank))
-    return call.error() << "expected factors of rank " << *rank << ", got " << str(a.sizes) << " and "
-                        << str(b.sizes);
+    return call.error() << "expected factors of rank " << *rank << ", got " << str(a.sizes)
+                        << " and " << str(b.sizes);
   FailureOr<Tensor> result = multiply(call, a, b);
   return failed(result) ? failure() : call.result(call.b.castTo(*result, a.dtype));
 }
@@ -135,9 +143,10 @@ static LogicalResult addmm(Call &call) {
     return failure();
   if (alpha != 1 || beta != 1 || a.rank() != 2 || b.rank() != 2 || bias.rank() != 1 ||
       bias.sizes[0] != b.sizes[1])
-    return call.error() << "expected factors (m, k) and (k, n), a bias (n), alpha = 1 and beta = 1, got "
-                        << str(a.sizes) << ", " << str(b.sizes) << ", " << str(bias.sizes) << ", " << alpha
-                        << " and " << beta;
+    return call.error()
+           << "expected factors (m, k) and (k, n), a bias (n), alpha = 1 and beta = 1, got "
+           << str(a.sizes) << ", " << str(b.sizes) << ", " << str(bias.sizes) << ", " << alpha
+           << " and " << beta;
   FailureOr<Tensor> result = multiply(call, a, b);
   return failed(result) ? failure() : call.result(addBias(call, *result, bias));
 }

@@ -38,7 +38,8 @@ std::optional<int64_t> Size::constant() const {
 }
 
 std::optional<StringRef> Size::symbol() const {
-  if (polynomial.size() != 1 || polynomial.begin()->first.size() != 1 || polynomial.begin()->second != 1)
+  if (polynomial.size() != 1 || polynomial.begin()->first.size() != 1 ||
+      polynomial.begin()->second != 1)
     return std::nullopt;
   return polynomial.begin()->first.front();
 }
@@ -80,7 +81,8 @@ std::optional<Size> attn::pt2::multiply(const Size &a, const Size &b) {
     for (const auto &[right, rightCoefficient] : b.polynomial) {
       Size product;
       Size::Monomial monomial;
-      std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(monomial));
+      std::merge(left.begin(), left.end(), right.begin(), right.end(),
+                 std::back_inserter(monomial));
       if (monomial.size() > kMaxDegree ||
           MulOverflow(leftCoefficient, rightCoefficient, product.polynomial[monomial]))
         return std::nullopt;
@@ -157,7 +159,8 @@ static std::optional<Size> parseSympy(StringRef text, size_t depth) {
   if (function == "Integer" && !first.getAsInteger(10, integer))
     return Size(integer);
   // The assumptions that follow a name (positive=True, ...) are the same for all sizes.
-  if (function == "Symbol" && first.size() > 2 && first.consume_front("'") && first.consume_back("'"))
+  if (function == "Symbol" && first.size() > 2 && first.consume_front("'") &&
+      first.consume_back("'"))
     return Size::symbol(first);
   if (function == "Pow" && arguments->size() == 2) {
     std::optional<Size> base = parseSympy(first, depth + 1),
@@ -197,7 +200,8 @@ static std::optional<Size> product(ArrayRef<Size> sizes) {
   return result;
 }
 
-std::optional<SmallVector<ViewGroup>> attn::pt2::matchView(ArrayRef<Size> source, ArrayRef<Size> result) {
+std::optional<SmallVector<ViewGroup>> attn::pt2::matchView(ArrayRef<Size> source,
+                                                           ArrayRef<Size> result) {
   auto isUnit = [](const Size &size) { return size.isOne(); };
   SmallVector<ViewGroup> groups;
   while (!source.empty() && !result.empty()) {
@@ -208,7 +212,8 @@ std::optional<SmallVector<ViewGroup>> attn::pt2::matchView(ArrayRef<Size> source
         unsigned to = total - from;
         if (from > source.size() || to > result.size())
           continue;
-        std::optional<Size> a = product(source.take_front(from)), b = product(result.take_front(to));
+        std::optional<Size> a = product(source.take_front(from)),
+                            b = product(result.take_front(to));
         if (a && b && *a == *b)
           next = ViewGroup{from, to};
       }

@@ -20,8 +20,8 @@
 
 namespace attn::pt2 {
 
-/// A size: a polynomial with integer coefficients over symbols. Two sizes are equal for every call if and
-/// only if their polynomials are the same, which is how views and guards are proved.
+/// A size: a polynomial with integer coefficients over symbols. Two sizes are equal for every call
+/// if and only if their polynomials are the same, which is how views and guards are proved.
 class Size {
 public:
   /// Symbols of a product, sorted, as often as they occur; none for the constant term.
@@ -30,8 +30,9 @@ public:
   Size(int64_t constant = 0);
   static Size symbol(llvm::StringRef name);
 
-  /// Reads what torch writes: sympy's Symbol('s77', ...), Integer(3), Add, Mul and Pow of those. Whatever
-  /// else it may write (a quotient, a maximum) becomes a symbol of its own, named by its text.
+  /// Reads what torch writes: sympy's Symbol('s77', ...), Integer(3), Add, Mul and Pow of those.
+  /// Whatever else it may write (a quotient, a maximum) becomes a symbol of its own, named by its
+  /// text.
   static std::optional<Size> parse(llvm::StringRef sympy);
 
   std::optional<int64_t> constant() const;
@@ -63,8 +64,8 @@ using Sizes = llvm::SmallVector<Size>;
 
 std::string str(llvm::ArrayRef<Size> sizes);
 
-/// Runs of dimensions that a view merges into runs of others: `from` dimensions of the source are as many
-/// elements, in the same order, as `to` dimensions of the result.
+/// Runs of dimensions that a view merges into runs of others: `from` dimensions of the source are
+/// as many elements, in the same order, as `to` dimensions of the result.
 struct ViewGroup {
   unsigned from, to;
 };

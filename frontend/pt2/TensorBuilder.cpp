@@ -145,9 +145,9 @@ AffineMap TensorBuilder::broadcastMap(ArrayRef<Size> sizes, ArrayRef<Size> resul
   return AffineMap::get(result.size(), 0, exprs, getContext());
 }
 
-Tensor TensorBuilder::generic(const Tensor &init, AffineMap initMap, ArrayRef<utils::IteratorType> iterators,
-                              ArrayRef<Operand> operands, ArrayRef<Size> domain,
-                              function_ref<Value(ValueRange, Value)> body) {
+Tensor TensorBuilder::generic(const Tensor &init, AffineMap initMap,
+                              ArrayRef<utils::IteratorType> iterators, ArrayRef<Operand> operands,
+                              ArrayRef<Size> domain, function_ref<Value(ValueRange, Value)> body) {
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (const Operand &operand : operands) {
@@ -155,22 +155,23 @@ Tensor TensorBuilder::generic(const Tensor &init, AffineMap initMap, ArrayRef<ut
     maps.push_back(operand.map ? operand.map : broadcastMap(operand.tensor.sizes, domain));
   }
   maps.push_back(initMap);
-  auto op = linalg::GenericOp::create(*this, init.value.getType(), inputs, init.value, maps, iterators,
-                                      [&](OpBuilder &, Location, ValueRange args) {
-                                        SmallVector<Value> elements;
-                                        for (auto [operand, arg] : llvm::zip(operands, args))
-                                          elements.push_back(convert(arg, operand.tensor.dtype, operand.as));
-                                        Value result = body(elements, args.back());
-                                        linalg::YieldOp::create(
-                                            *this, convert(result, computeType(init.dtype), init.dtype));
-                                      });
+  auto op = linalg::GenericOp::create(
+      *this, init.value.getType(), inputs, init.value, maps, iterators,
+      [&](OpBuilder &, Location, ValueRange args) {
+        SmallVector<Value> elements;
+        for (auto [operand, arg] : llvm::zip(operands, args))
+          elements.push_back(convert(arg, operand.tensor.dtype, operand.as));
+        Value result = body(elements, args.back());
+        linalg::YieldOp::create(*this, convert(result, computeType(init.dtype), init.dtype));
+      });
   return {op.getResult(0), init.dtype, init.sizes};
 }
 
-Tensor TensorBuilder::elementwise(ArrayRef<Size> sizes, DType dtype, ArrayRef<Operand> operands, Body body) {
+Tensor TensorBuilder::elementwise(ArrayRef<Size> sizes, DType dtype, ArrayRef<Operand> operands,
+                                  Body body) {
   SmallVector<utils::IteratorType> parallel(sizes.size(), utils::IteratorType::parallel);
-  return generic(empty(sizes, dtype), getMultiDimIdentityMap(sizes.size()), parallel, operands, sizes,
-                 [&](ValueRange elements, Value) { return body(elements); });
+  return generic(empty(sizes, dtype), getMultiDimIdentityMap(sizes.size()), parallel, operands,
+                 sizes, [&](ValueRange elements, Value) { return body(elements); });
 }
 
 Tensor TensorBuilder::castTo(const Tensor &tensor, DType dtype) {
@@ -180,35 +181,38 @@ Tensor TensorBuilder::castTo(const Tensor &tensor, DType dtype) {
                      [](ValueRange x) { return x.front(); });
 }
 
-Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype, ArrayRef<Operand> operands,
-                          Body body) {
+Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype,
+                          ArrayRef<Operand> operands, Body body) {
   SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::reduction);
   std::fill_n(iterators.begin(), numKept, utils::IteratorType::parallel);
-  AffineMap kept = AffineMap::getMultiDimIdentityMap(sizes.size(), getContext()).getSliceMap(0, numKept);
+  AffineMap kept =
+      AffineMap::getMultiDimIdentityMap(sizes.size(), getContext()).getSliceMap(0, numKept);
   return generic(fill(sizes.take_front(numKept), dtype, 0), kept, iterators, operands, sizes,
                  [&](ValueRange elements, Value sum) -> Value {
                    return arith::AddFOp::create(*this, sum, body(elements));
                  });
 }
 
-Tensor TensorBuilder::contract(ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, AffineMap ofA,
-                               AffineMap ofB, AffineMap ofResult) {
+Tensor TensorBuilder::contract(ArrayRef<Size> sizes, const Tensor &a, const Tensor &b,
+                               AffineMap ofA, AffineMap ofB, AffineMap ofResult) {
   Tensor init = fill(sizes, computeType(a.dtype), 0);
-  auto op = linalg::ContractOp::create(*this, init.value.getType(), ValueRange{a.value, b.value}, init.value,
-                                       getAffineMapArrayAttr({ofA, ofB, ofResult}));
+  auto op = linalg::ContractOp::create(*this, init.value.getType(), ValueRange{a.value, b.value},
+                                       init.value, getAffineMapArrayAttr({ofA, ofB, ofResult}));
   return {op.getResult(0), init.dtype, init.sizes};
 }
 
 Tensor TensorBuilder::transpose(const Tensor &tensor, ArrayRef<int64_t> permutation) {
   Sizes sizes = llvm::map_to_vector(permutation, [&](int64_t dim) { return tensor.sizes[dim]; });
   Tensor init = empty(sizes, tensor.dtype);
-  init.value = linalg::TransposeOp::create(*this, tensor.value, init.value, permutation).getResult()[0];
+  init.value =
+      linalg::TransposeOp::create(*this, tensor.value, init.value, permutation).getResult()[0];
   return init;
 }
 
-Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
-                              ArrayRef<Size> result) {
-  SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)), strides(tensor.rank(), getIndexAttr(1));
+Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &offset,
+                              const Size &size, ArrayRef<Size> result) {
+  SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
+      strides(tensor.rank(), getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);
   offsets[dim] = sizeOf(offset);
   sizes[dim] = sizeOf(size);
@@ -217,7 +221,8 @@ Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &off
   return {value, tensor.dtype, Sizes(result)};
 }
 
-Tensor TensorBuilder::slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size) {
+Tensor TensorBuilder::slice(const Tensor &tensor, int64_t dim, const Size &offset,
+                            const Size &size) {
   Sizes result = tensor.sizes;
   result[dim] = size;
   return extract(tensor, dim, offset, size, result);
@@ -236,7 +241,8 @@ Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<
   Sizes between;
   int64_t from = 0, to = 0;
   for (ViewGroup group : groups) {
-    if (group.from == 0 || group.to == 0) // rank 0 on one side: there is no dimension to associate with
+    if (group.from == 0 ||
+        group.to == 0) // rank 0 on one side: there is no dimension to associate with
       continue;
     merged.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(from, from + group.from)));
     split.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(to, to + group.to)));
@@ -250,12 +256,13 @@ Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<
   Tensor result = tensor;
   if (between.size() != tensor.sizes.size()) {
     RankedTensorType type = typeOf(between, tensor.dtype);
-    result = {tensor::CollapseShapeOp::create(*this, type, tensor.value, merged), tensor.dtype, between};
+    result = {tensor::CollapseShapeOp::create(*this, type, tensor.value, merged), tensor.dtype,
+              between};
   }
   if (between.size() != sizes.size()) {
     RankedTensorType type = typeOf(sizes, tensor.dtype);
-    result = {tensor::ExpandShapeOp::create(*this, type, result.value, split, sizesOf(sizes)), tensor.dtype,
-              Sizes(sizes)};
+    result = {tensor::ExpandShapeOp::create(*this, type, result.value, split, sizesOf(sizes)),
+              tensor.dtype, Sizes(sizes)};
   }
   return result;
 }

@@ -25,15 +25,16 @@ struct Tensor {
   int64_t rank() const { return sizes.size(); }
 };
 
-/// A tensor as a scalar computation reads it: converted to `as`, through `map` over the dimensions of the
-/// result, or broadcast to it as torch does.
+/// A tensor as a scalar computation reads it: converted to `as`, through `map` over the dimensions
+/// of the result, or broadcast to it as torch does.
 struct Operand {
   Tensor tensor;
   DType as;
   mlir::AffineMap map = {};
 };
 
-/// Builds the import form: one method an idea, no knowledge of aten. Callers have checked ranks and sizes.
+/// Builds the import form: one method an idea, no knowledge of aten. Callers have checked ranks and
+/// sizes.
 class TensorBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   using mlir::ImplicitLocOpBuilder::ImplicitLocOpBuilder;
@@ -44,16 +45,16 @@ public:
   bool isBound(llvm::StringRef symbol) const { return symbols.contains(symbol); }
 
   mlir::RankedTensorType typeOf(llvm::ArrayRef<Size> sizes, DType dtype);
-  /// Dimensions of function arguments and arithmetic on them: never a dimension of a producer, which would
-  /// keep it alive beside what fusion makes of it.
+  /// Dimensions of function arguments and arithmetic on them: never a dimension of a producer,
+  /// which would keep it alive beside what fusion makes of it.
   mlir::OpFoldResult sizeOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
 
   /// A constant; the nearest one where `dtype` does not have `number`.
   mlir::Value scalar(DType dtype, double number);
   mlir::Value scalar(DType dtype, int64_t number);
-  /// `value`, an element of `from`, in the type of `to`; the other way than bool -> int -> float is not
-  /// converted.
+  /// `value`, an element of `from`, in the type of `to`; the other way than bool -> int -> float is
+  /// not converted.
   mlir::Value convert(mlir::Value value, DType from, DType to);
   static bool converts(DType from, DType to);
 
@@ -62,18 +63,20 @@ public:
 
   /// The sizes to which torch broadcasts operands; none where they do not fit.
   static std::optional<Sizes> broadcast(llvm::ArrayRef<Sizes> operands);
-  /// How a tensor of `sizes` is read when broadcast to `result`: aligned at the last dimension, units at 0.
+  /// How a tensor of `sizes` is read when broadcast to `result`: aligned at the last dimension,
+  /// units at 0.
   mlir::AffineMap broadcastMap(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<Size> result);
 
   /// result[i...] = body(operands...), which is of `dtype` or of what that computes in.
-  Tensor elementwise(llvm::ArrayRef<Size> sizes, DType dtype, llvm::ArrayRef<Operand> operands, Body body);
+  Tensor elementwise(llvm::ArrayRef<Size> sizes, DType dtype, llvm::ArrayRef<Operand> operands,
+                     Body body);
   Tensor castTo(const Tensor &tensor, DType dtype);
   /// result[i...] = sum over the dimensions of `sizes` that come after the first `numKept` of
   /// body(operands...).
-  Tensor sum(llvm::ArrayRef<Size> sizes, int64_t numKept, DType dtype, llvm::ArrayRef<Operand> operands,
-             Body body);
-  /// sum of a * b, accumulated in the type that the dtype of both computes in; maps as linalg.contract has
-  /// them.
+  Tensor sum(llvm::ArrayRef<Size> sizes, int64_t numKept, DType dtype,
+             llvm::ArrayRef<Operand> operands, Body body);
+  /// sum of a * b, accumulated in the type that the dtype of both computes in; maps as
+  /// linalg.contract has them.
   Tensor contract(llvm::ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, mlir::AffineMap ofA,
                   mlir::AffineMap ofB, mlir::AffineMap ofResult);
 
@@ -85,8 +88,8 @@ public:
 
 private:
   Tensor generic(const Tensor &init, mlir::AffineMap initMap,
-                 llvm::ArrayRef<mlir::utils::IteratorType> iterators, llvm::ArrayRef<Operand> operands,
-                 llvm::ArrayRef<Size> domain,
+                 llvm::ArrayRef<mlir::utils::IteratorType> iterators,
+                 llvm::ArrayRef<Operand> operands, llvm::ArrayRef<Size> domain,
                  llvm::function_ref<mlir::Value(mlir::ValueRange operands, mlir::Value init)> body);
   Tensor extract(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
                  llvm::ArrayRef<Size> result);

@@ -15,8 +15,8 @@ using namespace attn::pt2;
 FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<Size> sizes) {
   std::optional<SmallVector<ViewGroup>> groups = matchView(tensor.sizes, sizes);
   if (!groups)
-    return call.error() << "expected a view of " << str(tensor.sizes) << " that holds for every size, got "
-                        << str(sizes);
+    return call.error() << "expected a view of " << str(tensor.sizes)
+                        << " that holds for every size, got " << str(sizes);
   return call.b.view(tensor, sizes, *groups);
 }
 
@@ -25,7 +25,8 @@ static LogicalResult resultView(Call &call, const Tensor &tensor, ArrayRef<Size>
   return failed(view) ? failure() : call.result(*view);
 }
 
-/// view and reshape. A size of -1 is whatever the file says it came out as, if the view can be proved.
+/// view and reshape. A size of -1 is whatever the file says it came out as, if the view can be
+/// proved.
 template <const char *sizeName> static LogicalResult reshape(Call &call) {
   Tensor x = call.tensor("self");
   Sizes asked = call.integers(sizeName);
@@ -65,8 +66,10 @@ static LogicalResult permute(Call &call) {
   SmallVector<int64_t> permutation;
   for (const Size &size : dims)
     permutation.push_back(call.dim(size.constant().value_or(x.rank()), x.rank()));
-  if (!call.failed() && (int64_t(permutation.size()) != x.rank() || !isPermutationVector(permutation)))
-    return call.error() << "expected a permutation of " << x.rank() << " dimensions, got " << str(dims);
+  if (!call.failed() &&
+      (int64_t(permutation.size()) != x.rank() || !isPermutationVector(permutation)))
+    return call.error() << "expected a permutation of " << x.rank() << " dimensions, got "
+                        << str(dims);
   return permuteBy(call, x, permutation);
 }
 
@@ -130,8 +133,9 @@ static LogicalResult split(Call &call) {
     return failure();
   std::optional<int64_t> size = x.sizes[dim].constant();
   if (!size || run < 1)
-    return call.error() << "expected to split a dimension of known size into runs of at least 1, got "
-                        << x.sizes[dim].str() << " and " << run;
+    return call.error()
+           << "expected to split a dimension of known size into runs of at least 1, got "
+           << x.sizes[dim].str() << " and " << run;
   if (llvm::divideCeil(*size, run) != call.numResults())
     return call.error() << "expected " << llvm::divideCeil(*size, run) << " results, got "
                         << call.numResults();
@@ -159,9 +163,9 @@ static LogicalResult cat(Call &call) {
     if (total)
       others[dim] = sizes[dim];
     if (!total || others != sizes || part.dtype != parts.front().dtype)
-      return call.error() << "expected tensors of one type that agree but in dimension " << dim << ", got "
-                          << str(parts.front().dtype) << str(parts.front().sizes) << " and "
-                          << str(part.dtype) << str(part.sizes);
+      return call.error() << "expected tensors of one type that agree but in dimension " << dim
+                          << ", got " << str(parts.front().dtype) << str(parts.front().sizes)
+                          << " and " << str(part.dtype) << str(part.sizes);
     sizes[dim] = *total;
     values.push_back(part.value);
   }

@@ -19,7 +19,8 @@ public:
   static llvm::Expected<Weights> open(const Archive &archive);
 
   /// The tensor `name`, which must be dense, row-major, and what the graph says of it.
-  llvm::Expected<NamedTensor> load(llvm::StringRef name, const TensorMeta &meta, mlir::MLIRContext &context);
+  llvm::Expected<NamedTensor> load(llvm::StringRef name, const TensorMeta &meta,
+                                   mlir::MLIRContext &context);
 
 private:
   explicit Weights(const Archive &archive) : archive(archive) {}

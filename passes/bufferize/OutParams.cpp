@@ -2,16 +2,18 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   func.func @forward(%x: tensor<...>) -> (tensor<?x768xf32> {attn.name = "out"}) { ... return %y }
+//   func.func @forward(%x: tensor<...>) -> (tensor<?x768xf32> {attn.name = "out"}) { ... return %y
+//   }
 // becomes
 //   func.func @forward(%x: tensor<...>, %out: memref<?x768xf32> {attn.name = "out", attn.output}) {
 //     ...
 //     bufferization.materialize_in_destination %y in restrict writable %out
 //
-// and a tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization then computes
-// straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
-// hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
-// linalg.copy that says so. Test: test/passes/bufferize/out-params.mlir
+// and a tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization
+// then computes straight into the caller's memory, parts of it too. A result that is a reshape of
+// what was computed hands the reshape to the buffer; one that is an argument, a part of something,
+// or returned twice, is copied by a linalg.copy that says so. Test:
+// test/passes/bufferize/out-params.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +31,8 @@ using namespace attn;
 /// True if the buffer of `value` can be chosen freely: it is written by the op that defines it.
 static bool isComputedHere(Value value) {
   Operation *op = value.getDefiningOp();
-  return op && isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
+  return op &&
+         isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
 }
 
 /// The tensor.empty that `value` fills step by step, or null.
@@ -53,12 +56,14 @@ static Value expandBuffer(OpBuilder &builder, tensor::CollapseShapeOp collapse, 
   RankedTensorType source = collapse.getSrcType();
   SmallVector<OpFoldResult> shape;
   for (auto [position, group] : llvm::enumerate(collapse.getReassociationIndices())) {
-    int64_t numDynamic = llvm::count_if(group, [&](int64_t dim) { return source.isDynamicDim(dim); });
+    int64_t numDynamic =
+        llvm::count_if(group, [&](int64_t dim) { return source.isDynamicDim(dim); });
     for (int64_t dim : group) {
       if (!source.isDynamicDim(dim))
         shape.push_back(builder.getIndexAttr(source.getDimSize(dim)));
       else if (group.size() == 1)
-        shape.push_back(memref::DimOp::create(builder, collapse.getLoc(), buffer, position).getResult());
+        shape.push_back(
+            memref::DimOp::create(builder, collapse.getLoc(), buffer, position).getResult());
       else
         return nullptr;
     }
@@ -66,8 +71,8 @@ static Value expandBuffer(OpBuilder &builder, tensor::CollapseShapeOp collapse, 
       return nullptr;
   }
   auto type = MemRefType::get(source.getShape(), source.getElementType());
-  return memref::ExpandShapeOp::create(builder, collapse.getLoc(), type, buffer, collapse.getReassociationIndices(),
-                                       shape);
+  return memref::ExpandShapeOp::create(builder, collapse.getLoc(), type, buffer,
+                                       collapse.getReassociationIndices(), shape);
 }
 
 namespace {
@@ -115,14 +120,17 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       computed = linalg::CopyOp::create(builder, loc, computed, empty).getResult(0);
     }
     if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
-      // At the root, which may be the copy's own: a function that only returns has nothing before it.
+      // At the root, which may be the copy's own: a function that only returns has nothing before
+      // it.
       entry.setInsertionPoint(root);
-      auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination, /*restrict=*/true,
+      auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination,
+                                                      /*restrict=*/true,
                                                       /*writable=*/true);
       root.replaceAllUsesWith(tensor.getResult());
       root.erase();
     }
-    auto materialize = bufferization::MaterializeInDestinationOp::create(builder, loc, computed, destination);
+    auto materialize =
+        bufferization::MaterializeInDestinationOp::create(builder, loc, computed, destination);
     materialize.setRestrict(true);
     materialize.setWritable(true);
   }

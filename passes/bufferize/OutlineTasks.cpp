@@ -7,11 +7,12 @@
 // becomes
 //   func.func @forward(%call: !llvm.ptr, %x, %out, %workspace) {
 //     attn.parallel_for @forward.attend(%x, %out, ...) count(%n * 12)
-//   func.func private @forward.attend(%index: index, %worker: index, %x, %out, ..., %scratch {attn.scratch}) {
+//   func.func private @forward.attend(%index: index, %worker: index, %x, %out, ..., %scratch
+//   {attn.scratch}) {
 //     %b, %h = affine.delinearize_index %index into (%n, 12)
 //
-// Tasks are named after what they do: profilers show them. %call is the runtime's; the parallel loop is reached
-// through it. Test: test/passes/bufferize/outline-tasks.mlir
+// Tasks are named after what they do: profilers show them. %call is the runtime's; the parallel
+// loop is reached through it. Test: test/passes/bufferize/outline-tasks.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -103,8 +104,9 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
       types.push_back(scratch.getType());
     OpBuilder outside(function);
     outside.setInsertionPointAfter(function);
-    auto task = func::FuncOp::create(outside, loc, (function.getName() + "." + nameOfTask(forall)).str(),
-                                     outside.getFunctionType(types, {}));
+    auto task =
+        func::FuncOp::create(outside, loc, (function.getName() + "." + nameOfTask(forall)).str(),
+                             outside.getFunctionType(types, {}));
     task.setPrivate();
     symbols.insert(task);
     attn::ParallelForOp::create(builder, loc, task.getName(), total, captured);
@@ -121,11 +123,15 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
       mapping.map(scratch, task.getArgument(last));
       task.setArgAttr(last, AttnDialect::kScratchAttr, inside.getUnitAttr());
     }
-    SmallVector<Value> basis = llvm::map_to_vector(counts, [&](Value count) { return mapping.lookup(count); });
-    auto position = affine::AffineDelinearizeIndexOp::create(inside, loc, task.getArgument(0), basis);
+    SmallVector<Value> basis =
+        llvm::map_to_vector(counts, [&](Value count) { return mapping.lookup(count); });
+    auto position =
+        affine::AffineDelinearizeIndexOp::create(inside, loc, task.getArgument(0), basis);
     for (auto [i, variable] : llvm::enumerate(forall.getInductionVars())) {
-      Value scaled = arith::MulIOp::create(inside, loc, position.getResult(i), mapping.lookup(step[i]));
-      mapping.map(variable, arith::AddIOp::create(inside, loc, mapping.lookup(lower[i]), scaled).getResult());
+      Value scaled =
+          arith::MulIOp::create(inside, loc, position.getResult(i), mapping.lookup(step[i]));
+      mapping.map(variable,
+                  arith::AddIOp::create(inside, loc, mapping.lookup(lower[i]), scaled).getResult());
     }
     for (Operation &op : forall.getBody()->without_terminator())
       inside.clone(op, mapping);

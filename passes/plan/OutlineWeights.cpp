@@ -7,12 +7,14 @@
 //     ... uses %p
 //   }
 // becomes
-//   func.func @forward(%x: tensor<?x768xf32>, %p: tensor<12x768x64xf32> {attn.packed = 0}) -> ... { ... uses %p }
-//   func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> { attn.pack ... }
+//   func.func @forward(%x: tensor<?x768xf32>, %p: tensor<12x768x64xf32> {attn.packed = 0}) -> ... {
+//   ... uses %p } func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> {
+//   attn.pack ... }
 //
-// Moved is what depends on weights alone and is no larger than what it is computed from; a broadcast, which would
-// trade a small weight for a large one, stays. A weight used as it is becomes a copy: packed weights are one block
-// of memory. A function without weights is left alone. Test: test/passes/plan/outline-weights.mlir
+// Moved is what depends on weights alone and is no larger than what it is computed from; a
+// broadcast, which would trade a small weight for a large one, stays. A weight used as it is
+// becomes a copy: packed weights are one block of memory. A function without weights is left alone.
+// Test: test/passes/plan/outline-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +37,8 @@ static bool isWeight(Value value) {
   return isa<BlockArgument>(value) && dependsOnWeightsOnly(value);
 }
 
-/// True if the memory of `value` is its own: reshaped or not, a destination-style op writes all of it.
+/// True if the memory of `value` is its own: reshaped or not, a destination-style op writes all of
+/// it.
 static bool isFresh(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
@@ -86,9 +89,9 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
       });
     };
     for (Operation &op : function.getBody().front())
-      if (isMovable(&op) &&
-          llvm::all_of(op.getOperands(), [&](Value operand) {
-            return !dependsOnWeightsOnly(operand) || isWeight(operand) || moved.contains(operand.getDefiningOp());
+      if (isMovable(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+            return !dependsOnWeightsOnly(operand) || isWeight(operand) ||
+                   moved.contains(operand.getDefiningOp());
           }))
         moved.insert(&op);
     for (unsigned i : weights)
@@ -105,8 +108,9 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     SmallVector<Type> weightTypes;
     for (unsigned i : weights)
       weightTypes.push_back(function.getArgument(i).getType());
-    auto pack = func::FuncOp::create(builder, loc, (function.getName() + ".pack").str(),
-                                     builder.getFunctionType(weightTypes, ValueRange(crossing).getTypes()));
+    auto pack =
+        func::FuncOp::create(builder, loc, (function.getName() + ".pack").str(),
+                             builder.getFunctionType(weightTypes, ValueRange(crossing).getTypes()));
     pack->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("pack"));
     builder.setInsertionPointToStart(pack.addEntryBlock());
     IRMapping mapping;
@@ -140,9 +144,9 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     for (auto [i, value] : llvm::enumerate(crossing)) {
       unsigned index = function.getNumArguments();
       (void)function.insertArgument(index, value.getType(),
-                              builder.getDictionaryAttr(builder.getNamedAttr(AttnDialect::kPackedAttr,
-                                                                             builder.getI64IntegerAttr(i))),
-                              value.getLoc());
+                                    builder.getDictionaryAttr(builder.getNamedAttr(
+                                        AttnDialect::kPackedAttr, builder.getI64IntegerAttr(i))),
+                                    value.getLoc());
       value.replaceUsesWithIf(function.getArgument(index), [&](OpOperand &use) {
         return !moved.contains(function.getBody().findAncestorOpInRegion(*use.getOwner()));
       });

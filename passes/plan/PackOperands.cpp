@@ -2,19 +2,21 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   %c = linalg.contract indexing_maps = [(s, n, k) -> (s, k), (s, n, k) -> (n, k), (s, n, k) -> (s, n)]
+//   %c = linalg.contract indexing_maps = [(s, n, k) -> (s, k), (s, n, k) -> (n, k), (s, n, k) ->
+//   (s, n)]
 //          ins(%x, %w : tensor<?x768xf32>, tensor<768x768xf32>) outs(%i : tensor<?x768xf32>)
 // becomes, %w being a weight and 64 the panel width,
 //   %p = attn.pack ins(%w) outs(%e : tensor<12x768x64xf32>)
 //   %i3 = tensor.expand_shape %i [[0], [1, 2]] : tensor<?x768xf32> into tensor<?x12x64xf32>
-//   %c3 = linalg.contract indexing_maps = [(s, p, j, k) -> (s, k), (s, p, j, k) -> (p, k, j), ... -> (s, p, j)]
+//   %c3 = linalg.contract indexing_maps = [(s, p, j, k) -> (s, k), (s, p, j, k) -> (p, k, j), ...
+//   -> (s, p, j)]
 //           ins(%x, %p) outs(%i3)
 //   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
 //
-// A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
-// has n is packed if it is a weight, transposed if it is not. Left alone: operands whose rows are right already, and
-// products of other bodies than linalg.contract's.
-// Test: test/passes/plan/pack-operands.mlir
+// A register block reads rows that are contiguous along the innermost dimension n of the output.
+// The operand that has n is packed if it is a weight, transposed if it is not. Left alone: operands
+// whose rows are right already, and products of other bodies than linalg.contract's. Test:
+// test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,24 +50,28 @@ struct Contraction {
 
 } // namespace
 
-/// Whether linalg.contract would give `op` the body that it has: upstream's test of a contraction looks through any
-/// function of one element.
+/// Whether linalg.contract would give `op` the body that it has: upstream's test of a contraction
+/// looks through any function of one element.
 static bool hasBodyOfContract(linalg::LinalgOp op) {
   Type type = getElementTypeOrSelf(op.getDpsInitOperand(0)->get().getType());
-  return isa<linalg::ContractOp>(op) || llvm::all_of(op.getBlock()->without_terminator(), [&](Operation &inner) {
-           return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) && inner.getResult(0).getType() == type;
+  return isa<linalg::ContractOp>(op) ||
+         llvm::all_of(op.getBlock()->without_terminator(), [&](Operation &inner) {
+           return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) &&
+                  inner.getResult(0).getType() == type;
          });
 }
 
 static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
-  if (!linalg::isaContractionOpInterface(op) || !op.hasPureTensorSemantics() || !hasBodyOfContract(op))
+  if (!linalg::isaContractionOpInterface(op) || !op.hasPureTensorSemantics() ||
+      !hasBodyOfContract(op))
     return std::nullopt;
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (out.getNumResults() == 0)
     return std::nullopt;
   unsigned n = cast<AffineDimExpr>(out.getResults().back()).getPosition();
   OpOperand *a = op.getDpsInputOperand(0), *b = op.getDpsInputOperand(1);
-  bool inA = op.getMatchingIndexingMap(a).isFunctionOfDim(n), inB = op.getMatchingIndexingMap(b).isFunctionOfDim(n);
+  bool inA = op.getMatchingIndexingMap(a).isFunctionOfDim(n),
+       inB = op.getMatchingIndexingMap(b).isFunctionOfDim(n);
   if (inA == inB)
     return std::nullopt;
   if (inA)
@@ -78,7 +84,8 @@ static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
 }
 
 /// `value`, whose dimensions are the loops of `map`, with its dimensions in the order `loops`.
-static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap map, ArrayRef<unsigned> loops) {
+static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap map,
+                        ArrayRef<unsigned> loops) {
   SmallVector<int64_t> permutation;
   for (unsigned loop : loops)
     permutation.push_back(*map.getResultPosition(getAffineDimExpr(loop, map.getContext())));
@@ -86,7 +93,8 @@ static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap
     return value;
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, value);
   applyPermutationToVector(sizes, permutation);
-  Value init = tensor::EmptyOp::create(builder, loc, sizes, cast<ShapedType>(value.getType()).getElementType());
+  Value init = tensor::EmptyOp::create(builder, loc, sizes,
+                                       cast<ShapedType>(value.getType()).getElementType());
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
 }
 
@@ -95,11 +103,12 @@ static AffineMap mapTo(MLIRContext *context, unsigned numLoops, ArrayRef<unsigne
 }
 
 static SmallVector<unsigned> loopsOf(AffineMap map) {
-  return llvm::map_to_vector(map.getResults(),
-                             [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
+  return llvm::map_to_vector(
+      map.getResults(), [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
 }
 
-/// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k, column).
+/// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k,
+/// column).
 static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr target) {
   auto [op, lhs, rhs, n, k] = contraction;
   MLIRContext *context = op.getContext();
@@ -118,7 +127,8 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
   int64_t columns = outType.getShape().back();
   if (columns == 0)
     return;
-  int64_t width = isWeight && !ShapedType::isDynamic(columns) ? choosePanelWidth(target, columns) : columns;
+  int64_t width =
+      isWeight && !ShapedType::isDynamic(columns) ? choosePanelWidth(target, columns) : columns;
   if (rowsAreRight && width == columns)
     return;
 
@@ -135,9 +145,11 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
     int64_t depth = shape.back();
     shape.pop_back_n(2);
     shape.append({columns / width, depth, width});
-    Value empty = tensor::EmptyOp::create(rewriter, loc, shape, cast<ShapedType>(source.getType()).getElementType());
+    Value empty = tensor::EmptyOp::create(rewriter, loc, shape,
+                                          cast<ShapedType>(source.getType()).getElementType());
     packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source, ValueRange{empty},
-                            /*from_rows=*/false).getResult(0);
+                            /*from_rows=*/false)
+                 .getResult(0);
     if (width == columns) {
       // One panel: (batch..., k, n).
       SmallVector<ReassociationIndices> groups;
@@ -177,8 +189,8 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
     for (int64_t i = 0; i + 1 < outType.getRank(); ++i)
       sizes.push_back(dimOf(rewriter, loc, out, i));
     sizes.append({rewriter.getIndexAttr(columns / width), rewriter.getIndexAttr(width)});
-    out = tensor::ExpandShapeOp::create(rewriter, loc, RankedTensorType::get(shape, outType.getElementType()), out,
-                                        split, sizes);
+    out = tensor::ExpandShapeOp::create(
+        rewriter, loc, RankedTensorType::get(shape, outType.getElementType()), out, split, sizes);
   }
   auto maps = rewriter.getAffineMapArrayAttr({mapTo(context, numLoops, loopsOf(lhsMap)),
                                               mapTo(context, numLoops, packedLoops),
@@ -189,9 +201,10 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
     if (linalg::TypeFnAttr cast = contract.getCastAttr())
       attributes.emplace_back(contract.getCastAttrName(), cast);
   }
-  Value result = linalg::ContractOp::create(rewriter, loc, TypeRange{out.getType()}, ValueRange{lhs->get(), packed},
-                                            ValueRange{out}, maps, attributes)
-                     ->getResult(0);
+  Value result =
+      linalg::ContractOp::create(rewriter, loc, TypeRange{out.getType()},
+                                 ValueRange{lhs->get(), packed}, ValueRange{out}, maps, attributes)
+          ->getResult(0);
   if (column != n)
     result = tensor::CollapseShapeOp::create(rewriter, loc, outType, result, split);
   rewriter.replaceOp(op, result);
@@ -202,7 +215,8 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
   void runOnOperation() override {
     TargetAttr target = getTarget(getOperation());
     if (!target) {
-      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr << "' on an enclosing module";
+      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr
+                                 << "' on an enclosing module";
       return signalPassFailure();
     }
     SmallVector<Contraction> contractions;

@@ -22,10 +22,12 @@ bool attn::isScalarFunction(linalg::LinalgOp op) {
     return value.getParentBlock() == op.getBlock() || matchPattern(value, m_Constant());
   };
   for (OpOperand &operand : op->getOpOperands())
-    if (!isa<RankedTensorType>(operand.get().getType()) && !matchPattern(operand.get(), m_Constant()))
+    if (!isa<RankedTensorType>(operand.get().getType()) &&
+        !matchPattern(operand.get(), m_Constant()))
       return false;
   for (Operation &inner : *op.getBlock()) {
-    bool isScalar = isa<linalg::IndexOp, linalg::YieldOp>(inner) || inner.hasTrait<OpTrait::ConstantLike>() ||
+    bool isScalar = isa<linalg::IndexOp, linalg::YieldOp>(inner) ||
+                    inner.hasTrait<OpTrait::ConstantLike>() ||
                     (OpTrait::hasElementwiseMappableTraits(&inner) && isPure(&inner));
     if (!isScalar || !llvm::all_of(inner.getOperands(), isScalarSource))
       return false;
@@ -50,12 +52,15 @@ std::optional<Access> attn::readThroughUnitReshape(Access access) {
   if (!isExpand && !isa_and_nonnull<tensor::CollapseShapeOp>(op))
     return std::nullopt;
   auto source = cast<TypedValue<RankedTensorType>>(op->getOperand(0));
-  RankedTensorType longer = isExpand ? cast<RankedTensorType>(access.tensor.getType()) : source.getType();
+  RankedTensorType longer =
+      isExpand ? cast<RankedTensorType>(access.tensor.getType()) : source.getType();
   auto groups = isExpand ? cast<tensor::ExpandShapeOp>(op).getReassociationIndices()
                          : cast<tensor::CollapseShapeOp>(op).getReassociationIndices();
-  SmallVector<AffineExpr> exprs(source.getType().getRank(), getAffineConstantExpr(0, op->getContext()));
+  SmallVector<AffineExpr> exprs(source.getType().getRank(),
+                                getAffineConstantExpr(0, op->getContext()));
   for (auto [shortDim, group] : llvm::enumerate(groups)) {
-    auto sized = llvm::make_filter_range(group, [&](int64_t dim) { return longer.getDimSize(dim) != 1; });
+    auto sized =
+        llvm::make_filter_range(group, [&](int64_t dim) { return longer.getDimSize(dim) != 1; });
     if (std::distance(sized.begin(), sized.end()) > 1)
       return std::nullopt;
     for (int64_t longDim : sized)

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Reading backwards through a graph one element at a time: where the coordinates of a result come from in the
-// operands.
+// Reading backwards through a graph one element at a time: where the coordinates of a result come
+// from in the operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ struct Access {
   bool names(unsigned dim) const { return map.isFunctionOfDim(dim); }
 };
 
-/// Whether an element of each result of `op` is a scalar function of coordinates and of one element of each
-/// operand.
+/// Whether an element of each result of `op` is a scalar function of coordinates and of one element
+/// of each operand.
 bool isScalarFunction(mlir::linalg::LinalgOp op);
 
 /// Whether `op` only moves elements of its one input: a transposition, a broadcast, a copy.
@@ -38,8 +38,8 @@ std::optional<Access> readThroughUnitReshape(Access access);
 /// The tensor that `access` repeats along broadcast dimensions.
 Access withoutBroadcasts(Access access);
 
-/// The first tensor behind `access` whose dimensions are in the order of the iteration space, if there is
-/// one: a key transposed for a product is the key again.
+/// The first tensor behind `access` whose dimensions are in the order of the iteration space, if
+/// there is one: a key transposed for a product is the key again.
 Access inOrder(Access access);
 
 } // namespace attn

@@ -6,14 +6,16 @@
 //     ^bb0(%b, %q, %k, %s, %p):  t = select (%p == 0), -inf, %s
 //                                yield (select (%k <= %q), t, -inf) }
 // becomes
-//   attn.attention ins(%q, %k, %v) captures(%padding) mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
+//   attn.attention ins(%q, %k, %v) captures(%padding) mask(#attn.and<[#attn.causal,
+//   #attn.dense<0>]>)
 //
-// Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the -inf
-// afterwards. A condition is taken apart into what must hold together; each part has to be a comparison that
-// a named mask states (causal, a window, lengths) or a test of a captured element for zero. Left in the
-// region, and still right: all other conditions, a lower bound of the keys without an upper one, and finite
-// fills, which hide nothing. Canonicalization drops a region that is left with its score, and captured operands
-// that nothing reads. Test: test/passes/raise/extract-mask.mlir
+// Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the
+// -inf afterwards. A condition is taken apart into what must hold together; each part has to be a
+// comparison that a named mask states (causal, a window, lengths) or a test of a captured element
+// for zero. Left in the region, and still right: all other conditions, a lower bound of the keys
+// without an upper one, and finite fills, which hide nothing. Canonicalization drops a region that
+// is left with its score, and captured operands that nothing reads. Test:
+// test/passes/raise/extract-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,7 +66,9 @@ public:
   explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
 
   /// Adds what must hold for `condition` to be `truth`.
-  LogicalResult require(Value condition, bool truth) { return require(condition, isNonzero(), truth); }
+  LogicalResult require(Value condition, bool truth) {
+    return require(condition, isNonzero(), truth);
+  }
 
   Kept kept;
 
@@ -78,7 +82,8 @@ private:
   std::optional<unsigned> captureOf(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     unsigned first = op.getKDim() + 2;
-    if (!argument || argument.getOwner() != &op.getScore().front() || argument.getArgNumber() < first)
+    if (!argument || argument.getOwner() != &op.getScore().front() ||
+        argument.getArgNumber() < first)
       return std::nullopt;
     return argument.getArgNumber() - first;
   }
@@ -106,7 +111,8 @@ static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(At
   if (auto cmp = dyn_cast<arith::CmpFOp>(compare)) {
     arith::CmpFPredicate predicate = cmp.getPredicate();
     // A NaN counts as nonzero.
-    bool isEquality = predicate == arith::CmpFPredicate::OEQ || predicate == arith::CmpFPredicate::UNE;
+    bool isEquality =
+        predicate == arith::CmpFPredicate::OEQ || predicate == arith::CmpFPredicate::UNE;
     return Test{[=](Attribute left) {
                   return arith::applyCmpPredicate(predicate, cast<FloatAttr>(left).getValue(),
                                                   cast<FloatAttr>(right).getValue());
@@ -186,8 +192,10 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
     return require(op->getOperand(0), truth != flip.isOne());
   }
   if ((isa<arith::AndIOp>(op) && truth) || (isa<arith::OrIOp>(op) && !truth))
-    return failure(failed(require(op->getOperand(0), truth)) || failed(require(op->getOperand(1), truth)));
-  if (auto compare = dyn_cast<arith::CmpIOp>(op); compare && succeeded(requireComparison(compare, truth)))
+    return failure(failed(require(op->getOperand(0), truth)) ||
+                   failed(require(op->getOperand(1), truth)));
+  if (auto compare = dyn_cast<arith::CmpIOp>(op);
+      compare && succeeded(requireComparison(compare, truth)))
     return success();
   if (isa<arith::CmpIOp, arith::CmpFOp>(op))
     if (std::optional<Test> inner = testOf(op, isZero))
@@ -195,8 +203,8 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
   return failure();
 }
 
-/// `value` over the coordinates, symbol i being the element of captured operand i. Coordinates are sizes of
-/// dimensions and stay far from where 32 bits wrap; so must constants.
+/// `value` over the coordinates, symbol i being the element of captured operand i. Coordinates are
+/// sizes of dimensions and stay far from where 32 bits wrap; so must constants.
 std::optional<AffineExpr> ConditionReader::affine(Value value) {
   constexpr int64_t kLargest = 1 << 30;
   if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() < 32)
@@ -218,7 +226,8 @@ std::optional<AffineExpr> ConditionReader::affine(Value value) {
     return affine(inner->getOperand(0));
   if (!isa<arith::AddIOp, arith::SubIOp>(inner))
     return std::nullopt;
-  std::optional<AffineExpr> left = affine(inner->getOperand(0)), right = affine(inner->getOperand(1));
+  std::optional<AffineExpr> left = affine(inner->getOperand(0)),
+                            right = affine(inner->getOperand(1));
   if (!left || !right)
     return std::nullopt;
   return isa<arith::AddIOp>(inner) ? *left + *right : *left - *right;
@@ -293,7 +302,8 @@ static std::optional<Fill> matchFill(Value value) {
     bool atTrue = matchPattern(select.getTrueValue(), m_NegInfFloat());
     if (atTrue == matchPattern(select.getFalseValue(), m_NegInfFloat()))
       return std::nullopt;
-    return Fill{op, atTrue ? select.getFalseValue() : select.getTrueValue(), select.getCondition(), atTrue};
+    return Fill{op, atTrue ? select.getFalseValue() : select.getTrueValue(), select.getCondition(),
+                atTrue};
   };
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return fillOf(select);
@@ -301,7 +311,8 @@ static std::optional<Fill> matchFill(Value value) {
   if (isa<arith::AddFOp>(op))
     for (unsigned i : {0, 1})
       if (auto select = op->getOperand(i).getDefiningOp<arith::SelectOp>())
-        if (std::optional<Fill> fill = fillOf(select); fill && matchPattern(fill->score, m_AnyZeroFloat())) {
+        if (std::optional<Fill> fill = fillOf(select);
+            fill && matchPattern(fill->score, m_AnyZeroFloat())) {
           fill->score = op->getOperand(1 - i);
           return fill;
         }
@@ -312,7 +323,8 @@ static std::optional<Fill> matchFill(Value value) {
 static void extractMask(AttentionOp op) {
   SmallVector<Fill> fills;
   auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
-  for (std::optional<Fill> fill = matchFill(yield.getValue()); fill; fill = matchFill(fill->score)) {
+  for (std::optional<Fill> fill = matchFill(yield.getValue()); fill;
+       fill = matchFill(fill->score)) {
     ConditionReader reader(op);
     if (failed(reader.require(fill->condition, !fill->hides)))
       continue;
@@ -345,7 +357,8 @@ static void extractMask(AttentionOp op) {
     masks.push_back(CausalAttr::get(context, *kept.upper));
   llvm::append_range(masks, kept.masks);
   if (!masks.empty())
-    op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0]) : AndAttr::get(context, masks));
+    op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0])
+                                     : AndAttr::get(context, masks));
 }
 
 namespace {

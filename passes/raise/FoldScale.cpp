@@ -7,9 +7,9 @@
 // becomes
 //   attn.attention ins(%q, %k, %v) {scale = 0.125}
 //
-// Takes factors of the query and of the key, also where views (transposition, reshape, slice) lie between; those
-// of the score are canonicalization's. Left alone: factors that take the scale out of the normal range of f32.
-// Test: test/passes/raise/fold-scale.mlir
+// Takes factors of the query and of the key, also where views (transposition, reshape, slice) lie
+// between; those of the score are canonicalization's. Left alone: factors that take the scale out
+// of the normal range of f32. Test: test/passes/raise/fold-scale.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,7 +65,8 @@ static void takeFactorsOf(AttentionOp op, OpOperand &operand, RewriterBase &rewr
       views.clear();
       continue;
     }
-    if (!isa<linalg::TransposeOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp>(producer))
+    if (!isa<linalg::TransposeOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+             tensor::ExtractSliceOp>(producer))
       return;
     views.push_back(producer);
     value = producer->getOperand(0);

@@ -10,15 +10,16 @@
 //   %o = attn.attention ins(%q, %k, %v) captures(%hidden) outs(%empty) {empty_row = nan}
 //        score { ^bb0(%b, %q, %k, %s, %hidden): yield (select %hidden, -inf, %s) }
 //
-// Anchored on the softmax: the product with the values must sum over the softmax dimension, and the scores,
-// read one element at a time through all-parallel ops, must rest on one product of a query and a key. What is
-// computed elementwise on the way, masks made from indices included, becomes the score region; what is not, a
-// captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
-// query and key have head size 0. Weights with another use become the second output.
+// Anchored on the softmax: the product with the values must sum over the softmax dimension, and the
+// scores, read one element at a time through all-parallel ops, must rest on one product of a query
+// and a key. What is computed elementwise on the way, masks made from indices included, becomes the
+// score region; what is not, a captured operand. Scores without a product (the softmax of a masked
+// constant) give an attention whose query and key have head size 0. Weights with another use become
+// the second output.
 //
-// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something
-// else reads too, scores times an operand, element types other than f32.
-// Test: test/passes/raise/raise-attention.mlir
+// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that
+// something else reads too, scores times an operand, element types other than f32. Test:
+// test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +47,8 @@ using namespace attn;
 
 namespace {
 
-/// The scores' product, read at `map` over the softmax input; query and key over its dimensions, then d.
+/// The scores' product, read at `map` over the softmax input; query and key over its dimensions,
+/// then d.
 struct Product {
   linalg::LinalgOp op;
   AffineMap map;
@@ -126,7 +128,9 @@ public:
 
 private:
   /// Starts the sentence that says why; converts to failure.
-  InFlightDiagnostic leftUnfused() { return softmax.emitRemark() << "attention left unfused: expected "; }
+  InFlightDiagnostic leftUnfused() {
+    return softmax.emitRemark() << "attention left unfused: expected ";
+  }
 
   LogicalResult findValueProduct();
   FailureOr<Value> read(Value tensor, AffineMap map);
@@ -147,8 +151,8 @@ private:
   MLIRContext *context;
   unsigned keyDim, rank;
 
-  /// The scores as a scalar function: its arguments are the coordinates of the softmax input, the product and
-  /// the captured elements.
+  /// The scores as a scalar function: its arguments are the coordinates of the softmax input, the
+  /// product and the captured elements.
   Region region;
   OpBuilder builder;
   DenseMap<std::pair<Value, AffineMap>, Value> elements;
@@ -162,8 +166,8 @@ private:
   bool returnsWeights = false;
   Access value; // over the loops of valueProduct
 
-  /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop of
-  /// valueProduct.
+  /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop
+  /// of valueProduct.
   SmallVector<unsigned> ofScores, ofLoops;
   unsigned numDims = 0;
 };
@@ -174,7 +178,8 @@ LogicalResult Raiser::findValueProduct() {
   Value weights = softmax->getResult(0);
   SmallVector<OpOperand *> products, others;
   for (OpOperand &use : weights.getUses())
-    (isPlainContraction(dyn_cast<linalg::LinalgOp>(use.getOwner())) ? products : others).push_back(&use);
+    (isPlainContraction(dyn_cast<linalg::LinalgOp>(use.getOwner())) ? products : others)
+        .push_back(&use);
   if (products.empty()) {
     InFlightDiagnostic remark = leftUnfused() << "the weights to be multiplied with values, got ";
     if (others.empty())
@@ -221,8 +226,8 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
 
   DenseElementsAttr constant;
   if (matchPattern(tensor, m_Constant(&constant)) && constant.isSplat())
-    return keep(Value(arith::ConstantOp::create(builder, tensor.getLoc(),
-                                                cast<TypedAttr>(constant.getSplatValue<Attribute>()))));
+    return keep(Value(arith::ConstantOp::create(
+        builder, tensor.getLoc(), cast<TypedAttr>(constant.getSplatValue<Attribute>()))));
 
   auto op = tensor.getDefiningOp<linalg::LinalgOp>();
   if (op && isScalarFunction(op))
@@ -234,8 +239,8 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
     return keep(element);
   }
   if (op) {
-    if (std::optional<Product> found =
-            matchProduct(op, withUnitCoordinates(map, softmax.getInputOperandType().getShape()), keyDim)) {
+    if (std::optional<Product> found = matchProduct(
+            op, withUnitCoordinates(map, softmax.getInputOperandType().getShape()), keyDim)) {
       if (product && (product->op != op || product->map != found->map))
         return leftUnfused() << "one product of query and key in the scores, got 2";
       product = found;
@@ -257,7 +262,8 @@ FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, Affine
       mapping.map(argument, builder.clone(*operand.get().getDefiningOp())->getResult(0));
       continue;
     }
-    FailureOr<Value> element = read(operand.get(), op.getMatchingIndexingMap(&operand).compose(loops));
+    FailureOr<Value> element =
+        read(operand.get(), op.getMatchingIndexingMap(&operand).compose(loops));
     if (failed(element))
       return failure();
     if (scorePath.contains(operand.get().getDefiningOp()))
@@ -278,8 +284,9 @@ FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, Affine
     }
     AffineExpr expr = loops.getResult(index.getDim());
     auto dim = dyn_cast<AffineDimExpr>(expr);
-    mapping.map(index.getResult(), dim ? Value(region.getArgument(dim.getPosition()))
-                                       : arith::ConstantIndexOp::create(builder, inner.getLoc(), 0));
+    mapping.map(index.getResult(),
+                dim ? Value(region.getArgument(dim.getPosition()))
+                    : arith::ConstantIndexOp::create(builder, inner.getLoc(), 0));
   }
   Operation *yield = op.getBlock()->getTerminator();
   cloneConstants(*yield);
@@ -292,8 +299,9 @@ FailureOr<Value> Raiser::capture(Value tensor, AffineMap map) {
   for (auto [position, expr] : llvm::enumerate(map.getResults()))
     isRead &= isa<AffineDimExpr>(expr) || type.getDimSize(position) == 1;
   if (!isRead)
-    return leftUnfused() << "operands of the scores to be read at a coordinate in each dimension, got "
-                         << AffineMapAttr::get(map) << " for " << type;
+    return leftUnfused()
+           << "operands of the scores to be read at a coordinate in each dimension, got "
+           << AffineMapAttr::get(map) << " for " << type;
   captures.push_back({tensor, map});
   return Value(region.front().addArgument(type.getElementType(), tensor.getLoc()));
 }
@@ -303,12 +311,13 @@ LogicalResult Raiser::checkScores(Value score) {
   for (Operation *op : scorePath)
     for (Operation *user : op->getUsers())
       if (user != softmax && !scorePath.contains(user))
-        return leftUnfused() << "scores that only the softmax reads, got a use of '" << op->getName()
-                             << "' by '" << user->getName() << "'";
+        return leftUnfused() << "scores that only the softmax reads, got a use of '"
+                             << op->getName() << "' by '" << user->getName() << "'";
   if (!product)
     for (Access &access : captures)
       if (isa<FloatType>(getElementTypeOrSelf(access.tensor))) {
-        InFlightDiagnostic remark = leftUnfused() << "a product of query and key in the scores, got ";
+        InFlightDiagnostic remark = leftUnfused()
+                                    << "a product of query and key in the scores, got ";
         if (Operation *op = access.tensor.getDefiningOp())
           return remark << "'" << op->getName() << "'";
         return remark << "an argument of type " << access.tensor.getType();
@@ -333,7 +342,8 @@ LogicalResult Raiser::checkScores(Value score) {
   return success();
 }
 
-/// Names the dimensions: which are q, k and e; the rest are batch dimensions, in the order of the output.
+/// Names the dimensions: which are q, k and e; the rest are batch dimensions, in the order of the
+/// output.
 LogicalResult Raiser::chooseDims() {
   AffineMap weightsMap = valueProduct.getMatchingIndexingMap(weightsOperand);
   AffineMap outMap = valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0));
@@ -350,8 +360,8 @@ LogicalResult Raiser::chooseDims() {
                          << " lack, got none";
   unsigned q = weightsMap.getDimPosition(*found), k = weightsMap.getDimPosition(keyDim);
   if (value.names(q))
-    return leftUnfused() << "values shared by all queries, got values that vary with dimension " << *found
-                         << " of the weights";
+    return leftUnfused() << "values shared by all queries, got values that vary with dimension "
+                         << *found << " of the weights";
 
   SmallVector<unsigned> ofValueOnly, batch;
   for (AffineExpr expr : outMap.getResults()) {
@@ -366,7 +376,8 @@ LogicalResult Raiser::chooseDims() {
                          << AffineMapAttr::get(value.map);
   unsigned e = ofValueOnly.pop_back_val();
   llvm::erase(batch, e);
-  // Without a product the weights cost nothing to repeat, so values may bring batch dimensions of their own.
+  // Without a product the weights cost nothing to repeat, so values may bring batch dimensions of
+  // their own.
   if (!ofValueOnly.empty() && (product || returnsWeights))
     return leftUnfused() << "values whose batch dimensions are those of the weights, got "
                          << ofValueOnly.size() << " more";
@@ -413,13 +424,15 @@ void Raiser::rewrite(Value score) {
       toAttention(valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0)), ofLoops));
   if (returnsWeights) {
     outs.push_back(softmax.getOutput());
-    maps.push_back(
-        toAttention(AffineMap::getMultiDimIdentityMap(rank, context), ArrayRef(ofScores).drop_back()));
+    maps.push_back(toAttention(AffineMap::getMultiDimIdentityMap(rank, context),
+                               ArrayRef(ofScores).drop_back()));
   }
-  auto attention = AttentionOp::create(
-      rewriter, loc, TypeRange(ValueRange(outs)), query.tensor, key.tensor, value.tensor, captured, outs,
-      /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr, rewriter.getAffineMapArrayAttr(maps),
-      rewriter.getF32FloatAttr(1.0f), EmptyRowAttr::get(context, EmptyRow::NaN), /*acc_type=*/nullptr);
+  auto attention =
+      AttentionOp::create(rewriter, loc, TypeRange(ValueRange(outs)), query.tensor, key.tensor,
+                          value.tensor, captured, outs,
+                          /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr,
+                          rewriter.getAffineMapArrayAttr(maps), rewriter.getF32FloatAttr(1.0f),
+                          EmptyRowAttr::get(context, EmptyRow::NaN), /*acc_type=*/nullptr);
 
   if (score != region.getArgument(rank) || !captures.empty()) {
     YieldOp::create(builder, loc, score);
@@ -445,7 +458,8 @@ LogicalResult Raiser::run() {
     return leftUnfused() << "scores of type f32, got " << element;
   if (failed(findValueProduct()))
     return failure();
-  FailureOr<Value> score = read(softmax.getInput(), AffineMap::getMultiDimIdentityMap(rank, context));
+  FailureOr<Value> score =
+      read(softmax.getInput(), AffineMap::getMultiDimIdentityMap(rank, context));
   if (failed(score) || failed(checkScores(*score)) || failed(chooseDims()))
     return failure();
   rewrite(*score);

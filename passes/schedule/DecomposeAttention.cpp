@@ -5,12 +5,12 @@
 //   %o = attn.attention ins(%q, %k, %v) outs(%e) mask(#attn.causal) plan(<"unfused", ...>) {...}
 // becomes
 //   %s = linalg.contract ins(%q, %k) outs(zero)              scores in memory
-//   %t = linalg.generic ins(%s) outs(...)                    scale, score region, -inf where the mask hides
-//   %p = linalg.softmax dimension(k) ins(%t) outs(...)
-//   %o = linalg.generic ins(%p, %v) outs(zero)               products of hidden pairs skipped
+//   %t = linalg.generic ins(%s) outs(...)                    scale, score region, -inf where the
+//   mask hides %p = linalg.softmax dimension(k) ins(%t) outs(...) %o = linalg.generic ins(%p, %v)
+//   outs(zero)               products of hidden pairs skipped
 //
-// The baseline that every other schedule is measured against, and the form for what no other schedule can do.
-// Test: test/passes/schedule/decompose-attention.mlir
+// The baseline that every other schedule is measured against, and the form for what no other
+// schedule can do. Test: test/passes/schedule/decompose-attention.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ using namespace attn;
 
 namespace {
 
-/// Emits one attention as linalg ops. Every map is over the attention's iteration space (batch..., q, k, d, e)
-/// until `contiguous` drops the loops that an op lacks.
+/// Emits one attention as linalg ops. Every map is over the attention's iteration space (batch...,
+/// q, k, d, e) until `contiguous` drops the loops that an op lacks.
 class Decomposer {
 public:
   Decomposer(OpBuilder &builder, AttentionOp op)
@@ -38,7 +38,8 @@ public:
 
   SmallVector<Value> run() {
     SmallVector<unsigned> scoreLoops = llvm::to_vector(llvm::seq<unsigned>(0, op.getKDim() + 1));
-    Value scores = contract(op.getQuery(), op.getQueryMap(), op.getKey(), op.getKeyMap(), scoreLoops, op.getDDim());
+    Value scores = contract(op.getQuery(), op.getQueryMap(), op.getKey(), op.getKeyMap(),
+                            scoreLoops, op.getDDim());
     Value masked = applyScore(scores, scoreLoops);
     Value weights = softmax(masked, scoreLoops);
     AffineMap scoreMap = over(scoreLoops);
@@ -56,9 +57,11 @@ private:
     return AffineMap::getMultiDimMapWithTargets(domain.size(), loops, op.getContext());
   }
 
-  /// A generic over `loops`, operands and results mapped by maps over the attention's iteration space.
-  Value generic(ArrayRef<unsigned> loops, ValueRange inputs, ArrayRef<AffineMap> inputMaps, Value init,
-                AffineMap initMap, function_ref<void(OpBuilder &, Location, ValueRange)> body) {
+  /// A generic over `loops`, operands and results mapped by maps over the attention's iteration
+  /// space.
+  Value generic(ArrayRef<unsigned> loops, ValueRange inputs, ArrayRef<AffineMap> inputMaps,
+                Value init, AffineMap initMap,
+                function_ref<void(OpBuilder &, Location, ValueRange)> body) {
     // Renumber: loop i of the generic is loops[i].
     SmallVector<AffineExpr> renumber(domain.size(), getAffineConstantExpr(0, op.getContext()));
     for (auto [i, loop] : llvm::enumerate(loops))
@@ -71,7 +74,8 @@ private:
     for (unsigned loop : loops)
       types.push_back(initMap.isFunctionOfDim(loop) ? utils::IteratorType::parallel
                                                     : utils::IteratorType::reduction);
-    return linalg::GenericOp::create(builder, loc, init.getType(), inputs, init, maps, types, body).getResult(0);
+    return linalg::GenericOp::create(builder, loc, init.getType(), inputs, init, maps, types, body)
+        .getResult(0);
   }
 
   Value empty(ArrayRef<unsigned> loops) {
@@ -85,13 +89,15 @@ private:
     return linalg::FillOp::create(builder, loc, zero, init).getResult(0);
   }
 
-  Value contract(Value a, AffineMap aMap, Value b, AffineMap bMap, ArrayRef<unsigned> outLoops, unsigned reduction) {
+  Value contract(Value a, AffineMap aMap, Value b, AffineMap bMap, ArrayRef<unsigned> outLoops,
+                 unsigned reduction) {
     SmallVector<unsigned> loops = llvm::to_vector(outLoops);
     loops.push_back(reduction);
     return generic(loops, {a, b}, {aMap, bMap}, zeros(empty(outLoops)), over(outLoops),
                    [](OpBuilder &b, Location loc, ValueRange args) {
                      Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
-                     linalg::YieldOp::create(b, loc, arith::AddFOp::create(b, loc, args[2], product).getResult());
+                     linalg::YieldOp::create(
+                         b, loc, arith::AddFOp::create(b, loc, args[2], product).getResult());
                    });
   }
 
@@ -110,7 +116,8 @@ private:
   }
 
   Value scoreOf(OpBuilder &b, Location loc, ValueRange args, unsigned numLoops) {
-    Value scale = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), op.getScale().convertToDouble()));
+    Value scale = arith::ConstantOp::create(
+        b, loc, b.getFloatAttr(scoreType(), op.getScale().convertToDouble()));
     Value score = b.createOrFold<arith::MulFOp>(loc, args[0], scale);
     ValueRange captured = args.slice(1, op.getCaptures().size());
     SmallVector<Value> indices;
@@ -133,12 +140,14 @@ private:
     if (MaskInterface mask = op.getMaskAttr()) {
       Value hidden = arith::ConstantOp::create(
           b, loc, b.getFloatAttr(scoreType(), -std::numeric_limits<double>::infinity()));
-      score = arith::SelectOp::create(b, loc, isKept(b, loc, mask, indices, captured), score, hidden);
+      score =
+          arith::SelectOp::create(b, loc, isKept(b, loc, mask, indices, captured), score, hidden);
     }
     return score;
   }
 
-  Value isKept(OpBuilder &b, Location loc, MaskInterface mask, ArrayRef<Value> indices, ValueRange captured) {
+  Value isKept(OpBuilder &b, Location loc, MaskInterface mask, ArrayRef<Value> indices,
+               ValueRange captured) {
     Value kept;
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
     for (const KeptSet &set : mask.kept(op.getNumBatch())) {
@@ -154,9 +163,11 @@ private:
         all = all ? arith::AndIOp::create(b, loc, all, condition).getResult() : condition;
       };
       for (unsigned i = 0; i < set.pairs.getNumConstraints(); ++i) {
-        Value value = affine::expandAffineExpr(b, loc, set.pairs.getConstraint(i), indices, symbols);
-        also(arith::CmpIOp::create(b, loc, set.pairs.isEq(i) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge,
-                                   value, zero));
+        Value value =
+            affine::expandAffineExpr(b, loc, set.pairs.getConstraint(i), indices, symbols);
+        also(arith::CmpIOp::create(
+            b, loc, set.pairs.isEq(i) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge, value,
+            zero));
       }
       for (DenseTest test : set.tests)
         also(createDenseTest(b, loc, captured[test.capture], test.keeps));
@@ -166,26 +177,29 @@ private:
   }
 
   Value softmax(Value scores, ArrayRef<unsigned> loops) {
-    Value weights = linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()}, scores, empty(loops),
-                                              loops.size() - 1)
+    Value weights = linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()}, scores,
+                                              empty(loops), loops.size() - 1)
                         .getResult()[0];
     if (!op.getMask() && op.getEmptyRow() == EmptyRow::NaN)
       return weights;
     // A row of -inf alone became NaN; a weight that underflowed to 0 would look hidden.
-    return generic(loops, {scores, weights}, {over(loops), over(loops)}, empty(loops), over(loops),
-                   [&](OpBuilder &b, Location loc, ValueRange args) {
-                     auto constant = [&](const APFloat &value) -> Value {
-                       return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
-                     };
-                     const llvm::fltSemantics &semantics = scoreType().getFloatSemantics();
-                     Value lowest = constant(APFloat::getInf(semantics, /*Negative=*/true));
-                     Value isHidden = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0], lowest);
-                     Value hidden = op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
-                     Value smallest = constant(APFloat::getSmallestNormalized(semantics));
-                     Value live = arith::MaximumFOp::create(b, loc, args[1], smallest);
-                     linalg::YieldOp::create(b, loc,
-                                             arith::SelectOp::create(b, loc, isHidden, hidden, live).getResult());
-                   });
+    return generic(
+        loops, {scores, weights}, {over(loops), over(loops)}, empty(loops), over(loops),
+        [&](OpBuilder &b, Location loc, ValueRange args) {
+          auto constant = [&](const APFloat &value) -> Value {
+            return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
+          };
+          const llvm::fltSemantics &semantics = scoreType().getFloatSemantics();
+          Value lowest = constant(APFloat::getInf(semantics, /*Negative=*/true));
+          Value isHidden =
+              arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0], lowest);
+          Value hidden =
+              op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
+          Value smallest = constant(APFloat::getSmallestNormalized(semantics));
+          Value live = arith::MaximumFOp::create(b, loc, args[1], smallest);
+          linalg::YieldOp::create(
+              b, loc, arith::SelectOp::create(b, loc, isHidden, hidden, live).getResult());
+        });
   }
 
   /// out[..., q, e] = sum_k weights * V, skipping hidden pairs, whose weight is 0: 0 * NaN is NaN.
@@ -193,24 +207,26 @@ private:
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
     loops.append({op.getEDim(), op.getKDim()});
     bool guarded = static_cast<bool>(op.getMask());
-    return generic(loops, {weights, op.getValue()}, {scoreMap, op.getValueMap()}, zeros(op.getOuts()[0]),
-                   op.getOutMap(), [&](OpBuilder &b, Location loc, ValueRange args) {
-                     Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
-                     Value sum = arith::AddFOp::create(b, loc, args[2], product);
-                     if (guarded) {
-                       Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), 0));
-                       Value live = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, args[0], zero);
-                       sum = arith::SelectOp::create(b, loc, live, sum, args[2]);
-                     }
-                     linalg::YieldOp::create(b, loc, sum);
-                   });
+    return generic(
+        loops, {weights, op.getValue()}, {scoreMap, op.getValueMap()}, zeros(op.getOuts()[0]),
+        op.getOutMap(), [&](OpBuilder &b, Location loc, ValueRange args) {
+          Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
+          Value sum = arith::AddFOp::create(b, loc, args[2], product);
+          if (guarded) {
+            Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), 0));
+            Value live = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, args[0], zero);
+            sum = arith::SelectOp::create(b, loc, live, sum, args[2]);
+          }
+          linalg::YieldOp::create(b, loc, sum);
+        });
   }
 
   Value copyTo(Value source, AffineMap sourceMap, Value init, AffineMap initMap) {
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getKDim() + 1));
-    return generic(loops, source, sourceMap, init, initMap, [](OpBuilder &b, Location loc, ValueRange args) {
-      linalg::YieldOp::create(b, loc, args[0]);
-    });
+    return generic(loops, source, sourceMap, init, initMap,
+                   [](OpBuilder &b, Location loc, ValueRange args) {
+                     linalg::YieldOp::create(b, loc, args[0]);
+                   });
   }
 
   OpBuilder &builder;

@@ -6,16 +6,17 @@
 //   %o = attn.attention ins(%q, %k, %v) outs(%e) plan(<"per-head", q = 48, k = 128>)
 // becomes
 //   %o = scf.forall (%b, %h) in (2, 12) shared_outs(%e) {
-//     %kt = linalg.contract ... ins(%xb, %wkh)   %vt = ... ins(%xb, %wvh)        this head's keys and values, once
-//     scf.for %i = 0 to %s step 48 {
+//     %kt = linalg.contract ... ins(%xb, %wkh)   %vt = ... ins(%xb, %wvh)        this head's keys
+//     and values, once scf.for %i = 0 to %s step 48 {
 //       %qt = linalg.contract ... ins(%xi, %wqh)                                this tile's queries
 //       attn.attention ins(%qt, %kt, %vt) outs(...) at(%b, %h, %i, 0) plan(...)
 //
-// Outer loops are the batch dimensions of the keys; query groups and query tiles are inside. Nothing is computed
-// twice, and one head's keys and values stay in the second-level cache. If no producer of keys or values moves in,
-// there is nothing for the query tiles to share and they become tasks of their own; so they do, after a phase for
-// keys and values, where a single batch item with a single head would be the only task.
-// An attention with another schedule is left alone. Test: test/passes/schedule/per-head.mlir
+// Outer loops are the batch dimensions of the keys; query groups and query tiles are inside.
+// Nothing is computed twice, and one head's keys and values stay in the second-level cache. If no
+// producer of keys or values moves in, there is nothing for the query tiles to share and they
+// become tasks of their own; so they do, after a phase for keys and values, where a single batch
+// item with a single head would be the only task. An attention with another schedule is left alone.
+// Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,8 @@ namespace attn {
 
 using namespace attn;
 
-/// Producers that move into a task: a projection with its init, not what feeds the projection of every head.
+/// Producers that move into a task: a projection with its init, not what feeds the projection of
+/// every head.
 static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   return isa<linalg::LinalgOp, tensor::EmptyOp>(producer.getOwner()) && !feedsContraction(slice);
 }
@@ -66,7 +68,8 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
     return tileAndFuse(rewriter, cast<TilingInterface>(*op), all, forall,
                        [&](tensor::ExtractSliceOp slice, OpResult producer) {
                          // Keys and values would be computed again by every query tile.
-                         return producer != op.getKey() && producer != op.getValue() && movesInside(slice, producer);
+                         return producer != op.getKey() && producer != op.getValue() &&
+                                movesInside(slice, producer);
                        });
   }
 
@@ -80,11 +83,12 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
     return failure();
   inner.push_back(qTile);
   Operation *task = (*perHead)->getParentOfType<scf::ForallOp>();
-  return tileAndFuse(rewriter, cast<TilingInterface>(*perHead), inner, scf::SCFTilingOptions::LoopType::ForOp,
-                     [&](tensor::ExtractSliceOp slice, OpResult producer) {
-                       // What is in the task already is shared by its query tiles.
-                       return !task->isProperAncestor(producer.getOwner()) && movesInside(slice, producer);
-                     });
+  return tileAndFuse(
+      rewriter, cast<TilingInterface>(*perHead), inner, scf::SCFTilingOptions::LoopType::ForOp,
+      [&](tensor::ExtractSliceOp slice, OpResult producer) {
+        // What is in the task already is shared by its query tiles.
+        return !task->isProperAncestor(producer.getOwner()) && movesInside(slice, producer);
+      });
 }
 
 namespace {
@@ -93,7 +97,8 @@ struct PerHead : attn::impl::PerHeadBase<PerHead> {
     IRRewriter rewriter(&getContext());
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) {
-      if (op.getPlan() && op.getPlan()->getSchedule() == Schedule::PerHead && !op->getParentOfType<scf::ForallOp>())
+      if (op.getPlan() && op.getPlan()->getSchedule() == Schedule::PerHead &&
+          !op->getParentOfType<scf::ForallOp>())
         ops.push_back(op);
     });
     for (AttentionOp op : ops) {

@@ -8,10 +8,10 @@
 //     linalg.generic ...                 the init, computed where it is used
 //     linalg.contract ... ins(%ob, %wp) outs(...) : 96 x 64 outputs, whole depth
 //
-// Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A contraction never
-// moves into another contraction: its tiles would be computed again for each panel of the other.
-// Ops without rows, a vector say, and what is in a task already, are left alone.
-// Test: test/passes/schedule/phases.mlir
+// Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A
+// contraction never moves into another contraction: its tiles would be computed again for each
+// panel of the other. Ops without rows, a vector say, and what is in a task already, are left
+// alone. Test: test/passes/schedule/phases.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,15 +27,16 @@ namespace attn {
 
 using namespace attn;
 
-/// Rows of a task: whole register blocks of eight and of six rows, and enough work to pay for a task.
+/// Rows of a task: whole register blocks of eight and of six rows, and enough work to pay for a
+/// task.
 static constexpr int64_t kRowsPerTask = 96;
 
 /// Loops of `op` that become loops of tasks, with their steps; 0 keeps a loop inside the task.
 static SmallVector<int64_t> taskSizes(TilingInterface op) {
   SmallVector<utils::IteratorType> types = op.getLoopIteratorTypes();
   SmallVector<int64_t> sizes(types.size(), 0);
-  // The innermost loop of the output, or of rows that are reduced, is the vectors' own. The next one out holds rows;
-  // the others step by one.
+  // The innermost loop of the output, or of rows that are reduced, is the vectors' own. The next
+  // one out holds rows; the others step by one.
   SmallVector<unsigned> parallel;
   for (unsigned loop = 0; loop < types.size(); ++loop)
     if (types[loop] == utils::IteratorType::parallel)
@@ -43,26 +44,29 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
   bool isProduct = linalgOp && linalg::isaContractionOpInterface(linalgOp);
   if (isProduct) {
-    // Order the loops as the output has them; rows are the innermost loop of the left operand's own.
+    // Order the loops as the output has them; rows are the innermost loop of the left operand's
+    // own.
     AffineMap out = linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0));
-    parallel = llvm::map_to_vector(out.getResults(),
-                                   [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
+    parallel = llvm::map_to_vector(
+        out.getResults(), [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
   }
   if (parallel.empty())
     return sizes;
-  bool reducesRows = types.back() == utils::IteratorType::reduction &&
-                     (!linalgOp || llvm::all_of(linalgOp.getDpsInputOperands(), [&](OpOperand *operand) {
-                       return linalgOp.getMatchingIndexingMap(operand).isFunctionOfDim(parallel.back());
-                     }));
+  bool reducesRows =
+      types.back() == utils::IteratorType::reduction &&
+      (!linalgOp || llvm::all_of(linalgOp.getDpsInputOperands(), [&](OpOperand *operand) {
+        return linalgOp.getMatchingIndexingMap(operand).isFunctionOfDim(parallel.back());
+      }));
   if (!reducesRows)
     parallel.pop_back();
   auto isRow = [&](unsigned loop) {
     if (!isProduct)
       return true;
     // A panel or batch loop belongs to the packed operand; rows do not.
-    return llvm::count_if(linalgOp.getDpsInputOperands(), [&](OpOperand *operand) {
-             return linalgOp.getMatchingIndexingMap(operand).isFunctionOfDim(loop);
-           }) == 1 &&
+    return llvm::count_if(linalgOp.getDpsInputOperands(),
+                          [&](OpOperand *operand) {
+                            return linalgOp.getMatchingIndexingMap(operand).isFunctionOfDim(loop);
+                          }) == 1 &&
            !linalgOp.getMatchingIndexingMap(linalgOp.getDpsInputOperand(1)).isFunctionOfDim(loop);
   };
   bool foundRows = false;
@@ -74,7 +78,8 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
   return sizes;
 }
 
-/// A producer moves into the tasks if each of its elements is needed by one task only, or costs nothing.
+/// A producer moves into the tasks if each of its elements is needed by one task only, or costs
+/// nothing.
 static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   auto producerOp = dyn_cast<linalg::LinalgOp>(producer.getOwner());
   if (!producerOp || feedsContraction(slice))
@@ -82,7 +87,8 @@ static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   bool isInit = producerOp.getNumReductionLoops() == 0 && producerOp.getNumDpsInputs() <= 1;
   return isInit || llvm::all_of(slice->getUses(), [](OpOperand &use) {
            auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
-           return user && user.getNumReductionLoops() == 0 && user.getMatchingIndexingMap(&use).isPermutation();
+           return user && user.getNumReductionLoops() == 0 &&
+                  user.getMatchingIndexingMap(&use).isPermutation();
          });
 }
 
@@ -91,10 +97,11 @@ struct Phases : attn::impl::PhasesBase<Phases> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     auto isCandidate = [](Operation *op) {
-      return isa<TilingInterface>(op) && isa<DestinationStyleOpInterface>(op) && !isa<AttentionOp, linalg::FillOp>(op);
+      return isa<TilingInterface>(op) && isa<DestinationStyleOpInterface>(op) &&
+             !isa<AttentionOp, linalg::FillOp>(op);
     };
-    // From the last op to the first. Tiling erases the op and whatever moved into its tasks; what is left to visit
-    // stands before the tasks.
+    // From the last op to the first. Tiling erases the op and whatever moved into its tasks; what
+    // is left to visit stands before the tasks.
     Block &body = getOperation().getBody().front();
     for (Operation *op = body.getTerminator(); op; op = op->getPrevNode()) {
       if (!isCandidate(op))
@@ -102,8 +109,9 @@ struct Phases : attn::impl::PhasesBase<Phases> {
       SmallVector<int64_t> sizes = taskSizes(cast<TilingInterface>(op));
       if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
         continue;
-      FailureOr<Operation *> tiled = tileAndFuse(rewriter, cast<TilingInterface>(op), sizes,
-                                                 scf::SCFTilingOptions::LoopType::ForallOp, movesInside);
+      FailureOr<Operation *> tiled =
+          tileAndFuse(rewriter, cast<TilingInterface>(op), sizes,
+                      scf::SCFTilingOptions::LoopType::ForallOp, movesInside);
       if (failed(tiled)) {
         op->emitError() << "expected an op that tiles into tasks, got one that does not";
         return signalPassFailure();

@@ -13,18 +13,20 @@
 
 namespace attn {
 
-/// Decides whether the producer of a tile moves into the loops: (slice of the producer, its result).
+/// Decides whether the producer of a tile moves into the loops: (slice of the producer, its
+/// result).
 using FuseControl = llvm::function_ref<bool(mlir::tensor::ExtractSliceOp, mlir::OpResult)>;
 
-/// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, their producers
-/// likewise; a producer with other uses is returned from the loops instead of being computed twice. Returns the
-/// tiled op and erases `op`, or fails and leaves `op` in place.
+/// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, their
+/// producers likewise; a producer with other uses is returned from the loops instead of being
+/// computed twice. Returns the tiled op and erases `op`, or fails and leaves `op` in place.
 mlir::FailureOr<mlir::Operation *> tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op,
                                                mlir::ArrayRef<int64_t> tileSizes,
-                                               mlir::scf::SCFTilingOptions::LoopType loopType, FuseControl control);
+                                               mlir::scf::SCFTilingOptions::LoopType loopType,
+                                               FuseControl control);
 
-/// True if `slice` is an input of a contraction: computing it inside the loops would compute it again for every
-/// tile of the contraction's other dimensions.
+/// True if `slice` is an input of a contraction: computing it inside the loops would compute it
+/// again for every tile of the contraction's other dimensions.
 bool feedsContraction(mlir::tensor::ExtractSliceOp slice);
 
 } // namespace attn

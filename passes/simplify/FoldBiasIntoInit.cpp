@@ -9,12 +9,13 @@
 //   %0 = linalg.broadcast ins(%bias) outs(%empty) dimensions = [0]
 //   %2 = linalg.contract ins(%x, %w) outs(%0)
 //
-// One pass over memory and one buffer fewer, and what a register block wants: accumulators that start from
-// the bias. The sum may be the first step of a longer body, of which the rest stays; a bias that the body
-// widens is widened before; one that was broadcast by an op of its own is seen through.
+// One pass over memory and one buffer fewer, and what a register block wants: accumulators that
+// start from the bias. The sum may be the first step of a longer body, of which the rest stays; a
+// bias that the body widens is widened before; one that was broadcast by an op of its own is seen
+// through.
 //
-// Left alone: products with another use, products that do not start from zero, and addends as large as the
-// product (a residual is an epilogue; as an init it would have to be copied).
+// Left alone: products with another use, products that do not start from zero, and addends as large
+// as the product (a residual is an epilogue; as an init it would have to be copied).
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +55,8 @@ std::pair<arith::AddFOp, OpOperand *> getSum(linalg::GenericOp op, OpOperand *pr
   if (auto widened = other.getDefiningOp<arith::ExtFOp>())
     other = widened.getIn();
   auto argument = dyn_cast<BlockArgument>(other);
-  if (!argument || argument.getOwner() != op.getBody() || argument.getArgNumber() >= op.getNumDpsInputs())
+  if (!argument || argument.getOwner() != op.getBody() ||
+      argument.getArgNumber() >= op.getNumDpsInputs())
     return {};
   return {add, op.getDpsInputOperand(argument.getArgNumber())};
 }
@@ -65,7 +67,8 @@ Addend lookThroughBroadcast(Addend addend) {
   if (!op || !attn::isCopy(op))
     return addend;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  return maps[1].isIdentity() ? Addend{op.getDpsInputOperand(0)->get(), maps[0].compose(addend.map)} : addend;
+  return maps[1].isIdentity() ? Addend{op.getDpsInputOperand(0)->get(), maps[0].compose(addend.map)}
+                              : addend;
 }
 
 struct FoldBias : OpRewritePattern<linalg::GenericOp> {
@@ -82,7 +85,8 @@ struct FoldBias : OpRewritePattern<linalg::GenericOp> {
 private:
   static LogicalResult fold(linalg::GenericOp op, OpOperand *product, PatternRewriter &rewriter) {
     auto contract = product->get().getDefiningOp<linalg::LinalgOp>();
-    if (!contract || !linalg::isaContractionOpInterface(contract) || !contract->hasOneUse() || !op.getMatchingIndexingMap(product).isIdentity())
+    if (!contract || !linalg::isaContractionOpInterface(contract) || !contract->hasOneUse() ||
+        !op.getMatchingIndexingMap(product).isIdentity())
       return failure();
     auto fill = contract.getDpsInitOperand(0)->get().getDefiningOp<linalg::FillOp>();
     auto [add, addend] = getSum(op, product);
@@ -105,20 +109,21 @@ private:
 
     Location loc = op.getLoc();
     if (biasType.getElementType() != add.getType()) {
-      Value empty =
-          tensor::EmptyOp::create(rewriter, loc, tensor::getMixedSizes(rewriter, loc, bias), add.getType());
+      Value empty = tensor::EmptyOp::create(
+          rewriter, loc, tensor::getMixedSizes(rewriter, loc, bias), add.getType());
       AffineMap identity = rewriter.getMultiDimIdentityMap(biasType.getRank());
       SmallVector<utils::IteratorType> parallel(biasType.getRank(), utils::IteratorType::parallel);
       bias = linalg::GenericOp::create(rewriter, loc, empty.getType(), bias, empty,
                                        ArrayRef<AffineMap>{identity, identity}, parallel,
                                        [](OpBuilder &builder, Location loc, ValueRange args) {
-                                         Value wide =
-                                             arith::ExtFOp::create(builder, loc, args[1].getType(), args[0]);
+                                         Value wide = arith::ExtFOp::create(
+                                             builder, loc, args[1].getType(), args[0]);
                                          linalg::YieldOp::create(builder, loc, wide);
                                        })
                  .getResult(0);
     }
-    Value init = linalg::BroadcastOp::create(rewriter, loc, bias, fill.output(), broadcast)->getResult(0);
+    Value init =
+        linalg::BroadcastOp::create(rewriter, loc, bias, fill.output(), broadcast)->getResult(0);
     auto folded = cast<linalg::LinalgOp>(rewriter.clone(*contract));
     folded.getDpsInitOperand(0)->set(init);
     rewriter.modifyOpInPlace(op, [&] { product->set(folded->getResult(0)); });

@@ -3,13 +3,15 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   %t = linalg.transpose ins(%k) permutation = [0, 2, 1]
-//   %o = attn.attention ins(%q, %t, ...) outs(%e) {..., (b,q,k,d,e)->(b,k,d), ..., (b,q,k,d,e)->(b,q,e)}
-//   %r = linalg.transpose ins(%o) permutation = [1, 0, 2]
+//   %o = attn.attention ins(%q, %t, ...) outs(%e) {..., (b,q,k,d,e)->(b,k,d), ...,
+//   (b,q,k,d,e)->(b,q,e)} %r = linalg.transpose ins(%o) permutation = [1, 0, 2]
 // becomes
-//   %r = attn.attention ins(%q, %k, ...) outs(%f) {..., (b,q,k,d,e)->(b,d,k), ..., (b,q,k,d,e)->(q,b,e)}
+//   %r = attn.attention ins(%q, %k, ...) outs(%f) {..., (b,q,k,d,e)->(b,d,k), ...,
+//   (b,q,k,d,e)->(q,b,e)}
 //
-// Runs after attn-hoist-views: what is left are transpositions of arguments, of results with several uses and
-// of the attention's own output. An output follows its transposition only if nothing else reads it.
+// Runs after attn-hoist-views: what is left are transpositions of arguments, of results with
+// several uses and of the attention's own output. An output follows its transposition only if
+// nothing else reads it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +49,8 @@ struct FoldIntoRead : OpRewritePattern<AttentionOp> {
       auto transpose = op->getOperand(i).getDefiningOp<linalg::TransposeOp>();
       if (!transpose)
         continue;
-      AffineMap permutation = AffineMap::getPermutationMap(transpose.getPermutation(), getContext());
+      AffineMap permutation =
+          AffineMap::getPermutationMap(transpose.getPermutation(), getContext());
       rewriter.modifyOpInPlace(op, [&] {
         op->setOperand(i, transpose.getInput());
         setMap(op, i, inversePermutation(permutation).compose(op.getMap(i)));
@@ -61,11 +64,13 @@ struct FoldIntoRead : OpRewritePattern<AttentionOp> {
 struct FoldIntoWrite : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(linalg::TransposeOp transpose, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(linalg::TransposeOp transpose,
+                                PatternRewriter &rewriter) const override {
     auto result = dyn_cast<OpResult>(transpose.getInput());
     auto op = result ? dyn_cast<AttentionOp>(result.getOwner()) : AttentionOp();
     if (!op || !result.hasOneUse())
-      return rewriter.notifyMatchFailure(transpose, "expected an output of attention without another use");
+      return rewriter.notifyMatchFailure(transpose,
+                                         "expected an output of attention without another use");
     OpOperand &out = op.getOutsMutable()[result.getResultNumber()];
     auto empty = out.get().getDefiningOp<tensor::EmptyOp>();
     if (!empty)
@@ -73,8 +78,10 @@ struct FoldIntoWrite : OpRewritePattern<linalg::TransposeOp> {
 
     rewriter.setInsertionPoint(op);
     AffineMap permutation = AffineMap::getPermutationMap(transpose.getPermutation(), getContext());
-    SmallVector<OpFoldResult> sizes = applyPermutation(empty.getMixedSizes(), transpose.getPermutation());
-    Value permuted = tensor::EmptyOp::create(rewriter, op.getLoc(), sizes, empty.getType().getElementType());
+    SmallVector<OpFoldResult> sizes =
+        applyPermutation(empty.getMixedSizes(), transpose.getPermutation());
+    Value permuted =
+        tensor::EmptyOp::create(rewriter, op.getLoc(), sizes, empty.getType().getElementType());
     rewriter.modifyOpInPlace(op, [&] {
       setMap(op, out.getOperandNumber(), permutation.compose(op.getMap(out.getOperandNumber())));
       out.set(permuted);
@@ -83,7 +90,8 @@ struct FoldIntoWrite : OpRewritePattern<linalg::TransposeOp> {
     rewriter.setInsertionPoint(transpose);
     Value value = result;
     if (value.getType() != transpose->getResult(0).getType())
-      value = tensor::CastOp::create(rewriter, op.getLoc(), transpose->getResult(0).getType(), value);
+      value =
+          tensor::CastOp::create(rewriter, op.getLoc(), transpose->getResult(0).getType(), value);
     rewriter.replaceOp(transpose, value);
     return success();
   }

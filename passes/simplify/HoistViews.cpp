@@ -11,13 +11,14 @@
 //   %s = tensor.extract_slice %e[0, 0, 0, 0] [1, H, D, C]                        [H,D,C]
 //   %q = linalg.contract (h,s,d,c)->(s,c), (h,d,c), (h,s,d) ins(%x, %s) outs(%1)
 //
-// One mechanism for every structured op that reads its operands at loop variables: a transposition renames
-// the loops, expanding or collapsing a dimension splits or merges a loop, a slice narrows it, and a unit
-// dimension that disappears takes its loop along. Each operand that has the loop follows; the others stay.
-// Loops end up in the order of the result, reductions last.
+// One mechanism for every structured op that reads its operands at loop variables: a transposition
+// renames the loops, expanding or collapsing a dimension splits or merges a loop, a slice narrows
+// it, and a unit dimension that disappears takes its loop along. Each operand that has the loop
+// follows; the others stay. Loops end up in the order of the result, reductions last.
 //
-// A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
-// Left alone: views of arguments and of ops with `linalg.index`, merged loops that some operand keeps apart.
+// A product is never computed twice: its result must have no other use, or be cut into disjoint
+// slices. Left alone: views of arguments and of ops with `linalg.index`, merged loops that some
+// operand keeps apart.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,8 +50,8 @@ namespace {
 // The op under a view
 //===----------------------------------------------------------------------===//
 
-/// Whether `op` reads and writes its operands at loop variables only, so that a view of its one result is a
-/// statement about its loops.
+/// Whether `op` reads and writes its operands at loop variables only, so that a view of its one
+/// result is a statement about its loops.
 bool hasPlainLoops(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || op.hasIndexSemantics())
     return false;
@@ -59,10 +60,12 @@ bool hasPlainLoops(linalg::LinalgOp op) {
   };
   return llvm::all_of(op.getIndexingMapsArray(), isPlain) &&
          op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isProjectedPermutation() &&
-         op.getNumParallelLoops() == op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults();
+         op.getNumParallelLoops() ==
+             op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults();
 }
 
-/// The structured op that computes `source`, if the one view of it may take its place; a fill may have many.
+/// The structured op that computes `source`, if the one view of it may take its place; a fill may
+/// have many.
 linalg::LinalgOp getProducer(Value source) {
   auto op = source.getDefiningOp<linalg::LinalgOp>();
   bool isReplaceable = op && hasPlainLoops(op) && (isa<linalg::FillOp>(op) || source.hasOneUse());
@@ -77,9 +80,10 @@ void replaceView(PatternRewriter &rewriter, Operation *view, Value value) {
   rewriter.replaceOp(view, value);
 }
 
-/// Size of dimension `dim` of an operand: `known` where the view states it, static exactly where the type
-/// says so.
-OpFoldResult getSize(OpBuilder &builder, Location loc, Value operand, int64_t dim, OpFoldResult known = {}) {
+/// Size of dimension `dim` of an operand: `known` where the view states it, static exactly where
+/// the type says so.
+OpFoldResult getSize(OpBuilder &builder, Location loc, Value operand, int64_t dim,
+                     OpFoldResult known = {}) {
   auto type = cast<RankedTensorType>(operand.getType());
   if (!type.isDynamicDim(dim))
     return builder.getIndexAttr(type.getDimSize(dim));
@@ -92,7 +96,8 @@ unsigned getLoop(linalg::LinalgOp op, unsigned dim) {
   return op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getDimPosition(dim);
 }
 
-/// The loops that the operand read through `map` runs over; none for a dimension read at a constant.
+/// The loops that the operand read through `map` runs over; none for a dimension read at a
+/// constant.
 SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
   return llvm::map_to_vector(map.getResults(), [](AffineExpr expr) -> std::optional<unsigned> {
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -128,7 +133,8 @@ Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, Affi
 }
 
 /// The op that computes what `op` does from `operands` read through `maps`, the init last.
-Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands, ArrayRef<AffineMap> maps) {
+Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands,
+              ArrayRef<AffineMap> maps) {
   Location loc = op.getLoc();
   ValueRange inputs = operands.drop_back();
   Value init = operands.back();
@@ -163,7 +169,8 @@ Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands, Arra
   }
   SmallVector<utils::IteratorType> iterators(order.size(), utils::IteratorType::reduction);
   std::fill_n(iterators.begin(), maps.back().getNumResults(), utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(builder, loc, init.getType(), inputs, init, ordered, iterators);
+  auto generic =
+      linalg::GenericOp::create(builder, loc, init.getType(), inputs, init, ordered, iterators);
   IRMapping mapping;
   op->getRegion(0).cloneInto(&generic.getRegion(), mapping);
   return generic.getResult(0);
@@ -176,7 +183,8 @@ Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands, Arra
 struct FoldEmptyTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(linalg::TransposeOp view, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(linalg::TransposeOp view,
+                                PatternRewriter &rewriter) const override {
     auto isEmpty = [](Value value) { return value.getDefiningOp<tensor::EmptyOp>() != nullptr; };
     if (!isEmpty(view.getInput()) || !isEmpty(view.getInit()))
       return rewriter.notifyMatchFailure(view, "expected an empty tensor under the view");
@@ -188,26 +196,30 @@ struct FoldEmptyTranspose : OpRewritePattern<linalg::TransposeOp> {
 struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(linalg::TransposeOp view, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(linalg::TransposeOp view,
+                                PatternRewriter &rewriter) const override {
     linalg::LinalgOp op = getProducer(view.getInput());
     if (!op)
-      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+      return rewriter.notifyMatchFailure(
+          view, "expected a structured op without another use under the view");
     SmallVector<Value> operands(op->getOperands());
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-    operands.back() = linalg::TransposeOp::create(rewriter, view.getLoc(), operands.back(), view.getInit(),
-                                                  view.getPermutation())
+    operands.back() = linalg::TransposeOp::create(rewriter, view.getLoc(), operands.back(),
+                                                  view.getInit(), view.getPermutation())
                           ->getResult(0);
-    maps.back() = AffineMap::getPermutationMap(view.getPermutation(), getContext()).compose(maps.back());
+    maps.back() =
+        AffineMap::getPermutationMap(view.getPermutation(), getContext()).compose(maps.back());
     replaceView(rewriter, view, rebuild(rewriter, op, operands, maps));
     return success();
   }
 };
 
-/// Turns the wish for another order that `map` expresses into a transposition, which the producer of
-/// `operand` can grant. Returns the map that is left, in the order of the loops.
+/// Turns the wish for another order that `map` expresses into a transposition, which the producer
+/// of `operand` can grant. Returns the map that is left, in the order of the loops.
 FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
   linalg::LinalgOp producer = getProducer(operand.get());
-  if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) || !map.isProjectedPermutation())
+  if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) ||
+      !map.isProjectedPermutation())
     return failure();
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
   llvm::sort(permutation,
@@ -218,7 +230,8 @@ FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &opera
   SmallVector<OpFoldResult> sizes;
   for (int64_t dim : permutation)
     sizes.push_back(attn::dimOf(rewriter, loc, operand.get(), dim));
-  Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, getElementTypeOrSelf(operand.get().getType()));
+  Value empty =
+      tensor::EmptyOp::create(rewriter, loc, sizes, getElementTypeOrSelf(operand.get().getType()));
   auto transpose = linalg::TransposeOp::create(rewriter, loc, operand.get(), empty, permutation);
   rewriter.modifyOpInPlace(operand.getOwner(), [&] { operand.set(transpose->getResult(0)); });
   return AffineMap::getPermutationMap(permutation, map.getContext()).compose(map);
@@ -238,14 +251,16 @@ struct OrderElementwise : OpRewritePattern<linalg::GenericOp> {
       if (failed(map))
         continue;
       maps[input->getOperandNumber()] = *map;
-      rewriter.modifyOpInPlace(op, [&] { op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps)); });
+      rewriter.modifyOpInPlace(
+          op, [&] { op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps)); });
       return success();
     }
     return rewriter.notifyMatchFailure(op, "expected a product read in another order");
   }
 };
 
-/// Attention reads query, key and value head-major: (batch..., row, feature), the order of its loops.
+/// Attention reads query, key and value head-major: (batch..., row, feature), the order of its
+/// loops.
 struct OrderAttention : OpRewritePattern<attn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -270,10 +285,12 @@ struct OrderAttention : OpRewritePattern<attn::AttentionOp> {
 struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(tensor::ExpandShapeOp view, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tensor::ExpandShapeOp view,
+                                PatternRewriter &rewriter) const override {
     linalg::LinalgOp op = getProducer(view.getSrc());
     if (!op)
-      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+      return rewriter.notifyMatchFailure(
+          view, "expected a structured op without another use under the view");
 
     // The sizes each loop is split into; reductions are not known to the view.
     SmallVector<SmallVector<OpFoldResult>> parts(op.getNumLoops());
@@ -304,8 +321,9 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
         if (groups.back().size() > 1)
           llvm::append_range(sizes, parts[*loop]);
         else
-          sizes.push_back(getSize(rewriter, view.getLoc(), operand, i,
-                                  loop && !parts[*loop].empty() ? parts[*loop][0] : OpFoldResult()));
+          sizes.push_back(
+              getSize(rewriter, view.getLoc(), operand, i,
+                      loop && !parts[*loop].empty() ? parts[*loop][0] : OpFoldResult()));
       }
       maps.push_back(AffineMap::get(numLoops, 0, exprs, getContext()));
       if (exprs.size() == map.getNumResults()) {
@@ -313,7 +331,8 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
         continue;
       }
       auto type = cast<RankedTensorType>(operand.getType());
-      auto expanded = RankedTensorType::get(decomposeMixedValues(sizes).first, type.getElementType());
+      auto expanded =
+          RankedTensorType::get(decomposeMixedValues(sizes).first, type.getElementType());
       operands.push_back(
           tensor::ExpandShapeOp::create(rewriter, view.getLoc(), expanded, operand, groups, sizes));
     }
@@ -329,10 +348,12 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
 struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(tensor::CollapseShapeOp view, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tensor::CollapseShapeOp view,
+                                PatternRewriter &rewriter) const override {
     linalg::LinalgOp op = getProducer(view.getSrc());
     if (!op)
-      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+      return rewriter.notifyMatchFailure(
+          view, "expected a structured op without another use under the view");
 
     // Where each loop goes: a merged group goes to its first loop, together.
     SmallVector<SmallVector<unsigned>> merged(op.getNumLoops());
@@ -353,11 +374,13 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
       auto loops = getLoops(map);
       for (unsigned i = 0; i < loops.size();) {
         if (loops[i] && absorbed.contains(*loops[i]))
-          return rewriter.notifyMatchFailure(view, "expected merged loops side by side in each operand");
+          return rewriter.notifyMatchFailure(view,
+                                             "expected merged loops side by side in each operand");
         unsigned size = loops[i] ? std::max<size_t>(merged[*loops[i]].size(), 1) : 1;
         for (unsigned j = 1; j < size; ++j)
           if (i + j >= loops.size() || loops[i + j] != merged[*loops[i]][j])
-            return rewriter.notifyMatchFailure(view, "expected merged loops side by side in each operand");
+            return rewriter.notifyMatchFailure(
+                view, "expected merged loops side by side in each operand");
         exprs.push_back(map.getResult(i));
         groups.emplace_back(llvm::to_vector(llvm::seq<int64_t>(i, i + size)));
         i += size;
@@ -369,8 +392,9 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
     for (auto [operand, map, groups] :
          llvm::zip_equal(op->getOperands(), op.getIndexingMapsArray(), groupsOf)) {
       bool stays = groups.size() == map.getNumResults();
-      operands.push_back(stays ? operand
-                               : tensor::CollapseShapeOp::create(rewriter, view.getLoc(), operand, groups));
+      operands.push_back(
+          stays ? operand
+                : tensor::CollapseShapeOp::create(rewriter, view.getLoc(), operand, groups));
     }
     replaceView(rewriter, view, rebuild(rewriter, op, operands, maps));
     return success();
@@ -397,8 +421,8 @@ bool isCutIntoParts(Value value) {
     slices.push_back(slice);
   }
   auto areApart = [](tensor::ExtractSliceOp a, tensor::ExtractSliceOp b) {
-    for (auto [offsetA, sizeA, offsetB, sizeB] :
-         llvm::zip_equal(a.getStaticOffsets(), a.getStaticSizes(), b.getStaticOffsets(), b.getStaticSizes()))
+    for (auto [offsetA, sizeA, offsetB, sizeB] : llvm::zip_equal(
+             a.getStaticOffsets(), a.getStaticSizes(), b.getStaticOffsets(), b.getStaticSizes()))
       if (!ShapedType::isDynamic(offsetA) && !ShapedType::isDynamic(offsetB) &&
           ((!ShapedType::isDynamic(sizeA) && offsetA + sizeA <= offsetB) ||
            (!ShapedType::isDynamic(sizeB) && offsetB + sizeB <= offsetA)))
@@ -455,7 +479,8 @@ Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
       continue;
     }
     auto type = RankedTensorType::get(shape, getElementTypeOrSelf(operand.getType()));
-    operands.push_back(tensor::ExtractSliceOp::create(rewriter, loc, type, operand, offsets, sizes, strides));
+    operands.push_back(
+        tensor::ExtractSliceOp::create(rewriter, loc, type, operand, offsets, sizes, strides));
   }
   return rebuild(rewriter, op, operands, maps);
 }
@@ -463,7 +488,8 @@ Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
 struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(tensor::ExtractSliceOp view, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tensor::ExtractSliceOp view,
+                                PatternRewriter &rewriter) const override {
     auto op = view.getSource().getDefiningOp<linalg::LinalgOp>();
     if (!op || !hasPlainLoops(op))
       return rewriter.notifyMatchFailure(view, "expected a structured op under the view");
@@ -479,15 +505,17 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
   }
 };
 
-/// Unit dimensions that a collapse removes take their loops along, wherever the operands have them; what it
-/// merges besides is a collapse of the rest.
+/// Unit dimensions that a collapse removes take their loops along, wherever the operands have them;
+/// what it merges besides is a collapse of the rest.
 struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(tensor::CollapseShapeOp view, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tensor::CollapseShapeOp view,
+                                PatternRewriter &rewriter) const override {
     linalg::LinalgOp op = getProducer(view.getSrc());
     if (!op)
-      return rewriter.notifyMatchFailure(view, "expected a structured op without another use under the view");
+      return rewriter.notifyMatchFailure(
+          view, "expected a structured op without another use under the view");
     ArrayRef<int64_t> shape = view.getSrcType().getShape();
     llvm::SmallBitVector dropped(shape.size());
     SmallVector<ReassociationIndices> groups;
@@ -507,7 +535,8 @@ struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
 
     SmallVector<Cut> cuts;
     for (unsigned dim = 0; dim < shape.size(); ++dim)
-      cuts.push_back({rewriter.getIndexAttr(0), getSize(rewriter, view.getLoc(), view.getSrc(), dim),
+      cuts.push_back({rewriter.getIndexAttr(0),
+                      getSize(rewriter, view.getLoc(), view.getSrc(), dim),
                       rewriter.getIndexAttr(1), dropped[dim]});
     Value cut = cutLoops(rewriter, view.getLoc(), op, cuts);
     if (numKept > static_cast<int64_t>(groups.size()))
@@ -521,9 +550,8 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns
-        .add<FoldEmptyTranspose, HoistTranspose, OrderElementwise, OrderAttention, HoistExpand, HoistSlice>(
-            context);
+    patterns.add<FoldEmptyTranspose, HoistTranspose, OrderElementwise, OrderAttention, HoistExpand,
+                 HoistSlice>(context);
     patterns.add<HoistUnitCollapse>(context, /*benefit=*/2);
     patterns.add<HoistCollapse>(context);
     // What lets views meet: views of empty tensors and of views, and sizes of arguments only.

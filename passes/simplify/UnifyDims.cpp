@@ -2,14 +2,15 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   func.func @f(%x: tensor<?x4xf32> {attn.dims = ["n", ""]}, %mask: tensor<?xi1> {attn.dims = ["n"]})
+//   func.func @f(%x: tensor<?x4xf32> {attn.dims = ["n", ""]}, %mask: tensor<?xi1> {attn.dims =
+//   ["n"]})
 //     %n = tensor.dim %mask, %c0
 // becomes
 //     %n = tensor.dim %x, %c0
 //
-// Dimensions that carry the same symbol agree (the runtime refuses a call where they do not), so the first
-// argument that has the symbol speaks for all: equal sizes become one value, and later passes need not prove
-// it. Left alone: dimensions without a symbol.
+// Dimensions that carry the same symbol agree (the runtime refuses a call where they do not), so
+// the first argument that has the symbol speaks for all: equal sizes become one value, and later
+// passes need not prove it. Left alone: dimensions without a symbol.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +33,11 @@ struct UnifyDims : attn::impl::UnifyDimsBase<UnifyDims> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     auto symbolOf = [&](BlockArgument argument, int64_t dim) {
-      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), attn::AttnDialect::kDimsAttr);
-      auto symbol =
-          dims && dim < static_cast<int64_t>(dims.size()) ? dyn_cast<StringAttr>(dims[dim]) : nullptr;
+      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(),
+                                                       attn::AttnDialect::kDimsAttr);
+      auto symbol = dims && dim < static_cast<int64_t>(dims.size())
+                        ? dyn_cast<StringAttr>(dims[dim])
+                        : nullptr;
       return symbol && !symbol.empty() ? symbol : nullptr;
     };
 
@@ -55,7 +58,8 @@ struct UnifyDims : attn::impl::UnifyDimsBase<UnifyDims> {
         return;
       OpBuilder builder(op);
       op.replaceAllUsesWith(
-          tensor::DimOp::create(builder, op.getLoc(), it->second.first, it->second.second).getResult());
+          tensor::DimOp::create(builder, op.getLoc(), it->second.first, it->second.second)
+              .getResult());
       op.erase();
     });
   }

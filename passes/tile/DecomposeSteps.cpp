@@ -9,8 +9,9 @@
 //   %p, %m1, %l1, %a1 = attn.online_update outs(%s1, %m, %l, %a) at(...) mask(M)
 //   %a2 = linalg.generic ins(%p, %v) outs(%a1)                       O^T += V^T P^T where p != 0
 //
-// Every product of attention then shares one lowering with the projections. Only a masked step needs the guarded
-// product, since 0 * NaN is NaN; other steps get a plain contraction. Test: test/passes/tile/decompose-steps.mlir
+// Every product of attention then shares one lowering with the projections. Only a masked step
+// needs the guarded product, since 0 * NaN is NaN; other steps get a plain contraction. Test:
+// test/passes/tile/decompose-steps.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +37,8 @@ static void decompose(OnlineStepOp op) {
   bindDims(context, m, n, r);
   auto contract = [&](Value a, ArrayRef<AffineExpr> aDims, Value b, Value init) {
     auto maps = AffineMap::inferFromExprList({aDims, ArrayRef<AffineExpr>{r, n}, {m, n}}, context);
-    return linalg::ContractOp::create(builder, loc, TypeRange{init.getType()}, ValueRange{a, b}, ValueRange{init},
-                                      builder.getAffineMapArrayAttr(maps))
+    return linalg::ContractOp::create(builder, loc, TypeRange{init.getType()}, ValueRange{a, b},
+                                      ValueRange{init}, builder.getAffineMapArrayAttr(maps))
         ->getResult(0);
   };
   scores = linalg::FillOp::create(builder, loc, zero, scores).getResult(0);
@@ -45,8 +46,9 @@ static void decompose(OnlineStepOp op) {
 
   SmallVector<Value> outs = {scores};
   llvm::append_range(outs, op.getOuts().drop_front());
-  auto update = OnlineUpdateOp::create(builder, loc, ValueRange(outs).getTypes(), op.getCaptures(), outs,
-                                       op.getOrigin(), op.getMaskAttr(), op.getCaptureMaps(), op.getScaleAttr());
+  auto update = OnlineUpdateOp::create(builder, loc, ValueRange(outs).getTypes(), op.getCaptures(),
+                                       outs, op.getOrigin(), op.getMaskAttr(), op.getCaptureMaps(),
+                                       op.getScaleAttr());
   update.getScore().takeBody(op.getScore());
 
   Value weights = update.getResult(0), acc = update.getResult(3);
@@ -55,15 +57,17 @@ static void decompose(OnlineStepOp op) {
   } else {
     auto maps = AffineMap::inferFromExprList({ArrayRef<AffineExpr>{r, n}, {r, m}, {m, n}}, context);
     auto parallel = utils::IteratorType::parallel, reduction = utils::IteratorType::reduction;
-    acc = linalg::GenericOp::create(builder, loc, acc.getType(), ValueRange{weights, op.getValue()}, acc, maps,
-                                    ArrayRef{parallel, parallel, reduction},
-                                    [&](OpBuilder &b, Location loc, ValueRange args) {
-                                      Value live = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, args[0], zero);
-                                      Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
-                                      Value sum = arith::AddFOp::create(b, loc, args[2], product);
-                                      Value kept = arith::SelectOp::create(b, loc, live, sum, args[2]);
-                                      linalg::YieldOp::create(b, loc, kept);
-                                    })
+    acc = linalg::GenericOp::create(
+              builder, loc, acc.getType(), ValueRange{weights, op.getValue()}, acc, maps,
+              ArrayRef{parallel, parallel, reduction},
+              [&](OpBuilder &b, Location loc, ValueRange args) {
+                Value live =
+                    arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, args[0], zero);
+                Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
+                Value sum = arith::AddFOp::create(b, loc, args[2], product);
+                Value kept = arith::SelectOp::create(b, loc, live, sum, args[2]);
+                linalg::YieldOp::create(b, loc, kept);
+              })
               .getResult(0);
   }
   op.replaceAllUsesWith(ValueRange{weights, update.getResult(1), update.getResult(2), acc});

@@ -2,20 +2,21 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   attn.attention ins(%q, %k, %v : 1x1x48x64, 1x1x?x64, 1x1x?x64) outs(%e) at(%b, %h, %i, 0) mask(M)
+//   attn.attention ins(%q, %k, %v : 1x1x48x64, 1x1x?x64, 1x1x?x64) outs(%e) at(%b, %h, %i, 0)
+//   mask(M)
 //       plan(<..., q = 48, k = 128>)
 // becomes
 //   %qp = attn.pack ins(%q2)                                  queries in lanes: (d, q)
 //   %m, %l, %a = attn.online_init
-//   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128 mask(M)
-//   scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some pairs kept
-//   scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every pair kept, 128 keys
-//   scf.for %j = %full_hi to %hi step 128      { attn.online_step ... mask(M) }   some pairs kept
-//   attn.online_finish ins(%l, %a) outs(...)
+//   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128
+//   mask(M) scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some
+//   pairs kept scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every
+//   pair kept, 128 keys scf.for %j = %full_hi to %hi step 128      { attn.online_step ... mask(M) }
+//   some pairs kept attn.online_finish ins(%l, %a) outs(...)
 //
-// Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
-// to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
-// maximum and sum. Test: test/passes/tile/tile-keys.mlir
+// Full tiles have a static size by construction. Temporaries have the full static size of the tile
+// and are sliced to what is there, so that their rows keep a static stride. Returned weights are a
+// second loop with the final maximum and sum. Test: test/passes/tile/tile-keys.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,10 +58,12 @@ private:
   OpFoldResult numKeys() { return domain[op.getKDim()].size; }
   OpFoldResult valueSize() { return domain[op.getEDim()].size; }
 
-  Value toValue(OpFoldResult value) { return getValueOrCreateConstantIndexOp(rewriter, loc, value); }
+  Value toValue(OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(rewriter, loc, value);
+  }
 
-  /// The part of an operand that a tile needs: batch dimensions dropped, keys `[k0, k0 + ks)`, and which dimensions
-  /// of the iteration space remain.
+  /// The part of an operand that a tile needs: batch dimensions dropped, keys `[k0, k0 + ks)`, and
+  /// which dimensions of the iteration space remain.
   struct View {
     tensor::ExtractSliceOp slice;
     SmallVector<unsigned> dims;
@@ -86,8 +89,8 @@ private:
   State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
   Value weightsLoop(Value query, const State &state);
 
-  /// Captured tiles, their maps and the score region of a step at keys `[k0, k0 + ks)`; without a mask, only what
-  /// the region reads.
+  /// Captured tiles, their maps and the score region of a step at keys `[k0, k0 + ks)`; without a
+  /// mask, only what the region reads.
   struct Score {
     SmallVector<Value> captures;
     SmallVector<AffineMap> maps;
@@ -127,7 +130,8 @@ KeyLoops::View KeyLoops::view(Value operand, AffineMap map, OpFoldResult k0, OpF
   }
   SmallVector<OpFoldResult> strides(offsets.size(), one);
   auto type = RankedTensorType::get(shape, cast<ShapedType>(operand.getType()).getElementType());
-  result.slice = tensor::ExtractSliceOp::create(rewriter, loc, type, operand, offsets, sizes, strides);
+  result.slice =
+      tensor::ExtractSliceOp::create(rewriter, loc, type, operand, offsets, sizes, strides);
   return result;
 }
 
@@ -158,13 +162,15 @@ Value KeyLoops::packQueries() {
   OpFoldResult depth = domain[op.getDDim()].size;
   Value empty = tensor::EmptyOp::create(rewriter, loc, {one, depth, rewriter.getIndexAttr(qTile())},
                                         queries.slice.getType().getElementType());
-  Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice, ValueRange{empty}, fromRows)
+  Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice,
+                                ValueRange{empty}, fromRows)
                      .getResult(0);
-  auto type = RankedTensorType::get({getConstantIntValue(depth).value_or(ShapedType::kDynamic),
-                                     getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
-                                    queries.slice.getType().getElementType());
-  return tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero}, {one, depth, numQueries()},
-                                        {one, one, one});
+  auto type =
+      RankedTensorType::get({getConstantIntValue(depth).value_or(ShapedType::kDynamic),
+                             getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
+                            queries.slice.getType().getElementType());
+  return tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero},
+                                        {one, depth, numQueries()}, {one, one, one});
 }
 
 std::pair<Value, AffineMap> KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks) {
@@ -175,12 +181,14 @@ std::pair<Value, AffineMap> KeyLoops::captureTile(unsigned i, OpFoldResult k0, O
     Value full = temporary({1, kTile(), qTile()}, {one, ks, rewriter.getIndexAttr(qTile())},
                            tile.slice.getType().getElementType());
     Value packed = PackOp::create(rewriter, loc, TypeRange{full.getType()}, value, ValueRange{full},
-                                  /*from_rows=*/false).getResult(0);
-    auto type = RankedTensorType::get({getConstantIntValue(ks).value_or(ShapedType::kDynamic),
-                                       getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
-                                      tile.slice.getType().getElementType());
-    value = tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero}, {one, ks, numQueries()},
-                                           {one, one, one});
+                                  /*from_rows=*/false)
+                       .getResult(0);
+    auto type =
+        RankedTensorType::get({getConstantIntValue(ks).value_or(ShapedType::kDynamic),
+                               getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
+                              tile.slice.getType().getElementType());
+    value = tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero},
+                                           {one, ks, numQueries()}, {one, one, one});
     tile.dims = {k, q};
   }
   SmallVector<unsigned> positions =
@@ -200,7 +208,8 @@ std::pair<Value, Value> KeyLoops::symbolRange(unsigned capture) {
     Value element = tensor::ExtractOp::create(rewriter, loc, operand, indices);
     return element.getType().isIndex()
                ? element
-               : arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(), element).getResult();
+               : arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(), element)
+                     .getResult();
   };
   Value first = load(toValue(zero));
   if (!map.isFunctionOfDim(op.getQDim()))
@@ -227,15 +236,17 @@ KeyRangeOp KeyLoops::keyRange() {
       }
     }
   }
-  return KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()), origin[op.getQDim()],
-                            toValue(numQueries()), toValue(numKeys()), symbols, kTile(), mask);
+  return KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()),
+                            origin[op.getQDim()], toValue(numQueries()), toValue(numKeys()),
+                            symbols, kTile(), mask);
 }
 
 KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface mask) {
   Score result;
   result.dropped.resize(op.getCaptures().size());
   for (unsigned i = 0; i < op.getCaptures().size(); ++i) {
-    bool inRegion = !op.getScore().empty() && !op.getScore().getArgument(op.getKDim() + 2 + i).use_empty();
+    bool inRegion =
+        !op.getScore().empty() && !op.getScore().getArgument(op.getKDim() + 2 + i).use_empty();
     if (!mask && !inRegion) {
       result.dropped.set(i);
       continue;
@@ -270,11 +281,13 @@ SmallVector<Value> KeyLoops::originAt(Value k0) {
 OpFoldResult KeyLoops::tailSize(Value k0, OpFoldResult to) {
   AffineExpr d0, d1;
   bindDims(op.getContext(), d0, d1);
-  AffineMap map = AffineMap::get(2, 0, {rewriter.getAffineConstantExpr(kTile()), d0 - d1}, op.getContext());
+  AffineMap map =
+      AffineMap::get(2, 0, {rewriter.getAffineConstantExpr(kTile()), d0 - d1}, op.getContext());
   return affine::makeComposedFoldedAffineMin(rewriter, loc, map, {to, OpFoldResult(k0)});
 }
 
-KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask) {
+KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull,
+                               MaskInterface mask) {
   auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
                                  ValueRange{state.max, state.sum, state.acc});
   OpBuilder::InsertionGuard guard(rewriter);
@@ -282,13 +295,15 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
   Value k0 = loop.getInductionVar();
   OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
   Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
-  Value value = ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
+  Value value =
+      ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
   Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
   Score score = this->score(k0, ks, mask);
   SmallVector<Value> outs = {scores};
   llvm::append_range(outs, loop.getRegionIterArgs());
-  auto step = OnlineStepOp::create(rewriter, loc, ValueRange(outs).getTypes(), query, key, value, score.captures, outs,
-                                   originAt(k0), mask, rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr());
+  auto step = OnlineStepOp::create(rewriter, loc, ValueRange(outs).getTypes(), query, key, value,
+                                   score.captures, outs, originAt(k0), mask,
+                                   rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr());
   cloneScore(step.getScore(), score);
   scf::YieldOp::create(rewriter, loc, step.getResults().drop_front());
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
@@ -308,25 +323,28 @@ Value KeyLoops::weightsLoop(Value query, const State &state) {
   scores = linalg::FillOp::create(rewriter, loc, zeroScore, scores).getResult(0);
   AffineExpr k, q, d;
   bindDims(op.getContext(), k, q, d);
-  auto maps = AffineMap::inferFromExprList({ArrayRef<AffineExpr>{k, d}, {d, q}, {k, q}}, op.getContext());
-  scores = linalg::ContractOp::create(rewriter, loc, TypeRange{scores.getType()}, ValueRange{key, query},
-                                      ValueRange{scores}, rewriter.getAffineMapArrayAttr(maps))
-               ->getResult(0);
+  auto maps =
+      AffineMap::inferFromExprList({ArrayRef<AffineExpr>{k, d}, {d, q}, {k, q}}, op.getContext());
+  scores =
+      linalg::ContractOp::create(rewriter, loc, TypeRange{scores.getType()}, ValueRange{key, query},
+                                 ValueRange{scores}, rewriter.getAffineMapArrayAttr(maps))
+          ->getResult(0);
   Score score = this->score(k0, ks, op.getMaskAttr());
-  auto normalized = OnlineWeightsOp::create(rewriter, loc, TypeRange{scores.getType()}, state.max, state.sum,
-                                            score.captures, ValueRange{scores}, originAt(k0), op.getMaskAttr(),
-                                            rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr(),
-                                            op.getEmptyRowAttr());
+  auto normalized = OnlineWeightsOp::create(
+      rewriter, loc, TypeRange{scores.getType()}, state.max, state.sum, score.captures,
+      ValueRange{scores}, originAt(k0), op.getMaskAttr(),
+      rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr(), op.getEmptyRowAttr());
   cloneScore(normalized.getScore(), score);
   View out = view(loop.getRegionIterArg(0), op.getOutMap(1), k0, ks);
   SmallVector<int64_t> permutation = {1, 0};
   if (out.dims.front() == op.getKDim())
     permutation = {0, 1};
-  Value tile = linalg::TransposeOp::create(rewriter, loc, normalized.getResult(0), out.slice, permutation)
-                   ->getResult(0);
-  Value inserted = tensor::InsertSliceOp::create(rewriter, loc, tile, loop.getRegionIterArg(0),
-                                                 out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
-                                                 out.slice.getMixedStrides());
+  Value tile =
+      linalg::TransposeOp::create(rewriter, loc, normalized.getResult(0), out.slice, permutation)
+          ->getResult(0);
+  Value inserted = tensor::InsertSliceOp::create(
+      rewriter, loc, tile, loop.getRegionIterArg(0), out.slice.getMixedOffsets(),
+      out.slice.getMixedSizes(), out.slice.getMixedStrides());
   scf::YieldOp::create(rewriter, loc, inserted);
   return loop.getResult(0);
 }
@@ -334,33 +352,38 @@ Value KeyLoops::weightsLoop(Value query, const State &state) {
 LogicalResult KeyLoops::run() {
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
   if (out.dims.front() != op.getQDim())
-    return op.emitError() << "expected out to have q before e, got " << AffineMapAttr::get(op.getOutMap());
+    return op.emitError() << "expected out to have q before e, got "
+                          << AffineMapAttr::get(op.getOutMap());
   Value query = packQueries();
   OpFoldResult tq = numQueries();
-  SmallVector<Value> empties = {temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
-                                temporary({ShapedType::kDynamic, qTile()}, {valueSize(), tq}, scoreType())};
+  SmallVector<Value> empties = {
+      temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
+      temporary({ShapedType::kDynamic, qTile()}, {valueSize(), tq}, scoreType())};
   auto init = OnlineInitOp::create(rewriter, loc, ValueRange(empties).getTypes(), empties);
   State state = {init.getResult(0), init.getResult(1), init.getResult(2)};
   if (op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys())) {
     // Where no key exists the output is an empty sum, not 0 / 0.
-    Value none = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, toValue(numKeys()), toValue(zero));
+    Value none = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, toValue(numKeys()),
+                                       toValue(zero));
     Value count = arith::UIToFPOp::create(rewriter, loc, scoreType(), none);
     state.sum = linalg::FillOp::create(rewriter, loc, count, state.sum).getResult(0);
   }
 
   KeyRangeOp range = keyRange();
   MaskInterface mask = op.getMaskAttr();
-  // Without a mask nothing precedes the full tiles, and what follows them is a last, smaller tile of kept pairs.
+  // Without a mask nothing precedes the full tiles, and what follows them is a last, smaller tile
+  // of kept pairs.
   if (mask)
     state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
-  state = loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
+  state =
+      loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
   state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
 
-  auto finish = OnlineFinishOp::create(rewriter, loc, TypeRange{out.slice.getType()}, state.sum, state.acc,
-                                       ValueRange{out.slice}, op.getEmptyRowAttr());
+  auto finish = OnlineFinishOp::create(rewriter, loc, TypeRange{out.slice.getType()}, state.sum,
+                                       state.acc, ValueRange{out.slice}, op.getEmptyRowAttr());
   SmallVector<Value> results = {tensor::InsertSliceOp::create(
-      rewriter, loc, finish.getResult(0), op.getOuts()[0], out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
-      out.slice.getMixedStrides())};
+      rewriter, loc, finish.getResult(0), op.getOuts()[0], out.slice.getMixedOffsets(),
+      out.slice.getMixedSizes(), out.slice.getMixedStrides())};
   if (op.returnsWeights())
     results.push_back(weightsLoop(query, state));
   rewriter.replaceOp(op, results);

@@ -9,8 +9,8 @@
 using namespace attn;
 
 static constexpr llvm::StringLiteral kFeatures[] = {
-    "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3",
-    "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"};
+    "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3", "avx",
+    "avx2", "bmi",    "bmi2", "f16c", "fma",    "lzcnt",  "movbe", "xsave"};
 
 namespace attn::targets {
 extern const Target x86_64_v3;

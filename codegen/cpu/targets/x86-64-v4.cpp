@@ -9,9 +9,9 @@
 using namespace attn;
 
 static constexpr llvm::StringLiteral kFeatures[] = {
-    "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3",
-    "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave",
-    "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
+    "cx16",  "popcnt", "sahf",     "sse3",     "sse4.1",   "sse4.2",  "ssse3",
+    "avx",   "avx2",   "bmi",      "bmi2",     "f16c",     "fma",     "lzcnt",
+    "movbe", "xsave",  "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
 
 namespace attn::targets {
 extern const Target x86_64_v4;
