@@ -212,8 +212,9 @@ llvm::Expected<CompileReport> Compilation::run() {
   SmallVector<Weight> weights;
   EmitOptions emission;
   emission.output = options.output;
-  if (llvm::Error error = verifyOutput(options.output))
-    return std::move(error);
+  llvm::Expected<OutputKind> kind = getOutputKind(options.output);
+  if (!kind)
+    return kind.takeError();
   if (options.from == "emit") {
     if (options.requireFused)
       return fail("expected --require-fused before stage emit, got --from=emit");
@@ -233,6 +234,11 @@ llvm::Expected<CompileReport> Compilation::run() {
     return fail(llvm::join(result.unfused, "\n"));
   if (options.requireFused && !result.numFused)
     return fail("expected an attention, got none");
+  if (*kind == OutputKind::MLIR) {
+    if (llvm::Error error = emitMLIR(*model.module, options.output))
+      return std::move(error);
+    return result;
+  }
 
   for (const NamedTensor &weight : model.weights)
     weights.push_back(

@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
                              cl::cat(attnCategory()));
   cl::opt<std::string> output(
       "o", cl::Required, cl::value_desc("file"), cl::cat(attnCategory()),
-      cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll"));
+      cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll .mlir"));
   cl::opt<std::string> dumpStages(
       "dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
       cl::desc("Write the module after each stage: 1-import.mlir, 2-raise.mlir, ..."));

@@ -193,25 +193,26 @@ static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weig
 // Files
 //===----------------------------------------------------------------------===//
 
-namespace {
-enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR };
-} // namespace
-
-static llvm::Expected<OutputKind> kindOf(llvm::StringRef path) {
-  static const std::pair<llvm::StringLiteral, OutputKind> kKinds[] = {{".so", OutputKind::Shared},
-                                                                      {".a", OutputKind::Archive},
-                                                                      {".o", OutputKind::Object},
-                                                                      {".s", OutputKind::Assembly},
-                                                                      {".ll", OutputKind::LLVMIR}};
+llvm::Expected<OutputKind> attn::getOutputKind(llvm::StringRef path) {
+  static const std::pair<llvm::StringLiteral, OutputKind> kKinds[] = {
+      {".so", OutputKind::Shared},  {".a", OutputKind::Archive}, {".o", OutputKind::Object},
+      {".s", OutputKind::Assembly}, {".ll", OutputKind::LLVMIR}, {".mlir", OutputKind::MLIR}};
   llvm::StringRef suffix = llvm::sys::path::extension(path);
   for (auto [known, kind] : kKinds)
     if (suffix == known)
       return kind;
-  return llvm::createStringError("expected an output ending in .so, .a, .o, .s or .ll, got '" +
-                                 path + "'");
+  return llvm::createStringError(
+      "expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path + "'");
 }
 
-llvm::Error attn::verifyOutput(llvm::StringRef path) { return kindOf(path).takeError(); }
+llvm::Error attn::emitMLIR(mlir::ModuleOp module, llvm::StringRef path) {
+  OutputFiles files;
+  if (llvm::Error error = files.add(path, [&](llvm::raw_ostream &out) {
+        module->print(out, mlir::OpPrintingFlags().enableDebugInfo());
+      }))
+    return error;
+  return files.keep();
+}
 
 /// The header, the manifest and the weights.
 static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
@@ -235,9 +236,12 @@ static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
 }
 
 llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &options) {
-  llvm::Expected<OutputKind> kind = kindOf(options.output);
+  llvm::Expected<OutputKind> kind = getOutputKind(options.output);
   if (!kind)
     return kind.takeError();
+  if (*kind == OutputKind::MLIR)
+    return llvm::createStringError("expected an output made from LLVM IR, got '" + options.output +
+                                   "'");
   OutputFiles files;
   if (*kind == OutputKind::LLVMIR) {
     if (llvm::Error error =

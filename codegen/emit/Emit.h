@@ -20,9 +20,15 @@
 
 namespace attn {
 
+/// What to write.
+enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
+
+/// As the suffix of `path` says: .so .a .o .s .ll .mlir.
+llvm::Expected<OutputKind> getOutputKind(llvm::StringRef path);
+
 struct EmitOptions {
-  /// The suffix says what to write: .so .a .o .s .ll. Beside .so, .a and .o go the header (.h), the
-  /// manifest (.json) and, where there are weights, their data (.safetensors).
+  /// Beside .so, .a and .o go the header (.h), the manifest (.json) and, where there are weights,
+  /// their data (.safetensors).
   std::string output;
   /// What the import read. May be empty: users then bring their own.
   llvm::ArrayRef<Weight> weights;
@@ -31,16 +37,16 @@ struct EmitOptions {
 /// Makes what both tools and passes need known to the context: the translations to LLVM IR.
 void registerEmission(mlir::DialectRegistry &registry);
 
-/// Whether `path` has a suffix that says what to write.
-llvm::Error verifyOutput(llvm::StringRef path);
+/// Writes `module` with its locations: the text that a compilation resumes from.
+llvm::Error emitMLIR(mlir::ModuleOp module, llvm::StringRef path);
 
 /// Lowers `module`, which holds what `vectorize` left, and returns its LLVM IR as text. The library
 /// exports attn_query_<library>. The module is LLVM dialect afterwards. Errors of passes go to the
 /// diagnostic handler, the Error then says only that there were some.
 llvm::Expected<std::string> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef library);
 
-/// Writes what options.output asks for from such text. Files appear whole and together, or not at
-/// all.
+/// Writes what options.output asks for from such text, anything but MLIR. Files appear whole and
+/// together, or not at all.
 llvm::Error emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &options);
 
 } // namespace attn
