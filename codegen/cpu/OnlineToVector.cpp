@@ -17,13 +17,14 @@
 // Where a contraction computes %scores just before, most tiles never store a score nor look for a
 // maximum: weights are relative to the maximum so far, and are made of the accumulators of each
 // register block before those are stored. The sums of the tile tell whether the maximum was too
-// small, or not there yet; the tile is then computed anew, the plain way:
+// small; then, and where there is none yet, scores are stored and the update is as above:
 //
-//   %slow = scf.if (any %max == -inf) { true } else {
-//     products start from -max; weights and sums from registers
-//     %big = any (tile sums >= 2^16, or NaN)      scf.if (not %big) { sum += tile sums }
+//   scf.while (%exact = any %max == -inf) {
+//     %scores = product, from %exact ? 0 : -max, each block: %exact ? itself : weights, tile sums
+//     %again = scf.if %exact { what is above; false }
+//              else { %big = any (tile sums >= 2^16, or NaN); if not %big: sum += tile sums; %big }
+//     scf.condition(%again)
 //   }
-//   scf.if %slow { linalg.fill, linalg.contract, what is above }
 //
 // ScoreRegion.h says in which units scores and max are. All operands are f32 buffers whose queries
 // are neighbours; the output of finish may have any strides. Test:
@@ -227,11 +228,13 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
 }
 
 namespace {
-/// Makes weights of products while they are in registers, relative to the maximum so far.
+/// Makes weights of products while they are in registers, relative to the maximum so far; products
+/// stay what they are where `exact` is true.
 class WeightsEpilogue : public Epilogue {
 public:
-  WeightsEpilogue(OnlineUpdateOp op, const ScoreRegion &region, Value tileSums, int64_t inFlight)
-      : loc(op.getLoc()), max(op.getOuts()[1]), region(region), tileSums(tileSums),
+  WeightsEpilogue(OnlineUpdateOp op, const ScoreRegion &region, Value exact, Value tileSums,
+                  int64_t inFlight)
+      : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
         inFlight(inFlight), prefetch(TilePrefetch::create(op)) {}
 
   SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns,
@@ -244,7 +247,8 @@ public:
       queries.push_back(region.createQueries(b, q));
       sums.push_back(floatConstant(b, loc, q.vectorOf(b.getF32Type()), 0));
       if (region.isIdentity()) // the difference comes with the product
-        starts.push_back(arith::NegFOp::create(b, loc, maxima.back()));
+        starts.push_back(arith::SelectOp::create(b, loc, exact, sums.back(),
+                                                 arith::NegFOp::create(b, loc, maxima.back())));
     }
     return sums;
   }
@@ -252,10 +256,34 @@ public:
   SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
                            MutableArrayRef<Value> sums, ValueRange carried) override {
     prefetch.createNext(b, loc, rows.front(), kKeysPerRow);
-    SmallVector<Value> tileSums(carried);
-    for (size_t first = 0; first < sums.size(); first += inFlight) {
+    SmallVector<Value> products = llvm::to_vector(sums);
+    products.append(carried.begin(), carried.end());
+    auto choice = scf::IfOp::create(
+        b, loc, exact,
+        [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, products); },
+        [&](OpBuilder &inner, Location) {
+          SmallVector<Value> weights = llvm::to_vector(sums);
+          SmallVector<Value> tileSums(carried);
+          replaceByWeights(inner, rows, columns, weights, tileSums);
+          weights.append(tileSums);
+          scf::YieldOp::create(inner, loc, weights);
+        });
+    llvm::copy(choice.getResults().take_front(sums.size()), sums.begin());
+    return choice.getResults().drop_front(sums.size());
+  }
+
+  void end(OpBuilder &b, ArrayRef<Lanes> columns, ValueRange carried) override {
+    for (auto [q, sum] : llvm::zip_equal(columns, carried))
+      q.store(b, loc, sum, tileSums, q.offset);
+  }
+
+private:
+  /// Replaces products by weights and adds those to the sums of their columns.
+  void replaceByWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
+                        MutableArrayRef<Value> products, MutableArrayRef<Value> sums) {
+    for (size_t first = 0; first < products.size(); first += inFlight) {
       MutableArrayRef<Value> group =
-          sums.slice(first, std::min<size_t>(inFlight, sums.size() - first));
+          products.slice(first, std::min<size_t>(inFlight, products.size() - first));
       SmallVector<Value> scores, differences;
       for (auto [i, value] : llvm::enumerate(group)) {
         size_t column = (first + i) % columns.size();
@@ -274,23 +302,16 @@ public:
         if (region.canHide())
           weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, scores[i], -kInfinity),
                                            floatConstant(b, loc, weight.getType(), 0), weight);
-        tileSums[column] = createSum(b, loc, tileSums[column], weight);
+        sums[column] = createSum(b, loc, sums[column], weight);
         group[i] = weight;
       }
     }
-    return tileSums;
   }
 
-  void end(OpBuilder &b, ArrayRef<Lanes> columns, ValueRange carried) override {
-    for (auto [q, sum] : llvm::zip_equal(columns, carried))
-      q.store(b, loc, sum, tileSums, q.offset);
-  }
-
-private:
   Location loc;
   Value max;
   const ScoreRegion &region;
-  Value tileSums;
+  Value exact, tileSums;
   size_t inFlight;
   TilePrefetch prefetch;
   SmallVector<Value> maxima;
@@ -329,41 +350,69 @@ static int64_t boundOfQueries(Value scores) {
   return cast<MemRefType>(scores.getType()).getShape().back();
 }
 
-/// Weights and sums relative to the maximum so far. Returns whether that was not good enough;
-/// nothing but scores has changed then.
-static Value createFastUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region,
-                              const Product &product, Value tileSums, TargetAttr target) {
+/// Whether any value of a row of vectors `is`, a comparison of one of them.
+static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t lanes,
+                         llvm::function_ref<Value(OpBuilder &, Value)> is) {
+  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  return forEachVector(builder, loc, memref::getMixedSize(builder, loc, row, 0), lanes, no,
+                       [&](OpBuilder &b, const Lanes &q, ValueRange carried) {
+                         Value any = createAny(b, loc, is(b, q.load(b, loc, row, q.offset)));
+                         return SmallVector<Value>{arith::OrIOp::create(b, loc, carried[0], any)};
+                       })[0];
+}
+
+static void lowerWithProduct(OpBuilder &builder, OnlineUpdateOp op, const Product &product,
+                             int64_t boundOfQueries, TargetAttr target, const ScoreRegion &region,
+                             llvm::function_ref<void(OpBuilder &)> createUpdates) {
   // Sums stay far from overflow, and accumulators with them.
   static constexpr double kBig = 1 << 16;
   Location loc = op.getLoc();
-  WeightsEpilogue epilogue(op, region, tileSums, exponentialsInFlight(target));
-  createContraction(builder, product.contraction, product.start, target, &epilogue);
-  OpFoldResult numQueries = memref::getMixedSize(builder, loc, op.getOuts()[0], 1);
-  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
-  Value isBig =
-      forEachVector(builder, loc, numQueries, target.getLanes(), no,
-                    [&](OpBuilder &b, const Lanes &q, ValueRange carried) {
-                      Value sum = q.load(b, loc, tileSums, q.offset);
-                      Value isBig =
-                          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGE, sum,
-                                                floatConstant(b, loc, sum.getType(), kBig));
-                      return SmallVector<Value>{
-                          arith::OrIOp::create(b, loc, carried[0], createAny(b, loc, isBig))};
-                    })[0];
-  scf::IfOp::create(
-      builder, loc, isBig, [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc); },
-      [&](OpBuilder &inner, Location) {
-        forEachVector(inner, loc, numQueries, target.getLanes(), {},
-                      [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                        Value sum = op.getOuts()[2];
-                        Value total = createSum(b, loc, q.load(b, loc, sum, q.offset),
-                                                q.load(b, loc, tileSums, q.offset));
-                        q.store(b, loc, total, sum, q.offset);
-                        return SmallVector<Value>();
-                      });
-        scf::YieldOp::create(inner, loc);
+  int64_t lanes = target.getLanes();
+  Value max = op.getOuts()[1], sum = op.getOuts()[2];
+  OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
+  auto type = MemRefType::get({boundOfQueries}, builder.getF32Type());
+  Value tileSums = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(64));
+  OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
+  tileSums = memref::SubViewOp::create(builder, loc, tileSums, {builder.getIndexAttr(0)},
+                                       {numQueries}, {builder.getIndexAttr(1)});
+
+  Value isFirst = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
+    return createIsEqual(b, loc, max, -kInfinity);
+  });
+  auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
+    WeightsEpilogue epilogue(op, region, exact[0], tileSums, exponentialsInFlight(target));
+    createContraction(b, product.contraction, product.start, target, &epilogue);
+    auto updateExactly = [&](OpBuilder &inner, Location) {
+      createUpdates(inner);
+      Value no = arith::ConstantOp::create(inner, loc, inner.getBoolAttr(false));
+      scf::YieldOp::create(inner, loc, no);
+    };
+    auto addSums = [&](OpBuilder &inner, Location) {
+      Value isBig = createAnyOf(inner, loc, tileSums, lanes, [&](OpBuilder &c, Value sums) {
+        return arith::CmpFOp::create(c, loc, arith::CmpFPredicate::UGE, sums,
+                                     floatConstant(c, loc, sums.getType(), kBig));
       });
-  return isBig;
+      auto addAll = [&](OpBuilder &c, Location) {
+        forEachVector(c, loc, numQueries, lanes, {}, [&](OpBuilder &d, const Lanes &q, ValueRange) {
+          Value total =
+              createSum(d, loc, q.load(d, loc, sum, q.offset), q.load(d, loc, tileSums, q.offset));
+          q.store(d, loc, total, sum, q.offset);
+          return SmallVector<Value>();
+        });
+        scf::YieldOp::create(c, loc);
+      };
+      scf::IfOp::create(
+          inner, loc, isBig, [&](OpBuilder &c, Location) { scf::YieldOp::create(c, loc); }, addAll);
+      scf::YieldOp::create(inner, loc, isBig);
+    };
+    auto again = scf::IfOp::create(b, loc, exact[0], updateExactly, addSums);
+    scf::ConditionOp::create(b, loc, again.getResult(0), again.getResults());
+  };
+  scf::WhileOp::create(
+      builder, loc, TypeRange{isFirst.getType()}, isFirst, computeUntilRight,
+      [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
+  product.contraction.op->erase();
+  product.start.writer->erase();
 }
 
 static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &aliases) {
@@ -372,46 +421,19 @@ static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &
     return failure();
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  OpFoldResult numQueries = memref::getMixedSize(builder, loc, op.getOuts()[0], 1);
-  auto createUpdates = [&](OpBuilder &inner) {
-    forEachVector(inner, loc, numQueries, target.getLanes(), {},
-                  [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                    createUpdate(b, op, region, exponentialsInFlight(target), q);
+  auto createUpdates = [&](OpBuilder &b) {
+    forEachVector(b, loc, memref::getMixedSize(b, loc, op.getOuts()[0], 1), target.getLanes(), {},
+                  [&](OpBuilder &inner, const Lanes &q, ValueRange) {
+                    createUpdate(inner, op, region, exponentialsInFlight(target), q);
                     return SmallVector<Value>();
                   });
   };
   std::optional<Product> product = findProduct(op, aliases);
   int64_t bound = boundOfQueries(op.getOuts()[0]);
-  if (!product || ShapedType::isDynamic(bound)) {
+  if (product && !ShapedType::isDynamic(bound))
+    lowerWithProduct(builder, op, *product, bound, target, region, createUpdates);
+  else
     createUpdates(builder);
-    return success();
-  }
-
-  OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
-  Value tileSums = memref::AllocaOp::create(
-      entry, loc, MemRefType::get({bound}, builder.getF32Type()), entry.getI64IntegerAttr(64));
-  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
-  Value isFirst = forEachVector(builder, loc, numQueries, target.getLanes(), no,
-                                [&](OpBuilder &b, const Lanes &q, ValueRange carried) {
-                                  Value max = q.load(b, loc, op.getOuts()[1], q.offset);
-                                  Value isLowest = createIsEqual(b, loc, max, -kInfinity);
-                                  return SmallVector<Value>{arith::OrIOp::create(
-                                      b, loc, carried[0], createAny(b, loc, isLowest))};
-                                })[0];
-  auto fast = scf::IfOp::create(
-      builder, loc, isFirst,
-      [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, isFirst); },
-      [&](OpBuilder &inner, Location) {
-        scf::YieldOp::create(inner, loc,
-                             createFastUpdate(inner, op, region, *product, tileSums, target));
-      });
-  auto slow = scf::IfOp::create(builder, loc, fast.getResult(0), [&](OpBuilder &inner, Location) {
-    createUpdates(inner);
-    scf::YieldOp::create(inner, loc);
-  });
-  Block *body = slow.thenBlock();
-  product->contraction.op->moveBefore(body, body->begin());
-  product->start.writer->moveBefore(body, body->begin());
   return success();
 }
 

@@ -29,36 +29,45 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
   return
 }
 
-// A product just before: weights come out of its accumulators, which start from -max, and no score is stored. Only a
-// tile that is the first, or whose sums are too big for the maximum so far, is computed anew as it stands.
+// A product just before: weights come out of its accumulators, which start from -max, and no score is stored. Only
+// where there is no max yet, or the sums are too big for it, is the product stored and the tile updated as above.
 // CHECK-LABEL: @fast
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
 // CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
+// CHECK-DAG:   %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:   %[[BIG:.*]] = arith.constant dense<6.553600e+04> : vector<16xf32>
 // CHECK:       %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<48xf32>
 // CHECK:       %[[FIRST:.*]] = scf.for
 // CHECK:         arith.cmpf oeq, %{{.*}}, %[[LOWEST]]
-// CHECK:       %[[SLOW:.*]] = scf.if %[[FIRST]] -> (i1) {
-// CHECK:       } else {
+// CHECK:       scf.while (%[[EXACT:.*]] = %[[FIRST]])
 // CHECK:         %[[SCORES:.*]] = memref.reinterpret_cast %[[S]]
 // CHECK:         vector.load %[[M]]
-// CHECK:         %[[START:.*]] = arith.negf
+// CHECK:         %[[LESS:.*]] = arith.negf
+// CHECK:         %[[START:.*]] = arith.select %[[EXACT]], %[[ZERO]], %[[LESS]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c8 iter_args
-// CHECK:           scf.for {{.*}} iter_args({{.*}} = %[[START]],
+// CHECK:           %[[PRODUCT:.*]]:24 = scf.for {{.*}} iter_args({{.*}} = %[[START]],
 // CHECK-NOT:         vector.store
 // CHECK:             scf.yield
-// CHECK:           vector.store %{{.*}}, %[[SCORES]]
+// CHECK:           %[[STORED:.*]]:27 = scf.if %[[EXACT]]
+// CHECK-NEXT:        scf.yield %[[PRODUCT]]#0,
+// CHECK-NEXT:      } else {
+// CHECK-NOT:         arith.subf %[[PRODUCT]]
+// CHECK-COUNT-168:   vector.fma
+// CHECK-NOT:         vector.fma
+// CHECK:             scf.yield
+// CHECK:           vector.store %[[STORED]]#0, %[[SCORES]]
 // CHECK-COUNT-3: vector.store %{{.*}}, %[[SUMS]]
-// CHECK:         %[[REDO:.*]] = scf.for
-// CHECK:           arith.cmpf uge, %{{.*}}, %[[BIG]]
-// CHECK:         scf.if %[[REDO]] {
+// CHECK:         %[[AGAIN:.*]] = scf.if %[[EXACT]]
+// CHECK:           arith.cmpf ogt
+// CHECK:           scf.yield %false
 // CHECK-NEXT:    } else {
-// CHECK:           vector.store %{{.*}}, %[[L]]
-// CHECK:         scf.yield %[[REDO]]
-// CHECK:       scf.if %[[SLOW]] {
-// CHECK:         linalg.fill
-// CHECK:         linalg.contract
-// CHECK:         arith.cmpf ogt
+// CHECK:           %[[ISBIG:.*]] = scf.for
+// CHECK:             arith.cmpf uge, %{{.*}}, %[[BIG]]
+// CHECK:           scf.if %[[ISBIG]] {
+// CHECK-NEXT:      } else {
+// CHECK:             vector.store %{{.*}}, %[[L]]
+// CHECK:           scf.yield %[[ISBIG]]
+// CHECK:         scf.condition(%[[AGAIN]])
 func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
                 %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
   %zero = arith.constant 0.0 : f32
@@ -73,13 +82,15 @@ func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memre
 // Under a mask a score is made before the maximum is taken from it, and what is hidden weighs nothing.
 // CHECK-LABEL: @fast_causal
 // CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
-// CHECK:       %[[SLOW:.*]] = scf.if
+// CHECK:       scf.while (%[[EXACT:.*]] = %
 // CHECK-NOT:     arith.negf
-// CHECK:         arith.select %{{.*}}, %{{.*}}, %[[HIDDEN]]
-// CHECK:         arith.subf %{{.*}}, %{{.*}}
-// CHECK:         arith.cmpf oeq, %{{.*}}, %[[HIDDEN]]
-// CHECK:         arith.select
-// CHECK:       scf.if %[[SLOW]]
+// CHECK:         scf.if %[[EXACT]]
+// CHECK:         } else {
+// CHECK:           arith.select %{{.*}}, %{{.*}}, %[[HIDDEN]]
+// CHECK:           arith.subf
+// CHECK:           arith.cmpf oeq, %{{.*}}, %[[HIDDEN]]
+// CHECK:           arith.select
+// CHECK:         scf.if %[[EXACT]]
 func.func @fast_causal(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
                        %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
   %zero = arith.constant 0.0 : f32
@@ -93,8 +104,7 @@ func.func @fast_causal(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s
 
 // Not from zero: nothing is known of a product that goes on with other sums.
 // CHECK-LABEL: @not_from_zero
-// CHECK-NOT:   memref.alloca
-// CHECK-NOT:   scf.if {{.*}} -> (i1)
+// CHECK-NOT:   scf.while
 // CHECK:       return
 func.func @not_from_zero(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
                          %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
