@@ -301,7 +301,8 @@ TEST_F(EmitTest, EverySuffixIsWritten) {
   EXPECT_EQ(llvm::identify_magic(read("l.a")), llvm::file_magic::archive);
   EXPECT_TRUE(llvm::StringRef(read("l.s")).contains("forward.scale.x86-64-v4"));
   EXPECT_EQ(emitError(*parse(), {path("l.dll"), {}}),
-            "expected an output ending in .so, .a, .o, .s or .ll, got '" + path("l.dll") + "'");
+            "expected an output ending in .so, .a, .o, .s, .ll or .mlir, got '" + path("l.dll") +
+                "'");
 }
 
 TEST_F(EmitTest, WeightsAreWrittenBeside) {
