@@ -130,7 +130,11 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type,
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
+  // Loops come unrolled as far as registers allow; more of it only costs time to compile.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(noLibrary); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);

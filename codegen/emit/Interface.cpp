@@ -56,8 +56,9 @@ std::optional<int64_t> attn::packedIndex(func::FuncOp function, unsigned i) {
   auto kind = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
   if (!kind || kind.getValue() != "pack" || function.getArgAttr(i, AttnDialect::kWeightAttr))
     return std::nullopt;
-  return llvm::count_if(llvm::seq(i),
-                        [&](unsigned before) { return packedIndex(function, before).has_value(); });
+  return llvm::count_if(llvm::seq(i), [&](unsigned before) {
+    return !function.getArgAttr(before, AttnDialect::kWeightAttr);
+  });
 }
 
 FailureOr<PackedLayout> attn::packedLayout(func::FuncOp function) {

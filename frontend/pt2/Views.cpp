@@ -145,6 +145,21 @@ static LogicalResult split(Call &call) {
   return success();
 }
 
+/// The elements of `dim`, one result each.
+static LogicalResult unbind(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), 0);
+  if (call.failed())
+    return failure();
+  if (x.sizes[dim].constant() != call.numResults())
+    return call.error() << "expected " << x.sizes[dim].str() << " results, got "
+                        << call.numResults();
+  for (int64_t i = 0; i < call.numResults(); ++i)
+    if (failed(call.result(call.b.select(x, dim, i))))
+      return failure();
+  return success();
+}
+
 static LogicalResult cat(Call &call) {
   SmallVector<Tensor> parts = call.tensors("tensors");
   if (!call.failed() && parts.empty())
@@ -195,6 +210,7 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops["torch.ops.aten.detach.default"] = identity;
   ops["torch.ops.aten.select.int"] = select;
   ops["torch.ops.aten.split.Tensor"] = split;
+  ops["torch.ops.aten.unbind.int"] = unbind;
   ops["torch.ops.aten.cat.default"] = cat;
   ops["torch.ops.aten.sym_size.int"] = symSize;
 }

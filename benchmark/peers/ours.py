@@ -1,0 +1,132 @@
+"""attn as one more peer of a benchmark that times attention runtimes side by side, bench.py:
+
+    bench.py --ours benchmark.peers.ours:adapter --peers 'ours|torch_sdpa'
+
+The module that the benchmark gives to PyTorch goes the way of a user's: torch.export.save, attnc, the C ABI.
+$ATTN_BUILD is the build folder, build/release unless set.
+"""
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+BUILD = pathlib.Path(os.environ.get("ATTN_BUILD", pathlib.Path(__file__).parents[2] / "build/release"))
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class CallOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("workspace", ctypes.c_void_p),
+        ("workspace_bytes", ctypes.c_int64),
+        ("parallel_for", ctypes.c_void_p),
+        ("pool", ctypes.c_void_p),
+        ("workers", ctypes.c_int64),
+        ("stream", ctypes.c_void_p),
+        ("statistics", ctypes.c_void_p),
+        ("user_data", ctypes.c_void_p),
+        ("skip_checks", ctypes.c_int32),
+    ]
+
+
+CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+
+
+def view(array):
+    """The array as a DLTensor, which points into it."""
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    dtype = array.dtype
+    return DLTensor(array.ctypes.data, 1, 0, array.ndim, CODES[dtype.kind], 8 * dtype.itemsize, 1, shape, None, 0)
+
+
+def pointers(tensors):
+    return (ctypes.POINTER(DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
+
+
+class Runtime:
+    """The C interface; a status that is not 0 becomes an exception with its message."""
+
+    ON_ERROR = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+    def __init__(self):
+        self.library = ctypes.CDLL(str(BUILD / "lib/libattn.so"))
+        self.message = ""
+        self.on_error = self.ON_ERROR(self.remember)
+        self.library.attn_set_error_handler(self.on_error)
+
+    def remember(self, status, message, user_data):
+        self.message = message.decode()
+
+    def __call__(self, name, *arguments):
+        if getattr(self.library, name)(*arguments):
+            raise RuntimeError(self.message)
+
+    def create(self, name, *arguments):
+        result = ctypes.c_void_p()
+        self(name, *arguments, ctypes.byref(result))
+        return result
+
+
+def compile(module, arguments, path):
+    """The library and its weights by name."""
+    import torch
+
+    program = torch.export.export(module, arguments)
+    torch.export.save(program, path / "layer.pt2")
+    subprocess.run([BUILD / "bin/attnc", path / "layer.pt2", "-o", path / "layer.so", "--require-fused"], check=True)
+    return str(path / "layer.so"), {name: tensor.numpy() for name, tensor in program.state_dict.items()}
+
+
+def adapter(w, x, threads):
+    bench = sys.modules["__main__"]
+    if w.dtype != "f32":
+        raise bench.Skip("f32 only")
+    module, arguments = bench.torch_model(w, x)
+    with tempfile.TemporaryDirectory() as folder:
+        library, state = compile(module, arguments, pathlib.Path(folder))
+        runtime = Runtime()
+        loaded = runtime.create("attn_library_load", library.encode())
+    function = runtime.create("attn_function_create", loaded, b"forward", None)
+
+    weights = None
+    if state:
+        arrays = [np.ascontiguousarray(a) for a in state.values()]
+        names = (ctypes.c_char_p * len(state))(*(name.encode() for name in state))
+        weights = runtime.create("attn_weights_create", function, names, pointers([view(a) for a in arrays]), len(arrays))
+
+    inputs = [np.ascontiguousarray(a.numpy()) for a in arguments]
+    shape = inputs[0].shape if w.kind != "sdpa" else (w.B, w.H, w.Sq, w.D)
+    output = np.empty(shape, np.float32)
+    options = CallOptions(size=ctypes.sizeof(CallOptions))
+    if threads > 1:
+        options.pool = runtime.create("attn_pool_create", ctypes.c_int64(threads))
+        options.parallel_for = ctypes.cast(runtime.library.attn_pool_parallel_for, ctypes.c_void_p)
+
+    ins, outs = [view(a) for a in inputs], [view(output)]
+    call = function, weights, pointers(ins), len(ins), pointers(outs), 1, ctypes.byref(options)
+
+    def run():
+        runtime("attn_call", *call)
+        return output
+
+    run.alive = inputs, output  # tensors are pointers into these
+    return run, lambda result: result
