@@ -192,6 +192,8 @@ llvm::Error Compilation::runStages() {
   for (auto [i, stage] : llvm::enumerate(stages)) {
     if (!active) {
       active = stage.name == options.from;
+      if (active && stage.name == "plan") // perhaps edited since
+        notePlans();
       continue;
     }
     PassManager manager(&context);

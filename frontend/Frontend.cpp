@@ -40,8 +40,11 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
     known += (known.empty() ? "" : " ") + format.suffix.str();
     if (llvm::sys::path::extension(path) != format.suffix)
       continue;
-    if (!llvm::sys::fs::is_regular_file(path))
-      return llvm::createStringError(path + ": expected a file that can be read");
+    llvm::sys::fs::file_status status;
+    if (std::error_code error = llvm::sys::fs::status(path, status))
+      return llvm::createFileError(path, error);
+    if (status.type() != llvm::sys::fs::file_type::regular_file)
+      return llvm::createStringError(path + ": expected a regular file");
     loadFrontendDialects(context);
     llvm::Expected<Model> model = format.import(path, context);
     if (!model) {

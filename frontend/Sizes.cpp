@@ -152,7 +152,8 @@ private:
             })
             .Case([&](tensor::CollapseShapeOp collapse) {
               AffineExpr product = constant(1);
-              for (int64_t source : collapse.getReassociationIndices()[dim])
+              SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
+              for (int64_t source : groups[dim])
                 product = product * sizeOf(collapse.getSrc(), source);
               return product;
             })

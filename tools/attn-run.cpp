@@ -258,6 +258,17 @@ Error Runner::makeInputs() {
     if (value.getAsInteger(10, sizes[name]))
       return fail("expected --dim=name=n, got '" + dim + "'");
   }
+  for (const StringMapEntry<int64_t> &size : sizes) {
+    bool isKnown = false;
+    for (int32_t i = 0; i < attn_function_num_symbols(function.get()) && !isKnown; ++i) {
+      attn_dim symbol;
+      if (Error error = check(attn_function_symbol(function.get(), i, &symbol)))
+        return error;
+      isKnown = size.getKey() == symbol.symbol;
+    }
+    if (!isKnown)
+      return fail("expected --dim of a dynamic dimension, got '" + size.getKey() + "'");
+  }
   std::mt19937 generator(0);
   for (int32_t i = 0; i < count; ++i) {
     attn_argument argument = {};

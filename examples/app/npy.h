@@ -17,6 +17,8 @@
 /// Reads a row-major float32 array.
 inline Tensor readNpy(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw std::runtime_error(path + ": expected a file that can be opened");
   unsigned char start[12] = {};
   file.read(reinterpret_cast<char *>(start), 10);
   if (!file || std::string(start + 1, start + 6) != "NUMPY")

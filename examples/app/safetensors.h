@@ -23,6 +23,8 @@ public:
   explicit SafetensorsReader(const std::string &path) : path(path), file(path, std::ios::binary) {}
 
   std::map<std::string, Tensor> read() {
+    if (!file)
+      fail("expected a file that can be opened");
     unsigned char length[8] = {};
     file.read(reinterpret_cast<char *>(length), 8);
     uint64_t size = 0;
