@@ -109,6 +109,15 @@ Value attn::floatConstant(OpBuilder &builder, Location loc, Type type, double va
   return arith::ConstantOp::create(builder, loc, attribute);
 }
 
+Value attn::createIsEqual(OpBuilder &builder, Location loc, Value value, double constant) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, value,
+                               floatConstant(builder, loc, value.getType(), constant));
+}
+
+Value attn::createAny(OpBuilder &builder, Location loc, Value lanes) {
+  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR, lanes);
+}
+
 Value attn::createMax(OpBuilder &builder, Location loc, Value a, Value b) {
   Value isGreater = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
   return arith::SelectOp::create(builder, loc, isGreater, a, b);

@@ -66,6 +66,13 @@ mlir::OpFoldResult roundDown(mlir::OpBuilder &builder, mlir::Location loc, mlir:
 mlir::Value floatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
                           double value);
 
+/// Whether a float, or which lanes of a vector of them, equal `constant`.
+mlir::Value createIsEqual(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                          double constant);
+
+/// Whether any lane of a vector of i1 is true.
+mlir::Value createAny(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value lanes);
+
 /// The greater of two; `b` where either is NaN, and one instruction where it is the machine's
 /// maximum.
 mlir::Value createMax(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);

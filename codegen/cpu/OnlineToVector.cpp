@@ -14,30 +14,18 @@
 //
 // and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes L x
 // L blocks. The last vector of queries is masked where L does not divide their number.
-// Where a contraction computes %scores just before, most tiles never store a score nor look for a
-// maximum: weights are relative to the maximum so far, and are made of the accumulators of each
-// register block before those are stored. The sums of the tile tell whether the maximum was too
-// small; then, and where there is none yet, scores are stored and the update is as above:
-//
-//   scf.while (%exact = any %max == -inf) {
-//     %scores = product, from %exact ? 0 : -max, each block: %exact ? itself : weights, tile sums
-//     %again = scf.if %exact { what is above; false }
-//              else { %big = any (tile sums >= 2^16, or NaN); if not %big: sum += tile sums; %big }
-//     scf.condition(%again)
-//   }
-//
+// Where a contraction computes %scores just before, FusedUpdate.h takes it into the update.
 // ScoreRegion.h says in which units scores and max are. All operands are f32 buffers whose queries
 // are neighbours; the output of finish may have any strides. Test:
 // test/codegen/cpu/online-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/Contraction.h"
 #include "codegen/cpu/Exp2.h"
+#include "codegen/cpu/FusedUpdate.h"
 #include "codegen/cpu/Lanes.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/cpu/ScoreRegion.h"
-#include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Transpose.h"
 #include "dialect/Attn.h"
 
@@ -48,7 +36,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -61,8 +48,6 @@ namespace attn {
 
 /// Rows of the accumulator written in one iteration.
 static constexpr int64_t kRows = 4;
-/// A register block of keys asks for one row.
-static constexpr int64_t kKeysPerRow = 8;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// f32 buffers whose last dimension, the queries, is contiguous.
@@ -74,11 +59,6 @@ static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
                                << tile.getType();
   }
   return success();
-}
-
-static Value createIsEqual(OpBuilder &builder, Location loc, Value value, double constant) {
-  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, value,
-                               floatConstant(builder, loc, value.getType(), constant));
 }
 
 /// `replacement` in the lanes of `value` that hold `constant`.
@@ -103,11 +83,6 @@ static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueR
   auto differences = llvm::map_to_vector(
       scores, [&](Value s) -> Value { return arith::SubFOp::create(builder, loc, s, m); });
   return createExp2(builder, loc, differences, region.exponentFactor(), Underflow::Clamp);
-}
-
-/// Whether any lane of a vector of i1 is true.
-static Value createAny(OpBuilder &builder, Location loc, Value lanes) {
-  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR, lanes);
 }
 
 static double valueOf(EmptyRow emptyRow) {
@@ -227,194 +202,6 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
       });
 }
 
-namespace {
-/// Makes weights of products while they are in registers, relative to the maximum so far; products
-/// stay what they are where `exact` is true.
-class WeightsEpilogue : public Epilogue {
-public:
-  WeightsEpilogue(OnlineUpdateOp op, const ScoreRegion &region, Value exact, Value tileSums,
-                  int64_t inFlight)
-      : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
-        inFlight(inFlight), prefetch(TilePrefetch::create(op)) {}
-
-  SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns,
-                           SmallVectorImpl<Value> &starts) override {
-    SmallVector<Value> sums;
-    maxima.clear();
-    queries.clear();
-    for (const Lanes &q : columns) {
-      maxima.push_back(q.load(b, loc, max, q.offset));
-      queries.push_back(region.createQueries(b, q));
-      sums.push_back(floatConstant(b, loc, q.vectorOf(b.getF32Type()), 0));
-      if (region.isIdentity()) // the difference comes with the product
-        starts.push_back(arith::SelectOp::create(b, loc, exact, sums.back(),
-                                                 arith::NegFOp::create(b, loc, maxima.back())));
-    }
-    return sums;
-  }
-
-  SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
-                           MutableArrayRef<Value> sums, ValueRange carried) override {
-    prefetch.createNext(b, loc, rows.front(), kKeysPerRow);
-    SmallVector<Value> products = llvm::to_vector(sums);
-    products.append(carried.begin(), carried.end());
-    auto choice = scf::IfOp::create(
-        b, loc, exact,
-        [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, products); },
-        [&](OpBuilder &inner, Location) {
-          SmallVector<Value> weights = llvm::to_vector(sums);
-          SmallVector<Value> tileSums(carried);
-          replaceByWeights(inner, rows, columns, weights, tileSums);
-          weights.append(tileSums);
-          scf::YieldOp::create(inner, loc, weights);
-        });
-    llvm::copy(choice.getResults().take_front(sums.size()), sums.begin());
-    return choice.getResults().drop_front(sums.size());
-  }
-
-  void end(OpBuilder &b, ArrayRef<Lanes> columns, ValueRange carried) override {
-    for (auto [q, sum] : llvm::zip_equal(columns, carried))
-      q.store(b, loc, sum, tileSums, q.offset);
-  }
-
-private:
-  /// Replaces products by weights and adds those to the sums of their columns.
-  void replaceByWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
-                        MutableArrayRef<Value> products, MutableArrayRef<Value> sums) {
-    for (size_t first = 0; first < products.size(); first += inFlight) {
-      MutableArrayRef<Value> group =
-          products.slice(first, std::min<size_t>(inFlight, products.size() - first));
-      SmallVector<Value> scores, differences;
-      for (auto [i, value] : llvm::enumerate(group)) {
-        size_t column = (first + i) % columns.size();
-        if (!region.isIdentity()) {
-          value =
-              region.createScores(b, value, rows[(first + i) / columns.size()], queries[column]);
-          scores.push_back(value);
-          value = arith::SubFOp::create(b, loc, value, maxima[column]);
-        }
-        differences.push_back(value);
-      }
-      SmallVector<Value> weights = createExp2(b, loc, differences, region.exponentFactor(),
-                                              Underflow::Clamp, Overflow::Clamp);
-      for (auto [i, weight] : llvm::enumerate(weights)) {
-        size_t column = (first + i) % columns.size();
-        if (region.canHide())
-          weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, scores[i], -kInfinity),
-                                           floatConstant(b, loc, weight.getType(), 0), weight);
-        sums[column] = createSum(b, loc, sums[column], weight);
-        group[i] = weight;
-      }
-    }
-  }
-
-  Location loc;
-  Value max;
-  const ScoreRegion &region;
-  Value exact, tileSums;
-  size_t inFlight;
-  TilePrefetch prefetch;
-  SmallVector<Value> maxima;
-  SmallVector<ScoreRegion::Queries> queries;
-};
-
-/// The product of an update: what computes its scores, from zero, just before.
-struct Product {
-  Contraction contraction;
-  Start start;
-};
-} // namespace
-
-static std::optional<Product> findProduct(OnlineUpdateOp op, AliasAnalysis &aliases) {
-  Value scores = op.getOuts()[0];
-  auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, scores, aliases));
-  std::optional<Contraction> contraction = writer ? Contraction::match(writer) : std::nullopt;
-  if (!contraction || writer.getDpsInits()[0] != scores || !contraction->roles ||
-      contraction->guarded)
-    return std::nullopt;
-  // Rows are keys, lanes are queries.
-  AffineMap map = writer.getMatchingIndexingMap(writer.getDpsInitOperand(0));
-  if (!contraction->roles->m || map.getDimPosition(0) != *contraction->roles->m ||
-      map.getDimPosition(1) != contraction->roles->n)
-    return std::nullopt;
-  Start start = findStart(*contraction, aliases);
-  if (!start.writer || !matchPattern(start.value, m_AnyZeroFloat()))
-    return std::nullopt;
-  return Product{*contraction, start};
-}
-
-/// The most queries that a tile of scores has, from the buffer it is a part of.
-static int64_t boundOfQueries(Value scores) {
-  while (auto part = scores.getDefiningOp<memref::SubViewOp>())
-    scores = part.getSource();
-  return cast<MemRefType>(scores.getType()).getShape().back();
-}
-
-/// Whether any value of a row of vectors `is`, a comparison of one of them.
-static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t lanes,
-                         llvm::function_ref<Value(OpBuilder &, Value)> is) {
-  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
-  return forEachVector(builder, loc, memref::getMixedSize(builder, loc, row, 0), lanes, no,
-                       [&](OpBuilder &b, const Lanes &q, ValueRange carried) {
-                         Value any = createAny(b, loc, is(b, q.load(b, loc, row, q.offset)));
-                         return SmallVector<Value>{arith::OrIOp::create(b, loc, carried[0], any)};
-                       })[0];
-}
-
-static void lowerWithProduct(OpBuilder &builder, OnlineUpdateOp op, const Product &product,
-                             int64_t boundOfQueries, TargetAttr target, const ScoreRegion &region,
-                             llvm::function_ref<void(OpBuilder &)> createUpdates) {
-  // Sums stay far from overflow, and accumulators with them.
-  static constexpr double kBig = 1 << 16;
-  Location loc = op.getLoc();
-  int64_t lanes = target.getLanes();
-  Value max = op.getOuts()[1], sum = op.getOuts()[2];
-  OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
-  auto type = MemRefType::get({boundOfQueries}, builder.getF32Type());
-  Value tileSums = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(64));
-  OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
-  tileSums = memref::SubViewOp::create(builder, loc, tileSums, {builder.getIndexAttr(0)},
-                                       {numQueries}, {builder.getIndexAttr(1)});
-
-  Value isFirst = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
-    return createIsEqual(b, loc, max, -kInfinity);
-  });
-  auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
-    WeightsEpilogue epilogue(op, region, exact[0], tileSums, exponentialsInFlight(target));
-    createContraction(b, product.contraction, product.start, target, &epilogue);
-    auto updateExactly = [&](OpBuilder &inner, Location) {
-      createUpdates(inner);
-      Value no = arith::ConstantOp::create(inner, loc, inner.getBoolAttr(false));
-      scf::YieldOp::create(inner, loc, no);
-    };
-    auto addSums = [&](OpBuilder &inner, Location) {
-      Value isBig = createAnyOf(inner, loc, tileSums, lanes, [&](OpBuilder &c, Value sums) {
-        return arith::CmpFOp::create(c, loc, arith::CmpFPredicate::UGE, sums,
-                                     floatConstant(c, loc, sums.getType(), kBig));
-      });
-      auto addAll = [&](OpBuilder &c, Location) {
-        forEachVector(c, loc, numQueries, lanes, {}, [&](OpBuilder &d, const Lanes &q, ValueRange) {
-          Value total =
-              createSum(d, loc, q.load(d, loc, sum, q.offset), q.load(d, loc, tileSums, q.offset));
-          q.store(d, loc, total, sum, q.offset);
-          return SmallVector<Value>();
-        });
-        scf::YieldOp::create(c, loc);
-      };
-      scf::IfOp::create(
-          inner, loc, isBig, [&](OpBuilder &c, Location) { scf::YieldOp::create(c, loc); }, addAll);
-      scf::YieldOp::create(inner, loc, isBig);
-    };
-    auto again = scf::IfOp::create(b, loc, exact[0], updateExactly, addSums);
-    scf::ConditionOp::create(b, loc, again.getResult(0), again.getResults());
-  };
-  scf::WhileOp::create(
-      builder, loc, TypeRange{isFirst.getType()}, isFirst, computeUntilRight,
-      [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
-  product.contraction.op->erase();
-  product.start.writer->erase();
-}
-
 static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &aliases) {
   ScoreRegion region(op);
   if (failed(verifyTiles(op, op.getOuts())) || failed(region.verify()))
@@ -428,11 +215,7 @@ static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &
                     return SmallVector<Value>();
                   });
   };
-  std::optional<Product> product = findProduct(op, aliases);
-  int64_t bound = boundOfQueries(op.getOuts()[0]);
-  if (product && !ShapedType::isDynamic(bound))
-    lowerWithProduct(builder, op, *product, bound, target, region, createUpdates);
-  else
+  if (!createFusedUpdate(builder, op, target, region, aliases, createUpdates))
     createUpdates(builder);
   return success();
 }

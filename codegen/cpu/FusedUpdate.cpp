@@ -1,0 +1,218 @@
+//===- FusedUpdate.cpp - an update that takes its product in ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/FusedUpdate.h"
+#include "codegen/cpu/Contraction.h"
+#include "codegen/cpu/Exp2.h"
+#include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/TilePrefetch.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Keys that are computed between two rows that TilePrefetch asks for.
+static constexpr int64_t kKeysPerRow = 8;
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+namespace {
+/// Makes weights of products while they are in registers, relative to the maximum so far; products
+/// stay what they are where `exact` is true.
+class WeightsEpilogue : public Epilogue {
+public:
+  WeightsEpilogue(OnlineUpdateOp op, const ScoreRegion &region, Value exact, Value tileSums,
+                  int64_t inFlight)
+      : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
+        inFlight(inFlight), prefetch(TilePrefetch::create(op)) {}
+
+  SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns,
+                           SmallVectorImpl<Value> &starts) override {
+    SmallVector<Value> sums;
+    maxima.clear();
+    queries.clear();
+    for (const Lanes &q : columns) {
+      maxima.push_back(q.load(b, loc, max, q.offset));
+      queries.push_back(region.createQueries(b, q));
+      sums.push_back(floatConstant(b, loc, q.vectorOf(b.getF32Type()), 0));
+      if (region.isIdentity()) // the difference comes with the product
+        starts.push_back(arith::SelectOp::create(b, loc, exact, sums.back(),
+                                                 arith::NegFOp::create(b, loc, maxima.back())));
+    }
+    return sums;
+  }
+
+  SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
+                           MutableArrayRef<Value> sums, ValueRange carried) override {
+    prefetch.createNext(b, loc, rows.front(), kKeysPerRow);
+    SmallVector<Value> products = llvm::to_vector(sums);
+    products.append(carried.begin(), carried.end());
+    auto choice = scf::IfOp::create(
+        b, loc, exact,
+        [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, products); },
+        [&](OpBuilder &inner, Location) {
+          SmallVector<Value> weights = llvm::to_vector(sums);
+          SmallVector<Value> tileSums(carried);
+          replaceByWeights(inner, rows, columns, weights, tileSums);
+          weights.append(tileSums);
+          scf::YieldOp::create(inner, loc, weights);
+        });
+    llvm::copy(choice.getResults().take_front(sums.size()), sums.begin());
+    return choice.getResults().drop_front(sums.size());
+  }
+
+  void end(OpBuilder &b, ArrayRef<Lanes> columns, ValueRange carried) override {
+    for (auto [q, sum] : llvm::zip_equal(columns, carried))
+      q.store(b, loc, sum, tileSums, q.offset);
+  }
+
+private:
+  /// Replaces products by weights and adds those to the sums of their columns.
+  void replaceByWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
+                        MutableArrayRef<Value> products, MutableArrayRef<Value> sums) {
+    for (size_t first = 0; first < products.size(); first += inFlight) {
+      MutableArrayRef<Value> group =
+          products.slice(first, std::min<size_t>(inFlight, products.size() - first));
+      SmallVector<Value> scores, differences;
+      for (auto [i, value] : llvm::enumerate(group)) {
+        size_t column = (first + i) % columns.size();
+        if (!region.isIdentity()) {
+          value =
+              region.createScores(b, value, rows[(first + i) / columns.size()], queries[column]);
+          scores.push_back(value);
+          value = arith::SubFOp::create(b, loc, value, maxima[column]);
+        }
+        differences.push_back(value);
+      }
+      SmallVector<Value> weights = createExp2(b, loc, differences, region.exponentFactor(),
+                                              Underflow::Clamp, Overflow::Clamp);
+      for (auto [i, weight] : llvm::enumerate(weights)) {
+        size_t column = (first + i) % columns.size();
+        if (region.canHide())
+          weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, scores[i], -kInfinity),
+                                           floatConstant(b, loc, weight.getType(), 0), weight);
+        sums[column] = arith::AddFOp::create(b, loc, sums[column], weight);
+        group[i] = weight;
+      }
+    }
+  }
+
+  Location loc;
+  Value max;
+  const ScoreRegion &region;
+  Value exact, tileSums;
+  size_t inFlight;
+  TilePrefetch prefetch;
+  SmallVector<Value> maxima;
+  SmallVector<ScoreRegion::Queries> queries;
+};
+
+/// The product of an update: what computes its scores, from zero, just before.
+struct Product {
+  Contraction contraction;
+  Start start;
+};
+} // namespace
+
+static std::optional<Product> findProduct(OnlineUpdateOp op, AliasAnalysis &aliases) {
+  Value scores = op.getOuts()[0];
+  auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, scores, aliases));
+  std::optional<Contraction> contraction = writer ? Contraction::match(writer) : std::nullopt;
+  if (!contraction || writer.getDpsInits()[0] != scores || !contraction->roles ||
+      contraction->guarded)
+    return std::nullopt;
+  // Rows are keys, lanes are queries.
+  AffineMap map = writer.getMatchingIndexingMap(writer.getDpsInitOperand(0));
+  if (!contraction->roles->m || map.getDimPosition(0) != *contraction->roles->m ||
+      map.getDimPosition(1) != contraction->roles->n)
+    return std::nullopt;
+  Start start = findStart(*contraction, aliases);
+  if (!start.writer || !matchPattern(start.value, m_AnyZeroFloat()))
+    return std::nullopt;
+  return Product{*contraction, start};
+}
+
+/// The most queries that a tile of scores has, from the buffer it is a part of.
+static int64_t boundOfQueries(Value scores) {
+  while (auto part = scores.getDefiningOp<memref::SubViewOp>())
+    scores = part.getSource();
+  return cast<MemRefType>(scores.getType()).getShape().back();
+}
+
+/// Whether any value of a row of vectors `is`, a comparison of one of them.
+static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t lanes,
+                         llvm::function_ref<Value(OpBuilder &, Value)> is) {
+  Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  return forEachVector(builder, loc, memref::getMixedSize(builder, loc, row, 0), lanes, no,
+                       [&](OpBuilder &b, const Lanes &q, ValueRange carried) {
+                         Value any = createAny(b, loc, is(b, q.load(b, loc, row, q.offset)));
+                         return SmallVector<Value>{arith::OrIOp::create(b, loc, carried[0], any)};
+                       })[0];
+}
+
+bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr target,
+                             const ScoreRegion &region, AliasAnalysis &aliases,
+                             llvm::function_ref<void(OpBuilder &)> createUpdate) {
+  std::optional<Product> product = findProduct(op, aliases);
+  int64_t bound = boundOfQueries(op.getOuts()[0]);
+  if (!product || ShapedType::isDynamic(bound))
+    return false;
+  // Sums stay far from overflow, and accumulators with them.
+  static constexpr double kBig = 1 << 16;
+  Location loc = op.getLoc();
+  int64_t lanes = target.getLanes();
+  Value max = op.getOuts()[1], sum = op.getOuts()[2];
+  OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
+  auto type = MemRefType::get({bound}, builder.getF32Type());
+  Value tileSums = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(64));
+  OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
+  tileSums = memref::SubViewOp::create(builder, loc, tileSums, {builder.getIndexAttr(0)},
+                                       {numQueries}, {builder.getIndexAttr(1)});
+
+  Value isFirst = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
+    return createIsEqual(b, loc, max, -kInfinity);
+  });
+  auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
+    WeightsEpilogue epilogue(op, region, exact[0], tileSums, exponentialsInFlight(target));
+    createContraction(b, product->contraction, product->start, target, &epilogue);
+    auto updateExactly = [&](OpBuilder &inner, Location) {
+      createUpdate(inner);
+      Value no = arith::ConstantOp::create(inner, loc, inner.getBoolAttr(false));
+      scf::YieldOp::create(inner, loc, no);
+    };
+    auto addSums = [&](OpBuilder &inner, Location) {
+      Value isBig = createAnyOf(inner, loc, tileSums, lanes, [&](OpBuilder &c, Value sums) {
+        return arith::CmpFOp::create(c, loc, arith::CmpFPredicate::UGE, sums,
+                                     floatConstant(c, loc, sums.getType(), kBig));
+      });
+      auto addAll = [&](OpBuilder &c, Location) {
+        forEachVector(c, loc, numQueries, lanes, {}, [&](OpBuilder &d, const Lanes &q, ValueRange) {
+          Value total = arith::AddFOp::create(d, loc, q.load(d, loc, sum, q.offset),
+                                              q.load(d, loc, tileSums, q.offset));
+          q.store(d, loc, total, sum, q.offset);
+          return SmallVector<Value>();
+        });
+        scf::YieldOp::create(c, loc);
+      };
+      scf::IfOp::create(
+          inner, loc, isBig, [&](OpBuilder &c, Location) { scf::YieldOp::create(c, loc); }, addAll);
+      scf::YieldOp::create(inner, loc, isBig);
+    };
+    auto again = scf::IfOp::create(b, loc, exact[0], updateExactly, addSums);
+    scf::ConditionOp::create(b, loc, again.getResult(0), again.getResults());
+  };
+  scf::WhileOp::create(
+      builder, loc, TypeRange{isFirst.getType()}, isFirst, computeUntilRight,
+      [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
+  product->contraction.op->erase();
+  product->start.writer->erase();
+  return true;
+}

@@ -1,0 +1,39 @@
+//===- FusedUpdate.h - an update that takes its product in ------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Where a contraction computes %scores just before, most tiles never store a score nor look for a
+// maximum: weights are relative to the maximum so far, and are made of the accumulators of each
+// register block before those are stored. The sums of the tile tell whether the maximum was too
+// small; then, and where there is none yet, scores are stored and updated as OnlineToVector.cpp
+// says:
+//
+//   scf.while (%exact = any %max == -inf) {
+//     %scores = product, from %exact ? 0 : -max, each block: %exact ? itself : weights, tile sums
+//     %again = scf.if %exact { update of stored scores; false }
+//              else { %big = any (tile sums >= 2^16, or NaN); if not %big: sum += tile sums; %big }
+//     scf.condition(%again)
+//   }
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_FUSEDUPDATE_H
+#define ATTN_CODEGEN_CPU_FUSEDUPDATE_H
+
+#include "codegen/cpu/ScoreRegion.h"
+#include "dialect/Attn.h"
+
+#include "mlir/Analysis/AliasAnalysis.h"
+
+namespace attn {
+
+/// Lowers `op` together with the contraction that computes its scores, which is erased. Returns
+/// false, having done nothing, where there is none. `createUpdate` lowers the update of scores that
+/// are stored.
+bool createFusedUpdate(mlir::OpBuilder &builder, OnlineUpdateOp op, TargetAttr target,
+                       const ScoreRegion &region, mlir::AliasAnalysis &aliases,
+                       llvm::function_ref<void(mlir::OpBuilder &)> createUpdate);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_FUSEDUPDATE_H
