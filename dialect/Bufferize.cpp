@@ -2,8 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Every op is destination style: its outputs are its buffers. What differs is whether an output is
-// read.
+// Every op is destination style: its outputs are its buffers. What differs is whether an output is read.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,24 +8,23 @@
 // becomes, with vectors of 16 lanes and a register block of 8 rows by 3 vectors,
 //   scf.for %i = %c0 to %c128 step %c8 {
 //     %acc:24 = scf.for %k = %c0 to %c64 step %c2 iter_args(...) -> (vector<16xf32>, ...) {
-//       %b0 = vector.load %brow[...] : vector<16xf32>                     // one row of B, three
-//       vectors
+//       %b0 = vector.load %brow[...] : vector<16xf32>                     // one row of B, three vectors
 //       ...
-//       %e = memref.load %arow[...]                                       // one element of A for
-//       each row %s = vector.broadcast %e : f32 to vector<16xf32> %f = vector.fma %s, %b0, %acc0 :
-//       vector<16xf32>
+//       %e = memref.load %arow[...]                                       // one element of A for each row
+//       %s = vector.broadcast %e : f32 to vector<16xf32>
+//       %f = vector.fma %s, %b0, %acc0 : vector<16xf32>
 //       ...
 //     }
 //     vector.store %acc#0, %crow[...]                                     // 24 of them
 //   }
 //
-// Contraction.h says which loop is what. A fill or broadcast into the output just before is where
-// the accumulators start. The product may be guarded: zeros of one input then take no part,
-// whatever the other holds there (cmpf une, select in the body).
+// Contraction.h says which loop is what. A fill or broadcast into the output just before is where the accumulators
+// start. The product may be guarded: zeros of one input then take no part, whatever the other holds there (cmpf
+// une, select in the body).
 //
-// A contraction without a loop for lanes becomes scalar loops, with a remark. Left alone: element
-// types other than f32, operands that are not strided memrefs read through projected permutations,
-// every other op. Test: test/codegen/cpu/contract-to-vector.mlir
+// A contraction without a loop for lanes becomes scalar loops, with a remark. Left alone: element types other than
+// f32, operands that are not strided memrefs read through projected permutations, every other op.
+// Test: test/codegen/cpu/contract-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 

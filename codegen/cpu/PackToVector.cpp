@@ -13,10 +13,10 @@
 //       vector.store %t0, %prow[...]                         // 16 rows of the panel
 //     }
 //   }
-// and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions
-// aside. Edges that have no whole block are copied by element, as is everything whose elements are
-// not f32 or not adjacent on both sides. `from_rows` copies rows by vectors. Columns of the last
-// panel beyond the source become zero.
+// and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions aside.
+// Edges that have no whole block are copied by element, as is everything whose elements are not f32 or not
+// adjacent on both sides. `from_rows` copies rows by vectors. Columns of the last panel beyond the source
+// become zero.
 //
 // Left alone: tensors, and linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning
-// outside torch.
+// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning outside
+// torch.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,18 +2,16 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   func.func @forward(%x: tensor<...>) -> (tensor<?x768xf32> {attn.name = "out"}) { ... return %y
-//   }
+//   func.func @forward(%x: tensor<...>) -> (tensor<?x768xf32> {attn.name = "out"}) { ... return %y }
 // becomes
 //   func.func @forward(%x: tensor<...>, %out: memref<?x768xf32> {attn.name = "out", attn.output}) {
 //     ...
 //     bufferization.materialize_in_destination %y in restrict writable %out
 //
-// and a tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization
-// then computes straight into the caller's memory, parts of it too. A result that is a reshape of
-// what was computed hands the reshape to the buffer; one that is an argument, a part of something,
-// or returned twice, is copied by a linalg.copy that says so. Test:
-// test/passes/bufferize/out-params.mlir
+// and a tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization then computes
+// straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
+// hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
+// linalg.copy that says so. Test: test/passes/bufferize/out-params.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,12 +7,11 @@
 // becomes
 //   func.func @forward(%call: !llvm.ptr, %x, %out, %workspace) {
 //     attn.parallel_for @forward.attend(%x, %out, ...) count(%n * 12)
-//   func.func private @forward.attend(%index: index, %worker: index, %x, %out, ..., %scratch
-//   {attn.scratch}) {
+//   func.func private @forward.attend(%index: index, %worker: index, %x, %out, ..., %scratch {attn.scratch}) {
 //     %b, %h = affine.delinearize_index %index into (%n, 12)
 //
-// Tasks are named after what they do: profilers show them. %call is the runtime's; the parallel
-// loop is reached through it. Test: test/passes/bufferize/outline-tasks.mlir
+// Tasks are named after what they do: profilers show them. %call is the runtime's; the parallel loop is reached
+// through it. Test: test/passes/bufferize/outline-tasks.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,13 +10,11 @@
 //       attributes {attn.kernel = "entry"} {
 //     %o = memref.view %workspace[0][%n]
 //     scf.forall (%h) in (12) { %k = memref.view %scratch[0][%n] ... }
-//   func.func @forward.workspace(%n: index) -> (index, index)      3072 * n per call, 256 * n per
-//   worker
+//   func.func @forward.workspace(%n: index) -> (index, index)    3072 n per call, 256 n per worker
 //
 // A size inside loops is bounded by one free of loop variables. The bytes are sums of products of
 // the function's symbols, so the caller can be told before the call; beyond 64 bits the answer is
-// 2^64 - 1. Temporaries of
-// @forward.pack become further packed buffers: it runs without a workspace.
+// 2^64 - 1. Temporaries of @forward.pack become further packed buffers: it runs without a workspace.
 // Test: test/passes/bufferize/plan-workspace.mlir
 //
 //===----------------------------------------------------------------------===//

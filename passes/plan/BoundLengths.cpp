@@ -5,8 +5,8 @@
 //   func.func @f(%k: tensor<?x64xf32> {attn.dims = ["n", ""]}, %lengths: tensor<2xi32>, ...) {
 //     attn.attention ins(%q, %k, %v) captures(%lengths) ... mask(#attn.lengths<0>)
 // becomes
-//   func.func @f(%k: tensor<?x64xf32> {attn.dims = ["n", ""]}, %lengths: tensor<2xi32> {attn.bound
-//   = "n"}, ...) {
+//   func.func @f(%k: tensor<?x64xf32> {attn.dims = ["n", ""]},
+//                %lengths: tensor<2xi32> {attn.bound = "n"}, ...) {
 //
 // The runtime then refuses lengths that are negative or larger. Here because the signature is about
 // to be split from the code. Left alone: lengths that are computed, arguments that have a bound,

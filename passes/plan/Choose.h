@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Decisions as pure functions of (target values, shape): no IR, so that a table can test them and a
-// report can print them.
+// Decisions as pure functions of (target values, shape): no IR, so that a table can test them and a report can
+// print them.
 //
 //===----------------------------------------------------------------------===//
 

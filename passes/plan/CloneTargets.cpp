@@ -2,16 +2,14 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   module attributes {attn.targets = [#attn.target<"x86-64-v4", ...>, #attn.target<"x86-64",
-//   ...>]} {
+//   module attributes {attn.targets = [#attn.target<"x86-64-v4", ...>, #attn.target<"x86-64", ...>]} {
 //     func.func @forward(%x: tensor<...>) -> tensor<...> { ... }
 //   }
 // becomes
 //   module {
 //     func.func private @forward(tensor<...>) -> tensor<...>
-//     module @"x86-64-v4" attributes {attn.target = #attn.target<"x86-64-v4", ...>} { func.func
-//     @forward ... } module @"x86-64" attributes {attn.target = #attn.target<"x86-64", ...>} {
-//     func.func @forward ... }
+//     module @"x86-64-v4" attributes {attn.target = #attn.target<"x86-64-v4", ...>} { func.func @forward ... }
+//     module @"x86-64" attributes {attn.target = #attn.target<"x86-64", ...>} { func.func @forward ... }
 //   }
 //
 // Levels fork here because tile sizes differ. The declarations keep the signature that users see.

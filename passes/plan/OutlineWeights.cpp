@@ -7,14 +7,12 @@
 //     ... uses %p
 //   }
 // becomes
-//   func.func @forward(%x: tensor<?x768xf32>, %p: tensor<12x768x64xf32> {attn.packed = 0}) -> ... {
-//   ... uses %p } func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> {
-//   attn.pack ... }
+//   func.func @forward(%x: tensor<?x768xf32>, %p: tensor<12x768x64xf32> {attn.packed = 0}) -> ... { ... uses %p }
+//   func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> { attn.pack ... }
 //
-// Moved is what depends on weights alone and is no larger than what it is computed from; a
-// broadcast, which would trade a small weight for a large one, stays. A weight used as it is
-// becomes a copy: packed weights are one block of memory. A function without weights is left alone.
-// Test: test/passes/plan/outline-weights.mlir
+// Moved is what depends on weights alone and is no larger than what it is computed from; a broadcast, which would
+// trade a small weight for a large one, stays. A weight used as it is becomes a copy: packed weights are one block
+// of memory. A function without weights is left alone. Test: test/passes/plan/outline-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,21 +2,19 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   %c = linalg.contract indexing_maps = [(s, n, k) -> (s, k), (s, n, k) -> (n, k), (s, n, k) ->
-//   (s, n)]
+//   %c = linalg.contract indexing_maps = [(s, n, k) -> (s, k), (s, n, k) -> (n, k), (s, n, k) -> (s, n)]
 //          ins(%x, %w : tensor<?x768xf32>, tensor<768x768xf32>) outs(%i : tensor<?x768xf32>)
 // becomes, %w being a weight and 64 the panel width,
 //   %p = attn.pack ins(%w) outs(%e : tensor<12x768x64xf32>)
 //   %i3 = tensor.expand_shape %i [[0], [1, 2]] : tensor<?x768xf32> into tensor<?x12x64xf32>
-//   %c3 = linalg.contract indexing_maps = [(s, p, j, k) -> (s, k), (s, p, j, k) -> (p, k, j), ...
-//   -> (s, p, j)]
+//   %c3 = linalg.contract indexing_maps = [(s, p, j, k) -> (s, k), (s, p, j, k) -> (p, k, j), ... -> (s, p, j)]
 //           ins(%x, %p) outs(%i3)
 //   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
 //
-// A register block reads rows that are contiguous along the innermost dimension n of the output.
-// The operand that has n is packed if it is a weight, transposed if it is not. Left alone: operands
-// whose rows are right already, and products of other bodies than linalg.contract's. Test:
-// test/passes/plan/pack-operands.mlir
+// A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
+// has n is packed if it is a weight, transposed if it is not. Left alone: operands whose rows are right already, and
+// products of other bodies than linalg.contract's.
+// Test: test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
 

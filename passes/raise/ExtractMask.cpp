@@ -6,16 +6,14 @@
 //     ^bb0(%b, %q, %k, %s, %p):  t = select (%p == 0), -inf, %s
 //                                yield (select (%k <= %q), t, -inf) }
 // becomes
-//   attn.attention ins(%q, %k, %v) captures(%padding) mask(#attn.and<[#attn.causal,
-//   #attn.dense<0>]>)
+//   attn.attention ins(%q, %k, %v) captures(%padding) mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
 //
-// Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the
-// -inf afterwards. A condition is taken apart into what must hold together; each part has to be a
-// comparison that a named mask states (causal, a window, lengths) or a test of a captured element
-// for zero. Left in the region, and still right: all other conditions, a lower bound of the keys
-// without an upper one, and finite fills, which hide nothing. Canonicalization drops a region that
-// is left with its score, and captured operands that nothing reads. Test:
-// test/passes/raise/extract-mask.mlir
+// Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the -inf
+// afterwards. A condition is taken apart into what must hold together; each part has to be a comparison that
+// a named mask states (causal, a window, lengths) or a test of a captured element for zero. Left in the
+// region, and still right: all other conditions, a lower bound of the keys without an upper one, and finite
+// fills, which hide nothing. Canonicalization drops a region that is left with its score, and captured operands
+// that nothing reads. Test: test/passes/raise/extract-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,9 @@
 // becomes
 //   attn.attention ins(%q, %k, %v) {scale = 0.125}
 //
-// Takes factors of the query and of the key, also where views (transposition, reshape, slice) lie
-// between; those of the score are canonicalization's. Left alone: factors that take the scale out
-// of the normal range of f32. Test: test/passes/raise/fold-scale.mlir
+// Takes factors of the query and of the key, also where views (transposition, reshape, slice) lie between; those
+// of the score are canonicalization's. Left alone: factors that take the scale out of the normal range of f32.
+// Test: test/passes/raise/fold-scale.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,22 +10,21 @@
 //   %o = attn.attention ins(%q, %k, %v) captures(%hidden) outs(%empty) {empty_row = nan}
 //        score { ^bb0(%b, %q, %k, %s, %hidden): yield (select %hidden, -inf, %s) }
 //
-// Anchored on the softmax: the product with the values must sum over the softmax dimension, and the
-// scores, read one element at a time through all-parallel ops, must rest on one product of a query
-// and a key. What is computed elementwise on the way, masks made from indices included, becomes the
-// score region; what is not, a captured operand. Scores without a product (the softmax of a masked
-// constant) give an attention whose query and key have head size 0. Weights with another use become
-// the second output.
+// Anchored on the softmax: the product with the values must sum over the softmax dimension, and the scores,
+// read one element at a time through all-parallel ops, must rest on one product of a query and a key. What is
+// computed elementwise on the way, masks made from indices included, becomes the score region; what is not, a
+// captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
+// query and key have head size 0. Weights with another use become the second output.
 //
-// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that
-// something else reads too, scores times an operand, element types other than f32. Test:
-// test/passes/raise/raise-attention.mlir
+// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something
+// else reads too, scores times an operand, element types other than f32.
+// Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "passes/Access.h"
 #include "passes/Passes.h"
-#include "passes/raise/Access.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -5,12 +5,12 @@
 //   %o = attn.attention ins(%q, %k, %v) outs(%e) mask(#attn.causal) plan(<"unfused", ...>) {...}
 // becomes
 //   %s = linalg.contract ins(%q, %k) outs(zero)              scores in memory
-//   %t = linalg.generic ins(%s) outs(...)                    scale, score region, -inf where the
-//   mask hides %p = linalg.softmax dimension(k) ins(%t) outs(...) %o = linalg.generic ins(%p, %v)
-//   outs(zero)               products of hidden pairs skipped
+//   %t = linalg.generic ins(%s) outs(...)                    scale, score region, -inf where the mask hides
+//   %p = linalg.softmax dimension(k) ins(%t) outs(...)
+//   %o = linalg.generic ins(%p, %v) outs(zero)               products of hidden pairs skipped
 //
-// The baseline that every other schedule is measured against, and the form for what no other
-// schedule can do. Test: test/passes/schedule/decompose-attention.mlir
+// The baseline that every other schedule is measured against, and the form for what no other schedule can do.
+// Test: test/passes/schedule/decompose-attention.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,17 +6,16 @@
 //   %o = attn.attention ins(%q, %k, %v) outs(%e) plan(<"per-head", q = 48, k = 128>)
 // becomes
 //   %o = scf.forall (%b, %h) in (2, 12) shared_outs(%e) {
-//     %kt = linalg.contract ... ins(%xb, %wkh)   %vt = ... ins(%xb, %wvh)        this head's keys
-//     and values, once scf.for %i = 0 to %s step 48 {
+//     %kt = linalg.contract ... ins(%xb, %wkh)   %vt = ... ins(%xb, %wvh)        this head's keys and values, once
+//     scf.for %i = 0 to %s step 48 {
 //       %qt = linalg.contract ... ins(%xi, %wqh)                                this tile's queries
 //       attn.attention ins(%qt, %kt, %vt) outs(...) at(%b, %h, %i, 0) plan(...)
 //
-// Outer loops are the batch dimensions of the keys; query groups and query tiles are inside.
-// Nothing is computed twice, and one head's keys and values stay in the second-level cache. If no
-// producer of keys or values moves in, there is nothing for the query tiles to share and they
-// become tasks of their own; so they do, after a phase for keys and values, where a single batch
-// item with a single head would be the only task. An attention with another schedule is left alone.
-// Test: test/passes/schedule/per-head.mlir
+// Outer loops are the batch dimensions of the keys; query groups and query tiles are inside. Nothing is computed
+// twice, and one head's keys and values stay in the second-level cache. If no producer of keys or values moves in,
+// there is nothing for the query tiles to share and they become tasks of their own; so they do, after a phase for
+// keys and values, where a single batch item with a single head would be the only task.
+// An attention with another schedule is left alone. Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//
 

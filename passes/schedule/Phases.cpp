@@ -8,10 +8,10 @@
 //     linalg.generic ...                 the init, computed where it is used
 //     linalg.contract ... ins(%ob, %wp) outs(...) : 96 x 64 outputs, whole depth
 //
-// Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A
-// contraction never moves into another contraction: its tiles would be computed again for each
-// panel of the other. Ops without rows, a vector say, and what is in a task already, are left
-// alone. Test: test/passes/schedule/phases.mlir
+// Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A contraction never
+// moves into another contraction: its tiles would be computed again for each panel of the other.
+// Ops without rows, a vector say, and what is in a task already, are left alone.
+// Test: test/passes/schedule/phases.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,18 +9,17 @@
 //   %0 = linalg.broadcast ins(%bias) outs(%empty) dimensions = [0]
 //   %2 = linalg.contract ins(%x, %w) outs(%0)
 //
-// One pass over memory and one buffer fewer, and what a register block wants: accumulators that
-// start from the bias. The sum may be the first step of a longer body, of which the rest stays; a
-// bias that the body widens is widened before; one that was broadcast by an op of its own is seen
-// through.
+// One pass over memory and one buffer fewer, and what a register block wants: accumulators that start from
+// the bias. The sum may be the first step of a longer body, of which the rest stays; a bias that the body
+// widens is widened before; one that was broadcast by an op of its own is seen through.
 //
-// Left alone: products with another use, products that do not start from zero, and addends as large
-// as the product (a residual is an epilogue; as an init it would have to be copied).
+// Left alone: products with another use, products that do not start from zero, and addends as large as the
+// product (a residual is an epilogue; as an init it would have to be copied).
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Access.h"
 #include "passes/Passes.h"
-#include "passes/raise/Access.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

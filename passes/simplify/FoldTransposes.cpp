@@ -3,15 +3,13 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   %t = linalg.transpose ins(%k) permutation = [0, 2, 1]
-//   %o = attn.attention ins(%q, %t, ...) outs(%e) {..., (b,q,k,d,e)->(b,k,d), ...,
-//   (b,q,k,d,e)->(b,q,e)} %r = linalg.transpose ins(%o) permutation = [1, 0, 2]
+//   %o = attn.attention ins(%q, %t, ...) outs(%e) {..., (b,q,k,d,e)->(b,k,d), ..., (b,q,k,d,e)->(b,q,e)}
+//   %r = linalg.transpose ins(%o) permutation = [1, 0, 2]
 // becomes
-//   %r = attn.attention ins(%q, %k, ...) outs(%f) {..., (b,q,k,d,e)->(b,d,k), ...,
-//   (b,q,k,d,e)->(q,b,e)}
+//   %r = attn.attention ins(%q, %k, ...) outs(%f) {..., (b,q,k,d,e)->(b,d,k), ..., (b,q,k,d,e)->(q,b,e)}
 //
-// Runs after attn-hoist-views: what is left are transpositions of arguments, of results with
-// several uses and of the attention's own output. An output follows its transposition only if
-// nothing else reads it.
+// Runs after attn-hoist-views: what is left are transpositions of arguments, of results with several uses and
+// of the attention's own output. An output follows its transposition only if nothing else reads it.
 //
 //===----------------------------------------------------------------------===//
 

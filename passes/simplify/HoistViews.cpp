@@ -11,20 +11,19 @@
 //   %s = tensor.extract_slice %e[0, 0, 0, 0] [1, H, D, C]                        [H,D,C]
 //   %q = linalg.contract (h,s,d,c)->(s,c), (h,d,c), (h,s,d) ins(%x, %s) outs(%1)
 //
-// One mechanism for every structured op that reads its operands at loop variables: a transposition
-// renames the loops, expanding or collapsing a dimension splits or merges a loop, a slice narrows
-// it, and a unit dimension that disappears takes its loop along. Each operand that has the loop
-// follows; the others stay. Loops end up in the order of the result, reductions last.
+// One mechanism for every structured op that reads its operands at loop variables: a transposition renames
+// the loops, expanding or collapsing a dimension splits or merges a loop, a slice narrows it, and a unit
+// dimension that disappears takes its loop along. Each operand that has the loop follows; the others stay.
+// Loops end up in the order of the result, reductions last.
 //
-// A product is never computed twice: its result must have no other use, or be cut into disjoint
-// slices. Left alone: views of arguments and of ops with `linalg.index`, merged loops that some
-// operand keeps apart.
+// A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
+// Left alone: views of arguments and of ops with `linalg.index`, merged loops that some operand keeps apart.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "passes/Access.h"
 #include "passes/Passes.h"
-#include "passes/raise/Access.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

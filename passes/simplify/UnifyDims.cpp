@@ -2,15 +2,14 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   func.func @f(%x: tensor<?x4xf32> {attn.dims = ["n", ""]}, %mask: tensor<?xi1> {attn.dims =
-//   ["n"]})
+//   func.func @f(%x: tensor<?x4xf32> {attn.dims = ["n", ""]}, %mask: tensor<?xi1> {attn.dims = ["n"]})
 //     %n = tensor.dim %mask, %c0
 // becomes
 //     %n = tensor.dim %x, %c0
 //
-// Dimensions that carry the same symbol agree (the runtime refuses a call where they do not), so
-// the first argument that has the symbol speaks for all: equal sizes become one value, and later
-// passes need not prove it. Left alone: dimensions without a symbol.
+// Dimensions that carry the same symbol agree (the runtime refuses a call where they do not), so the first
+// argument that has the symbol speaks for all: equal sizes become one value, and later passes need not prove
+// it. Left alone: dimensions without a symbol.
 //
 //===----------------------------------------------------------------------===//
 

@@ -11,9 +11,9 @@
 //   %1 = linalg.fill ins(%zero) outs(%empty.1)
 //   %v = linalg.contract ins(%x, %wv) outs(%1)
 //
-// Both products want to accumulate in place; of a shared init bufferization would have to copy one.
-// Importers and CSE share inits, so this is the last word of the stage. Left alone: inits that hold
-// data, such as a residual.
+// Both products want to accumulate in place; of a shared init bufferization would have to copy one. Importers
+// and CSE share inits, so this is the last word of the stage.
+// Left alone: inits that hold data, such as a residual.
 //
 //===----------------------------------------------------------------------===//
 

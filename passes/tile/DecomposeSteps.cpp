@@ -9,9 +9,8 @@
 //   %p, %m1, %l1, %a1 = attn.online_update outs(%s1, %m, %l, %a) at(...) mask(M)
 //   %a2 = linalg.generic ins(%p, %v) outs(%a1)                       O^T += V^T P^T where p != 0
 //
-// Every product of attention then shares one lowering with the projections. Only a masked step
-// needs the guarded product, since 0 * NaN is NaN; other steps get a plain contraction. Test:
-// test/passes/tile/decompose-steps.mlir
+// Every product of attention then shares one lowering with the projections. Only a masked step needs the guarded
+// product, since 0 * NaN is NaN; other steps get a plain contraction. Test: test/passes/tile/decompose-steps.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,21 +2,20 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   attn.attention ins(%q, %k, %v : 1x1x48x64, 1x1x?x64, 1x1x?x64) outs(%e) at(%b, %h, %i, 0)
-//   mask(M)
+//   attn.attention ins(%q, %k, %v : 1x1x48x64, 1x1x?x64, 1x1x?x64) outs(%e) at(%b, %h, %i, 0) mask(M)
 //       plan(<..., q = 48, k = 128>)
 // becomes
 //   %qp = attn.pack ins(%q2)                                  queries in lanes: (d, q)
 //   %m, %l, %a = attn.online_init
-//   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128
-//   mask(M) scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some
-//   pairs kept scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every
-//   pair kept, 128 keys scf.for %j = %full_hi to %hi step 128      { attn.online_step ... mask(M) }
-//   some pairs kept attn.online_finish ins(%l, %a) outs(...)
+//   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128 mask(M)
+//   scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some pairs kept
+//   scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every pair kept, 128 keys
+//   scf.for %j = %full_hi to %hi step 128      { attn.online_step ... mask(M) }   some pairs kept
+//   attn.online_finish ins(%l, %a) outs(...)
 //
-// Full tiles have a static size by construction. Temporaries have the full static size of the tile
-// and are sliced to what is there, so that their rows keep a static stride. Returned weights are a
-// second loop with the final maximum and sum. Test: test/passes/tile/tile-keys.mlir
+// Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
+// to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
+// maximum and sum. Test: test/passes/tile/tile-keys.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,13 +2,13 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Reading backwards through a graph one element at a time: where the coordinates of a result come
-// from in the operands.
+// Reading backwards through a graph one element at a time: where the coordinates of a result come from in the
+// operands.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_PASSES_RAISE_ACCESS_H
-#define ATTN_PASSES_RAISE_ACCESS_H
+#ifndef ATTN_PASSES_ACCESS_H
+#define ATTN_PASSES_ACCESS_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -44,4 +44,4 @@ Access inOrder(Access access);
 
 } // namespace attn
 
-#endif // ATTN_PASSES_RAISE_ACCESS_H
+#endif // ATTN_PASSES_ACCESS_H
