@@ -3,14 +3,13 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   func.func @f(%call: !llvm.ptr, %x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
-//                %out: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]}, %workspace:
-//                memref<?xi8>)
+//                %out: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]},
+//                %workspace: memref<?xi8>)
 //       attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>]} {
 //     attn.parallel_for @f.rows(%x, %out) count(%n) : memref<?x4xf32>, memref<?x4xf32>
 //   }
-//   func.func private @f.rows(%i: index, %worker: index, %x: memref<?x4xf32>, %out:
-//   memref<?x4xf32>,
-//                             %scratch: memref<?xi8> {attn.scratch}) {...}
+//   func.func private @f.rows(%i: index, %worker: index, %x: memref<?x4xf32>,
+//                             %out: memref<?x4xf32>, %scratch: memref<?xi8> {attn.scratch}) {...}
 // ==>
 //   func.func @f(%call: !llvm.ptr) {                                    // attn_run_fn
 //     %context = llvm.alloca struct<(ptr, descriptor, descriptor)>

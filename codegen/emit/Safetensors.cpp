@@ -4,7 +4,8 @@
 //
 //   u64, little endian: bytes of the header
 //   header: JSON {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...},
-//   spaces at its end data: the tensors without gaps, offsets counted from here
+//           spaces at its end
+//   data:   the tensors without gaps, offsets counted from here
 //
 //===----------------------------------------------------------------------===//
 

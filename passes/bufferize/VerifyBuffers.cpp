@@ -9,12 +9,13 @@
 //   * a func.call: buffers are copied at its boundary;
 //   * a returned buffer: a result without an out parameter;
 //   * a buffer that is written and never read: a producer left whole beside its fused copy (a
-//   tensor.dim held it);
+//     tensor.dim held it);
 //   * a product computed in two phases: a producer with another use, computed again where it was
-//   fused;
+//     fused;
 //   * a product that its innermost loop repeats unchanged: a producer fused one level too deep;
 //   * an elementwise op that adds a broadcast to a product from zero: the bias belongs in the
-//   product's init.
+//     product's init.
+//
 // It runs after bufferization and changes nothing. Test: test/passes/bufferize/verify-buffers.mlir
 //
 //===----------------------------------------------------------------------===//

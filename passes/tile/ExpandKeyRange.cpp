@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   %lo, %full_lo, %full_hi, %hi = attn.key_range rows(%q, %rows) keys(%n) step 128
-//   mask(#attn.causal)
+//                                             mask(#attn.causal)
 // becomes
 //   %lo = %full_lo = 0
 //   %hi      = affine.min(%q + %rows, %n)
