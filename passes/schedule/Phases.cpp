@@ -31,25 +31,77 @@ using namespace attn;
 /// task.
 static constexpr int64_t kRowsPerTask = 96;
 
+static bool isProduct(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
+}
+
+/// The product whose tiles become the tiles of elementwise `op`, if there is one, and the loop of
+/// `op` that each dimension of its output is.
+static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    auto producer = input->get().getDefiningOp<linalg::LinalgOp>();
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (!producer || !map.isPermutation())
+      continue;
+    if (isProduct(producer))
+      return {producer, map};
+    if (producer.getNumReductionLoops() > 0)
+      continue;
+    // Dimension of the output -> loop of the producer -> dimension of what is between -> loop of `op`.
+    AffineMap out = producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
+    if (auto [product, inner] = findProduct(producer); product && out.isPermutation())
+      return {product, inner.compose(inversePermutation(out)).compose(map)};
+  }
+  return {};
+}
+
+/// Loops of a product: rows, the innermost loop of the left operand's own, and panels and batches
+/// one by one.
+static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
+  auto reads = [&](unsigned input, unsigned loop) {
+    return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);
+  };
+  SmallVector<int64_t> sizes(op.getNumLoops(), 0);
+  bool foundRows = false;
+  // In the order of the output, whose last dimension is the vectors' own.
+  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (out.getNumResults() == 0)
+    return sizes;
+  for (AffineExpr expr : llvm::reverse(out.getResults().drop_back())) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    bool isRows = !foundRows && reads(0, loop) && !reads(1, loop);
+    sizes[loop] = isRows ? kRowsPerTask : 1;
+    foundRows |= isRows;
+  }
+  return sizes;
+}
+
 /// Loops of `op` that become loops of tasks, with their steps; 0 keeps a loop inside the task.
 static SmallVector<int64_t> taskSizes(TilingInterface op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
+  if (isProduct(op))
+    return productSizes(linalgOp);
   SmallVector<utils::IteratorType> types = op.getLoopIteratorTypes();
   SmallVector<int64_t> sizes(types.size(), 0);
+  if (linalgOp && linalgOp.getNumReductionLoops() == 0) {
+    // An elementwise op has the tasks of the product that it follows, or the product would be
+    // computed in tiles of another shape.
+    if (auto [product, map] = findProduct(linalgOp); product) {
+      SmallVector<int64_t> tile = productSizes(product);
+      AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0));
+      for (auto [dim, loop] : llvm::zip_equal(out.getResults(), map.getResults()))
+        sizes[cast<AffineDimExpr>(loop).getPosition()] =
+            tile[cast<AffineDimExpr>(dim).getPosition()];
+      return sizes;
+    }
+  }
   // The innermost loop of the output, or of rows that are reduced, is the vectors' own. The next
   // one out holds rows; the others step by one.
   SmallVector<unsigned> parallel;
-  for (unsigned loop = 0; loop < types.size(); ++loop)
-    if (types[loop] == utils::IteratorType::parallel)
+  for (auto [loop, type] : llvm::enumerate(types))
+    if (type == utils::IteratorType::parallel)
       parallel.push_back(loop);
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
-  bool isProduct = linalgOp && linalg::isaContractionOpInterface(linalgOp);
-  if (isProduct) {
-    // Order the loops as the output has them; rows are the innermost loop of the left operand's
-    // own.
-    AffineMap out = linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0));
-    parallel = llvm::map_to_vector(
-        out.getResults(), [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
-  }
   if (parallel.empty())
     return sizes;
   bool reducesRows =
@@ -59,22 +111,8 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
       }));
   if (!reducesRows)
     parallel.pop_back();
-  auto isRow = [&](unsigned loop) {
-    if (!isProduct)
-      return true;
-    // A panel or batch loop belongs to the packed operand; rows do not.
-    return llvm::count_if(linalgOp.getDpsInputOperands(),
-                          [&](OpOperand *operand) {
-                            return linalgOp.getMatchingIndexingMap(operand).isFunctionOfDim(loop);
-                          }) == 1 &&
-           !linalgOp.getMatchingIndexingMap(linalgOp.getDpsInputOperand(1)).isFunctionOfDim(loop);
-  };
-  bool foundRows = false;
-  for (unsigned loop : llvm::reverse(parallel)) {
-    bool rows = !foundRows && isRow(loop);
-    sizes[loop] = rows ? kRowsPerTask : 1;
-    foundRows |= rows;
-  }
+  for (unsigned loop : parallel)
+    sizes[loop] = loop == parallel.back() ? kRowsPerTask : 1;
   return sizes;
 }
 

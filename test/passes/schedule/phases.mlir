@@ -75,3 +75,23 @@ func.func @vector(%x: tensor<480xf32>, %e: tensor<480xf32>) -> tensor<480xf32> {
   %p = linalg.tanh ins(%x : tensor<480xf32>) outs(%e : tensor<480xf32>) -> tensor<480xf32>
   return %p : tensor<480xf32>
 }
+
+// -----
+
+#x = affine_map<(s, p, j, c) -> (s, c)>
+#w = affine_map<(s, p, j, c) -> (p, c, j)>
+#y = affine_map<(s, p, j, c) -> (s, p, j)>
+// What follows a product in panels has the product's tasks: rows by 96, although panels lie next to its vectors.
+// CHECK-LABEL: @activation(
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (480, 12) step (96, 1)
+// CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<96x1x64xf32>)
+// CHECK: linalg.tanh
+func.func @activation(%x: tensor<480x768xf32>, %w: tensor<12x768x64xf32>) -> tensor<480x12x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<480x12x64xf32>
+  %i0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<480x12x64xf32>) -> tensor<480x12x64xf32>
+  %c0 = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<480x768xf32>, tensor<12x768x64xf32>) outs(%i0 : tensor<480x12x64xf32>) -> tensor<480x12x64xf32>
+  %e1 = tensor.empty() : tensor<480x12x64xf32>
+  %t = linalg.tanh ins(%c0 : tensor<480x12x64xf32>) outs(%e1 : tensor<480x12x64xf32>) -> tensor<480x12x64xf32>
+  return %t : tensor<480x12x64xf32>
+}
