@@ -22,7 +22,7 @@ llvm::ArrayRef<const Target *> attn::getTargets() {
 }
 
 TargetAttr Target::getAttr(mlir::MLIRContext *context) const {
-  return TargetAttr::get(context, level, lanes, registers, fma, l1, l2);
+  return TargetAttr::get(context, level, lanes, registers, fma, l1, l2, scalef);
 }
 
 static bool isOfThisArchitecture(const Target &target) {

@@ -33,6 +33,7 @@ struct Target {
   unsigned lanes, registers;
   bool fma;
   unsigned l1, l2;
+  bool scalef;
 
   TargetAttr getAttr(mlir::MLIRContext *context) const;
   /// Whether the CPU that runs the compiler can run its code.

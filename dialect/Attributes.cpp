@@ -11,11 +11,13 @@ using namespace attn;
 
 LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                  StringRef level, unsigned lanes, unsigned registers, bool fma,
-                                 unsigned l1, unsigned l2) {
+                                 unsigned l1, unsigned l2, bool scalef) {
   if (!llvm::isPowerOf2_32(lanes))
     return emitError() << "expected lanes to be a power of two, got " << lanes;
   if (registers < 8)
     return emitError() << "expected at least 8 registers, got " << registers;
+  if (scalef && lanes != 16)
+    return emitError() << "expected 16 lanes with scalef, got " << lanes;
   return success();
 }
 

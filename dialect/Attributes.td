@@ -25,7 +25,7 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
 
     ```mlir
     module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32,
-                                                   fma = true, l1 = 32768, l2 = 1048576>} {}
+                                                   fma = true, l1 = 32768, l2 = 1048576, scalef = true>} {}
     ```
   }];
   let parameters = (ins
@@ -34,8 +34,9 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
     "unsigned":$registers,  // vector registers
     "bool":$fma,            // multiply-add is one instruction
     "unsigned":$l1,         // bytes
-    "unsigned":$l2);        // bytes, of one core
-  let assemblyFormat = [{ `<` $level `,` struct($lanes, $registers, $fma, $l1, $l2) `>` }];
+    "unsigned":$l2,         // bytes, of one core
+    DefaultValuedParameter<"bool", "false">:$scalef); // so is p * 2^n, x86vector.avx512.mask.scalef
+  let assemblyFormat = [{ `<` $level `,` struct($lanes, $registers, $fma, $l1, $l2, $scalef) `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -122,7 +122,7 @@ void OnlineWeightsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 
 LogicalResult PackOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &results) {
   auto source = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
-  if (!source || getNumResults() != 1)
+  if (!source || getNumResults() != 1 || getScale())
     return failure();
   auto type = cast<RankedTensorType>(getResult(0).getType());
   Type element = type.getElementType();

@@ -427,6 +427,9 @@ LogicalResult PackOp::verify() {
   if (!ShapedType::isDynamic(n) && !agree(llvm::divideCeil(n, width), panels))
     return emitOpError() << "expected " << llvm::divideCeil(n, width) << " panels of width "
                          << width << ", got " << panels;
+  // P4
+  if (getScale() && !source.getElementType().isF32())
+    return emitOpError() << "expected f32 with a scale, got " << source;
   return success();
 }
 

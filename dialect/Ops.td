@@ -343,20 +343,23 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
         out[..., p, i, j] = source[..., p * w + j, i]        0 where p * w + j >= n
 
     With `from_rows` the source is `(batch..., k, n)` and rows stay rows: out[..., p, i, j] = source[..., i, p * w + j].
+    With `scale` every element is multiplied by it.
     Queries, weights and captured tiles are packed by this one op; a pack of weights alone runs when the
     weights are set.
 
     Constraints: (P1) out has one dimension more than the source, the same element type and agreeing batch
-    and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up.
+    and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) what
+    is scaled is f32.
 
     ```mlir
     %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>
     ```
   }];
-  let arguments = (ins Attn_Shaped:$source, Variadic<Attn_Shaped>:$outs, UnitAttr:$from_rows);
+  let arguments = (ins Attn_Shaped:$source, Variadic<Attn_Shaped>:$outs, UnitAttr:$from_rows,
+                       OptionalAttr<F32Attr>:$scale);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    (`from_rows` $from_rows^)? `ins` `(` $source `:` type($source) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
+    (`from_rows` $from_rows^)? (`scale` `(` $scale^ `)`)? `ins` `(` $source `:` type($source) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
   }];
   let hasFolder = 1;
 }

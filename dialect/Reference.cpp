@@ -439,6 +439,7 @@ ReferenceResults attn::evaluate(PackOp op, const ReferenceValues &values) {
   const ReferenceTensor &source = values.at(op.getSource());
   SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
   size_t numBatch = source.shape.size() - 2;
+  double scale = op.getScale() ? op.getScale()->convertToDouble() : 1;
   int64_t n = source.shape[op.getFromRows() ? numBatch + 1 : numBatch], w = results[0].shape.back();
   forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
     int64_t row = at[numBatch] * w + at[numBatch + 2], i = at[numBatch + 1];
@@ -447,7 +448,7 @@ ReferenceResults attn::evaluate(PackOp op, const ReferenceValues &values) {
       from.append({i, row});
     else
       from.append({row, i});
-    results[0].at(at) = row < n ? source.at(from) : 0;
+    results[0].at(at) = row < n ? scale * source.at(from) : 0;
   });
   return results;
 }

@@ -5,7 +5,8 @@
 // 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23
 // rounds: the sum has no bits for a fraction, and its low bits are n. 2^r is a polynomial of degree
 // 5 with p(0) = 1, so that the largest weight of a row is exactly 1. Multiplying by 2^n, and not
-// adding n to the exponent, keeps NaN.
+// adding n to the exponent, keeps NaN. Where the machine has instructions for the first and the last
+// step (vrndscaleps, vscalefps), each takes one instead of two and needs no clamp.
 //
 // Error over [-126, 0] against a double: 2.0 ulp with fused multiply-add, 2.2 without. The
 // coefficients minimise the relative error of the polynomial (9.1e-8) by weighted least squares.
@@ -18,6 +19,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
 using namespace mlir;
 using namespace attn;
@@ -25,6 +27,9 @@ using namespace attn;
 static constexpr double kRound = 12582912.0; // 1.5 * 2^23
 static constexpr int64_t kMantissaBits = 23;
 static constexpr int64_t kExponentBias = 127;
+/// Of a clamped exponent, which is a product that may be off by an ulp and must not fall below the
+/// least normal number's.
+static constexpr double kLeastExponent = 1 - kExponentBias + 0.001;
 static constexpr double kPolynomial[] = {1.326472731e-03, 9.671512991e-03, 5.550733581e-02,
                                          2.402224988e-01, 6.931470037e-01, 1.0};
 
@@ -104,18 +109,48 @@ static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs) 
   return ps;
 }
 
+/// With instructions that round and that scale by a power of two.
+static SmallVector<Value> createExp2ByScaling(FloatBuilder &f, ArrayRef<Value> xs, double factor,
+                                              Underflow underflow) {
+  OpBuilder &b = f.builder;
+  auto constant = [&](TypedAttr value) { return arith::ConstantOp::create(b, f.loc, value); };
+  Value every = constant(b.getI16IntegerAttr(-1));
+  Value toInteger = constant(b.getI32IntegerAttr(0)), mode = constant(b.getI32IntegerAttr(4));
+  // Operands in the order of the intrinsics, which is not that of their names: value, by what, value
+  // where the mask is off, mask.
+  SmallVector<Value> rs, ns;
+  for (Value x : xs) {
+    if (static_cast<float>(factor) != 1)
+      x = f.mul(x, f.constant(factor));
+    // Of -inf, too, the power is to be a number; that of -200 is 0.
+    if (underflow != Underflow::Small)
+      x = f.clamp(x, arith::CmpFPredicate::OLT,
+                  underflow == Underflow::Clamp ? kLeastExponent : -200);
+    rs.push_back(x);
+    ns.push_back(x86vector::MaskRndScaleOp::create(b, f.loc, f.type, x, toInteger, x, every, mode));
+  }
+  for (auto [r, n] : llvm::zip_equal(rs, ns))
+    r = f.sub(r, n);
+  SmallVector<Value> ps = createPolynomial(f, rs);
+  for (auto [p, n] : llvm::zip_equal(ps, ns))
+    p = x86vector::MaskScaleFOp::create(b, f.loc, f.type, p, n, p, every, mode);
+  return ps;
+}
+
 SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
-                                    double factor, Underflow underflow, Overflow overflow) {
+                                    double factor, TargetAttr target, Underflow underflow,
+                                    Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
+  if (target.getScalef())
+    return createExp2ByScaling(f, xs, factor, underflow);
   // The rounding constant carries the bias of the exponent too, so that the low bits need no
-  // addition. One below the least normal exponent they are 0, and so is the power. The clamped x
-  // times the factor may be off by an ulp, which must not fall below the least normal number.
+  // addition. One below the least normal exponent they are 0, and so is the power.
   Value round = f.constant(kRound + kExponentBias), c = f.constant(factor);
-  double least = underflow == Underflow::Clamp ? 1 - kExponentBias + 0.001 : -kExponentBias;
+  double least = underflow == Underflow::Clamp ? kLeastExponent : -kExponentBias;
   SmallVector<Value> rs, sums;
   for (Value x : xs) {
     Value clamped = f.clamp(x, arith::CmpFPredicate::OLT, least / factor);
-    if (overflow == Overflow::Clamp)
+    if (overflow == Overflow::Large)
       clamped = f.clamp(clamped, arith::CmpFPredicate::OGT, 100 / factor);
     rs.push_back(clamped);
     sums.push_back(f.fma(clamped, c, round));

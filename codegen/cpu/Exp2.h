@@ -17,25 +17,26 @@ namespace attn {
 enum class Underflow {
   Clamp, // slightly more than 2^-126, so that no live weight is 0
   Zero,
+  Small, // not specified, but small; NaN for -inf, perhaps
 };
 
 /// What becomes of powers beyond the greatest number.
 enum class Overflow {
   Never, // exponents are known to be small enough
-  Clamp, // 2^100
+  Large, // 2^100 or more, infinity, or NaN
 };
 
 /// How many vectors createExp2 best gets at once: each needs three registers, their constants and
 /// what a loop carries about ten.
 int64_t exponentialsInFlight(TargetAttr target);
 
-/// 2^(x * factor) of each value, f32 or vectors of it, for a positive factor and, unless they are
-/// clamped, products up to 127, or NaN: the exponential of a softmax. The product is never rounded
-/// where the machine fuses. Values are computed stage by stage: one alone waits for its own
-/// polynomial.
+/// 2^(x * factor) of each vector of f32, for a positive factor and, unless overflow is expected,
+/// products up to 127, or NaN: the exponential of a softmax. Values are computed stage by stage: one
+/// alone waits for its own polynomial.
 llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::Value> xs, double factor,
-                                          Underflow underflow, Overflow overflow = Overflow::Never);
+                                          TargetAttr target, Underflow underflow,
+                                          Overflow overflow = Overflow::Never);
 
 /// 2^x and e^x for every x, with infinities and denormals.
 mlir::Value createFullExp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);

@@ -30,9 +30,9 @@ namespace {
 class WeightsEpilogue : public Epilogue {
 public:
   WeightsEpilogue(OnlineUpdateOp op, const ScoreRegion &region, Value exact, Value tileSums,
-                  int64_t inFlight)
+                  TargetAttr target)
       : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
-        inFlight(inFlight), prefetch(TilePrefetch::create(op)) {}
+        target(target), prefetch(TilePrefetch::create(op)) {}
 
   SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns,
                            SmallVectorImpl<Value> &starts) override {
@@ -78,6 +78,7 @@ private:
   /// Replaces products by weights and adds those to the sums of their columns.
   void replaceByWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
                         MutableArrayRef<Value> products, MutableArrayRef<Value> sums) {
+    size_t inFlight = exponentialsInFlight(target);
     for (size_t first = 0; first < products.size(); first += inFlight) {
       MutableArrayRef<Value> group =
           products.slice(first, std::min<size_t>(inFlight, products.size() - first));
@@ -92,8 +93,10 @@ private:
         }
         differences.push_back(value);
       }
-      SmallVector<Value> weights = createExp2(b, loc, differences, region.exponentFactor(),
-                                              Underflow::Clamp, Overflow::Clamp);
+      // Where nothing is hidden no product skips zeros, and a NaN too many makes the tile be done again.
+      SmallVector<Value> weights =
+          createExp2(b, loc, differences, region.exponentFactor(), target,
+                     region.canHide() ? Underflow::Clamp : Underflow::Small, Overflow::Large);
       for (auto [i, weight] : llvm::enumerate(weights)) {
         size_t column = (first + i) % columns.size();
         if (region.canHide())
@@ -109,7 +112,7 @@ private:
   Value max;
   const ScoreRegion &region;
   Value exact, tileSums;
-  size_t inFlight;
+  TargetAttr target;
   TilePrefetch prefetch;
   SmallVector<Value> maxima;
   SmallVector<ScoreRegion::Queries> queries;
@@ -181,7 +184,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     return createIsEqual(b, loc, max, -kInfinity);
   });
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
-    WeightsEpilogue epilogue(op, region, exact[0], tileSums, exponentialsInFlight(target));
+    WeightsEpilogue epilogue(op, region, exact[0], tileSums, target);
     createContraction(b, product->contraction, product->start, target, &epilogue);
     auto updateExactly = [&](OpBuilder &inner, Location) {
       createUpdate(inner);

@@ -36,6 +36,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -79,10 +80,10 @@ static Value createSum(OpBuilder &builder, Location loc, Value a, Value b) {
 
 /// exp(s - m) of each score, m and scores being in the units of the region.
 static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueRange scores,
-                                        Value m, const ScoreRegion &region) {
+                                        Value m, const ScoreRegion &region, TargetAttr target) {
   auto differences = llvm::map_to_vector(
       scores, [&](Value s) -> Value { return arith::SubFOp::create(builder, loc, s, m); });
-  return createExp2(builder, loc, differences, region.exponentFactor(), Underflow::Clamp);
+  return createExp2(builder, loc, differences, region.exponentFactor(), target, Underflow::Clamp);
 }
 
 static double valueOf(EmptyRow emptyRow) {
@@ -121,8 +122,9 @@ static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
 //===----------------------------------------------------------------------===//
 
 static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region,
-                         int64_t unroll, const Lanes &q) {
+                         TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
+  int64_t unroll = exponentialsInFlight(target);
   Value scores = op.getOuts()[0], max = op.getOuts()[1], sum = op.getOuts()[2],
         acc = op.getOuts()[3];
   OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
@@ -160,7 +162,7 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(q.load(b, loc, scores, {k, q.offset}));
-        SmallVector<Value> weights = createWeights(b, loc, tile, reference, region);
+        SmallVector<Value> weights = createWeights(b, loc, tile, reference, region, target);
         for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
           if (region.canHide())
             weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity), zero,
@@ -179,7 +181,7 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
   }
 
   // Before the first live key there is nothing to rescale, and -inf - max may overflow.
-  Value alpha = createWeights(builder, loc, oldMax, reference, region)[0];
+  Value alpha = createWeights(builder, loc, oldMax, reference, region, target)[0];
   alpha = arith::SelectOp::create(builder, loc, createIsEqual(builder, loc, oldMax, -kInfinity),
                                   one, alpha);
   Value oldSum = q.load(builder, loc, sum, q.offset);
@@ -211,7 +213,7 @@ static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &
   auto createUpdates = [&](OpBuilder &b) {
     forEachVector(b, loc, memref::getMixedSize(b, loc, op.getOuts()[0], 1), target.getLanes(), {},
                   [&](OpBuilder &inner, const Lanes &q, ValueRange) {
-                    createUpdate(inner, op, region, exponentialsInFlight(target), q);
+                    createUpdate(inner, op, region, target, q);
                     return SmallVector<Value>();
                   });
   };
@@ -225,8 +227,9 @@ static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &
 //===----------------------------------------------------------------------===//
 
 static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const ScoreRegion &region,
-                             int64_t unroll, const Lanes &q) {
+                             TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
+  int64_t unroll = exponentialsInFlight(target);
   Value scores = op.getOuts()[0];
   ScoreRegion::Queries queries = region.createQueries(builder, q);
   VectorType type = q.vectorOf(builder.getF32Type());
@@ -246,7 +249,7 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(region.createScores(b, q.load(b, loc, scores, {k, q.offset}), k, queries));
-        SmallVector<Value> weights = createWeights(b, loc, tile, max, region);
+        SmallVector<Value> weights = createWeights(b, loc, tile, max, region, target);
         for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
           weight = createProduct(b, loc, weight, inverse);
           if (region.canHide())
@@ -266,7 +269,7 @@ static LogicalResult lower(OnlineWeightsOp op, TargetAttr target) {
   OpBuilder builder(op);
   forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), scores, 1),
                 target.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                  createNormalised(b, op, region, exponentialsInFlight(target), q);
+                  createNormalised(b, op, region, target, q);
                   return SmallVector<Value>();
                 });
   return success();

@@ -62,13 +62,16 @@ struct Cursor {
   }
 };
 
-/// A copy between two views: out[x] = source[x] for every point x of the loops.
+/// A copy between two views: out[x] = scale * source[x] for every point x of the loops.
 struct Copy {
   Location loc;
   StridedView source, out;
   /// Lanes of the vectors, 0 if elements are copied one by one.
   int64_t lanes;
+  /// What elements of f32 are multiplied by.
+  std::optional<double> scale;
 
+  Value scaled(OpBuilder &b, Value value) const;
   void elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loops,
                 ArrayRef<OpFoldResult> begins, ArrayRef<OpFoldResult> ends) const;
   void rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
@@ -87,11 +90,18 @@ static void forEach(OpBuilder &b, Location loc, OpFoldResult begin, OpFoldResult
   });
 }
 
+/// `value`, an element or a vector of them, times the scale.
+Value Copy::scaled(OpBuilder &b, Value value) const {
+  if (!scale)
+    return value;
+  return arith::MulFOp::create(b, loc, value, floatConstant(b, loc, value.getType(), *scale));
+}
+
 void Copy::elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loops,
                     ArrayRef<OpFoldResult> begins, ArrayRef<OpFoldResult> ends) const {
   if (loops.empty()) {
     Value element = memref::LoadOp::create(b, loc, from.view.row, from.index);
-    memref::StoreOp::create(b, loc, element, to.view.row, to.index);
+    memref::StoreOp::create(b, loc, scaled(b, element), to.view.row, to.index);
     return;
   }
   forEach(b, loc, begins.front(), ends.front(), 1, [&](OpBuilder &inner, Value i) {
@@ -113,7 +123,7 @@ void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned col
                   [&](OpBuilder &vector, const Lanes &l, ValueRange) {
                     Value value = l.load(vector, loc, from.view.row,
                                          fromRow.advance(vector, loc, column, l.offset).index);
-                    l.store(vector, loc, value, to.view.row,
+                    l.store(vector, loc, scaled(vector, value), to.view.row,
                             toRow.advance(vector, loc, column, l.offset).index);
                     return SmallVector<Value>();
                   });
@@ -138,8 +148,8 @@ void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsign
       Lanes full{lanes, {}, {}};
       SmallVector<Value> block;
       for (int64_t r = 0; r < lanes; ++r)
-        block.push_back(
-            full.load(inner, loc, from.view.row, fromBlock.advance(inner, loc, row, r).index));
+        block.push_back(scaled(inner, full.load(inner, loc, from.view.row,
+                                                fromBlock.advance(inner, loc, row, r).index)));
       for (auto [c, vector] : llvm::enumerate(createTranspose(inner, loc, block)))
         full.store(inner, loc, vector, to.view.row, toBlock.advance(inner, loc, column, c).index);
     });
@@ -194,7 +204,8 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
       isAdjacent(out, outMap, n) && isAdjacent(source, sourceMap, op.getFromRows() ? n : k);
   Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
             StridedView::create(builder, loc, out, outMap),
-            isVector ? int64_t(target.getLanes()) : 0};
+            isVector ? int64_t(target.getLanes()) : 0,
+            op.getScale() ? std::optional(op.getScale()->convertToDouble()) : std::nullopt};
 
   auto emitPanel = [&](OpBuilder &b, Cursor from, Cursor to, OpFoldResult used) {
     if (op.getFromRows())
@@ -273,7 +284,7 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
   bool isVector = isAdjacent(source, sourceMap, *column) && isAdjacent(out, outMap, *row);
   Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
             StridedView::create(builder, loc, out, outMap),
-            isVector ? int64_t(target.getLanes()) : 0};
+            isVector ? int64_t(target.getLanes()) : 0, std::nullopt};
   Value first = arith::ConstantIndexOp::create(builder, loc, 0);
   forEachPoint(builder, loc, others, sizes, {copy.source, first}, {copy.out, first},
                [&](OpBuilder &b, Cursor from, Cursor to) {

@@ -28,6 +28,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
 using namespace mlir;
 using namespace attn;
@@ -44,8 +45,10 @@ namespace {
 struct SoftmaxBuilder {
   Location loc;
   Value input, output;
-  int64_t dim, lanes, unroll;
+  int64_t dim;
+  TargetAttr target;
   SmallVector<Value> indices;
+  int64_t lanes = target.getLanes(), unroll = exponentialsInFlight(target);
 
   int64_t rank() const { return indices.size(); }
   OpFoldResult sizeOf(OpBuilder &b, int64_t i) const {
@@ -78,7 +81,7 @@ struct SoftmaxBuilder {
   SmallVector<Value> exponentials(OpBuilder &b, ValueRange xs, Value max) {
     auto differences = llvm::map_to_vector(
         xs, [&](Value x) -> Value { return arith::SubFOp::create(b, loc, x, max); });
-    return createExp2(b, loc, differences, kLog2E, Underflow::Zero);
+    return createExp2(b, loc, differences, kLog2E, target, Underflow::Zero);
   }
   void scale(OpBuilder &b, const Lanes &vector, ValueRange at, Value factor) {
     vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor),
@@ -188,13 +191,8 @@ struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {
       }
       OpBuilder builder(op);
       SmallVector<Value> indices(cast<MemRefType>(op.getInput().getType()).getRank());
-      SoftmaxBuilder{op.getLoc(),
-                     op.getInput(),
-                     op.getOutput(),
-                     int64_t(op.getDimension()),
-                     target.getLanes(),
-                     exponentialsInFlight(target),
-                     indices}
+      SoftmaxBuilder{op.getLoc(), op.getInput(), op.getOutput(), int64_t(op.getDimension()),
+                     target,      indices}
           .createLoops(builder, 0);
       op.erase();
     }

@@ -33,6 +33,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   ConvertVectorToLLVMPassOptions vectors;
   vectors.vectorTransposeLowering = vector::VectorTransposeLowering::Shuffle16x16;
+  vectors.x86Vector = true;
   manager.addPass(createConvertVectorToLLVMPass(vectors));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

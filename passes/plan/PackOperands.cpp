@@ -146,7 +146,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
     Value empty = tensor::EmptyOp::create(rewriter, loc, shape,
                                           cast<ShapedType>(source.getType()).getElementType());
     packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source, ValueRange{empty},
-                            /*from_rows=*/false)
+                            /*from_rows=*/false, /*scale=*/FloatAttr())
                  .getResult(0);
     if (width == columns) {
       // One panel: (batch..., k, n).

@@ -5,7 +5,7 @@
 //   attn.attention ins(%q, %k, %v : 1x1x48x64, 1x1x?x64, 1x1x?x64) outs(%e) at(%b, %h, %i, 0) mask(M)
 //       plan(<..., q = 48, k = 128>)
 // becomes
-//   %qp = attn.pack ins(%q2)                                  queries in lanes: (d, q)
+//   %qp = attn.pack scale(0.18) ins(%q2)                      queries in lanes: (d, q)
 //   %m, %l, %a = attn.online_init
 //   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128 mask(M)
 //   scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some pairs kept
@@ -13,6 +13,8 @@
 //   scf.for %j = %full_hi to %hi step 128      { attn.online_step ... mask(M) }   some pairs kept
 //   attn.online_finish ins(%l, %a) outs(...)
 //
+// The scale of the scores is multiplied into the packed queries, as many multiplications fewer as there are keys.
+// Without a score region so is log2(e), and steps have the scale ln(2): their scores are exponents of two.
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
 // to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
 // maximum and sum. Test: test/passes/tile/tile-keys.mlir
@@ -22,6 +24,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -75,6 +78,8 @@ private:
   /// A temporary of a full tile, sliced to `sizes`.
   Value temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, Type elementType);
 
+  /// Moves what can be moved of the scale of the scores into that of the queries.
+  void splitScale();
   /// The tile of queries as (d, q).
   Value packQueries();
   /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q).
@@ -108,6 +113,7 @@ private:
   SmallVector<Range> domain;
   OpFoldResult zero, one;
   SmallVector<Value> origin;
+  FloatAttr queryScale, scoreScale; // their product is the scale; no queryScale is 1
 };
 
 } // namespace
@@ -155,6 +161,18 @@ Value KeyLoops::temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, 
   return tensor::ExtractSliceOp::create(rewriter, loc, tile, offsets, sizes, strides);
 }
 
+void KeyLoops::splitScale() {
+  auto attribute = [&](double value) { return rewriter.getF32FloatAttr(value); };
+  bool toBase2 = op.getScore().empty();
+  double scale = op.getScale().convertToDouble() * (toBase2 ? llvm::numbers::log2e : 1);
+  scoreScale = op.getScaleAttr();
+  if (!std::isnormal(static_cast<float>(scale)))
+    return;
+  scoreScale = attribute(toBase2 ? llvm::numbers::ln2 : 1);
+  if (scale != 1)
+    queryScale = attribute(scale);
+}
+
 Value KeyLoops::packQueries() {
   View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
   bool fromRows = queries.dims.front() == op.getDDim();
@@ -162,7 +180,7 @@ Value KeyLoops::packQueries() {
   Value empty = tensor::EmptyOp::create(rewriter, loc, {one, depth, rewriter.getIndexAttr(qTile())},
                                         queries.slice.getType().getElementType());
   Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice,
-                                ValueRange{empty}, fromRows)
+                                ValueRange{empty}, fromRows, queryScale)
                      .getResult(0);
   auto type =
       RankedTensorType::get({getConstantIntValue(depth).value_or(ShapedType::kDynamic),
@@ -180,7 +198,7 @@ std::pair<Value, AffineMap> KeyLoops::captureTile(unsigned i, OpFoldResult k0, O
     Value full = temporary({1, kTile(), qTile()}, {one, ks, rewriter.getIndexAttr(qTile())},
                            tile.slice.getType().getElementType());
     Value packed = PackOp::create(rewriter, loc, TypeRange{full.getType()}, value, ValueRange{full},
-                                  /*from_rows=*/false)
+                                  /*from_rows=*/false, /*scale=*/FloatAttr())
                        .getResult(0);
     auto type =
         RankedTensorType::get({getConstantIntValue(ks).value_or(ShapedType::kDynamic),
@@ -302,7 +320,7 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
   llvm::append_range(outs, loop.getRegionIterArgs());
   auto step = OnlineStepOp::create(rewriter, loc, ValueRange(outs).getTypes(), query, key, value,
                                    score.captures, outs, originAt(k0), mask,
-                                   rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr());
+                                   rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
   cloneScore(step.getScore(), score);
   scf::YieldOp::create(rewriter, loc, step.getResults().drop_front());
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
@@ -332,7 +350,7 @@ Value KeyLoops::weightsLoop(Value query, const State &state) {
   auto normalized = OnlineWeightsOp::create(
       rewriter, loc, TypeRange{scores.getType()}, state.max, state.sum, score.captures,
       ValueRange{scores}, originAt(k0), op.getMaskAttr(),
-      rewriter.getAffineMapArrayAttr(score.maps), op.getScaleAttr(), op.getEmptyRowAttr());
+      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, op.getEmptyRowAttr());
   cloneScore(normalized.getScore(), score);
   View out = view(loop.getRegionIterArg(0), op.getOutMap(1), k0, ks);
   SmallVector<int64_t> permutation = {1, 0};
@@ -353,6 +371,7 @@ LogicalResult KeyLoops::run() {
   if (out.dims.front() != op.getQDim())
     return op.emitError() << "expected out to have q before e, got "
                           << AffineMapAttr::get(op.getOutMap());
+  splitScale();
   Value query = packQueries();
   OpFoldResult tq = numQueries();
   SmallVector<Value> empties = {

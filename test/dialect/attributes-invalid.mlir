@@ -30,6 +30,11 @@ module attributes {attn.targets = ["x86-64"]} {}
 
 // -----
 
+// expected-error @+1 {{expected 16 lanes with scalef, got 8}}
+#t = #attn.target<"x", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576, scalef = true>
+
+// -----
+
 // expected-error @+1 {{expected tiles of at least one query and one key, got q = 0, k = 64}}
 #p = #attn.plan<"per-head", q = 0, k = 64>
 

@@ -56,3 +56,12 @@ func.func @unknown_size(%o: tensor<?x4x2xf32>) -> tensor<?x4x2xf32> {
   %p = attn.pack ins(%x : tensor<4x4xf32>) outs(%o : tensor<?x4x2xf32>) -> tensor<?x4x2xf32>
   return %p : tensor<?x4x2xf32>
 }
+
+// CHECK-LABEL: @scaled(
+// CHECK: attn.pack scale
+func.func @scaled() -> tensor<2x4x2xf32> {
+  %x = arith.constant dense<1.0> : tensor<4x4xf32>
+  %o = tensor.empty() : tensor<2x4x2xf32>
+  %p = attn.pack scale(0.5) ins(%x : tensor<4x4xf32>) outs(%o : tensor<2x4x2xf32>) -> tensor<2x4x2xf32>
+  return %p : tensor<2x4x2xf32>
+}

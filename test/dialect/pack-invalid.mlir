@@ -88,3 +88,12 @@ func.func @invalid(%x: tensor<9x4xf32>, %o: tensor<3x9x4xf32>) {
   %r = attn.pack from_rows ins(%x : tensor<9x4xf32>) outs(%o : tensor<3x9x4xf32>) -> tensor<3x9x4xf32>
   return
 }
+
+// -----
+
+// P4: numbers alone are scaled.
+func.func @scaled_integers(%x: tensor<8x4xi32>, %o: tensor<2x4x4xi32>) -> tensor<2x4x4xi32> {
+  // expected-error @below {{expected f32 with a scale, got 'tensor<8x4xi32>'}}
+  %r = attn.pack scale(2.0) ins(%x : tensor<8x4xi32>) outs(%o : tensor<2x4x4xi32>) -> tensor<2x4x4xi32>
+  return %r : tensor<2x4x4xi32>
+}

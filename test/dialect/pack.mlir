@@ -4,8 +4,8 @@
 func.func @tensors(%x: tensor<2x?x8xf32>, %o: tensor<2x?x8x4xf32>, %p: tensor<2x2x?x4xf32>) {
   // CHECK: attn.pack ins(%{{.*}} : tensor<2x?x8xf32>) outs(%{{.*}} : tensor<2x?x8x4xf32>) -> tensor<2x?x8x4xf32>
   %0 = attn.pack ins(%x : tensor<2x?x8xf32>) outs(%o : tensor<2x?x8x4xf32>) -> tensor<2x?x8x4xf32>
-  // CHECK: attn.pack from_rows ins(%{{.*}} : tensor<2x?x8xf32>) outs(%{{.*}} : tensor<2x2x?x4xf32>) -> tensor<2x2x?x4xf32>
-  %1 = attn.pack from_rows ins(%x : tensor<2x?x8xf32>) outs(%p : tensor<2x2x?x4xf32>) -> tensor<2x2x?x4xf32>
+  // CHECK: attn.pack from_rows scale(1.250000e-01) ins(%{{.*}} : tensor<2x?x8xf32>) outs(%{{.*}} : tensor<2x2x?x4xf32>) -> tensor<2x2x?x4xf32>
+  %1 = attn.pack from_rows scale(0.125) ins(%x : tensor<2x?x8xf32>) outs(%p : tensor<2x2x?x4xf32>) -> tensor<2x2x?x4xf32>
   return
 }
 

@@ -26,5 +26,6 @@ const Target x86_64_v3 = {
     // Haswell's, the smallest of the level.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
+    /*scalef=*/false,
 };
 } // namespace attn::targets

@@ -27,5 +27,6 @@ const Target x86_64_v4 = {
     // Those of Skylake-SP and of Zen 4.
     /*l1=*/32 * 1024,
     /*l2=*/1024 * 1024,
+    /*scalef=*/true,
 };
 } // namespace attn::targets

@@ -22,5 +22,6 @@ const Target x86_64 = {
     // The smallest caches still met.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
+    /*scalef=*/false,
 };
 } // namespace attn::targets

@@ -65,6 +65,16 @@ func.func @transpose(%x: memref<12x32x1x64xf32>, %y: memref<12x64x32x1xf32>) {
   return
 }
 
+// The scale is multiplied in before the shuffles.
+// CHECK-LABEL: @scaled
+// CHECK:         %[[SCALE:.*]] = arith.constant dense<1.250000e-01> : vector<16xf32>
+// CHECK:         %[[ROW:.*]] = vector.load
+// CHECK-NEXT:    arith.mulf %[[ROW]], %[[SCALE]]
+func.func @scaled(%q: memref<48x64xf32>, %p: memref<1x64x48xf32>) {
+  attn.pack scale(0.125) ins(%q : memref<48x64xf32>) outs(%p : memref<1x64x48xf32>)
+  return
+}
+
 // Left alone: rows stay rows.
 // CHECK-LABEL: @not_ours
 // CHECK:         linalg.transpose
