@@ -300,42 +300,36 @@ SmallVector<Lanes> Lowering::columnsAt(OpBuilder &b, Value offset, int64_t count
   return columns;
 }
 
-/// Full blocks of columns, then one narrower block whose last vector may be partial.
+/// Full blocks of columns, then the rest, whose last vector may be partial: one narrower block where
+/// their number is known, otherwise vector by vector, which costs loads but no multiplications, and
+/// one piece of code instead of one for each number.
 void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   OpFoldResult size = sizes[roles.n], whole = roundDown(b, loc, size, block.vectors * lanes);
-  createLoop(b, loc, b.getIndexAttr(0), whole, block.vectors * lanes, {},
-             [&](OpBuilder &inner, Value j, ValueRange) {
-               emitRows(inner, advance(inner, origin, roles.n, j),
-                        columnsAt(inner, j, block.vectors, {}));
-               return SmallVector<Value>();
-             });
+  auto emit = [&](OpBuilder &inner, Value j, int64_t vectors, Value mask) {
+    emitRows(inner, advance(inner, origin, roles.n, j), columnsAt(inner, j, vectors, mask));
+    return SmallVector<Value>();
+  };
+  createLoop(
+      b, loc, b.getIndexAttr(0), whole, block.vectors * lanes, {},
+      [&](OpBuilder &inner, Value j, ValueRange) { return emit(inner, j, block.vectors, {}); });
   if (isEqualConstantIntOrValue(whole, size))
     return;
 
-  Value begin = getValueOrCreateConstantIndexOp(b, loc, whole);
-  Origin restOrigin = advance(b, origin, roles.n, begin);
   VectorType maskType = VectorType::get(lanes, b.getI1Type());
+  Value begin = getValueOrCreateConstantIndexOp(b, loc, whole);
   if (std::optional<int64_t> columns = getConstantIntValue(size)) {
     int64_t rest = *columns - *getConstantIntValue(whole);
     Value mask;
     if (rest % lanes != 0)
       mask = vector::ConstantMaskOp::create(b, loc, maskType, {rest % lanes});
-    return emitRows(b, restOrigin, columnsAt(b, begin, llvm::divideCeil(rest, lanes), mask));
+    emit(b, begin, llvm::divideCeil(rest, lanes), mask);
+    return;
   }
-  Value rest = arith::SubIOp::create(b, loc, getValueOrCreateConstantIndexOp(b, loc, size), begin);
-  Value count = arith::CeilDivUIOp::create(b, loc, rest, constant(b, lanes));
-  auto cases = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, block.vectors));
-  auto choice = scf::IndexSwitchOp::create(b, loc, TypeRange{}, count, cases, cases.size());
-  for (auto [vectorCount, region] : llvm::zip_equal(cases, choice.getCaseRegions())) {
-    OpBuilder inner = OpBuilder::atBlockBegin(&region.emplaceBlock());
-    Value inLast =
-        inner.createOrFold<arith::SubIOp>(loc, rest, constant(inner, (vectorCount - 1) * lanes));
-    Value mask = vector::CreateMaskOp::create(inner, loc, maskType, inLast);
-    emitRows(inner, restOrigin, columnsAt(inner, begin, vectorCount, mask));
-    scf::YieldOp::create(inner, loc);
-  }
-  OpBuilder inner = OpBuilder::atBlockBegin(&choice.getDefaultRegion().emplaceBlock());
-  scf::YieldOp::create(inner, loc);
+  Value end = getValueOrCreateConstantIndexOp(b, loc, size);
+  createLoop(b, loc, whole, size, lanes, {}, [&](OpBuilder &inner, Value j, ValueRange) {
+    Value rest = arith::SubIOp::create(inner, loc, end, j);
+    return emit(inner, j, 1, vector::CreateMaskOp::create(inner, loc, maskType, rest));
+  });
 }
 
 /// Blocks of the full height, then lower ones: the known remainder, or halves down to single rows.

@@ -86,7 +86,6 @@ func.func @guarded(%v: memref<?x64xf32>, %p: memref<?x48xf32>, %o: memref<64x48x
 
 // 17 rows are two blocks of 8 and one row; 37 columns are two vectors and one of 5 lanes. Nothing else is emitted.
 // CHECK-LABEL: @static_edges
-// CHECK-NOT:     scf.index_switch
 // CHECK:         %[[MASK:.*]] = vector.constant_mask [5] : vector<16xi1>
 // CHECK:         scf.for
 // CHECK:           %{{.*}}:24 = scf.for
@@ -102,19 +101,19 @@ func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref
   return
 }
 
-// Rows left of unknown number: blocks of half the height, down to one. Columns: a switch over the vectors left.
+// Rows left of unknown number: blocks of half the height, down to one. Columns: vector by vector.
 // CHECK-LABEL: @dynamic_edges
 // CHECK:         scf.for
 // CHECK:           %{{.*}}:24 = scf.for
 // CHECK:           %{{.*}}:12 = scf.for
 // CHECK:           %{{.*}}:4 = scf.for
-// CHECK:         scf.index_switch
-// CHECK-NEXT:    case 1 {
+// CHECK:         scf.for
 // CHECK:           %[[MASK:.*]] = vector.create_mask %{{.*}} : vector<16xi1>
 // CHECK:           %{{.*}}:6 = scf.for
-// CHECK:         case 4 {
-// CHECK:           vector.maskedload
-// CHECK:         default {
+// CHECK:             vector.maskedload %{{.*}}[%{{.*}}], %[[MASK]]
+// CHECK:           %{{.*}}:3 = scf.for
+// CHECK:           %{{.*}} = scf.for
+// CHECK-NOT:     scf.for
 func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<?x?xf32>) {
   linalg.matmul ins(%a, %b : memref<?x64xf32>, memref<64x?xf32>) outs(%c : memref<?x?xf32>)
   return
@@ -123,9 +122,7 @@ func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<
 // A tile that is ragged at the edge has the block of a whole tile.
 // CHECK-LABEL: @bounded_columns
 // CHECK:         %{{.*}}:24 = scf.for
-// CHECK:         case 3 {
-// CHECK-NOT:     case 4 {
-// CHECK:         default {
+// CHECK:         %{{.*}}:8 = scf.for
 func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<128x48xf32>) {
   %n = affine.min affine_map<()[s0] -> (s0, 48)>()[%left]
   %bn = memref.subview %b[0, 0] [64, %n] [1, 1] : memref<64x48xf32> to memref<64x?xf32, strided<[48, 1]>>
