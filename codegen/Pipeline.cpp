@@ -75,6 +75,7 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   level.addNestedPass<func::FuncOp>(createPackOperands());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPerHead());
+  level.addNestedPass<func::FuncOp>(createPhased());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPhases());
   addResolveSizes(level);
@@ -137,8 +138,7 @@ ArrayRef<Stage> attn::getStages() {
 
 void attn::registerStagePipelines() {
   struct Options : PassPipelineOptions<Options> {
-    Option<Schedule> schedule{*this, "schedule", llvm::cl::desc("How an attention becomes loops"),
-                              llvm::cl::init(Schedule::PerHead), scheduleValues()};
+    Option<std::string> schedule{*this, "schedule", llvm::cl::desc("How attentions become loops")};
   };
   for (size_t last = 0; last < getStages().size(); ++last) {
     const Stage &stage = getStages()[last];

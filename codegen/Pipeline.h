@@ -15,7 +15,8 @@ namespace attn {
 
 /// What a user decides about all stages.
 struct PipelineOptions {
-  Schedule schedule = Schedule::PerHead;
+  /// Name of the schedule of every attention; the fastest by prediction if empty.
+  std::string schedule;
 };
 
 /// A stage: its name is its folder, its pipeline (`attn-opt --attn-to-<name>`), its dump file and

@@ -42,7 +42,9 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
 
 def Attn_Schedule : I32Enum<"Schedule", "how an attention becomes loops", [
     I32EnumCase<"PerHead", 0, "per-head">,
-    I32EnumCase<"Unfused", 1, "unfused">]> {
+    I32EnumCase<"Phased", 1, "phased">,
+    I32EnumCase<"WholeScores", 2, "whole-scores">,
+    I32EnumCase<"Unfused", 3, "unfused">]> {
   let cppNamespace = "::attn";
 }
 
@@ -51,6 +53,11 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
   let description = [{
     Written by `attn-plan`, read by the `schedule` and `tile` stages, editable in between.
     `q` and `k` are the sizes of a query tile and of a key tile.
+
+    * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
+    * `phased`: projections in phases of their own, then a task for each tile of queries;
+    * `whole-scores`: as per-head, with one tile of all keys and one softmax;
+    * `unfused`: scores in memory, three passes.
 
     ```mlir
     #attn.plan<"per-head", q = 48, k = 128>

@@ -9,12 +9,14 @@
 #include "codegen/emit/Interface.h"
 #include "codegen/emit/Passes.h"
 #include "frontend/Frontend.h"
+#include "passes/plan/Choose.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -136,6 +138,27 @@ void Compilation::noteUnraised() {
         ->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, llvm::join(remarks, "\n")));
 }
 
+/// What the plan of `op` is predicted to take, then the best plan of each other schedule, in
+/// millions of cycles where a cycle does one multiply-add of a vector.
+static std::string predictionsOf(AttentionOp op) {
+  TargetAttr target = getTarget(op);
+  AttentionShape shape = AttentionShape::get(op);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  SmallVector<Schedule> named;
+  auto add = [&](PlanAttr plan, double cost) {
+    if (llvm::is_contained(named, plan.getSchedule()))
+      return;
+    named.push_back(plan.getSchedule());
+    out << (named.size() > 1 ? ", " : "") << stringifySchedule(plan.getSchedule()) << " "
+        << llvm::format("%.3g", cost / 1e6);
+  };
+  add(*op.getPlan(), predictAttention(target, shape, *op.getPlan()));
+  for (const Prediction &other : predictPlans(target, shape))
+    add(other.plan, other.cost);
+  return text;
+}
+
 void Compilation::notePlans() {
   for (ModuleOp level : model.module->getOps<ModuleOp>())
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
@@ -150,6 +173,7 @@ void Compilation::notePlans() {
              << " queries and " << plan.getK() << " keys";
         if (MaskInterface mask = op.getMaskAttr())
           line << ", mask " << mask;
+        line << "\n  predicted Mcycles: " << predictionsOf(op);
       });
       if (!lines.empty())
         function->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, lines));
@@ -164,7 +188,7 @@ void Compilation::report() {
     for (StringRef line : llvm::split(note.getValue(), '\n')) {
       bool isFused = line.contains(kFused);
       result.text += (prefix + line + "\n").str();
-      if (!counts)
+      if (!counts || line.starts_with(" ")) // says more about the line before
         continue;
       result.numFused += isFused;
       if (!isFused)

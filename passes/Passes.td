@@ -121,9 +121,8 @@ def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
 def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
   let summary = "write the plan of every attention";
   let options = [
-    Option<"schedule", "schedule", "::attn::Schedule", "::attn::Schedule::PerHead",
-           "How an attention becomes loops",
-           [{::attn::scheduleValues()}]>];
+    Option<"schedule", "schedule", "std::string", [{""}],
+           "How attentions become loops; the fastest by prediction unless given">];
 }
 
 def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
@@ -148,6 +147,12 @@ def DecomposeAttention : Pass<"attn-decompose-attention", "::mlir::func::FuncOp"
 
 def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
   let summary = "the per-head schedule: a task projects and attends one head";
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def Phased : Pass<"attn-phased", "::mlir::func::FuncOp"> {
+  let summary = "the phased schedule: a task attends a tile of queries";
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }

@@ -32,15 +32,17 @@ int attn::reportError(llvm::StringRef tool, llvm::Error error) {
 CompileFlags::CompileFlags()
     : target("target", cl::value_desc("levels"), cl::cat(attnCategory()),
              cl::desc("Levels to compile for, such as x86-64,x86-64-v3; 'native' or 'all'")),
-      schedule("schedule", cl::init(Schedule::PerHead), cl::cat(attnCategory()),
-               cl::desc("How an attention becomes loops"), scheduleValues()) {}
+      schedule("schedule", cl::cat(attnCategory()),
+               cl::desc("How attentions become loops; the fastest by prediction unless given"),
+               scheduleValues()) {}
 
 llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef defaultTargets) const {
   auto targets = parseTargets(target.empty() ? defaultTargets : llvm::StringRef(target));
   if (!targets)
     return targets.takeError();
   options.targets = std::move(*targets);
-  options.pipeline.schedule = schedule;
+  if (schedule.getNumOccurrences())
+    options.pipeline.schedule = stringifySchedule(schedule);
   if (options.from.empty())
     return llvm::Error::success();
   llvm::SmallVector<llvm::StringRef> stages = {"import"};

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/Contraction.h"
-#include "codegen/cpu/RegisterBlocks.h"
 #include "codegen/cpu/StridedView.h"
+#include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -20,8 +20,6 @@
 using namespace mlir;
 using namespace attn;
 
-/// Keys that are computed between two rows that TilePrefetch asks for.
-static constexpr int64_t kKeysPerRow = 8;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
@@ -52,7 +50,7 @@ public:
 
   SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
                            MutableArrayRef<Value> sums, ValueRange carried) override {
-    prefetch.createNext(b, loc, rows.front(), kKeysPerRow);
+    prefetch.createNext(b, loc, rows.front(), rows.size());
     SmallVector<Value> products = llvm::to_vector(sums);
     products.append(carried.begin(), carried.end());
     auto choice = scf::IfOp::create(
@@ -118,6 +116,27 @@ private:
   SmallVector<ScoreRegion::Queries> queries;
 };
 
+/// Leaves products as they are.
+class PrefetchEpilogue : public Epilogue {
+public:
+  explicit PrefetchEpilogue(OnlineUpdateOp op)
+      : loc(op.getLoc()), prefetch(TilePrefetch::create(op)) {}
+
+  SmallVector<Value> begin(OpBuilder &, ArrayRef<Lanes>, SmallVectorImpl<Value> &) override {
+    return {};
+  }
+  SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes>,
+                           MutableArrayRef<Value>, ValueRange) override {
+    prefetch.createNext(b, loc, rows.front(), rows.size());
+    return {};
+  }
+  void end(OpBuilder &, ArrayRef<Lanes>, ValueRange) override {}
+
+private:
+  Location loc;
+  TilePrefetch prefetch;
+};
+
 /// The product of an update: what computes its scores, from zero, just before.
 struct Product {
   Contraction contraction;
@@ -168,6 +187,18 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   int64_t bound = boundOfQueries(op.getOuts()[0]);
   if (!product || ShapedType::isDynamic(bound))
     return false;
+  auto eraseProduct = [&] {
+    product->contraction.op->erase();
+    product->start.writer->erase();
+  };
+  if (isa_and_nonnull<OnlineInitOp>(findLastAccess(op, op.getOuts()[1], aliases))) {
+    // There is no maximum to be relative to yet.
+    PrefetchEpilogue epilogue(op);
+    createContraction(builder, product->contraction, product->start, target, &epilogue);
+    createUpdate(builder);
+    eraseProduct();
+    return true;
+  }
   // Sums stay far from overflow, and accumulators with them.
   static constexpr double kBig = 1 << 16;
   Location loc = op.getLoc();
@@ -215,7 +246,6 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   scf::WhileOp::create(
       builder, loc, TypeRange{isFirst.getType()}, isFirst, computeUntilRight,
       [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
-  product->contraction.op->erase();
-  product->start.writer->erase();
+  eraseProduct();
   return true;
 }

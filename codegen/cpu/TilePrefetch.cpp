@@ -23,44 +23,60 @@ static bool hasRows(Value buffer) {
 
 TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   TilePrefetch result;
-  result.loop = dyn_cast<scf::ForOp>(update->getParentOp());
-  if (!result.loop)
-    return result;
-  Block &block = *result.loop->getBlock();
-  for (PackOp pack : block.getOps<PackOp>())
-    if (pack->isBeforeInBlock(result.loop) && !pack.getFromRows() && hasRows(pack.getSource()))
-      result.all.push_back({pack.getSource(),
-                            cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2),
-                            /*isWrite=*/false});
+  auto loop = dyn_cast<scf::ForOp>(update->getParentOp());
+  result.loop = loop;
+  Operation *whole = loop ? loop : update.getOperation();
+  Block &block = *whole->getBlock();
+  int64_t tile = 0;
+  for (PackOp pack : block.getOps<PackOp>()) {
+    if (whole->isBeforeInBlock(pack) || pack.getFromRows() || !hasRows(pack.getSource()))
+      continue;
+    tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
+    result.all.push_back({pack.getSource(), tile, /*isWrite=*/false});
+  }
   for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
-    if (result.loop->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]))
+    if (whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]))
       result.all.push_back({finish.getOuts()[0], 0, /*isWrite=*/true});
   OpBuilder builder(update);
-  result.numRows = memref::getMixedSize(builder, update.getLoc(), update.getOuts()[0], 1);
+  Value scores = update.getOuts()[0];
+  result.numRows = memref::getMixedSize(builder, update.getLoc(), scores, 1);
+  std::optional<int64_t> numKeys =
+      getConstantIntValue(memref::getMixedSize(builder, update.getLoc(), scores, 0));
+  if (loop) {
+    std::optional<int64_t> begin = getConstantIntValue(loop.getLowerBound()),
+                           end = getConstantIntValue(loop.getUpperBound());
+    numKeys = begin && end ? std::optional(*end - *begin) : std::nullopt;
+  }
+  if (numKeys && tile)
+    result.keysPerRow = std::clamp<int64_t>(*numKeys / tile, 1, result.keysPerRow);
   return result;
 }
 
-void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64_t keysPerRow) {
+void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64_t numKeys) {
   if (all.empty())
     return;
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  Value before = arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
-  Value row = arith::DivUIOp::create(builder, loc, arith::AddIOp::create(builder, loc, before, key),
-                                     constant(keysPerRow));
+  if (loop) {
+    Value before =
+        arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
+    key = arith::AddIOp::create(builder, loc, before, key);
+  }
+  Value first = arith::DivUIOp::create(builder, loc, key, constant(keysPerRow));
   // Beyond the last row, that one again.
   Value last = arith::SubIOp::create(
       builder, loc, getValueOrCreateConstantIndexOp(builder, loc, numRows), constant(1));
-  row = arith::MinUIOp::create(builder, loc, row, last);
-  for (const Rows &rows : all) {
-    auto type = cast<MemRefType>(rows.buffer.getType());
-    Value index = arith::AddIOp::create(builder, loc, row, constant(rows.ahead));
-    int64_t perLine = kLineBits / type.getElementTypeBitWidth();
-    for (int64_t column = 0; column < type.getDimSize(1); column += perLine) {
-      memref::PrefetchOp::create(builder, loc, rows.buffer, ValueRange{index, constant(column)},
-                                 rows.isWrite,
-                                 /*localityHint=*/3, /*isDataCache=*/true);
+  for (int64_t i = 0; i * keysPerRow < numKeys; ++i) {
+    Value row = arith::AddIOp::create(builder, loc, first, constant(i));
+    row = arith::MinUIOp::create(builder, loc, row, last);
+    for (const Rows &rows : all) {
+      auto type = cast<MemRefType>(rows.buffer.getType());
+      Value index = arith::AddIOp::create(builder, loc, row, constant(rows.ahead));
+      int64_t perLine = kLineBits / type.getElementTypeBitWidth();
+      for (int64_t column = 0; column < type.getDimSize(1); column += perLine)
+        memref::PrefetchOp::create(builder, loc, rows.buffer, ValueRange{index, constant(column)},
+                                   rows.isWrite, /*localityHint=*/3, /*isDataCache=*/true);
     }
   }
 }

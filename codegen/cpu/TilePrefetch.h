@@ -19,13 +19,14 @@ namespace attn {
 /// tile.
 class TilePrefetch {
 public:
-  /// What is packed before and finished after the loop over keys around `update`, as far as rows
-  /// are contiguous.
+  /// What is packed before and finished after `update`, or the loop over keys around it, as far as
+  /// rows are contiguous.
   static TilePrefetch create(OnlineUpdateOp update);
 
-  /// Asks for one row, the n-th that is asked for of a tile at the `n * keysPerRow`-th key.
-  void createNext(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key,
-                  int64_t keysPerRow);
+  /// Asks for what is due while the keys `[key, key + numKeys)` of the update are computed: rows
+  /// are spread over all keys of the tile, as far as their number is known, and no thinner than one
+  /// row in eight keys.
+  void createNext(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys);
 
 private:
   struct Rows {
@@ -33,8 +34,9 @@ private:
     int64_t ahead; // rows behind those of the tile
     bool isWrite;
   };
-  mlir::scf::ForOp loop;
+  mlir::scf::ForOp loop; // null for a single tile of keys
   mlir::OpFoldResult numRows;
+  int64_t keysPerRow = 8;
   llvm::SmallVector<Rows, 2> all;
 };
 

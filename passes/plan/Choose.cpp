@@ -15,18 +15,51 @@ using namespace attn;
 /// for eight rows (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8).
 static constexpr int64_t kVectorsPerQueryTile = 3;
 
-/// Keys of a tile: its weights, 96 rows of a query tile, take 18 KiB at 16 lanes and stay in the
-/// first-level cache between the two products. Few enough that the last tile under a causal mask is
-/// little waste, many enough that accumulators are loaded and stored for something.
-static constexpr int64_t kKeyTile = 96;
+/// Keys of a tile: the weights of 96 keys and a query tile take 18 KiB at 16 lanes and stay in the
+/// first-level cache between the two products. More are more waste at the edge of a mask, fewer
+/// load and store accumulators for too little.
+static constexpr int64_t kKeyTiles[] = {96, 64, 128};
 
-PlanAttr attn::choosePlan(TargetAttr target, AttentionShape shape, Schedule schedule) {
-  int64_t q = kVectorsPerQueryTile * target.getLanes(), k = kKeyTile;
-  if (!ShapedType::isDynamic(shape.queries))
-    q = std::min<int64_t>(q, llvm::alignTo(std::max<int64_t>(shape.queries, 1), target.getLanes()));
-  if (!ShapedType::isDynamic(shape.keys))
-    k = std::clamp<int64_t>(shape.keys, 1, k);
-  return PlanAttr::get(target.getContext(), schedule, q, k);
+/// Key tiles to try: those of the table, one that divides the keys first, since what divides leaves
+/// no last, smaller tile to compile.
+static SmallVector<int64_t> keyTiles(const AttentionShape &shape) {
+  SmallVector<int64_t> tiles;
+  if (shape.knowsKeys)
+    llvm::copy_if(kKeyTiles, std::back_inserter(tiles),
+                  [&](int64_t tile) { return shape.keys % tile == 0; });
+  for (int64_t tile : kKeyTiles)
+    if (!llvm::is_contained(tiles, tile))
+      tiles.push_back(tile);
+  if (shape.knowsKeys)
+    for (int64_t &tile : tiles)
+      tile = std::clamp<int64_t>(shape.keys, 1, tile);
+  tiles.erase(llvm::unique(tiles), tiles.end());
+  return tiles;
+}
+
+SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionShape &shape,
+                                           ArrayRef<Schedule> schedules) {
+  static constexpr Schedule kAll[] = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores,
+                                      Schedule::Unfused};
+  int64_t lanes = target.getLanes();
+  int64_t q = std::min<int64_t>(kVectorsPerQueryTile * lanes,
+                                llvm::alignTo(std::max<int64_t>(shape.queries, 1), lanes));
+  auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
+  SmallVector<Prediction> predictions;
+  for (Schedule schedule : schedules.empty() ? ArrayRef(kAll) : schedules) {
+    SmallVector<int64_t> tiles = keyTiles(shape);
+    if (schedule == Schedule::WholeScores)
+      tiles.assign(shape.knowsKeys ? 1 : 0, std::max<int64_t>(shape.keys, 1));
+    if (schedule == Schedule::Unfused)
+      tiles.truncate(1); // has no tiles of keys
+    for (int64_t k : tiles) {
+      auto plan = PlanAttr::get(target.getContext(), schedule, q, k);
+      Prediction prediction = {plan, predictAttention(target, shape, plan)};
+      // Among equals the first stays first.
+      predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
+    }
+  }
+  return predictions;
 }
 
 int64_t attn::choosePanelWidth(TargetAttr target, int64_t columns) {

@@ -2,25 +2,26 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Decisions as pure functions of (target values, shape): no IR, so that a table can test them and a report can
-// print them.
+// Decisions as pure functions of (target values, shape).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_PASSES_PLAN_CHOOSE_H
 #define ATTN_PASSES_PLAN_CHOOSE_H
 
-#include "dialect/Attn.h"
+#include "passes/plan/Cost.h"
 
 namespace attn {
 
-/// Sizes of an attention; ShapedType::kDynamic where known at the call only.
-struct AttentionShape {
-  int64_t queries, keys;
+/// A plan and what it is predicted to take, in the units of Cost.h.
+struct Prediction {
+  PlanAttr plan;
+  double cost;
 };
 
-/// The tiles of an attention on a target.
-PlanAttr choosePlan(TargetAttr target, AttentionShape shape, Schedule schedule);
+/// Every plan worth a try for `shape`, the best first. `schedules` are those to try; all if empty.
+llvm::SmallVector<Prediction> predictPlans(TargetAttr target, const AttentionShape &shape,
+                                           llvm::ArrayRef<Schedule> schedules = {});
 
 /// The width of the panels that `columns` columns of a weight are packed into; divides `columns`.
 int64_t choosePanelWidth(TargetAttr target, int64_t columns);

@@ -6,6 +6,7 @@
 // becomes
 //   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
 //
+// The plan is the one that Cost.h predicts to be fastest, of the schedules that the option leaves.
 // Attributes only: the result can be edited and compilation resumed from it. An attention that has
 // a plan keeps it. Refused are tensors of other types than f32, for which there are no loops yet.
 // Test: test/passes/plan/plan.mlir
@@ -35,6 +36,16 @@ struct Plan : attn::impl::PlanBase<Plan> {
                                  << "' on an enclosing module";
       return signalPassFailure();
     }
+    // Scores go to memory only where a user says so.
+    SmallVector<Schedule> choice = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores};
+    if (!schedule.empty()) {
+      std::optional<Schedule> given = symbolizeSchedule(schedule);
+      if (!given) {
+        getOperation().emitError() << "expected a schedule, got '" << schedule << "'";
+        return signalPassFailure();
+      }
+      choice = {*given};
+    }
     WalkResult planned = getOperation().walk([&](AttentionOp op) -> WalkResult {
       SmallVector<Type> types = {op.getQuery().getType(), op.getKey().getType(),
                                  op.getValue().getType(), op.getAccumulatorType()};
@@ -44,14 +55,12 @@ struct Plan : attn::impl::PlanBase<Plan> {
           return op.emitError() << "expected an attention of f32, got " << element;
       if (op.getPlan())
         return WalkResult::advance();
-      AttentionShape shape = {ShapedType::kDynamic, ShapedType::kDynamic};
-      auto sizeOf = [](AffineMap map, Value value, unsigned dim) {
-        auto position = map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
-        return cast<ShapedType>(value.getType()).getDimSize(*position);
-      };
-      shape.queries = sizeOf(op.getQueryMap(), op.getQuery(), op.getQDim());
-      shape.keys = sizeOf(op.getKeyMap(), op.getKey(), op.getKDim());
-      op.setPlanAttr(choosePlan(target, shape, schedule));
+      auto predictions = predictPlans(target, AttentionShape::get(op), choice);
+      if (predictions.empty())
+        return op.emitError() << "expected a number of keys that is known for schedule "
+                              << stringifySchedule(Schedule::WholeScores)
+                              << ", got one that is not";
+      op.setPlanAttr(predictions.front().plan);
       return WalkResult::advance();
     });
     if (planned.wasInterrupted())

@@ -15,7 +15,7 @@
 // twice, and one head's keys and values stay in the second-level cache. If no producer of keys or values moves in,
 // there is nothing for the query tiles to share and they become tasks of their own; so they do, after a phase for
 // keys and values, where a single batch item with a single head would be the only task.
-// An attention with another schedule is left alone. Test: test/passes/schedule/per-head.mlir
+// The schedule whole-scores has the same tasks. An attention with another one is left alone. Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,8 +96,10 @@ struct PerHead : attn::impl::PerHeadBase<PerHead> {
     IRRewriter rewriter(&getContext());
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) {
-      if (op.getPlan() && op.getPlan()->getSchedule() == Schedule::PerHead &&
-          !op->getParentOfType<scf::ForallOp>())
+      bool isPerHead =
+          op.getPlan() && llvm::is_contained({Schedule::PerHead, Schedule::WholeScores},
+                                             op.getPlan()->getSchedule());
+      if (isPerHead && !op->getParentOfType<scf::ForallOp>())
         ops.push_back(op);
     });
     for (AttentionOp op : ops) {

@@ -82,7 +82,7 @@ protected:
 
   void run(ModuleOp source, StringRef entry, ArrayRef<ReferenceTensor> inputs,
            const llvm::StringMap<ReferenceTensor> &weights = {}) {
-    for (Schedule schedule : {Schedule::PerHead, Schedule::Unfused}) {
+    for (Schedule schedule : {Schedule::PerHead, Schedule::Phased, Schedule::Unfused}) {
       OwningOpRef<ModuleOp> module = source.clone();
       ReferenceResults meant = interpret(*module, entry, inputs, weights);
       ASSERT_TRUE(succeeded(meant));
@@ -103,7 +103,7 @@ protected:
           if (!HasFatalFailure())
             expectSame(pass, interpret(*module, entry, inputs, weights), meant, tolerance);
         }));
-        stage.build(manager, {schedule});
+        stage.build(manager, {stringifySchedule(schedule).str()});
         ASSERT_TRUE(succeeded(manager.run(*module)));
         ASSERT_FALSE(HasFatalFailure());
         if (stage.name == "raise")

@@ -1,4 +1,5 @@
 // RUN: attn-opt %s -attn-plan -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: attn-opt %s -attn-plan=schedule=phased -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=NAMED
 // RUN: attn-opt %s -attn-plan=schedule=unfused -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=UNFUSED
 
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
@@ -7,9 +8,10 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
-  // Three vectors of queries, 96 keys.
+  // Three vectors of queries; without a mask the fewest tiles of keys.
   // CHECK-LABEL: @dynamic(
-  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 96>)
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 128>)
+  // NAMED: attn.attention {{.*}} plan(<phased, q = 48, k = 128>)
   // UNFUSED: attn.attention {{.*}} plan(<unfused, q = 48, k = 96>)
   func.func @dynamic(%x: tensor<2x?x64xf32>, %e: tensor<2x?x64xf32>) -> tensor<2x?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<2x?x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x?x64xf32>)
@@ -17,9 +19,18 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<2x?x64xf32>
   }
 
-  // No tile is larger than what there is; queries in whole vectors.
+  // Behind the diagonal a tile of two tiles of queries wastes least.
+  // CHECK-LABEL: @causal(
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 96>)
+  func.func @causal(%x: tensor<2x512x64xf32>, %e: tensor<2x512x64xf32>) -> tensor<2x512x64xf32> {
+    %o = attn.attention ins(%x, %x, %x : tensor<2x512x64xf32>, tensor<2x512x64xf32>, tensor<2x512x64xf32>) outs(%e : tensor<2x512x64xf32>)
+        mask(#attn.causal) {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x512x64xf32>
+    return %o : tensor<2x512x64xf32>
+  }
+
+  // Few keys are one tile. No tile is larger than what there is; queries in whole vectors.
   // CHECK-LABEL: @short(
-  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 9>)
+  // CHECK: attn.attention {{.*}} plan(<"whole-scores", q = 32, k = 9>)
   func.func @short(%x: tensor<2x17x64xf32>, %y: tensor<2x9x64xf32>, %e: tensor<2x17x64xf32>) -> tensor<2x17x64xf32> {
     %o = attn.attention ins(%x, %y, %y : tensor<2x17x64xf32>, tensor<2x9x64xf32>, tensor<2x9x64xf32>) outs(%e : tensor<2x17x64xf32>)
         {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x17x64xf32>
@@ -41,7 +52,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 
 // Narrower vectors, narrower tiles.
 // CHECK-LABEL: @narrow(
-// CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 96>)
+// CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 128>)
 module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
   func.func @narrow(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) outs(%e : tensor<?x64xf32>)

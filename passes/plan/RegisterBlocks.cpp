@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/RegisterBlocks.h"
+#include "passes/plan/RegisterBlocks.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_CODEGEN_CPU_REGISTERBLOCKS_H
-#define ATTN_CODEGEN_CPU_REGISTERBLOCKS_H
+#ifndef ATTN_PASSES_PLAN_REGISTERBLOCKS_H
+#define ATTN_PASSES_PLAN_REGISTERBLOCKS_H
 
 #include "dialect/Attn.h"
 
@@ -21,13 +21,12 @@ struct RegisterBlock {
 /// those whose accumulators fit the registers of the target. `guarded` products keep masks and a
 /// product besides.
 ///
-///                                columns    16      32      48      64      80      96     768 any
-///   x86-64-v4  16 lanes, 32 registers     8 x 1   8 x 2   8 x 3   6 x 4   8 x 3   8 x 3   6 x 4 6
-///   x 4 x86-64-v3   8 lanes, 16 registers     6 x 2   6 x 2   4 x 3   4 x 3   4 x 3   4 x 3   4 x
-///   3   4 x 3 x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
-///   6 x 2   6 x 2
+///                                columns    16      32      48      64      80      96     768, many
+///   x86-64-v4  16 lanes, 32 registers     8 x 1   8 x 2   8 x 3   6 x 4   8 x 3   8 x 3   6 x 4
+///   x86-64-v3   8 lanes, 16 registers     6 x 2   6 x 2   4 x 3   4 x 3   4 x 3   4 x 3   4 x 3
+///   x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
 RegisterBlock chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded);
 
 } // namespace attn
 
-#endif // ATTN_CODEGEN_CPU_REGISTERBLOCKS_H
+#endif // ATTN_PASSES_PLAN_REGISTERBLOCKS_H

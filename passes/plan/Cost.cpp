@@ -1,0 +1,261 @@
+//===- Cost.cpp - how long a plan takes ------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Counts what register blocks, exponentials and copies issue, at the rates of a core that does one vector multiply-add
+// and two loads at a time, and adds the time of what passes through a cache that is too small. The constants were
+// measured on Zen 4; benchmark/plans shows where their order is wrong.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/plan/Cost.h"
+#include "dialect/KeyBounds.h"
+#include "passes/plan/RegisterBlocks.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+// Issue slots of one vector.
+static constexpr double kLoadsAtOnce = 2;
+static constexpr double kLatency = 4; // of a multiply-add: fewer accumulators wait for it
+static constexpr double kStore = 1;
+static constexpr double kExponential = 8;       // with its difference and its sum
+static constexpr double kScaledExponential = 6; // where 2^n is an instruction
+static constexpr double kMaximum = 8;           // load, compare, and the score's own store
+static constexpr double kMaskTest = 2.5;
+static constexpr double kRegion = 4;
+static constexpr double kTranspose = 3;  // load, four shuffles at half the rate, store
+static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises
+// Of a loop around blocks, of a tile of queries, of a task, of a phase.
+static constexpr double kBlockOverhead = 12;
+static constexpr double kTileOverhead = 100;
+static constexpr double kTaskOverhead = 300;
+static constexpr double kPhaseOverhead = 3000;
+// Bytes a multiply-add's time moves from beyond each cache.
+static constexpr double kBytesBeyondL1 = 32;
+static constexpr double kBytesBeyondL2 = 12;
+
+static constexpr int64_t kBytes = 4; // of an element
+
+//===----------------------------------------------------------------------===//
+// The shape
+//===----------------------------------------------------------------------===//
+
+/// The length of the sum that computes each element of `value`, 0 if no product computes it.
+static int64_t depthOfProduct(Value value) {
+  auto product = value.getDefiningOp<linalg::LinalgOp>();
+  if (!product || !linalg::isaContractionOpInterface(product))
+    return 0;
+  SmallVector<int64_t> sizes = product.getStaticLoopRanges();
+  SmallVector<unsigned> reductions;
+  product.getReductionDims(reductions);
+  int64_t depth = 1;
+  for (unsigned loop : reductions)
+    depth *= ShapedType::isDynamic(sizes[loop]) ? AttentionShape::kTypicalSize : sizes[loop];
+  return depth;
+}
+
+AttentionShape AttentionShape::get(AttentionOp op) {
+  auto staticSize = [](AffineMap map, Value value, unsigned dim) {
+    std::optional<unsigned> position =
+        map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
+    return position ? cast<ShapedType>(value.getType()).getDimSize(*position) : 1;
+  };
+  auto size = [&](AffineMap map, Value value, unsigned dim) {
+    int64_t size = staticSize(map, value, dim);
+    return ShapedType::isDynamic(size) ? kTypicalSize : size;
+  };
+  AttentionShape shape;
+  shape.numBatch = op.getNumBatch();
+  // Batches of unknown number change nothing in the order of plans.
+  for (unsigned i = 0; i < shape.numBatch; ++i) {
+    int64_t count = staticSize(op.getOutMap(), op.getOuts()[0], i);
+    (op.getKeyMap().isFunctionOfDim(i) ? shape.heads : shape.groups) *=
+        ShapedType::isDynamic(count) ? 1 : count;
+  }
+  shape.queries = size(op.getQueryMap(), op.getQuery(), op.getQDim());
+  shape.keys = size(op.getKeyMap(), op.getKey(), op.getKDim());
+  shape.knowsKeys = !ShapedType::isDynamic(staticSize(op.getKeyMap(), op.getKey(), op.getKDim()));
+  shape.d = size(op.getKeyMap(), op.getKey(), op.getDDim());
+  shape.e = size(op.getValueMap(), op.getValue(), op.getEDim());
+  // The same product of both is computed once, before.
+  if (op.getKey() != op.getValue())
+    shape.depth = std::max(depthOfProduct(op.getKey()), depthOfProduct(op.getValue()));
+  shape.hasRegion = !op.getScore().empty();
+  shape.mask = op.getMaskAttr();
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, int64_t depth,
+                            bool isGuarded) {
+  int64_t vectors = llvm::divideCeil(columns, int64_t(target.getLanes()));
+  RegisterBlock block = chooseRegisterBlock(target, columns, isGuarded);
+  double perProduct = (target.getFma() ? 1 : 2) + (isGuarded ? 1 : 0);
+  auto blocks = [&](int64_t height, int64_t width, int64_t count) {
+    double step =
+        std::max({height * width * perProduct, (height + width) / kLoadsAtOnce, kLatency});
+    return count * (depth * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
+  };
+  auto panel = [&](int64_t width) {
+    double cost = blocks(block.rows, width, rows / block.rows);
+    if (int64_t rest = rows % block.rows)
+      cost += blocks(rest, width, 1);
+    return cost;
+  };
+  double cost = panel(block.vectors) * (vectors / block.vectors);
+  if (int64_t rest = vectors % block.vectors)
+    cost += panel(rest);
+  return cost;
+}
+
+/// Beyond what the first cache holds, each byte waits for the second, and so on.
+static double predictTraffic(TargetAttr target, double bytes, double workingSet) {
+  if (workingSet <= target.getL1())
+    return 0;
+  return bytes / (workingSet <= target.getL2() ? kBytesBeyondL1 : kBytesBeyondL2);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Model {
+  TargetAttr target;
+  const AttentionShape &shape;
+  PlanAttr plan;
+
+  int64_t vectorsOf(int64_t queries) const {
+    return llvm::divideCeil(queries, int64_t(target.getLanes()));
+  }
+
+  /// From products to weights, for each vector of scores.
+  double weights(bool isMasked, bool isExact) const {
+    double cost = target.getScalef() ? kScaledExponential : kExponential;
+    if (isMasked)
+      cost += kMaskTest;
+    if (shape.hasRegion)
+      cost += kRegion;
+    if (isExact)
+      cost += kMaximum;
+    return cost;
+  }
+
+  /// A tile of `keys` of which the first `exact` need the maximum first.
+  double step(int64_t queries, int64_t keys, bool isMasked, int64_t exact) const {
+    bool isGuarded = isMasked || shape.hasRegion;
+    int64_t vectors = vectorsOf(queries);
+    return predictProduct(target, keys, queries, shape.d) +
+           predictProduct(target, shape.e, queries, keys, isGuarded) +
+           vectors * ((keys - exact) * weights(isMasked, false) + exact * weights(isMasked, true));
+  }
+
+  /// The tile of queries at `q`.
+  double queryTile(int64_t q, int64_t queries, const KeyBounds &bounds) const {
+    SmallVector<int64_t> operands(shape.numBatch, 0);
+    operands.append({q, queries, shape.keys});
+    // Values of symbols are not known here: nothing is taken as hidden.
+    if (shape.mask)
+      for (const KeptSet &set : shape.mask.kept(shape.numBatch))
+        operands.append(2 * set.symbols.size(), shape.keys);
+    auto [lo, fullLo, fullHi, hi] = bounds.evaluate(operands);
+
+    int64_t vectors = vectorsOf(queries);
+    // Queries in, output out.
+    double cost = (shape.d + shape.e) * vectors * kTranspose + kTileOverhead;
+    if (plan.getSchedule() == Schedule::WholeScores) {
+      double bytes = double(hi - lo) * plan.getQ() * kBytes;
+      // Written by the product; read for the maximum; read and written for weights; read by the second product.
+      return cost + step(queries, hi - lo, bool(shape.mask), hi - lo) +
+             predictTraffic(target, 5 * bytes, bytes);
+    }
+    cost += shape.e * vectors * kStore;
+    int64_t exact = plan.getK();
+    auto range = [&](int64_t from, int64_t to, bool isMasked) {
+      for (int64_t k = from; k < to; k += plan.getK()) {
+        int64_t keys = std::min(plan.getK(), to - k);
+        cost += step(queries, keys, isMasked, std::min(exact, keys)) + kTileOverhead;
+        exact = 0;
+      }
+    };
+    range(lo, fullLo, bool(shape.mask));
+    range(fullLo, fullHi, false);
+    range(fullHi, hi, bool(shape.mask));
+    return cost;
+  }
+
+  /// One head of queries with the keys and values of one head.
+  double attend() const {
+    KeyBounds bounds = KeyBounds::get(plan.getContext(), shape.mask, shape.numBatch, plan.getK());
+    int64_t tile = plan.getQ(), whole = shape.queries / tile;
+    double cost = 0;
+    if (int64_t rest = shape.queries % tile)
+      cost += queryTile(whole * tile, rest, bounds);
+    // Of very many tiles a few stand for all.
+    static constexpr int64_t kSamples = 64;
+    int64_t stride = llvm::divideCeil(std::max<int64_t>(whole, 1), kSamples), samples = 0;
+    double sampled = 0;
+    for (int64_t i = stride / 2; i < whole; i += stride, ++samples)
+      sampled += queryTile(i * tile, tile, bounds);
+    return samples ? cost + sampled * whole / samples : cost;
+  }
+
+  double unfused() const {
+    double scores = double(shape.queries) * vectorsOf(shape.keys);
+    double cost = shape.d * vectorsOf(shape.keys) * kTranspose +
+                  predictProduct(target, shape.queries, shape.keys, shape.d) +
+                  predictProduct(target, shape.queries, shape.e, shape.keys, bool(shape.mask));
+    double bytes = double(shape.queries) * shape.keys * kBytes;
+    // Scale, maximum, weights, division.
+    cost += scores * (3 * kPlainLoop + weights(bool(shape.mask), true));
+    return cost + predictTraffic(target, 8 * bytes, bytes);
+  }
+
+  /// `rows` times the weights of one head.
+  double project(int64_t rows, int64_t columns) const {
+    return shape.depth ? predictProduct(target, rows, columns, shape.depth) : 0;
+  }
+
+  double run() const {
+    double heads = double(shape.heads) * shape.groups;
+    double tiles = llvm::divideCeil(shape.queries, plan.getQ());
+    switch (plan.getSchedule()) {
+    case Schedule::PerHead:
+    case Schedule::WholeScores: {
+      // Queries are projected by the tile.
+      double cost = heads * attend() +
+                    shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
+      int64_t whole = shape.queries / plan.getQ(), rest = shape.queries % plan.getQ();
+      cost += heads * (whole * project(plan.getQ(), shape.d) + project(rest, shape.d));
+      return cost + (shape.depth ? shape.heads : heads * tiles) * kTaskOverhead;
+    }
+    case Schedule::Phased:
+    case Schedule::Unfused: {
+      bool isFused = plan.getSchedule() == Schedule::Phased;
+      double cost = heads * (isFused ? attend() + tiles * kTaskOverhead : unfused());
+      if (!shape.depth)
+        return cost;
+      cost += shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
+      cost += heads * project(shape.queries, shape.d) + 3 * kPhaseOverhead;
+      // Written by one phase and read by the next.
+      double bytes =
+          (heads * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
+          kBytes;
+      return cost + predictTraffic(target, 2 * bytes, bytes);
+    }
+    }
+    llvm_unreachable("a schedule without a model");
+  }
+};
+} // namespace
+
+double attn::predictAttention(TargetAttr target, const AttentionShape &shape, PlanAttr plan) {
+  return Model{target, shape, plan}.run();
+}

@@ -1,0 +1,57 @@
+//===- Phased.cpp - a task attends a tile of queries -----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %q = linalg.contract ... ins(%x, %wq)   %k = ... ins(%x, %wk)   %v = ... ins(%x, %wv)
+//   %o = attn.attention ins(%q, %k, %v) outs(%e) plan(<phased, q = 48, k = 96>)
+// becomes
+//   %q = linalg.contract ... ins(%x, %wq)   %k = ... ins(%x, %wk)   %v = ... ins(%x, %wv)
+//   %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 12, %s) step (1, 1, 48) shared_outs(%e) {
+//     attn.attention ins(%qi, %kh, %vh) outs(...) at(%b, %h, %i, 0) plan(...)
+//
+// Projections stay where they are, for Phases.cpp to make tasks of. Many small tasks instead of one a head, and every
+// input of a projection is read once; queries, keys and values go through memory.
+// An attention with another schedule is left alone. Test: test/passes/schedule/phased.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/schedule/TileAndFuse.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PHASED
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+struct Phased : attn::impl::PhasedBase<Phased> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<AttentionOp> ops;
+    getOperation().walk([&](AttentionOp op) {
+      if (op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased &&
+          !op->getParentOfType<scf::ForallOp>())
+        ops.push_back(op);
+    });
+    for (AttentionOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      SmallVector<int64_t> sizes(op.getNumBatch(), 1);
+      sizes.push_back(op.getPlan()->getQ());
+      FailureOr<Operation *> tiled =
+          tileAndFuse(rewriter, cast<TilingInterface>(*op), sizes,
+                      scf::SCFTilingOptions::LoopType::ForallOp,
+                      [](tensor::ExtractSliceOp, OpResult producer) {
+                        return isa<tensor::EmptyOp>(producer.getOwner());
+                      });
+      if (failed(tiled)) {
+        op.emitError() << "expected an attention that tiles by query, got one that does not";
+        return signalPassFailure();
+      }
+    }
+  }
+};
+} // namespace
