@@ -138,20 +138,22 @@ static Error run(const Target &target, int64_t threads, int64_t samples) {
   Probe probe(target.lanes, pool.get());
   ::benchmark::AddCustomContext("level", target.level.str());
   ::benchmark::AddCustomContext(
-      "FMA peak", formatv("{0:F1} GFLOP/s with {1} thread(s)", probe.getPeak() * 1e-9, threads));
+      "FMA peak",
+      formatv("{0:F1} GFLOP/s, {1} thread{2}", probe.getPeak() * 1e-9, threads, pool ? "s" : ""));
   ::benchmark::AddCustomContext("OpenBLAS kernels", useOneBlasThread());
 
   std::vector<Case> cases = getCases(target);
   Current current(target, pool.get());
+  unsigned numFailed = 0;
   auto add = [&](const Case &row, StringRef by, void (Current::*call)()) {
-    ::benchmark::RegisterBenchmark((row.name + "/" + by).str().c_str(),
-                                   [&, call](::benchmark::State &state) {
-                                     current.set(row);
-                                     if (!current.getError().empty())
-                                       state.SkipWithError(current.getError().str().c_str());
-                                     else
-                                       measure(state, probe, row.flop, [&] { (current.*call)(); });
-                                   })
+    auto body = [&, call](::benchmark::State &state) {
+      current.set(row);
+      if (current.getError().empty())
+        return measure(state, probe, row.flop, [&] { (current.*call)(); });
+      state.SkipWithError(current.getError().str().c_str());
+      ++numFailed;
+    };
+    ::benchmark::RegisterBenchmark((row.name + "/" + by).str().c_str(), body)
         ->UseManualTime()
         ->Iterations(samples)
         ->Unit(::benchmark::kMicrosecond);
@@ -163,20 +165,32 @@ static Error run(const Target &target, int64_t threads, int64_t samples) {
   }
   ::benchmark::RunSpecifiedBenchmarks();
   ::benchmark::Shutdown();
+  if (numFailed)
+    return createStringError("expected every row to be measured, got " + Twine(numFailed) +
+                             " with errors");
   return Error::success();
+}
+
+static constexpr StringLiteral kOverview = "Measures what attn compiles, beside OpenBLAS\n";
+
+/// --help ends in Google Benchmark's parser, which runs before ours.
+static void printHelp() {
+  ::benchmark::PrintDefaultHelp();
+  char program[] = "attn-bench", help[] = "--help";
+  char *arguments[] = {program, help};
+  parseCommandLine(2, arguments, kOverview);
 }
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
   Flags flags;
-  ::benchmark::Initialize(&argc, argv, [] {
-    ::benchmark::PrintDefaultHelp();
-    cl::PrintHelpMessage();
-  });
-  parseCommandLine(argc, argv, "Measures what attn compiles beside OpenBLAS\n");
+  ::benchmark::Initialize(&argc, argv, printHelp);
+  parseCommandLine(argc, argv, kOverview);
   // Linking in process resets the flags: what is used later is copied here.
   int64_t threads = flags.threads, samples = flags.samples;
+  if (threads < 1 || samples < 1)
+    return reportError("attn-bench", createStringError("expected at least 1 thread and 1 sample"));
   Expected<SmallVector<const Target *>> targets = parseTargets(flags.level);
   if (!targets)
     return reportError("attn-bench", targets.takeError());

@@ -4,7 +4,7 @@
 //
 // One product whose operands stay in the caches, for every width of the register blocks that the
 // target picks, a width that is no multiple of its lanes, and a number of rows that is none of the
-// block's. The bound of everything else.
+// block's. The bound of everything else. OpenBLAS guards nothing.
 //
 //===----------------------------------------------------------------------===//
 
