@@ -10,6 +10,7 @@
 #include "codegen/Target.h"
 #include "runtime/attn.h"
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>

@@ -18,7 +18,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cmath>
 
 namespace cl = llvm::cl;
@@ -101,13 +100,8 @@ Error Current::prepare() {
 
 static void measure(::benchmark::State &state, Probe &probe, double flop,
                     function_ref<void()> call) {
-  auto time = [&] {
-    auto start = std::chrono::steady_clock::now();
-    call();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  time(); // memory is touched and code is there
-  int64_t calls = std::ceil(kSecondsPerSample / std::min(time(), time()));
+  call(); // memory is touched and code is there
+  int64_t calls = std::ceil(kSecondsPerSample / std::min(timeOnce(call), timeOnce(call)));
   double seconds = 0;
   int64_t rejected = 0, disturbed = 0;
   for ([[maybe_unused]] auto _ : state) {

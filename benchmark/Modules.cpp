@@ -75,7 +75,8 @@ static constexpr StringLiteral kProjection = R"mlir(
 !y = tensor<1x$Mx$Nxf32>
 !y_weight = tensor<$Nx$Kxf32>
 !y_bias = tensor<$Nxf32>
-func.func @forward(%x: !x {attn.name = "x"}, %y_weight: !y_weight {attn.name = "weight", attn.weight},
+func.func @forward(%x: !x {attn.name = "x"},
+                   %y_weight: !y_weight {attn.name = "weight", attn.weight},
                    %y_bias: !y_bias {attn.name = "bias", attn.weight}) -> !y {
 $linear
   return %y : !y

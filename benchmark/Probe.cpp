@@ -59,27 +59,29 @@ static auto chainsOf(unsigned lanes) {
   return chains4;
 }
 
-using Clock = std::chrono::steady_clock;
-
-static double secondsSince(Clock::time_point start) {
+double attn::bench::timeOnce(llvm::function_ref<void()> body) {
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  body();
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 Probe::Probe(unsigned lanes, attn_pool *pool) : chains(chainsOf(lanes)), lanes(lanes), pool(pool) {
-  // Long enough for a clock to settle.
-  for (auto start = Clock::now(); secondsSince(start) < 0.2;)
+  // Some 0.2 s: long enough for a clock to settle.
+  for (unsigned i = 0; i < 1000; ++i)
     isQuiet();
 }
 
 double Probe::burst() {
   int64_t workers = pool ? attn_pool_workers(pool) : 1;
   auto run = [](void *probe, int64_t, int64_t) { static_cast<Probe *>(probe)->chains(kSteps); };
-  auto start = Clock::now();
-  if (pool)
-    attn_pool_parallel_for(pool, run, this, workers);
-  else
-    run(this, 0, 0);
-  return 2.0 * kChains * lanes * kSteps * workers / secondsSince(start);
+  double seconds = timeOnce([&] {
+    if (pool)
+      attn_pool_parallel_for(pool, run, this, workers);
+    else
+      run(this, 0, 0);
+  });
+  return 2.0 * kChains * lanes * kSteps * workers / seconds;
 }
 
 bool Probe::isQuiet() {
@@ -93,9 +95,7 @@ Sample Probe::sample(llvm::function_ref<void()> body) {
   for (unsigned rejected = 0;; ++rejected) {
     bool before = isQuiet();
     std::clock_t cpu = std::clock();
-    auto start = Clock::now();
-    body();
-    double seconds = secondsSince(start);
+    double seconds = timeOnce(body);
     double busy = double(std::clock() - cpu) / CLOCKS_PER_SEC;
     bool after = isQuiet();
     // Probes are too short to meet the process that took the core for a while; a thread alone, which

@@ -13,6 +13,9 @@
 
 namespace attn::bench {
 
+/// Seconds that one call of `body` takes, disturbed or not.
+double timeOnce(llvm::function_ref<void()> body);
+
 /// What a sample took, and whether that may be believed.
 struct Sample {
   double seconds;
