@@ -1,0 +1,71 @@
+//===- Kernel.h - MLIR text as something to call ----------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_BENCHMARK_KERNEL_H
+#define ATTN_BENCHMARK_KERNEL_H
+
+#include "codegen/Target.h"
+#include "runtime/attn.h"
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace attn::bench {
+
+/// Calls a release function at the end of a scope.
+template <auto release> struct Release {
+  template <typename T> void operator()(T *object) const { release(object); }
+};
+template <typename T, auto release> using Handle = std::unique_ptr<T, Release<release>>;
+
+using Pool = Handle<attn_pool, attn_pool_release>;
+
+/// A dense tensor of f32.
+struct Tensor {
+  std::string name;
+  llvm::SmallVector<int64_t> shape;
+  int64_t numElements = 1;
+  Handle<float, std::free> data; ///< aligned to a cache line, as other libraries' tensors are
+};
+
+/// What the user of a compiled library has: a function, packed weights, arguments.
+class Kernel {
+public:
+  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it, makes random
+  /// arguments and calls it once. `pool` may be null.
+  static llvm::Expected<std::unique_ptr<Kernel>> create(llvm::StringRef module,
+                                                        const Target &target, attn_pool *pool);
+
+  /// Cannot fail: it did not the first time.
+  attn_status call();
+
+  /// Inputs, then weights.
+  llvm::SmallVector<const float *> getArguments() const;
+  llvm::ArrayRef<float> getResult() const;
+
+private:
+  /// The tensors of a role, and as the runtime takes them.
+  struct Group {
+    std::vector<Tensor> tensors;
+    std::vector<DLTensor> views;
+    std::vector<const DLTensor *> pointers;
+  };
+
+  llvm::Error load(const std::string &path, const Target &target);
+  llvm::Error makeTensors(attn_role role);
+  llvm::Error packWeights();
+
+  Handle<attn_function, attn_function_release> function;
+  Handle<attn_weights, attn_weights_release> weights;
+  attn_pool *pool = nullptr;
+  Group groups[3]; ///< one for each attn_role
+};
+
+} // namespace attn::bench
+
+#endif // ATTN_BENCHMARK_KERNEL_H

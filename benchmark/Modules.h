@@ -1,0 +1,33 @@
+//===- Modules.h - what is measured, as MLIR --------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Each function writes a module with @forward as the importers would leave it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_BENCHMARK_MODULES_H
+#define ATTN_BENCHMARK_MODULES_H
+
+#include "benchmark/Shapes.h"
+
+namespace attn::bench {
+
+/// Products whose zeros of the second matrix take no part, as weights behind a mask, or all.
+enum class Guard { None, Zeros };
+
+/// (a: m x k, b: k x n) -> a b
+std::string writeProduct(const ProductShape &shape, Guard guard);
+
+/// (x: m x k; weights w: n x k, b: n) -> x w^T + b
+std::string writeProjection(const ProductShape &shape);
+
+/// (q, k, v: batch x heads x length x depth) -> attention
+std::string writeAttention(const AttentionShape &shape);
+
+/// (x: batch x length x width; weights qkv.weight, qkv.bias, out.weight, out.bias) -> the layer
+std::string writeLayer(const AttentionShape &shape);
+
+} // namespace attn::bench
+
+#endif // ATTN_BENCHMARK_MODULES_H

@@ -1,0 +1,108 @@
+//===- Probe.cpp - time, beside what the machine can do -------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "benchmark/Probe.h"
+
+// The probe measures the instruction, so the compiler may use it.
+#pragma STDC FP_CONTRACT ON
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+using namespace attn::bench;
+
+/// Of the best probe, what both neighbours of a sample must reach.
+static constexpr double kQuiet = 0.97;
+/// Attempts at a sample. Where none is undisturbed the machine is too busy, and the row says so.
+static constexpr unsigned kAttempts = 5;
+/// Some 0.1 ms: long beside the start of a parallel loop, short beside a sample.
+static constexpr long kSteps = 40000;
+static constexpr unsigned kChains = 12;
+
+// Twelve independent chains hide the latency of two multiply-adds a cycle; the asm keeps each in
+// its register. They take half of what a core issues, and so would not see that a thread which
+// shares the core takes the other half: the nops fill it. A macro, because a function compiled for
+// one instruction set cannot inline a template compiled for another.
+#define ATTN_CHAINS(NAME, LANES, ...)                                                              \
+  __VA_ARGS__ [[gnu::noinline]] static void NAME(long steps) {                                     \
+    typedef float Vector __attribute__((vector_size(4 * LANES)));                                  \
+    Vector chains[kChains] = {}, x = {}, y = {};                                                   \
+    asm volatile("" : "+v"(x), "+v"(y));                                                           \
+    for (long i = 0; i < steps; ++i) {                                                             \
+      _Pragma("clang loop unroll(full)") for (auto &chain : chains) {                              \
+        chain = x * y + chain;                                                                     \
+        asm volatile("" : "+v"(chain));                                                            \
+      }                                                                                            \
+      asm volatile("nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nnop");                                 \
+    }                                                                                              \
+  }
+
+#if defined(__x86_64__)
+ATTN_CHAINS(chains16, 16, [[gnu::target("avx512f")]])
+ATTN_CHAINS(chains8, 8, [[gnu::target("avx2,fma")]])
+#endif
+ATTN_CHAINS(chains4, 4)
+
+#undef ATTN_CHAINS
+
+static auto chainsOf(unsigned lanes) {
+#if defined(__x86_64__)
+  if (lanes == 16)
+    return chains16;
+  if (lanes == 8)
+    return chains8;
+#endif
+  return chains4;
+}
+
+double attn::bench::timeOnce(llvm::function_ref<void()> body) {
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Probe::Probe(unsigned lanes, attn_pool *pool) : chains(chainsOf(lanes)), lanes(lanes), pool(pool) {
+  // Some 0.2 s: long enough for a clock to settle.
+  for (unsigned i = 0; i < 1000; ++i)
+    isQuiet();
+}
+
+double Probe::burst() {
+  int64_t workers = pool ? attn_pool_workers(pool) : 1;
+  auto run = [](void *probe, int64_t, int64_t) { static_cast<Probe *>(probe)->chains(kSteps); };
+  double seconds = timeOnce([&] {
+    if (pool)
+      attn_pool_parallel_for(pool, run, this, workers);
+    else
+      run(this, 0, 0);
+  });
+  return 2.0 * kChains * lanes * kSteps * workers / seconds;
+}
+
+bool Probe::isQuiet() {
+  // The first of two wakes the workers of the pool.
+  double rate = std::max(burst(), burst());
+  peak = std::max(peak, rate);
+  return rate >= kQuiet * peak;
+}
+
+Sample Probe::sample(llvm::function_ref<void()> body) {
+  for (unsigned rejected = 0;; ++rejected) {
+    bool before = isQuiet();
+    std::clock_t cpu = std::clock();
+    double seconds = timeOnce(body);
+    double busy = double(std::clock() - cpu) / CLOCKS_PER_SEC;
+    bool after = isQuiet();
+    // Probes are too short to meet the process that took the core for a while; a thread alone, which
+    // never waits, knows what it missed.
+    bool ran = pool || busy >= kQuiet * seconds;
+    bool quiet = before && after && ran;
+    if (quiet || rejected + 1 == kAttempts)
+      return {seconds, rejected, !quiet};
+  }
+}

@@ -1,0 +1,46 @@
+//===- Shapes.h - the sizes that are measured -------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_BENCHMARK_SHAPES_H
+#define ATTN_BENCHMARK_SHAPES_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attn::bench {
+
+/// m x k by k x n.
+struct ProductShape {
+  int64_t m, n, k;
+
+  std::string getName() const; ///< "512x768x768"
+  double getFlop() const;
+};
+
+/// Attention of `queries` to `keys` by `heads` heads of size `depth` in each of `batch` items.
+struct AttentionShape {
+  int64_t batch, heads, queries, keys, depth;
+  bool causal;
+
+  std::string getName() const; ///< "causal_b1_h12_s512_d64", "cross_b8_h12_q64_k1500_d64"
+  double getFlop() const;      ///< useful work: half of it under a causal mask
+  float getScale() const;
+};
+
+/// Attention alone: every length from one token to 4096 and every head size that people use, with
+/// as many heads as make a call take some 1 to 100 ms on a core.
+const std::vector<AttentionShape> &getAttentionShapes();
+
+/// Layers, whose width is heads x depth.
+const std::vector<AttentionShape> &getLayerShapes();
+
+/// Projections of real layers.
+const std::vector<ProductShape> &getProjectionShapes();
+
+} // namespace attn::bench
+
+#endif // ATTN_BENCHMARK_SHAPES_H
