@@ -11,7 +11,7 @@
 #include "benchmark/Case.h"
 #include "benchmark/Modules.h"
 #include "benchmark/Unfused.h"
-#include "codegen/cpu/RegisterBlocks.h"
+#include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
