@@ -12,8 +12,7 @@
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha
 //   }
 //
-// and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes L x
-// L blocks. The last vector of queries is masked where L does not divide their number.
+// and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes. The last vector of queries is masked where L does not divide their number.
 // Where a contraction computes %scores just before, FusedUpdate.h takes it into the update.
 // ScoreRegion.h says in which units scores and max are. All operands are f32 buffers whose queries
 // are neighbours; the output of finish may have any strides. Test:
@@ -279,13 +278,6 @@ static LogicalResult lower(OnlineWeightsOp op, TargetAttr target) {
 // attn.online_finish
 //===----------------------------------------------------------------------===//
 
-/// acc / sum, scalars or vectors.
-static Value createQuotient(OpBuilder &builder, Location loc, Value acc, Value inverse,
-                            Value isEmpty, Value emptyRow) {
-  return arith::SelectOp::create(builder, loc, isEmpty, emptyRow,
-                                 createProduct(builder, loc, acc, inverse));
-}
-
 static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
   int64_t lanes = target.getLanes();
   Value sum = op.getSum(), acc = op.getAcc(), out = op.getOuts()[0];
@@ -299,60 +291,47 @@ static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
   OpBuilder builder(op);
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
   OpFoldResult numElements = memref::getMixedSize(builder, loc, acc, 0);
-  // Blocks of L x L are transposed; the edges, and outputs whose rows are not contiguous, go one by
-  // one.
-  OpFoldResult first = builder.getIndexAttr(0), blockedQueries = first, blockedElements = first;
-  if (isRowContiguous(outType)) {
-    blockedQueries = roundDown(builder, loc, numQueries, lanes);
-    blockedElements = roundDown(builder, loc, numElements, lanes);
-  }
   double empty = valueOf(op.getEmptyRow());
-  auto inverseOf = [&](OpBuilder &b, Value total) -> Value {
-    return arith::DivFOp::create(b, loc, floatConstant(b, loc, total.getType(), 1), total);
+  // What multiplies the accumulator of some queries.
+  struct Divisor {
+    Value inverse, isEmpty, emptyRow;
+  };
+  auto divisorOf = [&](OpBuilder &b, Value total) {
+    Value one = floatConstant(b, loc, total.getType(), 1);
+    return Divisor{arith::DivFOp::create(b, loc, one, total), createIsEqual(b, loc, total, 0),
+                   floatConstant(b, loc, total.getType(), empty)};
+  };
+  auto createQuotient = [&](OpBuilder &b, Value value, const Divisor &divisor) -> Value {
+    return arith::SelectOp::create(b, loc, divisor.isEmpty, divisor.emptyRow,
+                                   createProduct(b, loc, value, divisor.inverse));
   };
 
-  createLoop(
-      builder, loc, first, blockedQueries, lanes, {}, [&](OpBuilder &b, Value q, ValueRange) {
-        Lanes vector{lanes, q, {}};
-        Value total = vector.load(b, loc, sum, q);
-        Value inverse = inverseOf(b, total), isEmpty = createIsEqual(b, loc, total, 0);
-        Value emptyRow = floatConstant(b, loc, total.getType(), empty);
-        createLoop(
-            b, loc, first, blockedElements, lanes, {}, [&](OpBuilder &b, Value e, ValueRange) {
-              auto plus = [&](Value base, int64_t offset) {
-                return b.createOrFold<arith::AddIOp>(
-                    loc, base, arith::ConstantIndexOp::create(b, loc, offset).getResult());
-              };
-              SmallVector<Value> rows;
-              for (int64_t i = 0; i < lanes; ++i)
-                rows.push_back(createQuotient(b, loc, vector.load(b, loc, acc, {plus(e, i), q}),
-                                              inverse, isEmpty, emptyRow));
-              for (auto [i, row] : llvm::enumerate(createTranspose(b, loc, rows)))
-                vector.store(b, loc, row, out, {plus(q, i), e});
-              return SmallVector<Value>();
-            });
-        return SmallVector<Value>();
-      });
-
-  auto finishOneByOne = [&](OpFoldResult queriesFrom, OpFoldResult queriesTo,
-                            OpFoldResult elementsFrom) {
-    if (elementsFrom == numElements)
-      return;
-    createLoop(builder, loc, queriesFrom, queriesTo, 1, {}, [&](OpBuilder &b, Value q, ValueRange) {
-      Value total = memref::LoadOp::create(b, loc, sum, q);
-      Value inverse = inverseOf(b, total), isEmpty = createIsEqual(b, loc, total, 0);
-      Value emptyRow = floatConstant(b, loc, total.getType(), empty);
-      createLoop(b, loc, elementsFrom, numElements, 1, {}, [&](OpBuilder &b, Value e, ValueRange) {
-        Value element = memref::LoadOp::create(b, loc, acc, ValueRange{e, q});
-        memref::StoreOp::create(b, loc, createQuotient(b, loc, element, inverse, isEmpty, emptyRow),
-                                out, ValueRange{q, e});
-        return SmallVector<Value>();
-      });
+  if (isRowContiguous(outType)) {
+    // One divisor serves all rows of a block.
+    std::optional<std::pair<Value, Divisor>> last;
+    createTransposedCopy(
+        builder, loc, lanes, numElements, numQueries,
+        [&](OpBuilder &b, Value e, const Lanes &q) {
+          if (!last || last->first != q.offset)
+            last = {q.offset, divisorOf(b, q.load(b, loc, sum, q.offset))};
+          return createQuotient(b, q.load(b, loc, acc, {e, q.offset}), last->second);
+        },
+        [&](OpBuilder &b, Value q, const Lanes &e, Value row) {
+          e.store(b, loc, row, out, {q, e.offset});
+        });
+    return success();
+  }
+  OpFoldResult first = builder.getIndexAttr(0);
+  createLoop(builder, loc, first, numQueries, 1, {}, [&](OpBuilder &b, Value q, ValueRange) {
+    Divisor divisor = divisorOf(b, memref::LoadOp::create(b, loc, sum, q));
+    createLoop(b, loc, first, numElements, 1, {}, [&](OpBuilder &inner, Value e, ValueRange) {
+      Value element = memref::LoadOp::create(inner, loc, acc, ValueRange{e, q});
+      memref::StoreOp::create(inner, loc, createQuotient(inner, element, divisor), out,
+                              ValueRange{q, e});
       return SmallVector<Value>();
     });
-  };
-  finishOneByOne(first, blockedQueries, blockedElements);
-  finishOneByOne(blockedQueries, numQueries, first);
+    return SmallVector<Value>();
+  });
   return success();
 }
 

@@ -14,8 +14,7 @@
 //     }
 //   }
 // and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions aside.
-// Edges that have no whole block are copied by element, as is everything whose elements are not f32 or not
-// adjacent on both sides. `from_rows` copies rows by vectors. Columns of the last panel beyond the source
+// Blocks at the edges are masked. What is not f32 or not adjacent on both sides is copied by element. `from_rows` copies rows by vectors. Columns of the last panel beyond the source
 // become zero.
 //
 // Left alone: tensors, and linalg.transpose that keeps the innermost dimension innermost.
@@ -130,32 +129,22 @@ void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned col
   });
 }
 
-/// Elements are adjacent along `column` in the source and along `row` in the output: whole blocks
-/// of L x L, then what is right of them, then what is below.
+/// Elements are adjacent along `column` in the source and along `row` in the output.
 void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                       OpFoldResult numRows, OpFoldResult numColumns) const {
   OpFoldResult zero = b.getIndexAttr(0);
   if (lanes == 0)
     return elements(b, from, to, {row, column}, {zero, zero}, {numRows, numColumns});
-  OpFoldResult wholeRows = roundDown(b, loc, numRows, lanes),
-               wholeColumns = roundDown(b, loc, numColumns, lanes);
-  forEach(b, loc, zero, wholeRows, lanes, [&](OpBuilder &rowBuilder, Value i) {
-    Cursor fromRow = from.advance(rowBuilder, loc, row, i),
-           toRow = to.advance(rowBuilder, loc, row, i);
-    forEach(rowBuilder, loc, zero, wholeColumns, lanes, [&](OpBuilder &inner, Value j) {
-      Cursor fromBlock = fromRow.advance(inner, loc, column, j),
-             toBlock = toRow.advance(inner, loc, column, j);
-      Lanes full{lanes, {}, {}};
-      SmallVector<Value> block;
-      for (int64_t r = 0; r < lanes; ++r)
-        block.push_back(scaled(inner, full.load(inner, loc, from.view.row,
-                                                fromBlock.advance(inner, loc, row, r).index)));
-      for (auto [c, vector] : llvm::enumerate(createTranspose(inner, loc, block)))
-        full.store(inner, loc, vector, to.view.row, toBlock.advance(inner, loc, column, c).index);
-    });
-  });
-  elements(b, from, to, {row, column}, {zero, wholeColumns}, {wholeRows, numColumns});
-  elements(b, from, to, {row, column}, {wholeRows, zero}, {numRows, numColumns});
+  createTransposedCopy(
+      b, loc, lanes, numRows, numColumns,
+      [&](OpBuilder &inner, Value i, const Lanes &l) {
+        Cursor at = from.advance(inner, loc, row, i).advance(inner, loc, column, l.offset);
+        return scaled(inner, l.load(inner, loc, from.view.row, at.index));
+      },
+      [&](OpBuilder &inner, Value j, const Lanes &l, Value vector) {
+        Cursor at = to.advance(inner, loc, column, j).advance(inner, loc, row, l.offset);
+        l.store(inner, loc, vector, to.view.row, at.index);
+      });
 }
 
 /// Calls `body` for each point of the loops with the cursors moved there.

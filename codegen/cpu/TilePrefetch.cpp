@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -19,6 +20,39 @@ static constexpr int64_t kLineBits = 512;
 static bool hasRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type);
+}
+
+void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cache level) const {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto type = cast<MemRefType>(buffer.getType());
+  Value index = arith::AddIOp::create(builder, loc, row, constant(ahead));
+  int64_t perLine = kLineBits / type.getElementTypeBitWidth();
+  for (int64_t column = 0; column < type.getDimSize(1); column += perLine)
+    memref::PrefetchOp::create(builder, loc, buffer, ValueRange{index, constant(column)}, isWrite,
+                               level == Cache::First ? 3 : 2, /*isDataCache=*/true);
+}
+
+void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
+  // The products before and after: scores out, weights in.
+  Value scores = update.getOuts()[0];
+  for (auto product : update->getBlock()->getOps<linalg::LinalgOp>()) {
+    if (!linalg::isaContractionOpInterface(product) && product.getNumReductionLoops() != 1)
+      continue;
+    bool isBefore = product->isBeforeInBlock(update);
+    if (isBefore ? product.getDpsInits()[0] != scores
+                 : !llvm::is_contained(product.getDpsInputs(), scores))
+      continue;
+    for (Value rows : product.getDpsInputs()) {
+      auto type = dyn_cast<MemRefType>(rows.getType());
+      if (rows == scores || !hasRows(rows) || type.getDimSize(0) != numKeys)
+        continue;
+      int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+      if (bytes <= getTarget(update).getL1() / 4)
+        all.push_back({rows, isBefore ? numKeys : 0, /*isWrite=*/false, /*isKeys=*/true});
+    }
+  }
 }
 
 TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
@@ -32,7 +66,10 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
     if (whole->isBeforeInBlock(pack) || pack.getFromRows() || !hasRows(pack.getSource()))
       continue;
     tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
-    result.all.push_back({pack.getSource(), tile, /*isWrite=*/false});
+    int64_t numRows = cast<MemRefType>(pack.getSource().getType()).getDimSize(0);
+    result.all.push_back({pack.getSource(),
+                          ShapedType::isDynamic(numRows) ? tile : std::min(tile, numRows),
+                          /*isWrite=*/false});
   }
   for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
     if (whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]))
@@ -42,6 +79,8 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   result.numRows = memref::getMixedSize(builder, update.getLoc(), scores, 1);
   std::optional<int64_t> numKeys =
       getConstantIntValue(memref::getMixedSize(builder, update.getLoc(), scores, 0));
+  if (!loop && numKeys)
+    result.addKeys(update, *numKeys);
   if (loop) {
     std::optional<int64_t> begin = getConstantIntValue(loop.getLowerBound()),
                            end = getConstantIntValue(loop.getUpperBound());
@@ -58,6 +97,11 @@ void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
+  for (int64_t i = 0; i < numKeys; ++i)
+    for (const Rows &rows : all)
+      if (rows.isKeys)
+        rows.create(builder, loc, arith::AddIOp::create(builder, loc, key, constant(i)),
+                    Cache::Second);
   if (loop) {
     Value before =
         arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
@@ -70,13 +114,8 @@ void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64
   for (int64_t i = 0; i * keysPerRow < numKeys; ++i) {
     Value row = arith::AddIOp::create(builder, loc, first, constant(i));
     row = arith::MinUIOp::create(builder, loc, row, last);
-    for (const Rows &rows : all) {
-      auto type = cast<MemRefType>(rows.buffer.getType());
-      Value index = arith::AddIOp::create(builder, loc, row, constant(rows.ahead));
-      int64_t perLine = kLineBits / type.getElementTypeBitWidth();
-      for (int64_t column = 0; column < type.getDimSize(1); column += perLine)
-        memref::PrefetchOp::create(builder, loc, rows.buffer, ValueRange{index, constant(column)},
-                                   rows.isWrite, /*localityHint=*/3, /*isDataCache=*/true);
-    }
+    for (const Rows &rows : all)
+      if (!rows.isKeys)
+        rows.create(builder, loc, row, loop ? Cache::First : Cache::Second);
   }
 }

@@ -16,7 +16,8 @@ namespace attn {
 /// A tile of queries is packed, and one of outputs written, in one go between two long
 /// computations, and nothing there hides the way to memory. So the computation asks for them a row
 /// at a time: for the outputs of this tile, and the next queries, which lie behind those of this
-/// tile.
+/// tile. Where a tile has all keys and they are few, it also asks for their values, and for the keys
+/// of the next head.
 class TilePrefetch {
 public:
   /// What is packed before and finished after `update`, or the loop over keys around it, as far as
@@ -29,11 +30,19 @@ public:
   void createNext(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys);
 
 private:
+  /// Short tiles ask for much at once, more than the first cache can wait for.
+  enum class Cache { First, Second };
   struct Rows {
     mlir::Value buffer;
     int64_t ahead; // rows behind those of the tile
     bool isWrite;
+    bool isKeys = false; // a row belongs to a key, not to a query
+
+    void create(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value row, Cache level) const;
   };
+  /// Keys and values of a tile that is all there is.
+  void addKeys(OnlineUpdateOp update, int64_t numKeys);
+
   mlir::scf::ForOp loop; // null for a single tile of keys
   mlir::OpFoldResult numRows;
   int64_t keysPerRow = 8;

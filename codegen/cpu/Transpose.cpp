@@ -12,6 +12,8 @@
 
 #include "codegen/cpu/Transpose.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -49,4 +51,97 @@ SmallVector<Value> attn::createTranspose(OpBuilder &builder, Location loc, Array
       return (2 * (lane / block) + part) * block + lane % block;
     });
   return result;
+}
+
+namespace {
+/// L positions of a dimension, from `begin` on, or those there are before `end`.
+struct BlockEdge {
+  int64_t lanes;
+  Value begin;
+  /// How many; L where all are.
+  OpFoldResult count;
+
+  static BlockEdge whole(OpBuilder &b, int64_t lanes, Value begin) {
+    return {lanes, begin, b.getIndexAttr(lanes)};
+  }
+  static BlockEdge rest(OpBuilder &b, Location loc, int64_t lanes, Value begin, OpFoldResult size) {
+    if (std::optional<int64_t> known = getConstantIntValue(size))
+      return {lanes, begin, b.getIndexAttr(*known % lanes)};
+    Value end = getValueOrCreateConstantIndexOp(b, loc, size);
+    return {lanes, begin, arith::SubIOp::create(b, loc, end, begin).getResult()};
+  }
+
+  std::optional<int64_t> known() const { return getConstantIntValue(count); }
+  Lanes toLanes(OpBuilder &b, Location loc) const {
+    VectorType type = VectorType::get(lanes, b.getI1Type());
+    if (known() == lanes)
+      return {lanes, begin, {}};
+    if (known())
+      return {lanes, begin, vector::ConstantMaskOp::create(b, loc, type, {*known()})};
+    Value value = getValueOrCreateConstantIndexOp(b, loc, count);
+    return {lanes, begin, vector::CreateMaskOp::create(b, loc, type, value)};
+  }
+  Value at(OpBuilder &b, Location loc, Value offset) const {
+    return b.createOrFold<arith::AddIOp>(loc, begin, offset);
+  }
+};
+} // namespace
+
+void attn::createTransposedCopy(
+    OpBuilder &builder, Location loc, int64_t lanes, OpFoldResult numRows, OpFoldResult numColumns,
+    llvm::function_ref<Value(OpBuilder &, Value row, const Lanes &)> load,
+    llvm::function_ref<void(OpBuilder &, Value column, const Lanes &, Value)> store) {
+  auto constant = [&](OpBuilder &b, int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto copyBlock = [&](OpBuilder &b, const BlockEdge &rows, const BlockEdge &columns) {
+    Lanes across = columns.toLanes(b, loc), down = rows.toLanes(b, loc);
+    SmallVector<Value> block;
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (rows.known() && i >= *rows.known()) {
+        block.push_back(block.back());
+        continue;
+      }
+      Value offset = constant(b, i);
+      if (!rows.known()) {
+        Value last = arith::SubIOp::create(b, loc, cast<Value>(rows.count), constant(b, 1));
+        offset = arith::MinUIOp::create(b, loc, offset, last);
+      }
+      block.push_back(load(b, rows.at(b, loc, offset), across));
+    }
+    for (auto [j, vector] : llvm::enumerate(createTranspose(b, loc, block))) {
+      Value offset = constant(b, j);
+      Lanes kept = down;
+      if (columns.known() && int64_t(j) >= *columns.known())
+        break;
+      if (!columns.known()) {
+        Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset,
+                                             cast<Value>(columns.count));
+        VectorType type = VectorType::get(lanes, b.getI1Type());
+        kept.mask = vector::BroadcastOp::create(b, loc, type, exists);
+        if (down.mask)
+          kept.mask = arith::AndIOp::create(b, loc, kept.mask, down.mask);
+      }
+      store(b, columns.at(b, loc, offset), kept, vector);
+    }
+  };
+
+  auto forEachBlock = [&](OpBuilder &b, OpFoldResult size,
+                          llvm::function_ref<void(OpBuilder &, const BlockEdge &)> body) {
+    OpFoldResult whole = roundDown(b, loc, size, lanes);
+    createLoop(b, loc, b.getIndexAttr(0), whole, lanes, {},
+               [&](OpBuilder &inner, Value begin, ValueRange) {
+                 body(inner, BlockEdge::whole(inner, lanes, begin));
+                 return SmallVector<Value>();
+               });
+    createLoop(b, loc, whole, size, lanes, {}, [&](OpBuilder &inner, Value begin, ValueRange) {
+      body(inner, BlockEdge::rest(inner, loc, lanes, begin, size));
+      return SmallVector<Value>();
+    });
+  };
+  forEachBlock(builder, numRows, [&](OpBuilder &rowBuilder, const BlockEdge &rows) {
+    forEachBlock(rowBuilder, numColumns, [&](OpBuilder &inner, const BlockEdge &columns) {
+      copyBlock(inner, rows, columns);
+    });
+  });
 }

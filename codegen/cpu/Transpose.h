@@ -7,13 +7,23 @@
 #ifndef ATTN_CODEGEN_CPU_TRANSPOSE_H
 #define ATTN_CODEGEN_CPU_TRANSPOSE_H
 
-#include "mlir/IR/Builders.h"
+#include "codegen/cpu/Lanes.h"
 
 namespace attn {
 
 /// Lane i of result j is lane j of row i: L rows of L lanes, in L log2(L) shuffles.
 llvm::SmallVector<mlir::Value> createTranspose(mlir::OpBuilder &builder, mlir::Location loc,
                                                llvm::ArrayRef<mlir::Value> rows);
+
+/// Element [column, row] of the output is element [row, column] of the input: `load` gives elements
+/// of a row from the offset of the lanes on, `store` takes elements of a column. Whole blocks of L x
+/// L, and blocks with masks at the edges, in which the last row stands for those that there are not.
+void createTransposedCopy(
+    mlir::OpBuilder &builder, mlir::Location loc, int64_t lanes, mlir::OpFoldResult numRows,
+    mlir::OpFoldResult numColumns,
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value row, const Lanes &)> load,
+    llvm::function_ref<void(mlir::OpBuilder &, mlir::Value column, const Lanes &, mlir::Value)>
+        store);
 
 } // namespace attn
 

@@ -18,16 +18,30 @@ func.func @pack(%w: memref<64x768xf32>, %p: memref<1x768x64xf32>) {
   return
 }
 
-// 40 columns in panels of 32: the second panel has 8 of them, by element, and zeros.
+// 40 columns in panels of 32: the second panel has 8 of them, masked, and zeros.
 // CHECK-LABEL: @ragged
-// CHECK:         vector.shuffle
-// CHECK:         scf.for %{{.*}} = %c0 to %c8 step
-// CHECK:           %[[E:.*]] = memref.load
-// CHECK:           memref.store %[[E]]
+// CHECK-COUNT-64: vector.shuffle
+// CHECK:         scf.for %{{.*}} to %c64 step %c16
+// CHECK:           %[[MASK:.*]] = vector.constant_mask [8]
+// CHECK-COUNT-8:   vector.load
+// CHECK-NOT:       vector.load
+// CHECK-COUNT-16:  vector.maskedstore %{{.*}}, %[[MASK]]
 // CHECK:         scf.for %{{.*}} = %c8 to %c32 step
 // CHECK:           memref.store %cst
 func.func @ragged(%w: memref<40x64xf32>, %p: memref<2x64x32xf32>) {
   attn.pack ins(%w : memref<40x64xf32>) outs(%p : memref<2x64x32xf32>)
+  return
+}
+
+// Edges of unknown size: what lies beyond is the last row again, and is not stored.
+// CHECK-LABEL: @dynamic
+// CHECK:         %[[REST:.*]] = arith.subi %{{.*}} : index
+// CHECK:         %[[MASK:.*]] = vector.create_mask %[[REST]]
+// CHECK:         %[[LAST:.*]] = arith.subi %[[REST]], %c1
+// CHECK:         arith.minui %[[LAST]], %c15
+// CHECK:         vector.maskedstore %{{.*}}, %[[MASK]]
+func.func @dynamic(%q: memref<?x64xf32>, %p: memref<1x64x48xf32>) {
+  attn.pack ins(%q : memref<?x64xf32>) outs(%p : memref<1x64x48xf32>)
   return
 }
 
