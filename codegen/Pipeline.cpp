@@ -75,6 +75,7 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   level.addNestedPass<func::FuncOp>(createPackOperands());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPerHead());
+  level.addNestedPass<func::FuncOp>(createDecomposeAttention()); // of tasks
   level.addNestedPass<func::FuncOp>(createPhased());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPhases());

@@ -56,8 +56,9 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
 
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections in phases of their own, then a task for each tile of queries;
-    * `whole-scores`: as per-head, with one tile of all keys and one softmax;
-    * `unfused`: scores in memory, three passes.
+    * `whole-scores`: tasks as per-head; the scores of a tile of few queries stay in the cache, and one softmax
+      follows; `k` is not used;
+    * `unfused`: scores in memory, three passes; neither is used.
 
     ```mlir
     #attn.plan<"per-head", q = 48, k = 128>

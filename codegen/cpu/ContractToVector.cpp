@@ -22,13 +22,14 @@
 // start. The product may be guarded: zeros of one input then take no part, whatever the other holds there (cmpf
 // une, select in the body).
 //
-// A contraction without a loop for lanes becomes scalar loops, with a remark. Left alone: element types other than
+// Where both inputs are contiguous along the sum instead, lanes run along it, DotProducts.h. Without any loop for lanes
+// a contraction becomes scalar loops, with a remark. Left alone: element types other than
 // f32, operands that are not strided memrefs read through projected permutations, every other op.
 // Test: test/codegen/cpu/contract-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/Contraction.h"
+#include "codegen/cpu/DotProducts.h"
 #include "codegen/cpu/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -68,16 +69,19 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
     auto &aliases = getAnalysis<AliasAnalysis>();
     SmallVector<Start> starts;
     for (Contraction &contraction : contractions)
-      starts.push_back(contraction.roles ? findStart(contraction, aliases) : Start());
+      starts.push_back(findStart(contraction, aliases));
     IRRewriter rewriter(&getContext());
     for (auto [contraction, start] : llvm::zip_equal(contractions, starts)) {
       rewriter.setInsertionPoint(contraction.op);
       if (contraction.roles) {
         createContraction(rewriter, contraction, start, target);
+      } else if (std::optional<DotProducts> products = DotProducts::match(contraction)) {
+        createDotProducts(rewriter, *products, start, target);
       } else {
+        start.writer = nullptr;
         contraction.op.emitRemark()
             << "contraction becomes scalar loops: expected a dimension whose elements are "
-               "adjacent in the output and in one input";
+               "adjacent in the output and in one input, or a sum over adjacent elements of both";
         if (failed(linalg::linalgOpToLoops(rewriter, contraction.op)))
           return signalPassFailure();
       }

@@ -158,6 +158,8 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
   auto type = dyn_cast<MemRefType>(source->get().getType());
   if (!type)
     return {source->get(), {}, writer};
+  if (!contraction.roles)
+    return itself;
   // Loop of the writer -> dimension of the output -> loop of the contraction.
   AffineMap map =
       writer.getMatchingIndexingMap(source).compose(inversePermutation(writerOut)).compose(outMap);
@@ -231,8 +233,7 @@ private:
 
 } // namespace
 
-/// The size of each loop: static if it is so in any operand.
-static SmallVector<OpFoldResult> loopSizes(OpBuilder &builder, linalg::LinalgOp op) {
+SmallVector<OpFoldResult> attn::getLoopSizes(OpBuilder &builder, linalg::LinalgOp op) {
   SmallVector<OpFoldResult> sizes =
       getAsIndexOpFoldResult(op.getContext(), op.getStaticLoopRanges());
   for (OpOperand &operand : op->getOpOperands())
@@ -257,7 +258,7 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
                    TargetAttr target, Epilogue *epilogue)
     : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.guarded),
       roles(*contraction.roles), target(target), epilogue(epilogue), lanes(target.getLanes()),
-      sizes(loopSizes(builder, contraction.op)) {
+      sizes(getLoopSizes(builder, contraction.op)) {
   linalg::LinalgOp op = contraction.op;
   block = chooseRegisterBlock(target, boundOf(sizes[roles.n]), guarded.has_value());
   auto view = [&](OpOperand *operand) {

@@ -54,6 +54,10 @@ Start findStart(const Contraction &contraction, mlir::AliasAnalysis &aliases);
 mlir::Operation *findLastAccess(mlir::Operation *op, mlir::Value buffer,
                                 mlir::AliasAnalysis &aliases);
 
+/// The size of each loop: static if it is so in any operand.
+llvm::SmallVector<mlir::OpFoldResult> getLoopSizes(mlir::OpBuilder &builder,
+                                                   mlir::linalg::LinalgOp op);
+
 /// What becomes of accumulators before they are stored.
 class Epilogue {
 public:

@@ -15,6 +15,9 @@ using namespace attn;
 /// for eight rows (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8).
 static constexpr int64_t kVectorsPerQueryTile = 3;
 
+/// Queries whose scores are whole: a row of a register block each.
+static constexpr int64_t kFewQueries = 8;
+
 /// Keys of a tile: the weights of 96 keys and a query tile take 18 KiB at 16 lanes and stay in the
 /// first-level cache between the two products. More are more waste at the edge of a mask, fewer
 /// load and store accumulators for too little.
@@ -44,16 +47,16 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
   int64_t lanes = target.getLanes();
   int64_t q = std::min<int64_t>(kVectorsPerQueryTile * lanes,
                                 llvm::alignTo(std::max<int64_t>(shape.queries, 1), lanes));
+  int64_t fewQueries = std::clamp<int64_t>(shape.queries, 1, kFewQueries);
   auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
   SmallVector<Prediction> predictions;
   for (Schedule schedule : schedules.empty() ? ArrayRef(kAll) : schedules) {
     SmallVector<int64_t> tiles = keyTiles(shape);
-    if (schedule == Schedule::WholeScores)
-      tiles.assign(shape.knowsKeys ? 1 : 0, std::max<int64_t>(shape.keys, 1));
-    if (schedule == Schedule::Unfused)
-      tiles.truncate(1); // has no tiles of keys
+    bool isWhole = schedule == Schedule::WholeScores;
+    if (isWhole || schedule == Schedule::Unfused)
+      tiles.truncate(1); // all keys at once
     for (int64_t k : tiles) {
-      auto plan = PlanAttr::get(target.getContext(), schedule, q, k);
+      auto plan = PlanAttr::get(target.getContext(), schedule, isWhole ? fewQueries : q, k);
       Prediction prediction = {plan, predictAttention(target, shape, plan)};
       // Among equals the first stays first.
       predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);

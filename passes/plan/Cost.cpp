@@ -170,12 +170,6 @@ struct Model {
     int64_t vectors = vectorsOf(queries);
     // Queries in, output out.
     double cost = (shape.d + shape.e) * vectors * kTranspose + kTileOverhead;
-    if (plan.getSchedule() == Schedule::WholeScores) {
-      double bytes = double(hi - lo) * plan.getQ() * kBytes;
-      // Written by the product; read for the maximum; read and written for weights; read by the second product.
-      return cost + step(queries, hi - lo, bool(shape.mask), hi - lo) +
-             predictTraffic(target, 5 * bytes, bytes);
-    }
     cost += shape.e * vectors * kStore;
     int64_t exact = plan.getK();
     auto range = [&](int64_t from, int64_t to, bool isMasked) {
@@ -207,6 +201,22 @@ struct Model {
     return samples ? cost + sampled * whole / samples : cost;
   }
 
+  /// One head, a tile of few queries at a time, keys in the lanes.
+  double wholeScores() const {
+    double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
+    // Dot products along d, added up by a transposition of L vectors.
+    double dots = double(shape.keys) * vectorsOf(shape.d) * (1 + 1 / kLoadsAtOnce) +
+                  vectors * target.getLanes() * kTranspose;
+    double loops = (1 + (shape.mask ? 2 : 1)) * kPlainLoop;
+    double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
+    return shape.queries * dots + scores * (loops + weights(false, true)) +
+           llvm::divideCeil(shape.queries, plan.getQ()) *
+               (predictProduct(target, std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
+                               bool(shape.mask)) +
+                kTileOverhead) +
+           predictTraffic(target, 8 * bytes, bytes);
+  }
+
   double unfused() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
     double cost = shape.d * vectorsOf(shape.keys) * kTranspose +
@@ -230,7 +240,8 @@ struct Model {
     case Schedule::PerHead:
     case Schedule::WholeScores: {
       // Queries are projected by the tile.
-      double cost = heads * attend() +
+      bool isWhole = plan.getSchedule() == Schedule::WholeScores;
+      double cost = heads * (isWhole ? wholeScores() : attend()) +
                     shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
       int64_t whole = shape.queries / plan.getQ(), rest = shape.queries % plan.getQ();
       cost += heads * (whole * project(plan.getQ(), shape.d) + project(rest, shape.d));

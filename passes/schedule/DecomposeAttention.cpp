@@ -1,4 +1,4 @@
-//===- DecomposeAttention.cpp - the unfused schedule -----------------------===//
+//===- DecomposeAttention.cpp - attention with its scores in memory --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,7 +9,9 @@
 //   %p = linalg.softmax dimension(k) ins(%t) outs(...)
 //   %o = linalg.generic ins(%p, %v) outs(zero)               products of hidden pairs skipped
 //
-// The baseline that every other schedule is measured against, and the form for what no other schedule can do.
+// Schedule unfused before there are tasks: the baseline that every other schedule is measured against, and the form for
+// what no other schedule can do. Schedule whole-scores inside a task, once PerHead.cpp has made tasks of few queries:
+// their scores stay in the cache, and nothing is transposed for lanes that would be empty.
 // Test: test/passes/schedule/decompose-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -238,7 +240,11 @@ private:
 struct DecomposeAttention : attn::impl::DecomposeAttentionBase<DecomposeAttention> {
   void runOnOperation() override {
     getOperation().walk([&](AttentionOp op) {
-      if (!op.getPlan() || op.getPlan()->getSchedule() != Schedule::Unfused)
+      if (!op.getPlan())
+        return;
+      Schedule schedule = op.getPlan()->getSchedule();
+      bool isInTask = op->getParentOfType<scf::ForallOp>();
+      if (schedule != Schedule::Unfused && !(schedule == Schedule::WholeScores && isInTask))
         return;
       OpBuilder builder(op);
       op->replaceAllUsesWith(Decomposer(builder, op).run());

@@ -16,8 +16,7 @@
 // The scale of the scores is multiplied into the packed queries, as many multiplications fewer as there are keys.
 // Without a score region so is log2(e), and steps have the scale ln(2): their scores are exponents of two.
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
-// to what is there, so that their rows keep a static stride. The schedule whole-scores has one step over all keys in
-// [lo, hi) and no loop. Returned weights are a second loop with the final
+// to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
 // maximum and sum. Test: test/passes/tile/tile-keys.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -90,8 +89,6 @@ private:
   /// Least and greatest value of captured operand `capture` over the rows of the tile.
   std::pair<Value, Value> symbolRange(unsigned capture);
 
-  /// The step at keys `[k0, k0 + ks)`.
-  State step(Value k0, OpFoldResult ks, State state, Value query, MaskInterface mask);
   /// The loop over `[from, to)`.
   State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
   Value weightsLoop(Value query, const State &state);
@@ -306,21 +303,6 @@ OpFoldResult KeyLoops::tailSize(Value k0, OpFoldResult to) {
   return affine::makeComposedFoldedAffineMin(rewriter, loc, map, {to, OpFoldResult(k0)});
 }
 
-KeyLoops::State KeyLoops::step(Value k0, OpFoldResult ks, State state, Value query,
-                               MaskInterface mask) {
-  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
-  Value value =
-      ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
-  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
-  Score score = this->score(k0, ks, mask);
-  SmallVector<Value> outs = {scores, state.max, state.sum, state.acc};
-  auto step = OnlineStepOp::create(rewriter, loc, ValueRange(outs).getTypes(), query, key, value,
-                                   score.captures, outs, originAt(k0), mask,
-                                   rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
-  cloneScore(step.getScore(), score);
-  return {step.getResult(1), step.getResult(2), step.getResult(3)};
-}
-
 KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull,
                                MaskInterface mask) {
   auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
@@ -329,9 +311,18 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
   rewriter.setInsertionPointToStart(loop.getBody());
   Value k0 = loop.getInductionVar();
   OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
-  State args = {loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
-  State next = step(k0, ks, args, query, mask);
-  scf::YieldOp::create(rewriter, loc, ValueRange{next.max, next.sum, next.acc});
+  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
+  Value value =
+      ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
+  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
+  Score score = this->score(k0, ks, mask);
+  SmallVector<Value> outs = {scores};
+  llvm::append_range(outs, loop.getRegionIterArgs());
+  auto step = OnlineStepOp::create(rewriter, loc, ValueRange(outs).getTypes(), query, key, value,
+                                   score.captures, outs, originAt(k0), mask,
+                                   rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
+  cloneScore(step.getScore(), score);
+  scf::YieldOp::create(rewriter, loc, step.getResults().drop_front());
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
@@ -376,12 +367,6 @@ Value KeyLoops::weightsLoop(Value query, const State &state) {
 }
 
 LogicalResult KeyLoops::run() {
-  if (op.getPlan()->getSchedule() == Schedule::WholeScores) {
-    std::optional<int64_t> keys = getConstantIntValue(numKeys());
-    if (!keys || *keys > kTile())
-      return op.emitError() << "expected a tile of all keys for schedule whole-scores, got one of "
-                            << kTile();
-  }
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
   if (out.dims.front() != op.getQDim())
     return op.emitError() << "expected out to have q before e, got "
@@ -404,21 +389,13 @@ LogicalResult KeyLoops::run() {
 
   KeyRangeOp range = keyRange();
   MaskInterface mask = op.getMaskAttr();
-  if (op.getPlan()->getSchedule() == Schedule::WholeScores) {
-    AffineExpr d0, d1;
-    bindDims(op.getContext(), d0, d1);
-    OpFoldResult count = affine::makeComposedFoldedAffineApply(
-        rewriter, loc, d1 - d0, {OpFoldResult(range.getLo()), OpFoldResult(range.getHi())});
-    state = step(range.getLo(), mask ? count : numKeys(), state, query, mask);
-  } else {
-    // Without a mask nothing precedes the full tiles, and what follows them is a last, smaller tile
-    // of kept pairs.
-    if (mask)
-      state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
-    state =
-        loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
-    state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
-  }
+  // Without a mask nothing precedes the full tiles, and what follows them is a last, smaller tile
+  // of kept pairs.
+  if (mask)
+    state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
+  state =
+      loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
+  state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
 
   auto finish = OnlineFinishOp::create(rewriter, loc, TypeRange{out.slice.getType()}, state.sum,
                                        state.acc, ValueRange{out.slice}, op.getEmptyRowAttr());

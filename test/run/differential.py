@@ -73,8 +73,7 @@ class Draw:
         if self.hostile == "inf-value" and self.region == "fill":
             self.hostile = "nan-value"
         self.empty_row = rng.choice(["zero", "nan"])
-        known = [] if "k" in self.dynamic else ["whole-scores"]
-        self.schedule = rng.choice(["per-head", "phased", "unfused", *known])
+        self.schedule = rng.choice(["per-head", "phased", "whole-scores", "unfused"])
         self.scale = f32(128.0 if self.hostile == "large" else rng.choice([1.0, 0.25, max(self.sizes["d"], 1) ** -0.5]))
         self.captures = []
         self.draw_operands()

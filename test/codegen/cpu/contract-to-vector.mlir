@@ -199,14 +199,47 @@ func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16x
   return
 }
 
-// Rows of neither input run along n.
+// Rows of neither input run along n, but both along the sum: 16 dot products at a time, whose lanes a transposition adds
+// up. 40 are two vectors and a half: beyond the end the last row is read again, and not stored.
+// CHECK-LABEL: @dot_products
+// CHECK-SAME:    %[[A:[^:]*]]: memref<3x64xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1
+// CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c16
+// CHECK:             %[[SUMS:.*]]:16 = scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK-COUNT-17:      vector.load
+// CHECK-NOT:           vector.load
+// CHECK-COUNT-16:      vector.fma
+// CHECK:             vector.shuffle
+// CHECK:             arith.addf
+// CHECK:             vector.store
+// CHECK:           vector.constant_mask [8]
+// CHECK:           vector.maskedstore
+func.func @dot_products(%a: memref<3x64xf32>, %b: memref<40x64xf32>, %c: memref<3x40xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<3x40xf32>)
+  linalg.contract indexing_maps = [#mk, #nk, #mn]
+    ins(%a, %b : memref<3x64xf32>, memref<40x64xf32>) outs(%c : memref<3x40xf32>)
+  return
+}
+
+// A sum that ends within a vector.
+// CHECK-LABEL: @short_dot_products
+// CHECK:         vector.constant_mask [5]
+// CHECK-COUNT-17: vector.maskedload
+func.func @short_dot_products(%a: memref<3x5xf32>, %b: memref<16x5xf32>, %c: memref<3x16xf32>) {
+  linalg.contract indexing_maps = [#mk, #nk, #mn]
+    ins(%a, %b : memref<3x5xf32>, memref<16x5xf32>) outs(%c : memref<3x16xf32>)
+  return
+}
+
+// Rows of neither input run along n, nor both along the sum.
 // CHECK-LABEL: @no_lanes
 // CHECK-NOT:     vector
 // CHECK:         arith.mulf %{{.*}} : f32
-func.func @no_lanes(%a: memref<16x8xf32>, %b: memref<32x8xf32>, %c: memref<16x32xf32>) {
-  // expected-remark @below {{contraction becomes scalar loops: expected a dimension whose elements are adjacent in the output and in one input}}
-  linalg.contract indexing_maps = [#mk, #nk, #mn]
-    ins(%a, %b : memref<16x8xf32>, memref<32x8xf32>) outs(%c : memref<16x32xf32>)
+func.func @no_lanes(%a: memref<8x16xf32>, %b: memref<32x8xf32>, %c: memref<16x32xf32>) {
+  // expected-remark @below {{contraction becomes scalar loops: expected a dimension whose elements are adjacent in the output and in one input, or a sum over adjacent elements of both}}
+  linalg.contract indexing_maps = [#km, #nk, #mn]
+    ins(%a, %b : memref<8x16xf32>, memref<32x8xf32>) outs(%c : memref<16x32xf32>)
   return
 }
 

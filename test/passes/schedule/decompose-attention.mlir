@@ -94,3 +94,30 @@ func.func @other_schedule(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tens
       plan(<"per-head", q = 16, k = 7>) {indexing_maps = [#q, #k, #v, #o], scale = 5.0e-01 : f32} -> tensor<2x6x4xf32>
   return %o : tensor<2x6x4xf32>
 }
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+// Whole scores are those of a task; before there are tasks the op stays.
+// CHECK-LABEL: @whole_scores(
+// CHECK: attn.attention
+// CHECK: scf.forall
+// CHECK-NOT: attn.attention
+// CHECK: linalg.softmax {{.*}} tensor<1x6x7xf32>
+func.func @whole_scores(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %e: tensor<2x6x4xf32>,
+                        %qt: tensor<1x6x8xf32>, %kt: tensor<1x7x8xf32>, %vt: tensor<1x7x4xf32>) -> (tensor<2x6x4xf32>, tensor<2x6x4xf32>) {
+  %whole = attn.attention ins(%q, %k, %v : tensor<2x6x8xf32>, tensor<2x7x8xf32>, tensor<2x7x4xf32>) outs(%e : tensor<2x6x4xf32>)
+      plan(<"whole-scores", q = 6, k = 7>) {indexing_maps = [#q, #k, #v, #o], scale = 5.0e-01 : f32} -> tensor<2x6x4xf32>
+  %tasks = scf.forall (%b) in (2) shared_outs(%s = %e) -> tensor<2x6x4xf32> {
+    %et = tensor.extract_slice %s[%b, 0, 0] [1, 6, 4] [1, 1, 1] : tensor<2x6x4xf32> to tensor<1x6x4xf32>
+    %o = attn.attention ins(%qt, %kt, %vt : tensor<1x6x8xf32>, tensor<1x7x8xf32>, tensor<1x7x4xf32>) outs(%et : tensor<1x6x4xf32>)
+        plan(<"whole-scores", q = 6, k = 7>) {indexing_maps = [#q, #k, #v, #o], scale = 5.0e-01 : f32} -> tensor<1x6x4xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %o into %s[%b, 0, 0] [1, 6, 4] [1, 1, 1] : tensor<1x6x4xf32> into tensor<2x6x4xf32>
+    }
+  }
+  return %whole, %tasks : tensor<2x6x4xf32>, tensor<2x6x4xf32>
+}

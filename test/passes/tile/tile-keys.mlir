@@ -121,49 +121,6 @@ func.func @transposed_out(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// One step over all keys; behind a mask over those that some row keeps.
-// CHECK-LABEL: @whole(
-// CHECK: %[[INIT:.*]]:3 = attn.online_init
-// CHECK-NOT: scf.for
-// CHECK: %[[STEP:.*]]:4 = attn.online_step ins({{.*}} : tensor<8x16xf32>, tensor<80x8xf32>, tensor<80x8xf32>) outs(%{{.*}}, %[[INIT]]#0, %[[INIT]]#1, %[[INIT]]#2
-// CHECK: attn.online_finish ins(%[[STEP]]#2, %[[STEP]]#3 :
-func.func @whole(%x: tensor<16x8xf32>, %y: tensor<80x8xf32>) -> tensor<16x8xf32> {
-  %o = attn.attention ins(%x, %y, %y : tensor<16x8xf32>, tensor<80x8xf32>, tensor<80x8xf32>) outs(%x : tensor<16x8xf32>)
-      plan(<"whole-scores", q = 16, k = 80>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<16x8xf32>
-  return %o : tensor<16x8xf32>
-}
-
-// CHECK-LABEL: @whole_causal(
-// CHECK: %[[LO:.*]], %{{.*}}, %{{.*}}, %[[HI:.*]] = attn.key_range
-// CHECK: %[[COUNT:.*]] = affine.apply #{{.*}}()[%[[LO]], %[[HI]]]
-// CHECK: tensor.extract_slice %{{.*}}[%[[LO]], 0] [%[[COUNT]], 8] [1, 1] : tensor<80x8xf32> to tensor<?x8xf32>
-// CHECK-NOT: scf.for
-// CHECK: attn.online_step {{.*}} mask(#attn.causal)
-func.func @whole_causal(%x: tensor<16x8xf32>, %y: tensor<80x8xf32>, %i: index) -> tensor<16x8xf32> {
-  %o = attn.attention ins(%x, %y, %y : tensor<16x8xf32>, tensor<80x8xf32>, tensor<80x8xf32>) outs(%x : tensor<16x8xf32>)
-      at(%i, %i) mask(#attn.causal) plan(<"whole-scores", q = 16, k = 80>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<16x8xf32>
-  return %o : tensor<16x8xf32>
-}
-
-// -----
-
-#q = affine_map<(q, k, d, e) -> (q, d)>
-#k = affine_map<(q, k, d, e) -> (k, d)>
-#v = affine_map<(q, k, d, e) -> (k, e)>
-#o = affine_map<(q, k, d, e) -> (q, e)>
-func.func @whole_in_part(%x: tensor<16x8xf32>, %y: tensor<80x8xf32>) -> tensor<16x8xf32> {
-  // expected-error@+1 {{expected a tile of all keys for schedule whole-scores, got one of 64}}
-  %o = attn.attention ins(%x, %y, %y : tensor<16x8xf32>, tensor<80x8xf32>, tensor<80x8xf32>) outs(%x : tensor<16x8xf32>)
-      plan(<"whole-scores", q = 16, k = 64>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<16x8xf32>
-  return %o : tensor<16x8xf32>
-}
-
-// -----
-
-#q = affine_map<(q, k, d, e) -> (q, d)>
-#k = affine_map<(q, k, d, e) -> (k, d)>
-#v = affine_map<(q, k, d, e) -> (k, e)>
-#o = affine_map<(q, k, d, e) -> (q, e)>
 // CHECK-LABEL: @no_plan(
 // CHECK-NEXT: attn.attention
 func.func @no_plan(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {

@@ -1,0 +1,139 @@
+//===- DotProducts.cpp - contractions along their sums ---------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/DotProducts.h"
+#include "codegen/cpu/Exp2.h"
+#include "codegen/cpu/StridedView.h"
+#include "codegen/cpu/Transpose.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace attn;
+
+std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
+  linalg::LinalgOp op = contraction.op;
+  if (contraction.guarded || op.getNumReductionLoops() != 1)
+    return std::nullopt;
+  auto stride = [&](OpOperand *operand, unsigned loop) {
+    return (*getLoopStrides(cast<MemRefType>(operand->get().getType()),
+                            op.getMatchingIndexingMap(operand)))[loop];
+  };
+  SmallVector<unsigned> reductions, parallel;
+  op.getReductionDims(reductions);
+  op.getParallelDims(parallel);
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (stride(input, reductions.front()) != 1)
+      return std::nullopt;
+  for (unsigned input : {1, 0})
+    for (unsigned loop : parallel)
+      if (op.getStaticLoopRanges()[loop] != 1 && stride(op.getDpsInitOperand(0), loop) == 1 &&
+          stride(op.getDpsInputOperand(1 - input), loop) == 0) {
+        DotProducts products = {op, input, loop, reductions.front(), {}};
+        llvm::copy_if(parallel, std::back_inserter(products.outer),
+                      [&](unsigned other) { return other != loop; });
+        return products;
+      }
+  return std::nullopt;
+}
+
+namespace {
+struct DotBuilder {
+  Location loc;
+  const DotProducts &products;
+  int64_t lanes;
+  SmallVector<OpFoldResult> sizes; // of each loop
+  StridedView rows, row, out;
+  Value start; // a scalar, or null for the output itself
+
+  struct Origin {
+    Value rows, row, out;
+  };
+  Origin advance(OpBuilder &b, Origin origin, unsigned loop, Value count) const {
+    return {rows.advance(b, loc, origin.rows, loop, count),
+            row.advance(b, loc, origin.row, loop, count),
+            out.advance(b, loc, origin.out, loop, count)};
+  }
+
+  void createOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin) const {
+    if (loops.empty()) {
+      forEachVector(b, loc, sizes[products.n], lanes, {},
+                    [&](OpBuilder &inner, const Lanes &n, ValueRange) {
+                      createVector(inner, n, origin);
+                      return SmallVector<Value>();
+                    });
+      return;
+    }
+    createLoop(b, loc, b.getIndexAttr(0), sizes[loops.front()], 1, {},
+               [&](OpBuilder &inner, Value i, ValueRange) {
+                 createOuter(inner, loops.drop_front(), advance(inner, origin, loops.front(), i));
+                 return SmallVector<Value>();
+               });
+  }
+
+  /// L products, or as many as there are.
+  void createVector(OpBuilder &b, const Lanes &n, Origin origin) const {
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    // The last row stands for those beyond.
+    Value last;
+    if (n.mask)
+      last = arith::SubIOp::create(
+          b, loc, getValueOrCreateConstantIndexOp(b, loc, sizes[products.n]), constant(1));
+    SmallVector<Value> starts;
+    for (int64_t i = 0; i < lanes; ++i) {
+      Value index = b.createOrFold<arith::AddIOp>(loc, n.offset, constant(i));
+      if (last)
+        index = arith::MinUIOp::create(b, loc, index, last);
+      starts.push_back(rows.advance(b, loc, origin.rows, products.n, index));
+    }
+    VectorType type = n.vectorOf(b.getF32Type());
+    SmallVector<Value> sums(lanes, floatConstant(b, loc, type, 0));
+    sums = forEachVector(
+        b, loc, sizes[products.reduction], lanes, sums,
+        [&](OpBuilder &inner, const Lanes &k, ValueRange carried) {
+          auto load = [&](const StridedView &view, Value from) {
+            return k.load(inner, loc, view.row,
+                          view.advance(inner, loc, from, products.reduction, k.offset));
+          };
+          Value other = load(row, origin.row);
+          SmallVector<Value> next;
+          for (auto [from, sum] : llvm::zip_equal(starts, carried))
+            next.push_back(createMultiplyAdd(inner, loc, load(rows, from), other, sum));
+          return next;
+        });
+    SmallVector<Value> parts = createTranspose(b, loc, sums);
+    Value total = reduceTree(
+        parts, [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
+    Value at = out.advance(b, loc, origin.out, products.n, n.offset);
+    Value from = start ? Value(vector::BroadcastOp::create(b, loc, type, start))
+                       : n.load(b, loc, out.row, at);
+    n.store(b, loc, arith::AddFOp::create(b, loc, from, total), out.row, at);
+  }
+};
+} // namespace
+
+void attn::createDotProducts(OpBuilder &builder, const DotProducts &products, const Start &start,
+                             TargetAttr target) {
+  linalg::LinalgOp op = products.op;
+  Location loc = op.getLoc();
+  auto view = [&](OpOperand *operand) {
+    return StridedView::create(builder, loc, operand->get(), op.getMatchingIndexingMap(operand));
+  };
+  DotBuilder dot{loc,
+                 products,
+                 target.getLanes(),
+                 getLoopSizes(builder, op),
+                 view(op.getDpsInputOperand(products.rows)),
+                 view(op.getDpsInputOperand(1 - products.rows)),
+                 view(op.getDpsInitOperand(0)),
+                 start.map ? Value() : start.value};
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  dot.createOuter(builder, products.outer, {zero, zero, zero});
+}
