@@ -187,7 +187,16 @@ public:
 
   void run() {
     Value zero = constant(builder, 0);
-    emitOuter(builder, roles.outer, {zero, zero, zero, zero});
+    Origin origin = {zero, zero, zero, zero};
+    if (!depthBlock)
+      return emitOuter(builder, roles.outer, origin);
+    unsigned loop = roles.reductions.front();
+    OpFoldResult depth = std::exchange(sizes[loop], builder.getIndexAttr(*depthBlock));
+    createLoop(builder, loc, builder.getIndexAttr(0), depth, *depthBlock, {},
+               [&](OpBuilder &inner, Value k, ValueRange) {
+                 emitOuter(inner, roles.outer, advance(inner, origin, loop, k));
+                 return SmallVector<Value>();
+               });
   }
 
 private:
@@ -226,7 +235,8 @@ private:
   Epilogue *epilogue;
   int64_t lanes;
   RegisterBlock block;
-  SmallVector<OpFoldResult> sizes; // of each loop
+  std::optional<int64_t> depthBlock; // of the sum, if it is split
+  SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
   Value startScalar; // instead of a start view
 };
@@ -254,6 +264,24 @@ static int64_t boundOf(OpFoldResult size) {
   return succeeded(bound) ? *bound : ShapedType::kDynamic;
 }
 
+/// How much of the sum goes through the register blocks at once, if not all of it.
+static std::optional<int64_t> splitOf(const Contraction &contraction, TargetAttr target) {
+  const Contraction::Roles &roles = *contraction.roles;
+  linalg::LinalgOp op = contraction.op;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  if (roles.reductions.size() != 1 || ShapedType::isDynamic(sizes[roles.reductions.front()]))
+    return std::nullopt;
+  int64_t depth = sizes[roles.reductions.front()];
+  RegisterBlock block =
+      chooseRegisterBlock(target, sizes[roles.n], contraction.guarded.has_value());
+  int64_t length = chooseDepthBlock(target, block, depth);
+  return length == depth ? std::nullopt : std::optional(length);
+}
+
+bool Contraction::isSplit(TargetAttr target) const {
+  return roles && splitOf(*this, target).has_value();
+}
+
 Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
                    TargetAttr target, Epilogue *epilogue)
     : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.guarded),
@@ -267,6 +295,8 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   scalars = view(op.getDpsInputOperand(1 - roles.vectorInput));
   vectors = view(op.getDpsInputOperand(roles.vectorInput));
   out = view(op.getDpsInitOperand(0));
+  if (!start.writer && !epilogue)
+    depthBlock = splitOf(contraction, target);
   if (!start.writer)
     this->start = out;
   else if (start.map)

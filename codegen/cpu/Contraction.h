@@ -32,6 +32,9 @@ struct Contraction {
   /// `op` as a contraction, or none if it is no product sum of strided f32 buffers.
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
 
+  /// Whether its sum is so long that it is split: accumulators then start from the output.
+  bool isSplit(TargetAttr target) const;
+
   mlir::linalg::LinalgOp op;
   std::optional<unsigned>
       guarded;                // zeros of this input take no part, whatever the other holds there

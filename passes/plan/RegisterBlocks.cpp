@@ -35,6 +35,17 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
   return double(loads) / block.rows;
 }
 
+int64_t attn::chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth) {
+  int64_t bytesPerRow = block.vectors * target.getLanes() * 4;
+  int64_t most = std::max<int64_t>(target.getL2() / 4 / bytesPerRow, 1);
+  // Shorter sums load and store their accumulators too often; an odd one has no pairs of steps.
+  int64_t least = most / 2;
+  for (int64_t length = std::min(most, depth); length >= least && length > 0; --length)
+    if (depth % length == 0 && (length % 2 == 0 || length == depth))
+      return length;
+  return depth;
+}
+
 RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded) {
   int64_t vectors = kManyVectors;
   if (!ShapedType::isDynamic(columns))

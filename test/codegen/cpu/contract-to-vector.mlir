@@ -199,6 +199,21 @@ func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16x
   return
 }
 
+// A sum so long that its 64 columns do not stay in the second-level cache is split: the output is filled first, and
+// accumulators start from it.
+// CHECK-LABEL: @long_sum
+// CHECK:         linalg.fill
+// CHECK:         scf.for %{{.*}} = %c0 to %c3072 step %c1024
+// CHECK:           scf.for %{{.*}} = %c0 to %c12 step %c6
+// CHECK:             vector.load
+// CHECK:             %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c1024 step %c2
+func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref<12x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<12x64xf32>)
+  linalg.matmul ins(%a, %b : memref<12x3072xf32>, memref<3072x64xf32>) outs(%c : memref<12x64xf32>)
+  return
+}
+
 // Rows of neither input run along n, but both along the sum: 16 dot products at a time, whose lanes a transposition adds
 // up. 40 are two vectors and a half: beyond the end the last row is read again, and not stored.
 // CHECK-LABEL: @dot_products
