@@ -2,7 +2,8 @@
 
     bench.py --ours benchmark.peers.ours:adapter --peers 'ours|torch_sdpa'
 
-The module that the benchmark gives to PyTorch goes the way of a user's: torch.export.save, attnc, the C ABI.
+The module that the benchmark gives to PyTorch goes the way of a user's: torch.export.save, attnc, the C ABI. A window
+and the lengths of padded keys are masks that attn has attributes for, so they are written as such, in MLIR.
 $ATTN_BUILD is the build folder, build/release unless set.
 """
 
@@ -96,13 +97,42 @@ def compile(module, arguments, path):
     return str(path / "layer.so"), {name: tensor.numpy() for name, tensor in program.state_dict.items()}
 
 
+def write_masked(w, path):
+    """The library of an attention whose mask is an attribute."""
+    q, k = (f"tensor<{w.B}x{w.H}x{s}x{w.D}xf32>" for s in (w.Sq, w.nkv))
+    lengths = f"tensor<{w.B}xi64>"
+    maps = ["q, d", "k, d", "k, e", "q, e"]
+    maps = [f"affine_map<(b, h, q, k, d, e) -> (b, h, {m})>" for m in maps]
+    argument, capture, mask = "", "", f"#attn.window<left = {w.window - 1}, right = 0>"
+    if w.mask == "keypad":
+        argument = f', %n: {lengths} {{attn.name = "n"}}'
+        capture, mask = f"captures(%n : {lengths})", "#attn.lengths<0>"
+        maps.insert(3, "affine_map<(b, h, q, k, d, e) -> (b)>")
+    (path / "layer.mlir").write_text(f"""
+func.func @forward(%q: {q} {{attn.name = "q"}}, %k: {k} {{attn.name = "k"}}, %v: {k} {{attn.name = "v"}}{argument})
+    -> ({q} {{attn.name = "out"}}) {{
+  %e = tensor.empty() : {q}
+  %o = attn.attention ins(%q, %k, %v : {q}, {k}, {k}) {capture} outs(%e : {q}) mask({mask})
+      {{indexing_maps = [{", ".join(maps)}], scale = {w.D ** -0.5:e} : f32}} -> {q}
+  return %o : {q}
+}}
+""")
+    subprocess.run([BUILD / "bin/attnc", path / "layer.mlir", "-o", path / "layer.so"], check=True)
+    return str(path / "layer.so"), {}
+
+
 def adapter(w, x, threads):
     bench = sys.modules["__main__"]
     if w.dtype != "f32":
         raise bench.Skip("f32 only")
-    module, arguments = bench.torch_model(w, x)
     with tempfile.TemporaryDirectory() as folder:
-        library, state = compile(module, arguments, pathlib.Path(folder))
+        if w.window or w.mask == "keypad":
+            library, state = write_masked(w, pathlib.Path(folder))
+            inputs = [x["q"], x["k"], x["v"]] + ([x["lens"].astype(np.int64)] if w.mask == "keypad" else [])
+        else:
+            module, arguments = bench.torch_model(w, x)
+            library, state = compile(module, arguments, pathlib.Path(folder))
+            inputs = [a.numpy() for a in arguments]
         runtime = Runtime()
         loaded = runtime.create("attn_library_load", library.encode())
     function = runtime.create("attn_function_create", loaded, b"forward", None)
@@ -113,7 +143,7 @@ def adapter(w, x, threads):
         names = (ctypes.c_char_p * len(state))(*(name.encode() for name in state))
         weights = runtime.create("attn_weights_create", function, names, pointers([view(a) for a in arrays]), len(arrays))
 
-    inputs = [np.ascontiguousarray(a.numpy()) for a in arguments]
+    inputs = [np.ascontiguousarray(a) for a in inputs]
     shape = inputs[0].shape if w.kind != "sdpa" else (w.B, w.H, w.Sq, w.D)
     output = np.empty(shape, np.float32)
     options = CallOptions(size=ctypes.sizeof(CallOptions))

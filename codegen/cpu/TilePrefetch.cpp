@@ -38,7 +38,7 @@ void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
   // The products before and after: scores out, weights in.
   Value scores = update.getOuts()[0];
   for (auto product : update->getBlock()->getOps<linalg::LinalgOp>()) {
-    if (!linalg::isaContractionOpInterface(product) && product.getNumReductionLoops() != 1)
+    if (product.getNumDpsInputs() != 2 || product.getNumReductionLoops() != 1)
       continue;
     bool isBefore = product->isBeforeInBlock(update);
     if (isBefore ? product.getDpsInits()[0] != scores
