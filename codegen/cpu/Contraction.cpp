@@ -398,21 +398,26 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
   auto columnIndex = [&](StridedView &view, Value index, int64_t vector) {
     return view.advance(b, loc, index, roles.n, constant(b, vector * lanes));
   };
+  // What was summed up before is added last: a sum in parts errs less than one long chain.
+  bool isLast = starts.empty() && !startScalar;
   SmallVector<Value> sums, rowNumbers;
   for (int64_t i = 0; i < rows; ++i) {
     rowNumbers.push_back(b.createOrFold<arith::AddIOp>(loc, row, constant(b, i)));
-    for (size_t vector = 0; vector < columns.size(); ++vector) {
-      if (!starts.empty() || startScalar) {
-        sums.push_back(starts.empty() ? splat(b, startScalar) : starts[vector]);
-        continue;
-      }
-      Value index = columnIndex(start, rowIndex(start, origin.start, i), vector);
-      sums.push_back(start.strides[roles.n]
-                         ? columns[vector].load(b, loc, start.row, index)
-                         : splat(b, memref::LoadOp::create(b, loc, start.row, index)));
-    }
+    for (size_t vector = 0; vector < columns.size(); ++vector)
+      sums.push_back(isLast ? floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0)
+                     : starts.empty() ? splat(b, startScalar)
+                                      : starts[vector]);
   }
   sums = emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rows, columns);
+  for (int64_t i = 0; isLast && i < rows; ++i)
+    for (size_t vector = 0; vector < columns.size(); ++vector) {
+      Value index = columnIndex(start, rowIndex(start, origin.start, i), vector);
+      Value first = start.strides[roles.n]
+                        ? columns[vector].load(b, loc, start.row, index)
+                        : splat(b, memref::LoadOp::create(b, loc, start.row, index));
+      Value &sum = sums[i * columns.size() + vector];
+      sum = arith::AddFOp::create(b, loc, first, sum);
+    }
   SmallVector<Value> next(carried);
   if (epilogue)
     next = epilogue->apply(b, rowNumbers, columns, sums, carried);

@@ -32,7 +32,7 @@ struct Contraction {
   /// `op` as a contraction, or none if it is no product sum of strided f32 buffers.
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
 
-  /// Whether its sum is so long that it is split: accumulators then start from the output.
+  /// Whether its sum is so long that it is split: its parts are then added to the output.
   bool isSplit(TargetAttr target) const;
 
   mlir::linalg::LinalgOp op;
@@ -41,8 +41,8 @@ struct Contraction {
   std::optional<Roles> roles; // none: no loop can be lanes
 };
 
-/// Where accumulators start: a scalar, or an operand read through a map over the loops of the
-/// contraction.
+/// What the sum starts from: a scalar, or an operand read through a map over the loops of the
+/// contraction, which is added last.
 struct Start {
   mlir::Value value;
   mlir::AffineMap map;     // null for a scalar

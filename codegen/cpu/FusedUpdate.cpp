@@ -77,6 +77,8 @@ private:
   void replaceByWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
                         MutableArrayRef<Value> products, MutableArrayRef<Value> sums) {
     size_t inFlight = exponentialsInFlight(target);
+    // Summed up by themselves first: short chains err less.
+    SmallVector<Value> parts(columns.size());
     for (size_t first = 0; first < products.size(); first += inFlight) {
       MutableArrayRef<Value> group =
           products.slice(first, std::min<size_t>(inFlight, products.size() - first));
@@ -100,10 +102,13 @@ private:
         if (region.canHide())
           weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, scores[i], -kInfinity),
                                            floatConstant(b, loc, weight.getType(), 0), weight);
-        sums[column] = arith::AddFOp::create(b, loc, sums[column], weight);
+        Value &part = parts[column];
+        part = part ? Value(arith::AddFOp::create(b, loc, part, weight)) : weight;
         group[i] = weight;
       }
     }
+    for (auto [sum, part] : llvm::zip_equal(sums, parts))
+      sum = arith::AddFOp::create(b, loc, sum, part);
   }
 
   Location loc;

@@ -36,13 +36,15 @@ func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<12
   return
 }
 
-// Without a fill the output is read. The names of the inputs and the layout of the scalar one do not matter: here the
+// Without a fill the output is added, after the loop: a sum in parts errs less than one long chain. The names of the inputs and the layout of the scalar one do not matter: here the
 // first input has n, the second is read along its columns.
 // CHECK-LABEL: @accumulate
-// CHECK-COUNT-24: vector.load
-// CHECK:          %{{.*}}:24 = scf.for
+// CHECK-DAG:      %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
+// CHECK:          %{{.*}}:24 = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
 // CHECK-COUNT-2:    memref.prefetch
 // CHECK-NOT:        memref.prefetch
+// CHECK:            scf.yield
+// CHECK-COUNT-24: vector.load
 // CHECK-COUNT-24: vector.store
 func.func @accumulate(%p: memref<128x48xf32>, %v: memref<128x64xf32, strided<[256, 1], offset: ?>>, %o: memref<64x48xf32>) {
   linalg.contract indexing_maps = [#kn, #km, #mn]
@@ -50,13 +52,15 @@ func.func @accumulate(%p: memref<128x48xf32>, %v: memref<128x64xf32, strided<[25
   return
 }
 
-// A bias is where the accumulators start: four vectors, the same for every row.
+// A bias is added likewise: four vectors, the same for every row.
 // CHECK-LABEL: @bias
 // CHECK-SAME:    %[[BIAS:[a-z0-9]*]]: memref<64xf32>
 // CHECK:         %[[ROW:.*]] = memref.reinterpret_cast %[[BIAS]]
+// CHECK:         %{{.*}}:24 = scf.for
+// CHECK:           scf.yield
 // CHECK-COUNT-4: vector.load %[[ROW]]
 // CHECK-NOT:     vector.load
-// CHECK:         %{{.*}}:24 = scf.for
+// CHECK:         vector.store
 func.func @bias(%bias: memref<64xf32>, %a: memref<12x32xf32>, %b: memref<32x64xf32>, %c: memref<12x64xf32>) {
   linalg.broadcast ins(%bias : memref<64xf32>) outs(%c : memref<12x64xf32>) dimensions = [0]
   linalg.matmul ins(%a, %b : memref<12x32xf32>, memref<32x64xf32>) outs(%c : memref<12x64xf32>)
@@ -199,14 +203,13 @@ func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16x
   return
 }
 
-// A sum so long that its 64 columns do not stay in the second-level cache is split: the output is filled first, and
-// accumulators start from it.
+// A long sum is split: the output is filled first, and each part is added to it.
 // CHECK-LABEL: @long_sum
 // CHECK:         linalg.fill
-// CHECK:         scf.for %{{.*}} = %c0 to %c3072 step %c1024
+// CHECK:         scf.for %{{.*}} = %c0 to %c3072 step %c256
 // CHECK:           scf.for %{{.*}} = %c0 to %c12 step %c6
-// CHECK:             vector.load
-// CHECK:             %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c1024 step %c2
+// CHECK:             %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c256 step %c2
+// CHECK:             arith.addf
 func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref<12x64xf32>) {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%c : memref<12x64xf32>)
