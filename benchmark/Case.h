@@ -1,4 +1,4 @@
-//===- Case.h - a row of a benchmark ----------------------------*- C++ -*-===//
+//===- Case.h - something to measure ----------------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,11 +7,12 @@
 #ifndef ATTN_BENCHMARK_CASE_H
 #define ATTN_BENCHMARK_CASE_H
 
-#include "codegen/Target.h"
+#include "benchmark/Shapes.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <functional>
-#include <string>
-#include <vector>
 
 namespace attn::bench {
 
@@ -24,8 +25,11 @@ struct Case {
   std::function<void(llvm::ArrayRef<const float *> arguments, float *result)> openblas;
 };
 
-/// What a program measures on a target. Each program defines its own; Main.cpp does the rest.
-std::vector<Case> getCases(const Target &target);
+/// Attention alone: softmax(Q K^T / sqrt(d)) V. `plan` as in Modules.h.
+Case getAttention(const AttentionShape &shape, llvm::StringRef plan = "");
+
+/// A whole layer: the projection to queries, keys and values, attention, the output projection.
+Case getLayer(const AttentionShape &shape, llvm::StringRef plan = "");
 
 } // namespace attn::bench
 

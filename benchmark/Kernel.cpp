@@ -22,17 +22,15 @@ using namespace attn::bench;
 
 static constexpr size_t kAlignment = 64;
 
-static Error fail(const Twine &message) { return createStringError(message); }
-
 static Error check(attn_status status) {
-  return status == ATTN_OK ? Error::success() : fail(attn_last_error());
+  return status == ATTN_OK ? Error::success() : createStringError(attn_last_error());
 }
 
 Expected<std::unique_ptr<Kernel>> Kernel::create(StringRef module, const Target &target,
                                                  attn_pool *pool) {
   SmallString<128> folder;
   if (std::error_code error = sys::fs::createUniqueDirectory("attn-bench", folder))
-    return fail("cannot create a temporary folder: " + error.message());
+    return createStringError("cannot create a temporary folder: " + error.message());
   llvm::scope_exit cleanUp([&] { sys::fs::remove_directories(folder); });
 
   CompileOptions options;
@@ -42,7 +40,7 @@ Expected<std::unique_ptr<Kernel>> Kernel::create(StringRef module, const Target 
   std::error_code error;
   raw_fd_ostream file(options.input, error);
   if (error)
-    return fail("cannot write '" + options.input + "': " + error.message());
+    return createStringError("cannot write '" + options.input + "': " + error.message());
   file << module;
   file.close();
   Expected<CompileReport> report = compile(options);

@@ -2,33 +2,19 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Registers two rows for each case, attn's and OpenBLAS's, and measures those that Google
-// Benchmark's own flags choose. README.md says what the figures mean.
-//
 //===----------------------------------------------------------------------===//
 
-#include "benchmark/Case.h"
-#include "benchmark/Kernel.h"
-#include "benchmark/Probe.h"
+#include "benchmark/Session.h"
 #include "benchmark/Unfused.h"
 #include "tools/CommandLine.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 
-#include <benchmark/benchmark.h>
-
-#include <cmath>
-
 namespace cl = llvm::cl;
 using namespace llvm;
 using namespace attn;
 using namespace attn::bench;
-
-/// Allowed difference from OpenBLAS, relative to the largest value: other orders of summation.
-static constexpr double kTolerance = 1e-5;
-/// Shorter samples are more disturbed by their own probes, longer ones by the machine.
-static constexpr double kSecondsPerSample = 5e-3;
 
 namespace {
 
@@ -42,84 +28,7 @@ struct Flags {
                            cl::desc("Undisturbed samples of a row, of some milliseconds each")};
 };
 
-/// The case that is measured now. Its rows follow each other and share the kernel.
-class Current {
-public:
-  Current(const Target &target, attn_pool *pool) : target(target), pool(pool) {}
-
-  /// Compiles `next` and compares the results, unless it is there already.
-  void set(const Case &next);
-
-  StringRef getError() const { return error; }
-  void callAttn() { kernel->call(); }
-  void callOpenBlas() { of->openblas(kernel->getArguments(), result.data()); }
-
-private:
-  Error prepare();
-
-  const Target &target;
-  attn_pool *pool;
-  const Case *of = nullptr;
-  std::unique_ptr<Kernel> kernel;
-  std::vector<float> result; ///< OpenBLAS's
-  std::string error;
-};
-
 } // namespace
-
-void Current::set(const Case &next) {
-  if (of == &next)
-    return;
-  of = &next;
-  error = toString(prepare());
-}
-
-Error Current::prepare() {
-  kernel.reset(); // never two at once: the largest are as large as memory allows
-  Expected<std::unique_ptr<Kernel>> created = Kernel::create(of->module, target, pool);
-  if (!created)
-    return created.takeError();
-  kernel = std::move(*created);
-  ArrayRef<float> got = kernel->getResult();
-  result.assign(got.size(), 0);
-  callOpenBlas();
-  double difference = 0, largest = 0;
-  for (auto [x, y] : zip_equal(got, result)) {
-    difference = std::max(difference, std::abs(double(x) - y));
-    largest = std::max(largest, std::abs(double(y)));
-    if (std::isnan(x) || std::isnan(y))
-      return createStringError("expected numbers, got NaN");
-  }
-  if (difference > kTolerance * largest)
-    return createStringError(
-        formatv("expected OpenBLAS's result to within {0:e1} of its largest value, got {1:e1}",
-                kTolerance, difference / largest)
-            .str());
-  return Error::success();
-}
-
-static void measure(::benchmark::State &state, Probe &probe, double flop,
-                    function_ref<void()> call) {
-  call(); // memory is touched and code is there
-  int64_t calls = std::ceil(kSecondsPerSample / std::min(timeOnce(call), timeOnce(call)));
-  double seconds = 0;
-  int64_t rejected = 0, disturbed = 0;
-  for ([[maybe_unused]] auto _ : state) {
-    Sample sample = probe.sample([&] {
-      for (int64_t i = 0; i < calls; ++i)
-        call();
-    });
-    state.SetIterationTime(sample.seconds / calls);
-    seconds += sample.seconds / calls;
-    rejected += sample.rejected;
-    disturbed += sample.disturbed;
-  }
-  double rate = flop * state.iterations() / seconds;
-  state.counters["GFLOP/s"] = rate * 1e-9;
-  state.counters["peak%"] = 100 * rate / probe.getPeak();
-  state.counters["rejected"] = rejected;
-  state.counters["disturbed"] = disturbed;
-}
 
 static Error run(const Target &target, int64_t threads, int64_t samples) {
   Pool pool;
@@ -129,40 +38,13 @@ static Error run(const Target &target, int64_t threads, int64_t samples) {
       return createStringError(attn_last_error());
     pool.reset(created);
   }
-  Probe probe(target.lanes, pool.get());
+  Session session(target, pool.get(), samples);
   ::benchmark::AddCustomContext("level", target.level.str());
   ::benchmark::AddCustomContext(
       "FMA peak",
-      formatv("{0:F1} GFLOP/s, {1} thread{2}", probe.getPeak() * 1e-9, threads, pool ? "s" : ""));
+      formatv("{0:F1} GFLOP/s, {1} thread{2}", session.getPeak() * 1e-9, threads, pool ? "s" : ""));
   ::benchmark::AddCustomContext("OpenBLAS kernels", useOneBlasThread());
-
-  std::vector<Case> cases = getCases(target);
-  Current current(target, pool.get());
-  unsigned numFailed = 0;
-  auto add = [&](const Case &row, StringRef by, void (Current::*call)()) {
-    auto body = [&, call](::benchmark::State &state) {
-      current.set(row);
-      if (current.getError().empty())
-        return measure(state, probe, row.flop, [&] { (current.*call)(); });
-      state.SkipWithError(current.getError().str().c_str());
-      ++numFailed;
-    };
-    ::benchmark::RegisterBenchmark((row.name + "/" + by).str().c_str(), body)
-        ->UseManualTime()
-        ->Iterations(samples)
-        ->Unit(::benchmark::kMicrosecond);
-  };
-  for (const Case &row : cases) {
-    add(row, "attn", &Current::callAttn);
-    if (!pool)
-      add(row, "openblas", &Current::callOpenBlas);
-  }
-  ::benchmark::RunSpecifiedBenchmarks();
-  ::benchmark::Shutdown();
-  if (numFailed)
-    return createStringError("expected every row to be measured, got " + Twine(numFailed) +
-                             " with errors");
-  return Error::success();
+  return run(session);
 }
 
 static constexpr StringLiteral kOverview = "Measures what attn compiles, beside OpenBLAS\n";

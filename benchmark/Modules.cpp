@@ -86,7 +86,7 @@ $linear
 /// %o = attention of %q, %k, %v.
 static constexpr StringLiteral kAttend = R"mlir(
   %o_e = tensor.empty() : !q
-  %o = attn.attention ins(%q, %k, %v : !q, !k, !k) outs(%o_e : !q) $mask {
+  %o = attn.attention ins(%q, %k, %v : !q, !k, !k) outs(%o_e : !q) $mask $plan {
       indexing_maps = [affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>,
                        affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>,
                        affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>,
@@ -158,8 +158,9 @@ static std::string linear(StringRef result, StringRef input) {
   return fill(kLinear.str(), {{"$Y", result.str()}, {"$X", input.str()}});
 }
 
-static std::string attend(const AttentionShape &shape) {
+static std::string attend(const AttentionShape &shape, StringRef plan) {
   return fill(kAttend.str(), {{"$mask", shape.causal ? "mask(#attn.causal)" : ""},
+                              {"$plan", plan.empty() ? "" : ("plan(" + plan + ")").str()},
                               {"$scale", formatv("{0:E8}", shape.getScale())}});
 }
 
@@ -178,8 +179,8 @@ std::string attn::bench::writeProjection(const ProductShape &shape) {
                                   {"$K", std::to_string(shape.k)}});
 }
 
-std::string attn::bench::writeAttention(const AttentionShape &shape) {
-  return fill(kAttention.str(), {{"$attend", attend(shape)},
+std::string attn::bench::writeAttention(const AttentionShape &shape, StringRef plan) {
+  return fill(kAttention.str(), {{"$attend", attend(shape, plan)},
                                  {"$B", std::to_string(shape.batch)},
                                  {"$H", std::to_string(shape.heads)},
                                  {"$Q", std::to_string(shape.queries)},
@@ -187,10 +188,10 @@ std::string attn::bench::writeAttention(const AttentionShape &shape) {
                                  {"$D", std::to_string(shape.depth)}});
 }
 
-std::string attn::bench::writeLayer(const AttentionShape &shape) {
+std::string attn::bench::writeLayer(const AttentionShape &shape, StringRef plan) {
   int64_t width = shape.heads * shape.depth;
   return fill(kLayer.str(), {{"$qkv", linear("qkv", "x")},
-                             {"$attend", attend(shape)},
+                             {"$attend", attend(shape, plan)},
                              {"$out", linear("out", "attended")},
                              {"$B", std::to_string(shape.batch)},
                              {"$H", std::to_string(shape.heads)},

@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function writes a module with @forward as the importers would leave it.
+// Each function writes a module with @forward as the importers would leave it. The compiler plans its
+// attention unless a plan is given, such as #attn.plan<phased, q = 48, k = 96>.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,8 @@
 #define ATTN_BENCHMARK_MODULES_H
 
 #include "benchmark/Shapes.h"
+
+#include "llvm/ADT/StringRef.h"
 
 namespace attn::bench {
 
@@ -23,10 +26,10 @@ std::string writeProduct(const ProductShape &shape, Guard guard);
 std::string writeProjection(const ProductShape &shape);
 
 /// (q, k, v: batch x heads x length x depth) -> attention
-std::string writeAttention(const AttentionShape &shape);
+std::string writeAttention(const AttentionShape &shape, llvm::StringRef plan = "");
 
 /// (x: batch x length x width; weights qkv.weight, qkv.bias, out.weight, out.bias) -> the layer
-std::string writeLayer(const AttentionShape &shape);
+std::string writeLayer(const AttentionShape &shape, llvm::StringRef plan = "");
 
 } // namespace attn::bench
 

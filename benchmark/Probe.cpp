@@ -11,12 +11,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
+#include <numeric>
 
 using namespace attn::bench;
 
 /// Of the best probe, what both neighbours of a sample must reach.
 static constexpr double kQuiet = 0.97;
+/// Shorter samples are more disturbed by their own probes, longer ones by the machine.
+static constexpr double kSecondsPerSample = 5e-3;
 /// Attempts at a sample. Where none is undisturbed the machine is too busy, and the row says so.
 static constexpr unsigned kAttempts = 5;
 /// Some 0.1 ms: long beside the start of a parallel loop, short beside a sample.
@@ -59,11 +63,16 @@ static auto chainsOf(unsigned lanes) {
   return chains4;
 }
 
-double attn::bench::timeOnce(llvm::function_ref<void()> body) {
+/// Seconds that one call of `body` takes, disturbed or not.
+static double timeOnce(llvm::function_ref<void()> body) {
   using Clock = std::chrono::steady_clock;
   auto start = Clock::now();
   body();
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double Timing::getMean() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / seconds.size();
 }
 
 Probe::Probe(unsigned lanes, attn_pool *pool) : chains(chainsOf(lanes)), lanes(lanes), pool(pool) {
@@ -91,18 +100,41 @@ bool Probe::isQuiet() {
   return rate >= kQuiet * peak;
 }
 
-Sample Probe::sample(llvm::function_ref<void()> body) {
-  for (unsigned rejected = 0;; ++rejected) {
+void Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &timing) {
+  for (unsigned attempt = 1;; ++attempt) {
     bool before = isQuiet();
     std::clock_t cpu = std::clock();
-    double seconds = timeOnce(body);
+    double seconds = timeOnce([&] {
+      for (int64_t i = 0; i < count; ++i)
+        call();
+    });
     double busy = double(std::clock() - cpu) / CLOCKS_PER_SEC;
     bool after = isQuiet();
     // Probes are too short to meet the process that took the core for a while; a thread alone, which
     // never waits, knows what it missed.
     bool ran = pool || busy >= kQuiet * seconds;
     bool quiet = before && after && ran;
-    if (quiet || rejected + 1 == kAttempts)
-      return {seconds, rejected, !quiet};
+    if (quiet || attempt == kAttempts) {
+      timing.seconds.push_back(seconds / count);
+      timing.disturbed += !quiet;
+      return;
+    }
+    ++timing.rejected;
   }
+}
+
+std::vector<Timing> Probe::time(llvm::ArrayRef<std::function<void()>> calls, int64_t numSamples) {
+  std::vector<int64_t> counts;
+  for (const auto &call : calls) {
+    call(); // memory is touched and code is there
+    counts.push_back(std::ceil(kSecondsPerSample / std::min(timeOnce(call), timeOnce(call))));
+  }
+  std::vector<Timing> timings(calls.size());
+  for (int64_t i = 0; i < numSamples; ++i)
+    for (auto [call, count, timing] : llvm::zip_equal(calls, counts, timings)) {
+      if (calls.size() > 1)
+        call(); // the caches hold what another one left
+      sample(call, count, timing);
+    }
+  return timings;
 }

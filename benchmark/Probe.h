@@ -9,18 +9,21 @@
 
 #include "runtime/attn.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <functional>
+#include <vector>
 
 namespace attn::bench {
 
-/// Seconds that one call of `body` takes, disturbed or not.
-double timeOnce(llvm::function_ref<void()> body);
+/// What the samples of a call say.
+struct Timing {
+  std::vector<double> seconds; ///< of one call, by each sample
+  int64_t rejected = 0;        ///< attempts at samples that were disturbed
+  int64_t disturbed = 0;       ///< samples whose last attempt was disturbed too
 
-/// What a sample took, and whether that may be believed.
-struct Sample {
-  double seconds;
-  unsigned rejected; ///< earlier attempts that were disturbed
-  bool disturbed;    ///< so was this one, the last that was made
+  double getMean() const;
 };
 
 /// Measures the multiply-add peak of the threads that a kernel runs on, again and again, and times
@@ -34,10 +37,12 @@ public:
   /// The best so far, of all threads together, in FLOP/s.
   double getPeak() const { return peak; }
 
-  /// Times `body` between two probes; again, but not for ever, where it was disturbed.
-  Sample sample(llvm::function_ref<void()> body);
+  /// Times `calls` by that many samples of some milliseconds each, and in turn: a machine whose speed
+  /// drifts is as slow for one as for the other.
+  std::vector<Timing> time(llvm::ArrayRef<std::function<void()>> calls, int64_t numSamples);
 
 private:
+  void sample(llvm::function_ref<void()> call, int64_t count, Timing &timing);
   double burst();
   bool isQuiet();
 

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmark/Case.h"
 #include "benchmark/Modules.h"
+#include "benchmark/Session.h"
 #include "benchmark/Unfused.h"
 #include "passes/plan/RegisterBlocks.h"
 
@@ -19,12 +19,11 @@
 using namespace attn;
 using namespace attn::bench;
 
-std::vector<Case> attn::bench::getCases(const Target &target) {
+llvm::Error attn::bench::run(Session &session) {
   mlir::MLIRContext context;
   context.loadDialect<AttnDialect>();
-  TargetAttr attribute = target.getAttr(&context);
-  int64_t lanes = target.lanes;
-  std::vector<Case> cases;
+  TargetAttr target = session.getTarget().getAttr(&context);
+  int64_t lanes = target.getLanes();
   for (Guard guard : {Guard::None, Guard::Zeros}) {
     bool guarded = guard == Guard::Zeros;
     for (int64_t columns : {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 2 * lanes + 5})
@@ -33,14 +32,14 @@ std::vector<Case> attn::bench::getCases(const Target &target) {
         // A row of the second operand for each step of a depth that attention has: 128 of them fit
         // the first cache. Rows enough to pay for the call.
         ProductShape shape = {rows, columns, 128};
-        RegisterBlock block = chooseRegisterBlock(attribute, columns, guarded);
-        cases.push_back({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,
-                                       block.vectors * lanes, shape.getName()),
-                         shape.getFlop(), writeProduct(shape, guard),
-                         [shape](llvm::ArrayRef<const float *> arguments, float *result) {
-                           multiply(shape, arguments[0], arguments[1], result);
-                         }});
+        RegisterBlock block = chooseRegisterBlock(target, columns, guarded);
+        session.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,
+                                   block.vectors * lanes, shape.getName()),
+                     shape.getFlop(), writeProduct(shape, guard),
+                     [shape](llvm::ArrayRef<const float *> arguments, float *result) {
+                       multiply(shape, arguments[0], arguments[1], result);
+                     }});
       }
   }
-  return cases;
+  return session.measure();
 }

@@ -6,19 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmark/Case.h"
 #include "benchmark/Modules.h"
+#include "benchmark/Session.h"
 #include "benchmark/Unfused.h"
 
-using namespace attn;
 using namespace attn::bench;
 
-std::vector<Case> attn::bench::getCases(const Target &) {
-  std::vector<Case> cases;
+llvm::Error attn::bench::run(Session &session) {
   for (const ProductShape &shape : getProjectionShapes())
-    cases.push_back({shape.getName(), shape.getFlop(), writeProjection(shape),
-                     [&shape](llvm::ArrayRef<const float *> arguments, float *result) {
-                       project(shape, arguments[0], arguments[1], arguments[2], result);
-                     }});
-  return cases;
+    session.add({shape.getName(), shape.getFlop(), writeProjection(shape),
+                 [shape](llvm::ArrayRef<const float *> arguments, float *result) {
+                   project(shape, arguments[0], arguments[1], arguments[2], result);
+                 }});
+  return session.measure();
 }

@@ -1,0 +1,197 @@
+//===- attn-bench-plans.cpp - is the chosen plan the fastest --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Attention and layers by every plan that the compiler weighs, beside what it is predicted to take.
+// The plans of a shape are measured together, by the first of its rows that is; the last row is the
+// plan that the compiler chooses.
+//
+//===----------------------------------------------------------------------===//
+
+#include "benchmark/Session.h"
+#include "codegen/Pipeline.h"
+#include "passes/plan/Choose.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::bench;
+
+/// The loss to the fastest plan that is reported in the end.
+static constexpr double kLoss = 0.03;
+
+/// The plans of the attention in `module` as the stage `plan` predicts them, the best first.
+static llvm::Expected<SmallVector<Prediction>> predict(StringRef module, TargetAttr target) {
+  auto parsed = parseSourceString<ModuleOp>(module, target.getContext());
+  PassManager manager(target.getContext());
+  for (const Stage &stage :
+       getStages().take_until([](const Stage &stage) { return stage.name == "plan"; }))
+    stage.build(manager, {});
+  SmallVector<Prediction> predictions;
+  if (parsed && succeeded(manager.run(*parsed)))
+    parsed->walk(
+        [&](AttentionOp op) { predictions = predictPlans(target, attn::AttentionShape::get(op)); });
+  if (predictions.empty())
+    return llvm::createStringError("expected an attention, got\n" + module);
+  return predictions;
+}
+
+namespace {
+
+struct Candidate {
+  std::string name;
+  Case of;
+  bool isFused;
+  double predicted; ///< in millions of the unit of Cost.h, as all cycles here
+  std::string error = {};
+  Timing timing = {};
+  size_t rank = 0; ///< 1 is the fastest; 0: not measured
+};
+
+/// The plans of a shape against each other.
+class Contest {
+public:
+  Contest(std::string name, ArrayRef<Prediction> predictions,
+          function_ref<Case(StringRef plan)> getCase);
+
+  void addRows(Session &session);
+
+  bool isMeasured() const { return getChosen().rank; }
+  double getLoss() const { return getLoss(getChosen()); }
+  void print(raw_ostream &out) const;
+
+private:
+  /// As Plan.cpp does.
+  const Candidate &getChosen() const {
+    return *llvm::find_if(candidates, [](const Candidate &plan) { return plan.isFused; });
+  }
+  const Candidate &getFastest() const {
+    return *llvm::find_if(candidates, [](const Candidate &plan) { return plan.rank == 1; });
+  }
+  /// The share of the fastest plan's time that `plan` takes beyond it.
+  double getLoss(const Candidate &plan) const {
+    return plan.timing.getMean() / getFastest().timing.getMean() - 1;
+  }
+
+  void measure(Session &session);
+  void addRow(Session &session, StringRef rowName, const Candidate &plan);
+
+  std::string name;
+  std::vector<Candidate> candidates; ///< the best predicted first
+};
+
+} // namespace
+
+Contest::Contest(std::string name, ArrayRef<Prediction> predictions,
+                 function_ref<Case(StringRef plan)> getCase)
+    : name(std::move(name)) {
+  for (auto [plan, cost] : predictions) {
+    std::string text;
+    llvm::raw_string_ostream(text) << plan;
+    candidates.push_back({llvm::formatv("{0}_q{1}_k{2}", stringifySchedule(plan.getSchedule()),
+                                        plan.getQ(), plan.getK()),
+                          getCase(text), plan.getSchedule() != Schedule::Unfused, cost * 1e-6});
+  }
+}
+
+void Contest::measure(Session &session) {
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<std::function<void()>> calls;
+  std::vector<Candidate *> measured;
+  for (Candidate &plan : candidates) {
+    llvm::Expected<std::unique_ptr<Kernel>> kernel = session.compile(plan.of);
+    if (!kernel) {
+      plan.error = llvm::toString(kernel.takeError());
+      continue;
+    }
+    kernels.push_back(std::move(*kernel));
+    calls.push_back([kernel = kernels.back().get()] { kernel->call(); });
+    measured.push_back(&plan);
+  }
+  for (auto [plan, timing] : llvm::zip_equal(measured, session.time(calls)))
+    plan->timing = std::move(timing);
+  llvm::sort(measured, [](const Candidate *a, const Candidate *b) {
+    return a->timing.getMean() < b->timing.getMean();
+  });
+  for (auto [i, plan] : llvm::enumerate(measured))
+    plan->rank = i + 1;
+}
+
+void Contest::addRow(Session &session, StringRef rowName, const Candidate &plan) {
+  session.addRow((name + "/" + rowName).str(), [&](Session::Row &row) -> llvm::Error {
+    if (!plan.rank && plan.error.empty())
+      measure(session);
+    if (!plan.error.empty())
+      return llvm::createStringError(plan.error);
+    session.report(row, plan.timing, plan.of.flop);
+    double cyclesPerSecond = session.getPeak() / (2 * session.getTarget().lanes);
+    row.counters["Mcycles"] = plan.timing.getMean() * cyclesPerSecond * 1e-6;
+    row.counters["Mcycles predicted"] = plan.predicted;
+    row.counters["rank"] = plan.rank;
+    row.counters["rank predicted"] = &plan - candidates.data() + 1;
+    row.counters["loss%"] = 100 * getLoss(plan);
+    return llvm::Error::success();
+  });
+}
+
+void Contest::addRows(Session &session) {
+  for (const Candidate &plan : candidates)
+    addRow(session, plan.name, plan);
+  addRow(session, "chosen", getChosen());
+}
+
+void Contest::print(raw_ostream &out) const {
+  out << llvm::formatv("{0,6:F1} %  {1}: {2}, fastest {3}\n", 100 * getLoss(), name,
+                       getChosen().name, getFastest().name);
+}
+
+/// The verdict, on the stream of Google Benchmark's own remarks.
+static void summarize(const std::list<Contest> &contests) {
+  SmallVector<const Contest *> measured;
+  for (const Contest &contest : contests)
+    if (contest.isMeasured())
+      measured.push_back(&contest);
+  llvm::sort(measured,
+             [](const Contest *a, const Contest *b) { return a->getLoss() > b->getLoss(); });
+  size_t numLosing =
+      llvm::count_if(measured, [](const Contest *contest) { return contest->getLoss() > kLoss; });
+  llvm::errs() << llvm::formatv(
+      "\nIn {0} of {1} shapes the chosen plan loses more than {2:F0} percent to the fastest\n",
+      numLosing, measured.size(), 100 * kLoss);
+  // The worst always.
+  for (const Contest *contest : ArrayRef(measured).take_front(std::max<size_t>(numLosing, 1)))
+    contest->print(llvm::errs());
+}
+
+llvm::Error attn::bench::run(Session &session) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registry.insert<AttnDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadDialect<AttnDialect>();
+  TargetAttr target = session.getTarget().getAttr(&context);
+
+  std::list<Contest> contests;
+  auto addContest = [&](const std::string &name,
+                        function_ref<Case(StringRef plan)> getCase) -> llvm::Error {
+    llvm::Expected<SmallVector<Prediction>> predictions = predict(getCase("").module, target);
+    if (!predictions)
+      return predictions.takeError();
+    contests.emplace_back(name + "/" + getCase("").name, *predictions, getCase).addRows(session);
+    return llvm::Error::success();
+  };
+  for (const auto &shape : getAttentionShapes())
+    if (llvm::Error error =
+            addContest("attention", [&](StringRef plan) { return getAttention(shape, plan); }))
+      return error;
+  for (const auto &shape : getLayerShapes())
+    if (llvm::Error error =
+            addContest("layer", [&](StringRef plan) { return getLayer(shape, plan); }))
+      return error;
+  llvm::Error error = session.measure();
+  summarize(contests);
+  return error;
+}
