@@ -24,13 +24,14 @@ struct Flags {
                              cl::desc("Target level; default: the best that this CPU runs")};
   cl::opt<int64_t> threads{"threads", cl::init(1), cl::cat(attnCategory()),
                            cl::desc("Workers of a pool; 1: no pool. OpenBLAS takes part with 1")};
-  cl::opt<int64_t> samples{"samples", cl::init(20), cl::cat(attnCategory()),
+  cl::opt<int64_t> samples{"samples", cl::cat(attnCategory()),
                            cl::desc("Undisturbed samples of a row, of some milliseconds each")};
 };
 
 } // namespace
 
-static Error run(const Target &target, int64_t threads, int64_t samples) {
+static Error measure(const Target &target, int64_t threads, int64_t samples,
+                     function_ref<Error(Session &)> run) {
   Pool pool;
   if (threads > 1) {
     attn_pool *created = nullptr;
@@ -57,10 +58,12 @@ static void printHelp() {
   parseCommandLine(2, arguments, kOverview);
 }
 
-int main(int argc, char **argv) {
+int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Session &)> run,
+                           int64_t numSamples) {
   InitLLVM init(argc, argv);
   cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
   Flags flags;
+  flags.samples.setInitialValue(numSamples);
   ::benchmark::Initialize(&argc, argv, printHelp);
   parseCommandLine(argc, argv, kOverview);
   // Linking in process resets the flags: what is used later is copied here.
@@ -74,7 +77,7 @@ int main(int argc, char **argv) {
   if (!target.runsHere())
     return reportError("attn-bench", createStringError("expected a level that this CPU runs, got " +
                                                        target.level));
-  if (Error error = run(target, threads, samples))
+  if (Error error = measure(target, threads, samples, run))
     return reportError("attn-bench", std::move(error));
   return 0;
 }

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <numeric>
 
 using namespace attn::bench;
 
@@ -71,10 +70,6 @@ static double timeOnce(llvm::function_ref<void()> body) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double Timing::getMean() const {
-  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / seconds.size();
-}
-
 Probe::Probe(unsigned lanes, attn_pool *pool) : chains(chainsOf(lanes)), lanes(lanes), pool(pool) {
   // Some 0.2 s: long enough for a clock to settle.
   for (unsigned i = 0; i < 1000; ++i)
@@ -100,7 +95,8 @@ bool Probe::isQuiet() {
   return rate >= kQuiet * peak;
 }
 
-void Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &timing) {
+/// Seconds of one of `count` calls, between two probes; again, but not for ever, where disturbed.
+double Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &timing) {
   for (unsigned attempt = 1;; ++attempt) {
     bool before = isQuiet();
     std::clock_t cpu = std::clock();
@@ -115,9 +111,8 @@ void Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &timin
     bool ran = pool || busy >= kQuiet * seconds;
     bool quiet = before && after && ran;
     if (quiet || attempt == kAttempts) {
-      timing.seconds.push_back(seconds / count);
       timing.disturbed += !quiet;
-      return;
+      return seconds / count;
     }
     ++timing.rejected;
   }
@@ -130,11 +125,17 @@ std::vector<Timing> Probe::time(llvm::ArrayRef<std::function<void()>> calls, int
     counts.push_back(std::ceil(kSecondsPerSample / std::min(timeOnce(call), timeOnce(call))));
   }
   std::vector<Timing> timings(calls.size());
-  for (int64_t i = 0; i < numSamples; ++i)
-    for (auto [call, count, timing] : llvm::zip_equal(calls, counts, timings)) {
+  std::vector<std::vector<double>> samples(calls.size());
+  for (int64_t turn = 0; turn < numSamples; ++turn)
+    for (size_t i = 0; i < calls.size(); ++i) {
       if (calls.size() > 1)
-        call(); // the caches hold what another one left
-      sample(call, count, timing);
+        calls[i](); // the caches hold what another one left
+      samples[i].push_back(sample(calls[i], counts[i], timings[i]));
     }
+  for (auto [timing, seconds] : llvm::zip_equal(timings, samples)) {
+    auto median = seconds.begin() + numSamples / 2;
+    std::nth_element(seconds.begin(), median, seconds.end());
+    timing.seconds = *median;
+  }
   return timings;
 }

@@ -19,11 +19,9 @@ namespace attn::bench {
 
 /// What the samples of a call say.
 struct Timing {
-  std::vector<double> seconds; ///< of one call, by each sample
-  int64_t rejected = 0;        ///< attempts at samples that were disturbed
-  int64_t disturbed = 0;       ///< samples whose last attempt was disturbed too
-
-  double getMean() const;
+  double seconds = 0;    ///< of one call, the median: what disturbs a few samples does not move it
+  int64_t rejected = 0;  ///< attempts at samples that were disturbed
+  int64_t disturbed = 0; ///< samples whose last attempt was disturbed too
 };
 
 /// Measures the multiply-add peak of the threads that a kernel runs on, again and again, and times
@@ -42,7 +40,7 @@ public:
   std::vector<Timing> time(llvm::ArrayRef<std::function<void()>> calls, int64_t numSamples);
 
 private:
-  void sample(llvm::function_ref<void()> call, int64_t count, Timing &timing);
+  double sample(llvm::function_ref<void()> call, int64_t count, Timing &timing);
   double burst();
   bool isQuiet();
 

@@ -82,6 +82,16 @@ void Session::addRow(const std::string &name, std::function<Error(Row &)> fill) 
       ->Unit(::benchmark::kMicrosecond);
 }
 
+void Session::report(Row &row, const Timing &timing, double flop) {
+  for ([[maybe_unused]] auto _ : row)
+    row.SetIterationTime(timing.seconds);
+  double rate = flop / timing.seconds;
+  row.counters["GFLOP/s"] = rate * 1e-9;
+  row.counters["peak%"] = 100 * rate / getPeak();
+  row.counters["rejected"] = timing.rejected;
+  row.counters["disturbed"] = timing.disturbed;
+}
+
 Error Session::measure() {
   ::benchmark::RunSpecifiedBenchmarks();
   ::benchmark::Shutdown();
@@ -89,15 +99,4 @@ Error Session::measure() {
     return createStringError("expected every row to be measured, got " + Twine(numFailed) +
                              " with errors");
   return Error::success();
-}
-
-void Session::report(Row &row, const Timing &timing, double flop) {
-  const double *seconds = timing.seconds.data();
-  for ([[maybe_unused]] auto _ : row)
-    row.SetIterationTime(*seconds++);
-  double rate = flop / timing.getMean();
-  row.counters["GFLOP/s"] = rate * 1e-9;
-  row.counters["peak%"] = 100 * rate / getPeak();
-  row.counters["rejected"] = timing.rejected;
-  row.counters["disturbed"] = timing.disturbed;
 }

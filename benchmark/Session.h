@@ -21,7 +21,7 @@ namespace attn::bench {
 /// Rows of Google Benchmark, and what they are measured on.
 class Session {
 public:
-  /// `pool` may be null. Rows are means of `numSamples` samples.
+  /// `pool` may be null. A row has `numSamples` samples.
   Session(const Target &target, attn_pool *pool, int64_t numSamples)
       : target(target), pool(pool), numSamples(numSamples), probe(target.lanes, pool) {}
 
@@ -32,21 +32,24 @@ public:
   /// Adds two rows: attn's and, on one thread, OpenBLAS's.
   void add(Case added);
 
-  /// Adds a row that `fill` fills, or fails to: an error ends the row, and later the program.
+  /// Adds a row that `fill` fills, with what follows here. Its error ends the row, and later the
+  /// program.
   using Row = ::benchmark::State;
   void addRow(const std::string &name, std::function<llvm::Error(Row &)> fill);
 
-  /// Measures those rows that Google Benchmark's own flags choose.
-  llvm::Error measure();
-
-  /// For what fills a row: compiles a case, whose result must be OpenBLAS's;
+  /// Compiles a case, whose result must be OpenBLAS's.
   llvm::Expected<std::unique_ptr<Kernel>> compile(const Case &of);
-  /// times calls, see Probe.h;
+
+  /// See Probe.h.
   std::vector<Timing> time(llvm::ArrayRef<std::function<void()>> calls) {
     return probe.time(calls, numSamples);
   }
-  /// writes what came out. README.md says what the figures mean.
+
+  /// Writes the figures of README.md.
   void report(Row &row, const Timing &timing, double flop);
+
+  /// Measures those rows that Google Benchmark's own flags choose.
+  llvm::Error measure();
 
 private:
   llvm::Error prepare(const Case &next);
@@ -63,8 +66,10 @@ private:
   std::vector<float> result; ///< OpenBLAS's
 };
 
-/// What a program measures. Each program defines its own; Main.cpp does the rest.
-llvm::Error run(Session &session);
+/// The main of every program, which measures what `run` adds to a session. A row has `numSamples`
+/// samples unless the user says otherwise.
+int benchMain(int argc, char **argv, llvm::function_ref<llvm::Error(Session &)> run,
+              int64_t numSamples = 20);
 
 } // namespace attn::bench
 

@@ -19,7 +19,7 @@
 using namespace attn;
 using namespace attn::bench;
 
-llvm::Error attn::bench::run(Session &session) {
+static llvm::Error run(Session &session) {
   mlir::MLIRContext context;
   context.loadDialect<AttnDialect>();
   TargetAttr target = session.getTarget().getAttr(&context);
@@ -43,3 +43,5 @@ llvm::Error attn::bench::run(Session &session) {
   }
   return session.measure();
 }
+
+int main(int argc, char **argv) { return benchMain(argc, argv, run); }

@@ -8,8 +8,10 @@
 
 using namespace attn::bench;
 
-llvm::Error attn::bench::run(Session &session) {
+static llvm::Error run(Session &session) {
   for (const AttentionShape &shape : getLayerShapes())
     session.add(getLayer(shape));
   return session.measure();
 }
+
+int main(int argc, char **argv) { return benchMain(argc, argv, run); }

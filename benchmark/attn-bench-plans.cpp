@@ -73,7 +73,7 @@ private:
   }
   /// The share of the fastest plan's time that `plan` takes beyond it.
   double getLoss(const Candidate &plan) const {
-    return plan.timing.getMean() / getFastest().timing.getMean() - 1;
+    return plan.timing.seconds / getFastest().timing.seconds - 1;
   }
 
   void measure(Session &session);
@@ -114,27 +114,28 @@ void Contest::measure(Session &session) {
   for (auto [plan, timing] : llvm::zip_equal(measured, session.time(calls)))
     plan->timing = std::move(timing);
   llvm::sort(measured, [](const Candidate *a, const Candidate *b) {
-    return a->timing.getMean() < b->timing.getMean();
+    return a->timing.seconds < b->timing.seconds;
   });
   for (auto [i, plan] : llvm::enumerate(measured))
     plan->rank = i + 1;
 }
 
 void Contest::addRow(Session &session, StringRef rowName, const Candidate &plan) {
-  session.addRow((name + "/" + rowName).str(), [&](Session::Row &row) -> llvm::Error {
-    if (!plan.rank && plan.error.empty())
-      measure(session);
-    if (!plan.error.empty())
-      return llvm::createStringError(plan.error);
-    session.report(row, plan.timing, plan.of.flop);
-    double cyclesPerSecond = session.getPeak() / (2 * session.getTarget().lanes);
-    row.counters["Mcycles"] = plan.timing.getMean() * cyclesPerSecond * 1e-6;
-    row.counters["Mcycles predicted"] = plan.predicted;
-    row.counters["rank"] = plan.rank;
-    row.counters["rank predicted"] = &plan - candidates.data() + 1;
-    row.counters["loss%"] = 100 * getLoss(plan);
-    return llvm::Error::success();
-  });
+  session.addRow((name + "/" + rowName).str(),
+                 [this, &session, &plan](Session::Row &row) -> llvm::Error {
+                   if (!plan.rank && plan.error.empty())
+                     measure(session);
+                   if (!plan.error.empty())
+                     return llvm::createStringError(plan.error);
+                   session.report(row, plan.timing, plan.of.flop);
+                   double cyclesPerSecond = session.getPeak() / (2 * session.getTarget().lanes);
+                   row.counters["Mcycles"] = plan.timing.seconds * cyclesPerSecond * 1e-6;
+                   row.counters["Mcycles predicted"] = plan.predicted;
+                   row.counters["rank"] = plan.rank;
+                   row.counters["rank predicted"] = &plan - candidates.data() + 1;
+                   row.counters["loss%"] = 100 * getLoss(plan);
+                   return llvm::Error::success();
+                 });
 }
 
 void Contest::addRows(Session &session) {
@@ -166,7 +167,7 @@ static void summarize(const std::list<Contest> &contests) {
     contest->print(llvm::errs());
 }
 
-llvm::Error attn::bench::run(Session &session) {
+static llvm::Error run(Session &session) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registry.insert<AttnDialect>();
@@ -175,12 +176,13 @@ llvm::Error attn::bench::run(Session &session) {
   TargetAttr target = session.getTarget().getAttr(&context);
 
   std::list<Contest> contests;
-  auto addContest = [&](const std::string &name,
+  auto addContest = [&](const std::string &kind,
                         function_ref<Case(StringRef plan)> getCase) -> llvm::Error {
-    llvm::Expected<SmallVector<Prediction>> predictions = predict(getCase("").module, target);
+    Case unplanned = getCase("");
+    llvm::Expected<SmallVector<Prediction>> predictions = predict(unplanned.module, target);
     if (!predictions)
       return predictions.takeError();
-    contests.emplace_back(name + "/" + getCase("").name, *predictions, getCase).addRows(session);
+    contests.emplace_back(kind + "/" + unplanned.name, *predictions, getCase).addRows(session);
     return llvm::Error::success();
   };
   for (const auto &shape : getAttentionShapes())
@@ -194,4 +196,9 @@ llvm::Error attn::bench::run(Session &session) {
   llvm::Error error = session.measure();
   summarize(contests);
   return error;
+}
+
+int main(int argc, char **argv) {
+  // Half of the usual samples, so that all plans of all shapes take a quarter of an hour.
+  return benchMain(argc, argv, run, /*numSamples=*/10);
 }

@@ -12,7 +12,7 @@
 
 using namespace attn::bench;
 
-llvm::Error attn::bench::run(Session &session) {
+static llvm::Error run(Session &session) {
   for (const ProductShape &shape : getProjectionShapes())
     session.add({shape.getName(), shape.getFlop(), writeProjection(shape),
                  [shape](llvm::ArrayRef<const float *> arguments, float *result) {
@@ -20,3 +20,5 @@ llvm::Error attn::bench::run(Session &session) {
                  }});
   return session.measure();
 }
+
+int main(int argc, char **argv) { return benchMain(argc, argv, run); }
