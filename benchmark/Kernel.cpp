@@ -27,7 +27,7 @@ static Error check(attn_status status) {
 }
 
 Expected<std::unique_ptr<Kernel>> Kernel::create(StringRef module, const Target &target,
-                                                 attn_pool *pool) {
+                                                 attn_pool *pool, const Kernel *twin) {
   SmallString<128> folder;
   if (std::error_code error = sys::fs::createUniqueDirectory("attn-bench", folder))
     return createStringError("cannot create a temporary folder: " + error.message());
@@ -51,9 +51,11 @@ Expected<std::unique_ptr<Kernel>> Kernel::create(StringRef module, const Target 
   kernel->pool = pool;
   if (Error error = kernel->load(options.output, target))
     return error;
-  for (attn_role role : {ATTN_INPUT, ATTN_OUTPUT, ATTN_WEIGHT})
-    if (Error error = kernel->makeTensors(role))
-      return error;
+  kernel->groups = twin ? twin->groups : std::make_shared<std::array<Group, 3>>();
+  if (!twin)
+    for (attn_role role : {ATTN_INPUT, ATTN_OUTPUT, ATTN_WEIGHT})
+      if (Error error = kernel->makeTensors(role, (*kernel->groups)[role]))
+        return error;
   if (Error error = kernel->packWeights())
     return error;
   if (Error error = check(kernel->call()))
@@ -74,8 +76,7 @@ Error Kernel::load(const std::string &path, const Target &target) {
   return Error::success();
 }
 
-Error Kernel::makeTensors(attn_role role) {
-  Group &group = groups[role];
+Error Kernel::makeTensors(attn_role role, Group &group) {
   std::mt19937 generator(role);
   std::normal_distribution<float> normal;
   for (int32_t i = 0; i < attn_function_num_arguments(function.get(), role); ++i) {
@@ -114,7 +115,7 @@ Error Kernel::makeTensors(attn_role role) {
 }
 
 Error Kernel::packWeights() {
-  const Group &group = groups[ATTN_WEIGHT];
+  const Group &group = (*groups)[ATTN_WEIGHT];
   if (group.tensors.empty())
     return Error::success();
   SmallVector<const char *> names;
@@ -129,7 +130,7 @@ Error Kernel::packWeights() {
 }
 
 attn_status Kernel::call() {
-  const auto &inputs = groups[ATTN_INPUT].pointers, &outputs = groups[ATTN_OUTPUT].pointers;
+  const auto &inputs = (*groups)[ATTN_INPUT].pointers, &outputs = (*groups)[ATTN_OUTPUT].pointers;
   attn_call_options options = {};
   options.size = sizeof(options);
   options.pool = pool;
@@ -141,12 +142,12 @@ attn_status Kernel::call() {
 SmallVector<const float *> Kernel::getArguments() const {
   SmallVector<const float *> arguments;
   for (attn_role role : {ATTN_INPUT, ATTN_WEIGHT})
-    for (const Tensor &tensor : groups[role].tensors)
+    for (const Tensor &tensor : (*groups)[role].tensors)
       arguments.push_back(tensor.data.get());
   return arguments;
 }
 
 ArrayRef<float> Kernel::getResult() const {
-  const Tensor &result = groups[ATTN_OUTPUT].tensors.front();
+  const Tensor &result = (*groups)[ATTN_OUTPUT].tensors.front();
   return {result.data.get(), size_t(result.numElements)};
 }

@@ -10,6 +10,7 @@
 #include "codegen/Target.h"
 #include "runtime/attn.h"
 
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -37,9 +38,10 @@ struct Tensor {
 class Kernel {
 public:
   /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it, makes random
-  /// arguments and calls it once. `pool` may be null.
+  /// arguments, unless those of a `twin` serve it, and calls it once. `pool` may be null.
   static llvm::Expected<std::unique_ptr<Kernel>> create(llvm::StringRef module,
-                                                        const Target &target, attn_pool *pool);
+                                                        const Target &target, attn_pool *pool,
+                                                        const Kernel *twin = nullptr);
 
   /// Cannot fail: it did not the first time.
   attn_status call();
@@ -57,13 +59,13 @@ private:
   };
 
   llvm::Error load(const std::string &path, const Target &target);
-  llvm::Error makeTensors(attn_role role);
+  llvm::Error makeTensors(attn_role role, Group &group);
   llvm::Error packWeights();
 
   Handle<attn_function, attn_function_release> function;
   Handle<attn_weights, attn_weights_release> weights;
   attn_pool *pool = nullptr;
-  Group groups[3]; ///< one for each attn_role
+  std::shared_ptr<std::array<Group, 3>> groups; ///< one for each attn_role
 };
 
 } // namespace attn::bench

@@ -32,8 +32,8 @@ static Error compare(ArrayRef<float> got, ArrayRef<float> expected) {
   return Error::success();
 }
 
-Expected<std::unique_ptr<Kernel>> Session::compile(const Case &of) {
-  Expected<std::unique_ptr<Kernel>> created = Kernel::create(of.module, target, pool);
+Expected<std::unique_ptr<Kernel>> Session::compile(const Case &of, const Kernel *twin) {
+  Expected<std::unique_ptr<Kernel>> created = Kernel::create(of.module, target, pool, twin);
   if (!created)
     return created;
   std::vector<float> expected((*created)->getResult().size());

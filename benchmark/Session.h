@@ -37,8 +37,8 @@ public:
   using Row = ::benchmark::State;
   void addRow(const std::string &name, std::function<llvm::Error(Row &)> fill);
 
-  /// Compiles a case, whose result must be OpenBLAS's.
-  llvm::Expected<std::unique_ptr<Kernel>> compile(const Case &of);
+  /// Compiles a case, whose result must be OpenBLAS's. See Kernel.h.
+  llvm::Expected<std::unique_ptr<Kernel>> compile(const Case &of, const Kernel *twin = nullptr);
 
   /// See Probe.h.
   std::vector<Timing> time(llvm::ArrayRef<std::function<void()>> calls) {

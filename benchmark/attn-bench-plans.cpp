@@ -102,7 +102,9 @@ void Contest::measure(Session &session) {
   std::vector<std::function<void()>> calls;
   std::vector<Candidate *> measured;
   for (Candidate &plan : candidates) {
-    llvm::Expected<std::unique_ptr<Kernel>> kernel = session.compile(plan.of);
+    // The same tensors for all: where they lie makes a difference too.
+    const Kernel *twin = kernels.empty() ? nullptr : kernels.front().get();
+    llvm::Expected<std::unique_ptr<Kernel>> kernel = session.compile(plan.of, twin);
     if (!kernel) {
       plan.error = llvm::toString(kernel.takeError());
       continue;
