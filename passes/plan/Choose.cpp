@@ -27,16 +27,16 @@ static constexpr int64_t kKeyTiles[] = {96, 64, 128};
 /// no last, smaller tile to compile.
 static SmallVector<int64_t> keyTiles(const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
-  if (shape.knowsKeys)
-    llvm::copy_if(kKeyTiles, std::back_inserter(tiles),
-                  [&](int64_t tile) { return shape.keys % tile == 0; });
-  for (int64_t tile : kKeyTiles)
+  auto add = [&](int64_t tile) {
+    if (shape.knowsKeys)
+      tile = std::clamp<int64_t>(shape.keys, 1, tile);
     if (!llvm::is_contained(tiles, tile))
       tiles.push_back(tile);
-  if (shape.knowsKeys)
-    for (int64_t &tile : tiles)
-      tile = std::clamp<int64_t>(shape.keys, 1, tile);
-  tiles.erase(llvm::unique(tiles), tiles.end());
+  };
+  for (int64_t tile : kKeyTiles)
+    if (shape.knowsKeys && shape.keys % tile == 0)
+      add(tile);
+  llvm::for_each(kKeyTiles, add);
   return tiles;
 }
 

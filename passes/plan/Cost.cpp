@@ -4,7 +4,7 @@
 //
 // Counts what register blocks, exponentials and copies issue, at the rates of a core that does one vector multiply-add
 // and two loads at a time, and adds the time of what passes through a cache that is too small. The constants were
-// measured on Zen 4; benchmark/plans shows where their order is wrong.
+// measured on Zen 4; attn-bench-plans shows where their order is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@ static constexpr double kMaximum = 8;           // load, compare, and the score'
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
 static constexpr double kTranspose = 3;  // load, four shuffles at half the rate, store
-static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises
+static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises, through memory
+static constexpr double kShortLoop = 3;  // and in the first cache
 // Of a loop around blocks, of a tile of queries, of a task, of a phase.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
@@ -207,7 +208,7 @@ struct Model {
     // Dot products along d, added up by a transposition of L vectors.
     double dots = double(shape.keys) * vectorsOf(shape.d) * (1 + 1 / kLoadsAtOnce) +
                   vectors * target.getLanes() * kTranspose;
-    double loops = (1 + (shape.mask ? 2 : 1)) * kPlainLoop;
+    double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
     return shape.queries * dots + scores * (loops + weights(false, true)) +
            llvm::divideCeil(shape.queries, plan.getQ()) *

@@ -40,10 +40,10 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
   // No tile is larger than what there is; queries in whole vectors.
   // CHECK-LABEL: @short(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 9>)
-  func.func @short(%x: tensor<2x17x64xf32>, %y: tensor<2x9x64xf32>, %e: tensor<2x17x64xf32>) -> tensor<2x17x64xf32> {
-    %o = attn.attention ins(%x, %y, %y : tensor<2x17x64xf32>, tensor<2x9x64xf32>, tensor<2x9x64xf32>) outs(%e : tensor<2x17x64xf32>)
-        {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x17x64xf32>
-    return %o : tensor<2x17x64xf32>
+  func.func @short(%x: tensor<2x30x64xf32>, %y: tensor<2x9x64xf32>, %e: tensor<2x30x64xf32>) -> tensor<2x30x64xf32> {
+    %o = attn.attention ins(%x, %y, %y : tensor<2x30x64xf32>, tensor<2x9x64xf32>, tensor<2x9x64xf32>) outs(%e : tensor<2x30x64xf32>)
+        {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x30x64xf32>
+    return %o : tensor<2x30x64xf32>
   }
 
   // A plan that is there already stays.
