@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmark/Session.h"
+#include "benchmark/Table.h"
 #include "benchmark/Unfused.h"
 #include "tools/CommandLine.h"
 
@@ -31,7 +31,7 @@ struct Flags {
 } // namespace
 
 static Error measure(const Target &target, int64_t threads, int64_t samples,
-                     function_ref<Error(Session &)> run) {
+                     function_ref<Error(Table &)> run) {
   Pool pool;
   if (threads > 1) {
     attn_pool *created = nullptr;
@@ -39,13 +39,13 @@ static Error measure(const Target &target, int64_t threads, int64_t samples,
       return createStringError(attn_last_error());
     pool.reset(created);
   }
-  Session session(target, pool.get(), samples);
+  Table table(target, pool.get(), samples);
   ::benchmark::AddCustomContext("level", target.level.str());
   ::benchmark::AddCustomContext(
       "FMA peak",
-      formatv("{0:F1} GFLOP/s, {1} thread{2}", session.getPeak() * 1e-9, threads, pool ? "s" : ""));
+      formatv("{0:F1} GFLOP/s, {1} thread{2}", table.getPeak() * 1e-9, threads, pool ? "s" : ""));
   ::benchmark::AddCustomContext("OpenBLAS kernels", useOneBlasThread());
-  return run(session);
+  return run(table);
 }
 
 static constexpr StringLiteral kOverview = "Measures what attn compiles, beside OpenBLAS\n";
@@ -58,7 +58,7 @@ static void printHelp() {
   parseCommandLine(2, arguments, kOverview);
 }
 
-int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Session &)> run,
+int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Table &)> run,
                            int64_t numSamples) {
   InitLLVM init(argc, argv);
   cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise

@@ -6,9 +6,6 @@
 
 #include "benchmark/Probe.h"
 
-// The probe measures the instruction, so the compiler may use it.
-#pragma STDC FP_CONTRACT ON
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,43 +21,6 @@ static constexpr double kSecondsPerSample = 5e-3;
 static constexpr unsigned kAttempts = 5;
 /// Some 0.1 ms: long beside the start of a parallel loop, short beside a sample.
 static constexpr long kSteps = 40000;
-static constexpr unsigned kChains = 12;
-
-// Twelve independent chains hide the latency of two multiply-adds a cycle; the asm keeps each in
-// its register. They take half of what a core issues, and so would not see that a thread which
-// shares the core takes the other half: the nops fill it. A macro, because a function compiled for
-// one instruction set cannot inline a template compiled for another.
-#define ATTN_CHAINS(NAME, LANES, ...)                                                              \
-  __VA_ARGS__ [[gnu::noinline]] static void NAME(long steps) {                                     \
-    typedef float Vector __attribute__((vector_size(4 * LANES)));                                  \
-    Vector chains[kChains] = {}, x = {}, y = {};                                                   \
-    asm volatile("" : "+v"(x), "+v"(y));                                                           \
-    for (long i = 0; i < steps; ++i) {                                                             \
-      _Pragma("clang loop unroll(full)") for (auto &chain : chains) {                              \
-        chain = x * y + chain;                                                                     \
-        asm volatile("" : "+v"(chain));                                                            \
-      }                                                                                            \
-      asm volatile("nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nnop");                                 \
-    }                                                                                              \
-  }
-
-#if defined(__x86_64__)
-ATTN_CHAINS(chains16, 16, [[gnu::target("avx512f")]])
-ATTN_CHAINS(chains8, 8, [[gnu::target("avx2,fma")]])
-#endif
-ATTN_CHAINS(chains4, 4)
-
-#undef ATTN_CHAINS
-
-static auto chainsOf(unsigned lanes) {
-#if defined(__x86_64__)
-  if (lanes == 16)
-    return chains16;
-  if (lanes == 8)
-    return chains8;
-#endif
-  return chains4;
-}
 
 /// Seconds that one call of `body` takes, disturbed or not.
 static double timeOnce(llvm::function_ref<void()> body) {
@@ -70,7 +30,7 @@ static double timeOnce(llvm::function_ref<void()> body) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Probe::Probe(unsigned lanes, attn_pool *pool) : chains(chainsOf(lanes)), lanes(lanes), pool(pool) {
+Probe::Probe(unsigned lanes, attn_pool *pool) : loop(FmaLoop::get(lanes)), pool(pool) {
   // Some 0.2 s: long enough for a clock to settle.
   for (unsigned i = 0; i < 1000; ++i)
     isQuiet();
@@ -78,14 +38,14 @@ Probe::Probe(unsigned lanes, attn_pool *pool) : chains(chainsOf(lanes)), lanes(l
 
 double Probe::burst() {
   int64_t workers = pool ? attn_pool_workers(pool) : 1;
-  auto run = [](void *probe, int64_t, int64_t) { static_cast<Probe *>(probe)->chains(kSteps); };
+  auto run = [](void *probe, int64_t, int64_t) { static_cast<Probe *>(probe)->loop.run(kSteps); };
   double seconds = timeOnce([&] {
     if (pool)
       attn_pool_parallel_for(pool, run, this, workers);
     else
       run(this, 0, 0);
   });
-  return 2.0 * kChains * lanes * kSteps * workers / seconds;
+  return loop.flopPerStep * kSteps * workers / seconds;
 }
 
 bool Probe::isQuiet() {

@@ -8,6 +8,7 @@
 #define ATTN_BENCHMARK_PROBE_H
 
 #include "runtime/attn.h"
+#include "tools/FmaPeak.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -44,8 +45,7 @@ private:
   double burst();
   bool isQuiet();
 
-  void (*chains)(long steps);
-  unsigned lanes;
+  FmaLoop loop;
   attn_pool *pool;
   double peak = 0;
 };

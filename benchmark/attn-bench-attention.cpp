@@ -4,14 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmark/Session.h"
+#include "benchmark/Table.h"
 
 using namespace attn::bench;
 
-static llvm::Error run(Session &session) {
+static llvm::Error run(Table &table) {
   for (const AttentionShape &shape : getAttentionShapes())
-    session.add(getAttention(shape));
-  return session.measure();
+    table.add(getAttention(shape));
+  return table.measure();
 }
 
 int main(int argc, char **argv) { return benchMain(argc, argv, run); }

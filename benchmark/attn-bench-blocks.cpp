@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "benchmark/Modules.h"
-#include "benchmark/Session.h"
+#include "benchmark/Table.h"
 #include "benchmark/Unfused.h"
 #include "passes/plan/RegisterBlocks.h"
 
@@ -19,10 +19,10 @@
 using namespace attn;
 using namespace attn::bench;
 
-static llvm::Error run(Session &session) {
+static llvm::Error run(Table &table) {
   mlir::MLIRContext context;
   context.loadDialect<AttnDialect>();
-  TargetAttr target = session.getTarget().getAttr(&context);
+  TargetAttr target = table.getTarget().getAttr(&context);
   int64_t lanes = target.getLanes();
   for (Guard guard : {Guard::None, Guard::Zeros}) {
     bool guarded = guard == Guard::Zeros;
@@ -33,15 +33,15 @@ static llvm::Error run(Session &session) {
         // the first cache. Rows enough to pay for the call.
         ProductShape shape = {rows, columns, 128};
         RegisterBlock block = chooseRegisterBlock(target, columns, guarded);
-        session.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,
-                                   block.vectors * lanes, shape.getName()),
-                     shape.getFlop(), writeProduct(shape, guard),
-                     [shape](llvm::ArrayRef<const float *> arguments, float *result) {
-                       multiply(shape, arguments[0], arguments[1], result);
-                     }});
+        table.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,
+                                 block.vectors * lanes, shape.getName()),
+                   shape.getFlop(), writeProduct(shape, guard),
+                   [shape](llvm::ArrayRef<const float *> arguments, float *result) {
+                     multiply(shape, arguments[0], arguments[1], result);
+                   }});
       }
   }
-  return session.measure();
+  return table.measure();
 }
 
 int main(int argc, char **argv) { return benchMain(argc, argv, run); }

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmark/Session.h"
+#include "benchmark/Table.h"
 #include "codegen/Pipeline.h"
 #include "passes/plan/Choose.h"
 
@@ -57,7 +57,7 @@ public:
   Contest(std::string name, ArrayRef<Prediction> predictions,
           function_ref<Case(StringRef plan)> getCase);
 
-  void addRows(Session &session);
+  void addRows(Table &table);
 
   bool isMeasured() const { return getChosen().rank; }
   double getLoss() const { return getLoss(getChosen()); }
@@ -76,8 +76,8 @@ private:
     return plan.timing.seconds / getFastest().timing.seconds - 1;
   }
 
-  void measure(Session &session);
-  void addRow(Session &session, StringRef rowName, const Candidate &plan);
+  void measure(Table &table);
+  void addRow(Table &table, StringRef rowName, const Candidate &plan);
 
   std::string name;
   std::vector<Candidate> candidates; ///< the best predicted first
@@ -97,14 +97,14 @@ Contest::Contest(std::string name, ArrayRef<Prediction> predictions,
   }
 }
 
-void Contest::measure(Session &session) {
+void Contest::measure(Table &table) {
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::vector<std::function<void()>> calls;
   std::vector<Candidate *> measured;
   for (Candidate &plan : candidates) {
     // The same tensors for all: where they lie makes a difference too.
     const Kernel *twin = kernels.empty() ? nullptr : kernels.front().get();
-    llvm::Expected<std::unique_ptr<Kernel>> kernel = session.compile(plan.of, twin);
+    llvm::Expected<std::unique_ptr<Kernel>> kernel = table.compile(plan.of, twin);
     if (!kernel) {
       plan.error = llvm::toString(kernel.takeError());
       continue;
@@ -113,7 +113,7 @@ void Contest::measure(Session &session) {
     calls.push_back([kernel = kernels.back().get()] { kernel->call(); });
     measured.push_back(&plan);
   }
-  for (auto [plan, timing] : llvm::zip_equal(measured, session.time(calls)))
+  for (auto [plan, timing] : llvm::zip_equal(measured, table.time(calls)))
     plan->timing = std::move(timing);
   llvm::sort(measured, [](const Candidate *a, const Candidate *b) {
     return a->timing.seconds < b->timing.seconds;
@@ -122,28 +122,27 @@ void Contest::measure(Session &session) {
     plan->rank = i + 1;
 }
 
-void Contest::addRow(Session &session, StringRef rowName, const Candidate &plan) {
-  session.addRow((name + "/" + rowName).str(),
-                 [this, &session, &plan](Session::Row &row) -> llvm::Error {
-                   if (!plan.rank && plan.error.empty())
-                     measure(session);
-                   if (!plan.error.empty())
-                     return llvm::createStringError(plan.error);
-                   session.report(row, plan.timing, plan.of.flop);
-                   double cyclesPerSecond = session.getPeak() / (2 * session.getTarget().lanes);
-                   row.counters["Mcycles"] = plan.timing.seconds * cyclesPerSecond * 1e-6;
-                   row.counters["Mcycles predicted"] = plan.predicted;
-                   row.counters["rank"] = plan.rank;
-                   row.counters["rank predicted"] = &plan - candidates.data() + 1;
-                   row.counters["loss%"] = 100 * getLoss(plan);
-                   return llvm::Error::success();
-                 });
+void Contest::addRow(Table &table, StringRef rowName, const Candidate &plan) {
+  table.addRow((name + "/" + rowName).str(), [this, &table, &plan](Table::Row &row) -> llvm::Error {
+    if (!plan.rank && plan.error.empty())
+      measure(table);
+    if (!plan.error.empty())
+      return llvm::createStringError(plan.error);
+    table.report(row, plan.timing, plan.of.flop);
+    double cyclesPerSecond = table.getPeak() / (2 * table.getTarget().lanes);
+    row.counters["Mcycles"] = plan.timing.seconds * cyclesPerSecond * 1e-6;
+    row.counters["Mcycles predicted"] = plan.predicted;
+    row.counters["rank"] = plan.rank;
+    row.counters["rank predicted"] = &plan - candidates.data() + 1;
+    row.counters["loss%"] = 100 * getLoss(plan);
+    return llvm::Error::success();
+  });
 }
 
-void Contest::addRows(Session &session) {
+void Contest::addRows(Table &table) {
   for (const Candidate &plan : candidates)
-    addRow(session, plan.name, plan);
-  addRow(session, "chosen", getChosen());
+    addRow(table, plan.name, plan);
+  addRow(table, "chosen", getChosen());
 }
 
 void Contest::print(raw_ostream &out) const {
@@ -169,13 +168,13 @@ static void summarize(const std::list<Contest> &contests) {
     contest->print(llvm::errs());
 }
 
-static llvm::Error run(Session &session) {
+static llvm::Error run(Table &table) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registry.insert<AttnDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadDialect<AttnDialect>();
-  TargetAttr target = session.getTarget().getAttr(&context);
+  TargetAttr target = table.getTarget().getAttr(&context);
 
   std::list<Contest> contests;
   auto addContest = [&](const std::string &kind,
@@ -184,7 +183,7 @@ static llvm::Error run(Session &session) {
     llvm::Expected<SmallVector<Prediction>> predictions = predict(unplanned.module, target);
     if (!predictions)
       return predictions.takeError();
-    contests.emplace_back(kind + "/" + unplanned.name, *predictions, getCase).addRows(session);
+    contests.emplace_back(kind + "/" + unplanned.name, *predictions, getCase).addRows(table);
     return llvm::Error::success();
   };
   for (const auto &shape : getAttentionShapes())
@@ -195,7 +194,7 @@ static llvm::Error run(Session &session) {
     if (llvm::Error error =
             addContest("layer", [&](StringRef plan) { return getLayer(shape, plan); }))
       return error;
-  llvm::Error error = session.measure();
+  llvm::Error error = table.measure();
   summarize(contests);
   return error;
 }

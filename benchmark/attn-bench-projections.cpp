@@ -7,18 +7,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "benchmark/Modules.h"
-#include "benchmark/Session.h"
+#include "benchmark/Table.h"
 #include "benchmark/Unfused.h"
 
 using namespace attn::bench;
 
-static llvm::Error run(Session &session) {
+static llvm::Error run(Table &table) {
   for (const ProductShape &shape : getProjectionShapes())
-    session.add({shape.getName(), shape.getFlop(), writeProjection(shape),
-                 [shape](llvm::ArrayRef<const float *> arguments, float *result) {
-                   project(shape, arguments[0], arguments[1], arguments[2], result);
-                 }});
-  return session.measure();
+    table.add({shape.getName(), shape.getFlop(), writeProjection(shape),
+               [shape](llvm::ArrayRef<const float *> arguments, float *result) {
+                 project(shape, arguments[0], arguments[1], arguments[2], result);
+               }});
+  return table.measure();
 }
 
 int main(int argc, char **argv) { return benchMain(argc, argv, run); }

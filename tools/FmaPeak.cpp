@@ -12,19 +12,24 @@
 #include <algorithm>
 #include <chrono>
 
+using namespace attn;
+
+static constexpr unsigned kChains = 12;
+
 // Twelve independent chains hide the latency of two multiply-adds a cycle; the asm keeps each in
 // its register. A macro, because a function compiled for one instruction set cannot inline a
 // template compiled for another.
 #define ATTN_CHAINS(NAME, LANES, ...)                                                              \
-  __VA_ARGS__ [[gnu::noinline]] static void NAME(long count) {                                     \
+  __VA_ARGS__ [[gnu::noinline]] static void NAME(long steps) {                                     \
     typedef float Vector __attribute__((vector_size(4 * LANES)));                                  \
-    Vector a[12] = {}, x = {}, y = {};                                                             \
+    Vector chains[kChains] = {}, x = {}, y = {};                                                   \
     asm volatile("" : "+v"(x), "+v"(y));                                                           \
-    for (long i = 0; i < count; ++i) {                                                             \
-      _Pragma("clang loop unroll(full)") for (auto &chain : a) {                                   \
+    for (long i = 0; i < steps; ++i) {                                                             \
+      _Pragma("clang loop unroll(full)") for (auto &chain : chains) {                              \
         chain = x * y + chain;                                                                     \
         asm volatile("" : "+v"(chain));                                                            \
       }                                                                                            \
+      asm volatile("nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nnop");                                 \
     }                                                                                              \
   }
 
@@ -36,29 +41,40 @@ ATTN_CHAINS(chains4, 4)
 
 #undef ATTN_CHAINS
 
-double attn::measureFmaPeak(double seconds) {
-  auto *run = chains4;
-  int lanes = 4;
+FmaLoop FmaLoop::get(unsigned lanes) {
+  double flop = 2.0 * kChains * lanes;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
-    run = chains16;
-    lanes = 16;
-  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    run = chains8;
-    lanes = 8;
-  }
+  if (lanes == 16)
+    return {chains16, flop};
+  if (lanes == 8)
+    return {chains8, flop};
 #endif
+  return {chains4, flop};
+}
+
+FmaLoop FmaLoop::getWidest() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    return get(16);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return get(8);
+#endif
+  return get(4);
+}
+
+double attn::measureFmaPeak(double seconds) {
+  FmaLoop loop = FmaLoop::getWidest();
   using Clock = std::chrono::steady_clock;
   auto elapsed = [](Clock::time_point since) {
     return std::chrono::duration<double>(Clock::now() - since).count();
   };
-  constexpr long kBurst = 20000;
-  run(kBurst);
+  constexpr long kSteps = 20000;
+  loop.run(kSteps);
   double best = 0;
   for (auto start = Clock::now(); elapsed(start) < seconds;) {
     auto burst = Clock::now();
-    run(kBurst);
-    best = std::max(best, 2.0 * 12 * lanes * kBurst / elapsed(burst) * 1e-9);
+    loop.run(kSteps);
+    best = std::max(best, loop.flopPerStep * kSteps / elapsed(burst) * 1e-9);
   }
   return best;
 }

@@ -9,8 +9,20 @@
 
 namespace attn {
 
-/// The f32 multiply-add rate of the calling thread in GFLOP/s: the best burst within `seconds` of
-/// independent multiply-adds in registers, as wide as this CPU has them.
+/// A loop of independent f32 multiply-adds in registers. They take half of what a core issues, and
+/// so would not see that a thread which shares the core takes the other half: nops fill it.
+struct FmaLoop {
+  /// With vectors of 16, 8 or 4 lanes, which this CPU has.
+  static FmaLoop get(unsigned lanes);
+  /// With the widest that this CPU has.
+  static FmaLoop getWidest();
+
+  void (*run)(long steps);
+  double flopPerStep;
+};
+
+/// The f32 multiply-add rate of the calling thread in GFLOP/s: the best burst of the widest loop
+/// within `seconds`.
 double measureFmaPeak(double seconds);
 
 } // namespace attn

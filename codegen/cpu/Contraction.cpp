@@ -399,17 +399,17 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
     return view.advance(b, loc, index, roles.n, constant(b, vector * lanes));
   };
   // What was summed up before is added last: a sum in parts errs less than one long chain.
-  bool isLast = starts.empty() && !startScalar;
+  bool addsStart = starts.empty() && !startScalar;
+  Value initial = startScalar ? splat(b, startScalar)
+                              : floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0);
   SmallVector<Value> sums, rowNumbers;
   for (int64_t i = 0; i < rows; ++i) {
     rowNumbers.push_back(b.createOrFold<arith::AddIOp>(loc, row, constant(b, i)));
     for (size_t vector = 0; vector < columns.size(); ++vector)
-      sums.push_back(isLast ? floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0)
-                     : starts.empty() ? splat(b, startScalar)
-                                      : starts[vector]);
+      sums.push_back(starts.empty() ? initial : starts[vector]);
   }
   sums = emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rows, columns);
-  for (int64_t i = 0; isLast && i < rows; ++i)
+  for (int64_t i = 0; addsStart && i < rows; ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
       Value index = columnIndex(start, rowIndex(start, origin.start, i), vector);
       Value first = start.strides[roles.n]

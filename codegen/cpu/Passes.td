@@ -15,7 +15,7 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
     Lowers every f32 contraction on buffers, plain or guarded, to loops over register blocks: accumulators are
     vectors of exactly the target's lanes that live in registers for the whole reduction. The block follows from
     the `attn.target` of an enclosing module. A fill or broadcast into the output becomes the start of the
-    accumulators; while a block is computed, the rows of the next are asked for. A contraction without a
+    sum; while a block is computed, the rows of the next are asked for. A contraction without a
     dimension that is contiguous in the output and one input becomes scalar loops, with a remark.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

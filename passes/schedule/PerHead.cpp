@@ -94,15 +94,8 @@ namespace {
 struct PerHead : attn::impl::PerHeadBase<PerHead> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    SmallVector<AttentionOp> ops;
-    getOperation().walk([&](AttentionOp op) {
-      bool isPerHead =
-          op.getPlan() && llvm::is_contained({Schedule::PerHead, Schedule::WholeScores},
-                                             op.getPlan()->getSchedule());
-      if (isPerHead && !op->getParentOfType<scf::ForallOp>())
-        ops.push_back(op);
-    });
-    for (AttentionOp op : ops) {
+    for (AttentionOp op :
+         findUnscheduled(getOperation(), {Schedule::PerHead, Schedule::WholeScores})) {
       if (failed(schedulePerHead(rewriter, op))) {
         op.emitError() << "expected an attention that tiles by head, got one that does not";
         return signalPassFailure();

@@ -31,22 +31,15 @@ namespace {
 struct Phased : attn::impl::PhasedBase<Phased> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    SmallVector<AttentionOp> ops;
-    getOperation().walk([&](AttentionOp op) {
-      if (op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased &&
-          !op->getParentOfType<scf::ForallOp>())
-        ops.push_back(op);
-    });
-    for (AttentionOp op : ops) {
+    for (AttentionOp op : findUnscheduled(getOperation(), Schedule::Phased)) {
       rewriter.setInsertionPoint(op);
       SmallVector<int64_t> sizes(op.getNumBatch(), 1);
       sizes.push_back(op.getPlan()->getQ());
-      FailureOr<Operation *> tiled =
-          tileAndFuse(rewriter, cast<TilingInterface>(*op), sizes,
-                      scf::SCFTilingOptions::LoopType::ForallOp,
-                      [](tensor::ExtractSliceOp, OpResult producer) {
-                        return isa<tensor::EmptyOp>(producer.getOwner());
-                      });
+      FailureOr<Operation *> tiled = tileAndFuse(rewriter, cast<TilingInterface>(*op), sizes,
+                                                 scf::SCFTilingOptions::LoopType::ForallOp,
+                                                 [](tensor::ExtractSliceOp, OpResult producer) {
+                                                   return isa<tensor::EmptyOp>(producer.getOwner());
+                                                 });
       if (failed(tiled)) {
         op.emitError() << "expected an attention that tiles by query, got one that does not";
         return signalPassFailure();

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/schedule/TileAndFuse.h"
-#include "dialect/Attn.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
@@ -107,4 +106,14 @@ bool attn::feedsContraction(tensor::ExtractSliceOp slice) {
     auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
     return op && op.isDpsInput(&use) && linalg::isaContractionOpInterface(op);
   });
+}
+
+SmallVector<AttentionOp> attn::findUnscheduled(Operation *root, ArrayRef<Schedule> schedules) {
+  SmallVector<AttentionOp> ops;
+  root->walk([&](AttentionOp op) {
+    if (op.getPlan() && llvm::is_contained(schedules, op.getPlan()->getSchedule()) &&
+        !op->getParentOfType<scf::ForallOp>())
+      ops.push_back(op);
+  });
+  return ops;
 }

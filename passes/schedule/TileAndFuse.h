@@ -7,6 +7,8 @@
 #ifndef ATTN_PASSES_SCHEDULE_TILEANDFUSE_H
 #define ATTN_PASSES_SCHEDULE_TILEANDFUSE_H
 
+#include "dialect/Attn.h"
+
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/TilingInterface.h"
@@ -28,6 +30,10 @@ mlir::FailureOr<mlir::Operation *> tileAndFuse(mlir::IRRewriter &rewriter, mlir:
 /// True if `slice` is an input of a contraction: computing it inside the loops would compute it
 /// again for every tile of the contraction's other dimensions.
 bool feedsContraction(mlir::tensor::ExtractSliceOp slice);
+
+/// The attentions of one of `schedules` that stand in no task yet.
+llvm::SmallVector<AttentionOp> findUnscheduled(mlir::Operation *root,
+                                               llvm::ArrayRef<Schedule> schedules);
 
 } // namespace attn
 

@@ -1,10 +1,10 @@
-//===- Session.cpp - a run of a benchmark program -------------------------===//
+//===- Table.cpp - what a benchmark program measures -----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "benchmark/Session.h"
+#include "benchmark/Table.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -32,7 +32,7 @@ static Error compare(ArrayRef<float> got, ArrayRef<float> expected) {
   return Error::success();
 }
 
-Expected<std::unique_ptr<Kernel>> Session::compile(const Case &of, const Kernel *twin) {
+Expected<std::unique_ptr<Kernel>> Table::compile(const Case &of, const Kernel *twin) {
   Expected<std::unique_ptr<Kernel>> created = Kernel::create(of.module, target, pool, twin);
   if (!created)
     return created;
@@ -43,7 +43,7 @@ Expected<std::unique_ptr<Kernel>> Session::compile(const Case &of, const Kernel 
   return created;
 }
 
-Error Session::prepare(const Case &next) {
+Error Table::prepare(const Case &next) {
   if (current == &next && kernel)
     return Error::success();
   current = &next;
@@ -54,7 +54,7 @@ Error Session::prepare(const Case &next) {
   return Error::success();
 }
 
-void Session::add(Case added) {
+void Table::add(Case added) {
   const Case &of = cases.emplace_back(std::move(added));
   auto addBy = [&](const char *by, std::function<void()> call) {
     addRow(of.name + "/" + by, [=, &of](Row &row) -> Error {
@@ -69,7 +69,7 @@ void Session::add(Case added) {
     addBy("openblas", [this, &of] { of.openblas(kernel->getArguments(), result.data()); });
 }
 
-void Session::addRow(const std::string &name, std::function<Error(Row &)> fill) {
+void Table::addRow(const std::string &name, std::function<Error(Row &)> fill) {
   auto body = [this, fill](Row &row) {
     Error error = fill(row);
     numFailed += bool(error);
@@ -82,7 +82,7 @@ void Session::addRow(const std::string &name, std::function<Error(Row &)> fill) 
       ->Unit(::benchmark::kMicrosecond);
 }
 
-void Session::report(Row &row, const Timing &timing, double flop) {
+void Table::report(Row &row, const Timing &timing, double flop) {
   for ([[maybe_unused]] auto _ : row)
     row.SetIterationTime(timing.seconds);
   double rate = flop / timing.seconds;
@@ -92,7 +92,7 @@ void Session::report(Row &row, const Timing &timing, double flop) {
   row.counters["disturbed"] = timing.disturbed;
 }
 
-Error Session::measure() {
+Error Table::measure() {
   ::benchmark::RunSpecifiedBenchmarks();
   ::benchmark::Shutdown();
   if (numFailed)

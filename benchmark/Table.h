@@ -1,11 +1,11 @@
-//===- Session.h - a run of a benchmark program -----------------*- C++ -*-===//
+//===- Table.h - what a benchmark program measures ------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_BENCHMARK_SESSION_H
-#define ATTN_BENCHMARK_SESSION_H
+#ifndef ATTN_BENCHMARK_TABLE_H
+#define ATTN_BENCHMARK_TABLE_H
 
 #include "benchmark/Case.h"
 #include "benchmark/Kernel.h"
@@ -19,10 +19,10 @@
 namespace attn::bench {
 
 /// Rows of Google Benchmark, and what they are measured on.
-class Session {
+class Table {
 public:
   /// `pool` may be null. A row has `numSamples` samples.
-  Session(const Target &target, attn_pool *pool, int64_t numSamples)
+  Table(const Target &target, attn_pool *pool, int64_t numSamples)
       : target(target), pool(pool), numSamples(numSamples), probe(target.lanes, pool) {}
 
   const Target &getTarget() const { return target; }
@@ -66,11 +66,11 @@ private:
   std::vector<float> result; ///< OpenBLAS's
 };
 
-/// The main of every program, which measures what `run` adds to a session. A row has `numSamples`
+/// The main of every program, which measures what `run` adds to a table. A row has `numSamples`
 /// samples unless the user says otherwise.
-int benchMain(int argc, char **argv, llvm::function_ref<llvm::Error(Session &)> run,
+int benchMain(int argc, char **argv, llvm::function_ref<llvm::Error(Table &)> run,
               int64_t numSamples = 20);
 
 } // namespace attn::bench
 
-#endif // ATTN_BENCHMARK_SESSION_H
+#endif // ATTN_BENCHMARK_TABLE_H
