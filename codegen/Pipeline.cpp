@@ -118,6 +118,7 @@ static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
   functions.addPass(createPackToVector());
   functions.addPass(createSoftmaxToVector());
   // What remains is elementwise or reduces: plain loops, which LLVM vectorises.
+  functions.addPass(createReassociateSums());
   functions.addPass(createConvertLinalgToLoopsPass());
   functions.addPass(createExpandMath());
   functions.addPass(createCanonicalizerPass());

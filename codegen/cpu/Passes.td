@@ -61,6 +61,14 @@ def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
+  let summary = "let LLVM add up in vectors what is a sum";
+  let description = [{
+    Marks the additions by which a `linalg` op reduces as free to be reassociated. For reductions that no pass has
+    lowered to vectors, right before they become plain loops.
+  }];
+}
+
 def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
   let summary = "replace functions of a math library by arithmetic";
   let description = [{

@@ -1,0 +1,40 @@
+// RUN: attn-opt %s -attn-reassociate-sums | FileCheck %s
+
+#x = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// The sum, not the additions under it.
+// CHECK-LABEL: @squares
+// CHECK: arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f32
+func.func @squares(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
+  linalg.generic {indexing_maps = [#x, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<4x?xf32>) outs(%sums : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %c1 = arith.constant 1.0 : f32
+    %shifted = arith.addf %in, %c1 : f32
+    %square = arith.mulf %shifted, %shifted : f32
+    %sum = arith.addf %out, %square : f32
+    linalg.yield %sum : f32
+  }
+  return
+}
+
+// Nothing to reassociate: one addition for each element, and a maximum.
+// CHECK-LABEL: @elementwise
+// CHECK-NOT: fastmath
+func.func @elementwise(%x: memref<4x?xf32>, %y: memref<4x?xf32>, %max: memref<4xf32>) {
+  linalg.generic {indexing_maps = [#x, #x], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<4x?xf32>) outs(%y : memref<4x?xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %sum = arith.addf %out, %in : f32
+    linalg.yield %sum : f32
+  }
+  linalg.generic {indexing_maps = [#x, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<4x?xf32>) outs(%max : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %greatest = arith.maximumf %out, %in : f32
+    linalg.yield %greatest : f32
+  }
+  return
+}
