@@ -5,7 +5,7 @@
 //   attn.online_update outs(%scores, %max, %sum, %acc : memref<128x48xf32>, ...) at(%q0, %k0)
 // becomes
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
-//     %m = scf.for %k = 0 to 128 step 4 ...          // maximum of the tile, from the old one
+//     %m = scf.for %k = 0 to 128 step 4 ...          // maximum of the tile, from the old one; 0 for a small one
 //     %alpha = exp2((old max - %m) * c)
 //     %l = scf.for %k = 0 to 128 step 4 ...          // weights in place of scores, and their sum
 //     vector.store %m, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
@@ -120,6 +120,24 @@ static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
 // attn.online_update
 //===----------------------------------------------------------------------===//
 
+/// What weights are relative to: their maximum, or 0 instead of a small one. A sum of products that starts from -max has
+/// every partial sum rounded at that size, which costs more than what the products themselves err.
+static Value createReference(OpBuilder &builder, Location loc, Value max,
+                             const ScoreRegion &region) {
+  // As an exponent of two. A tile of such weights stays below what FusedUpdate.cpp takes as too big.
+  static constexpr double kSmall = 8;
+  auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
+    return arith::CmpFOp::create(builder, loc, predicate, max,
+                                 floatConstant(builder, loc, max.getType(), bound));
+  };
+  // Of the negative ones none, or weights would underflow earlier.
+  Value isSmall =
+      arith::AndIOp::create(builder, loc, compare(arith::CmpFPredicate::OGE, 0),
+                            compare(arith::CmpFPredicate::OLE, kSmall / region.exponentFactor()));
+  return arith::SelectOp::create(builder, loc, isSmall,
+                                 floatConstant(builder, loc, max.getType(), 0), max);
+}
+
 static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region,
                          TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
@@ -149,8 +167,10 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
                              maxima[i] = createMax(b, loc, score, maxima[i]);
                            return maxima;
                          });
-  Value newMax =
-      reduceTree(greatest, [&](Value x, Value y) { return createMax(builder, loc, x, y); });
+  Value newMax = createReference(
+      builder, loc,
+      reduceTree(greatest, [&](Value x, Value y) { return createMax(builder, loc, x, y); }),
+      region);
 
   // Without a live key so far max stays -inf, and -inf - -inf would be NaN.
   Value reference = createReplace(builder, loc, newMax, -kInfinity, 0);
