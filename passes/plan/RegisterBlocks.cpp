@@ -37,7 +37,7 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
 
 int64_t attn::chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth) {
   // The error of a sum grows with its length; parts are added up at the end.
-  static constexpr int64_t kLongestSum = 256;
+  static constexpr int64_t kLongestSum = 192;
   int64_t bytesPerRow = block.vectors * target.getLanes() * 4;
   int64_t most = std::clamp<int64_t>(target.getL2() / 4 / bytesPerRow, 1, kLongestSum);
   // Shorter sums load and store their accumulators too often; an odd one has no pairs of steps.

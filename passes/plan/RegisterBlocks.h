@@ -28,7 +28,7 @@ struct RegisterBlock {
 RegisterBlock chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded);
 
 /// How much of a sum of `depth` products register blocks go through before they start over with
-/// the next rows: all of it, or the greatest divisor up to 256 for which the rows of the vector
+/// the next rows: all of it, or the greatest divisor up to 192 for which the rows of the vector
 /// operand stay in a quarter of the second-level cache.
 int64_t chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth);
 

@@ -206,9 +206,9 @@ func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16x
 // A long sum is split: the output is filled first, and each part is added to it.
 // CHECK-LABEL: @long_sum
 // CHECK:         linalg.fill
-// CHECK:         scf.for %{{.*}} = %c0 to %c3072 step %c256
+// CHECK:         scf.for %{{.*}} = %c0 to %c3072 step %c192
 // CHECK:           scf.for %{{.*}} = %c0 to %c12 step %c6
-// CHECK:             %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c256 step %c2
+// CHECK:             %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c192 step %c2
 // CHECK:             arith.addf
 func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref<12x64xf32>) {
   %zero = arith.constant 0.0 : f32
