@@ -51,6 +51,9 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
   auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
   SmallVector<Prediction> predictions;
   for (Schedule schedule : schedules.empty() ? ArrayRef(kAll) : schedules) {
+    // Without projections a head's tasks are what phased makes of them.
+    if (schedules.size() != 1 && schedule == Schedule::Phased && !shape.depth)
+      continue;
     SmallVector<int64_t> tiles = keyTiles(shape);
     bool isWhole = schedule == Schedule::WholeScores;
     if (isWhole || schedule == Schedule::Unfused)
