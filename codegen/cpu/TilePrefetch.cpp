@@ -86,6 +86,12 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
                            end = getConstantIntValue(loop.getUpperBound());
     numKeys = begin && end ? std::optional(*end - *begin) : std::nullopt;
   }
+  // What is due together with the tile's own operands.
+  int64_t bytes = 0;
+  for (const Rows &rows : result.all)
+    bytes += cast<MemRefType>(rows.buffer.getType()).getDimSize(1) * tile * sizeof(float);
+  if (loop && bytes <= getTarget(update).getL1())
+    result.level = Cache::First;
   if (numKeys && tile)
     result.keysPerRow = std::clamp<int64_t>(*numKeys / tile, 1, result.keysPerRow);
   return result;
@@ -116,6 +122,6 @@ void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64
     row = arith::MinUIOp::create(builder, loc, row, last);
     for (const Rows &rows : all)
       if (!rows.isKeys)
-        rows.create(builder, loc, row, loop ? Cache::First : Cache::Second);
+        rows.create(builder, loc, row, level);
   }
 }

@@ -46,6 +46,7 @@ private:
   mlir::scf::ForOp loop; // null for a single tile of keys
   mlir::OpFoldResult numRows;
   int64_t keysPerRow = 8;
+  Cache level = Cache::Second; // of queries and outputs
   llvm::SmallVector<Rows, 2> all;
 };
 
