@@ -22,6 +22,18 @@ static bool hasRows(Value buffer) {
   return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type);
 }
 
+/// The argument of the function that `view` is a part of, or null. `isWhole` says whether it is cut along no loop but
+/// such of which it has a single step.
+static Value getArgument(Value view, bool &isWhole) {
+  isWhole = true;
+  while (auto part = view.getDefiningOp<memref::SubViewOp>()) {
+    for (auto [size, all] : llvm::zip_equal(part.getStaticSizes(), part.getSourceType().getShape()))
+      isWhole &= size == 1 || size == all;
+    view = part.getSource();
+  }
+  return isa<BlockArgument>(view) ? view : Value();
+}
+
 void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cache level) const {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -46,10 +58,9 @@ void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
       continue;
     for (Value rows : product.getDpsInputs()) {
       auto type = dyn_cast<MemRefType>(rows.getType());
-      if (rows == scores || !hasRows(rows) || type.getDimSize(0) != numKeys)
-        continue;
-      int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
-      if (bytes <= getTarget(update).getL1() / 4)
+      bool isWhole;
+      if (rows != scores && hasRows(rows) && type.getDimSize(0) == numKeys &&
+          getArgument(rows, isWhole))
         all.push_back({rows, isBefore ? numKeys : 0, /*isWrite=*/false, /*isKeys=*/true});
     }
   }
@@ -62,10 +73,13 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   Operation *whole = loop ? loop : update.getOperation();
   Block &block = *whole->getBlock();
   int64_t tile = 0;
+  bool readsKeysOnce = false; // there is no other tile of queries
   for (PackOp pack : block.getOps<PackOp>()) {
     if (whole->isBeforeInBlock(pack) || pack.getFromRows() || !hasRows(pack.getSource()))
       continue;
     tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
+    bool isWhole;
+    readsKeysOnce |= getArgument(pack.getSource(), isWhole) && isWhole;
     int64_t numRows = cast<MemRefType>(pack.getSource().getType()).getDimSize(0);
     result.all.push_back({pack.getSource(),
                           ShapedType::isDynamic(numRows) ? tile : std::min(tile, numRows),
@@ -79,7 +93,7 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   result.numRows = memref::getMixedSize(builder, update.getLoc(), scores, 1);
   std::optional<int64_t> numKeys =
       getConstantIntValue(memref::getMixedSize(builder, update.getLoc(), scores, 0));
-  if (!loop && numKeys)
+  if (readsKeysOnce && numKeys)
     result.addKeys(update, *numKeys);
   if (loop) {
     std::optional<int64_t> begin = getConstantIntValue(loop.getLowerBound()),

@@ -16,8 +16,8 @@ namespace attn {
 /// A tile of queries is packed, and one of outputs written, in one go between two long
 /// computations, and nothing there hides the way to memory. So the computation asks for them a row
 /// at a time: for the outputs of this tile, and the next queries, which lie behind those of this
-/// tile. Where a tile has all keys and they are few, it also asks for their values, and for the keys
-/// of the next head.
+/// tile. Where these are all queries of a head, its keys and values are new to the caches: then it
+/// also asks for the values of this tile, and for the keys of the next, or of the next head.
 class TilePrefetch {
 public:
   /// What is packed before and finished after `update`, or the loop over keys around it, as far as
@@ -40,7 +40,7 @@ private:
 
     void create(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value row, Cache level) const;
   };
-  /// Keys and values of a tile that is all there is.
+  /// Keys and values that no other tile of queries reads.
   void addKeys(OnlineUpdateOp update, int64_t numKeys);
 
   mlir::scf::ForOp loop; // null for a single tile of keys
