@@ -11,9 +11,9 @@
 using namespace mlir;
 using namespace attn;
 
-/// A query tile is one register block wide: three vectors, the widest block that leaves registers
-/// for eight rows (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8).
-static constexpr int64_t kVectorsPerQueryTile = 3;
+/// Vectors of a query tile, which is one register block wide. Three are the widest that leave registers for eight rows
+/// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8); two waste less at the edge of a mask, or divide.
+static constexpr int64_t kQueryTiles[] = {3, 2};
 
 /// Queries whose scores are whole: a row of a register block each.
 static constexpr int64_t kFewQueries = 8;
@@ -40,30 +40,41 @@ static SmallVector<int64_t> keyTiles(const AttentionShape &shape) {
   return tiles;
 }
 
+/// Query tiles to try: no wider than the queries.
+static SmallVector<int64_t> queryTiles(TargetAttr target, const AttentionShape &shape) {
+  SmallVector<int64_t> tiles;
+  int64_t lanes = target.getLanes();
+  int64_t most = llvm::alignTo(std::max<int64_t>(shape.queries, 1), lanes);
+  for (int64_t vectors : kQueryTiles)
+    if (int64_t tile = std::min(vectors * lanes, most); !llvm::is_contained(tiles, tile))
+      tiles.push_back(tile);
+  return tiles;
+}
+
 SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionShape &shape,
                                            ArrayRef<Schedule> schedules) {
   static constexpr Schedule kAll[] = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores,
                                       Schedule::Unfused};
-  int64_t lanes = target.getLanes();
-  int64_t q = std::min<int64_t>(kVectorsPerQueryTile * lanes,
-                                llvm::alignTo(std::max<int64_t>(shape.queries, 1), lanes));
-  int64_t fewQueries = std::clamp<int64_t>(shape.queries, 1, kFewQueries);
   auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
   SmallVector<Prediction> predictions;
   for (Schedule schedule : schedules.empty() ? ArrayRef(kAll) : schedules) {
     // Without projections a head's tasks are what phased makes of them.
     if (schedules.size() != 1 && schedule == Schedule::Phased && !shape.depth)
       continue;
-    SmallVector<int64_t> tiles = keyTiles(shape);
-    bool isWhole = schedule == Schedule::WholeScores;
-    if (isWhole || schedule == Schedule::Unfused)
-      tiles.truncate(1); // all keys at once
-    for (int64_t k : tiles) {
-      auto plan = PlanAttr::get(target.getContext(), schedule, isWhole ? fewQueries : q, k);
-      Prediction prediction = {plan, predictAttention(target, shape, plan)};
-      // Among equals the first stays first.
-      predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
-    }
+    SmallVector<int64_t> qs = queryTiles(target, shape), ks = keyTiles(shape);
+    if (schedule == Schedule::WholeScores)
+      qs = {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
+    if (schedule == Schedule::WholeScores || schedule == Schedule::Unfused)
+      ks.truncate(1); // all keys at once
+    if (schedule == Schedule::Unfused)
+      qs.truncate(1);
+    for (int64_t q : qs)
+      for (int64_t k : ks) {
+        auto plan = PlanAttr::get(target.getContext(), schedule, q, k);
+        Prediction prediction = {plan, predictAttention(target, shape, plan)};
+        // Among equals the first stays first.
+        predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
+      }
   }
   return predictions;
 }

@@ -27,17 +27,23 @@ static constexpr double kScaledExponential = 6; // where 2^n is an instruction
 static constexpr double kMaximum = 8;           // load, compare, and the score's own store
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
-static constexpr double kTranspose = 3;  // load, four shuffles at half the rate, store
+static constexpr double kDotLoad = 0.1;  // beside a multiply-add, which hides most of it
+static constexpr double kShuffles = 2;   // of a vector in a transposition: four, two at once
+static constexpr double kTranspose = 3;  // with load and store
 static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises, through memory
 static constexpr double kShortLoop = 3;  // and in the first cache
 // Of a loop around blocks, of a tile of queries, of a task, of a phase.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
-static constexpr double kTaskOverhead = 300;
+static constexpr double kTaskOverhead = 100;
 static constexpr double kPhaseOverhead = 3000;
 // Bytes a multiply-add's time moves from beyond each cache.
 static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
+static constexpr double kBytesBeyondL3 = 2.5;
+static constexpr double kL3 = 32 << 20; // no target value: it decides nothing within a head
+/// Of the time of computations, what hides traffic.
+static constexpr double kHiding = 0.5;
 
 static constexpr int64_t kBytes = 4; // of an element
 
@@ -94,11 +100,15 @@ AttentionShape AttentionShape::get(AttentionOp op) {
 // Products
 //===----------------------------------------------------------------------===//
 
+static double multiplyAdd(TargetAttr target) { return target.getFma() ? 1 : 2; }
+
 double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, int64_t depth,
                             bool isGuarded) {
   int64_t vectors = llvm::divideCeil(columns, int64_t(target.getLanes()));
   RegisterBlock block = chooseRegisterBlock(target, columns, isGuarded);
-  double perProduct = (target.getFma() ? 1 : 2) + (isGuarded ? 1 : 0);
+  // With mask registers, which 32 registers come with, a guard is one comparison of each vector.
+  double perGuard = target.getRegisters() > 16 ? 1.0 / block.rows : 1;
+  double perProduct = multiplyAdd(target) + (isGuarded ? perGuard : 0);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
     double step =
         std::max({height * width * perProduct, (height + width) / kLoadsAtOnce, kLatency});
@@ -120,7 +130,9 @@ double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, in
 static double predictTraffic(TargetAttr target, double bytes, double workingSet) {
   if (workingSet <= target.getL1())
     return 0;
-  return bytes / (workingSet <= target.getL2() ? kBytesBeyondL1 : kBytesBeyondL2);
+  if (workingSet <= target.getL2())
+    return bytes / kBytesBeyondL1;
+  return bytes / (workingSet <= kL3 ? kBytesBeyondL2 : kBytesBeyondL3);
 }
 
 //===----------------------------------------------------------------------===//
@@ -199,15 +211,21 @@ struct Model {
     double sampled = 0;
     for (int64_t i = stride / 2; i < whole; i += stride, ++samples)
       sampled += queryTile(i * tile, tile, bounds);
-    return samples ? cost + sampled * whole / samples : cost;
+    if (samples)
+      cost += sampled * whole / samples;
+    // Keys and values that no other tile of queries reads: the first wait, the next come meanwhile.
+    if (shape.queries <= tile && plan.getK() < shape.keys && !shape.depth)
+      cost +=
+          predictTraffic(target, double(plan.getK()) * (shape.d + shape.e) * kBytes, bytesOfKeys());
+    return cost;
   }
 
   /// One head, a tile of few queries at a time, keys in the lanes.
   double wholeScores() const {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
-    double dots = double(shape.keys) * vectorsOf(shape.d) * (1 + 1 / kLoadsAtOnce) +
-                  vectors * target.getLanes() * kTranspose;
+    double dots = double(shape.keys) * vectorsOf(shape.d) * (multiplyAdd(target) + kDotLoad) +
+                  vectors * target.getLanes() * kShuffles;
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
     return shape.queries * dots + scores * (loops + weights(false, true)) +
@@ -234,7 +252,21 @@ struct Model {
     return shape.depth ? predictProduct(target, rows, columns, shape.depth) : 0;
   }
 
-  double run() const {
+  /// Of keys and values, of all heads.
+  double bytesOfKeys() const {
+    return double(shape.heads) * shape.keys * (shape.d + shape.e) * kBytes;
+  }
+
+  /// `cost` with the operands' way from memory.
+  double withTraffic(double cost) const {
+    double heads = double(shape.heads) * shape.groups;
+    double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * kBytes;
+    return cost + std::max(0.0, predictTraffic(target, bytes, bytes) - kHiding * cost);
+  }
+
+  double run() const { return shape.depth ? compute() : withTraffic(compute()); }
+
+  double compute() const {
     double heads = double(shape.heads) * shape.groups;
     double tiles = llvm::divideCeil(shape.queries, plan.getQ());
     switch (plan.getSchedule()) {

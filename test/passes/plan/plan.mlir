@@ -19,9 +19,9 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<2x?x64xf32>
   }
 
-  // Behind the diagonal a tile of two tiles of queries wastes least.
+  // At the diagonal the narrower tiles waste least.
   // CHECK-LABEL: @causal(
-  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 96>)
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 64>)
   func.func @causal(%x: tensor<2x512x64xf32>, %e: tensor<2x512x64xf32>) -> tensor<2x512x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<2x512x64xf32>, tensor<2x512x64xf32>, tensor<2x512x64xf32>) outs(%e : tensor<2x512x64xf32>)
         mask(#attn.causal) {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x512x64xf32>
