@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Dominance.h"
 
 using namespace mlir;
 using namespace attn;
@@ -22,16 +23,22 @@ static bool hasRows(Value buffer) {
   return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type);
 }
 
-/// The argument of the function that `view` is a part of, or null. `isWhole` says whether it is cut along no loop but
-/// such of which it has a single step.
-static Value getArgument(Value view, bool &isWhole) {
-  isWhole = true;
-  while (auto part = view.getDefiningOp<memref::SubViewOp>()) {
-    for (auto [size, all] : llvm::zip_equal(part.getStaticSizes(), part.getSourceType().getShape()))
-      isWhole &= size == 1 || size == all;
+/// Whether `view` is a part of an argument of the function. What a task computes itself is in its caches.
+static bool isOfArgument(Value view) {
+  while (auto part = view.getDefiningOp<memref::SubViewOp>())
     view = part.getSource();
-  }
-  return isa<BlockArgument>(view) ? view : Value();
+  return isa<BlockArgument>(view);
+}
+
+/// Whether `view` is known to be all of what it is a view of, but for one index of some dimensions.
+static bool isWhole(Value view) {
+  auto part = view.getDefiningOp<memref::SubViewOp>();
+  return !part || (llvm::all_of_zip(part.getStaticSizes(), part.getSourceType().getShape(),
+                                    [](int64_t size, int64_t all) {
+                                      return size == 1 ||
+                                             (size == all && !ShapedType::isDynamic(all));
+                                    }) &&
+                   isWhole(part.getSource()));
 }
 
 void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cache level) const {
@@ -49,6 +56,7 @@ void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cac
 void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
   // The products before and after: scores out, weights in.
   Value scores = update.getOuts()[0];
+  DominanceInfo dominance;
   for (auto product : update->getBlock()->getOps<linalg::LinalgOp>()) {
     if (product.getNumDpsInputs() != 2 || product.getNumReductionLoops() != 1)
       continue;
@@ -58,9 +66,8 @@ void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
       continue;
     for (Value rows : product.getDpsInputs()) {
       auto type = dyn_cast<MemRefType>(rows.getType());
-      bool isWhole;
-      if (rows != scores && hasRows(rows) && type.getDimSize(0) == numKeys &&
-          getArgument(rows, isWhole))
+      if (rows != scores && hasRows(rows) && type.getDimSize(0) == numKeys && isOfArgument(rows) &&
+          dominance.properlyDominates(rows, update))
         all.push_back({rows, isBefore ? numKeys : 0, /*isWrite=*/false, /*isKeys=*/true});
     }
   }
@@ -73,13 +80,12 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   Operation *whole = loop ? loop : update.getOperation();
   Block &block = *whole->getBlock();
   int64_t tile = 0;
-  bool readsKeysOnce = false; // there is no other tile of queries
+  bool readsKeysOnce = false; // there is no other tile of queries of the head
   for (PackOp pack : block.getOps<PackOp>()) {
     if (whole->isBeforeInBlock(pack) || pack.getFromRows() || !hasRows(pack.getSource()))
       continue;
     tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
-    bool isWhole;
-    readsKeysOnce |= getArgument(pack.getSource(), isWhole) && isWhole;
+    readsKeysOnce |= isOfArgument(pack.getSource()) && isWhole(pack.getSource());
     int64_t numRows = cast<MemRefType>(pack.getSource().getType()).getDimSize(0);
     result.all.push_back({pack.getSource(),
                           ShapedType::isDynamic(numRows) ? tile : std::min(tile, numRows),
@@ -103,7 +109,8 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   // What is due together with the tile's own operands.
   int64_t bytes = 0;
   for (const Rows &rows : result.all)
-    bytes += cast<MemRefType>(rows.buffer.getType()).getDimSize(1) * tile * sizeof(float);
+    if (auto type = cast<MemRefType>(rows.buffer.getType()); !rows.isKeys)
+      bytes += type.getDimSize(1) * tile * type.getElementTypeBitWidth() / 8;
   if (loop && bytes <= getTarget(update).getL1())
     result.level = Cache::First;
   if (numKeys && tile)

@@ -16,7 +16,7 @@ namespace attn {
 /// A tile of queries is packed, and one of outputs written, in one go between two long
 /// computations, and nothing there hides the way to memory. So the computation asks for them a row
 /// at a time: for the outputs of this tile, and the next queries, which lie behind those of this
-/// tile. Where these are all queries of a head, its keys and values are new to the caches: then it
+/// tile. Where these are all queries of a head, its keys and values are new to the caches, as a rule: then it
 /// also asks for the values of this tile, and for the keys of the next, or of the next head.
 class TilePrefetch {
 public:
@@ -30,7 +30,8 @@ public:
   void createNext(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys);
 
 private:
-  /// Short tiles ask for much at once, more than the first cache can wait for.
+  /// A single tile of keys asks for much at once, more than the first cache can wait for; long rows for more than it
+  /// holds.
   enum class Cache { First, Second };
   struct Rows {
     mlir::Value buffer;
