@@ -23,7 +23,7 @@ using namespace attn;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// Makes weights of products while they are in registers, relative to the maximum so far; products
+/// Makes weights of products while they are in registers, relative to the reference so far; products
 /// stay what they are where `exact` is true.
 class WeightsEpilogue : public Epilogue {
 public:
@@ -204,8 +204,6 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     eraseProduct();
     return true;
   }
-  // Sums stay far from overflow, and accumulators with them.
-  static constexpr double kBig = 1 << 16;
   Location loc = op.getLoc();
   int64_t lanes = target.getLanes();
   Value max = op.getOuts()[1], sum = op.getOuts()[2];
@@ -230,7 +228,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     auto addSums = [&](OpBuilder &inner, Location) {
       Value isBig = createAnyOf(inner, loc, tileSums, lanes, [&](OpBuilder &c, Value sums) {
         return arith::CmpFOp::create(c, loc, arith::CmpFPredicate::UGE, sums,
-                                     floatConstant(c, loc, sums.getType(), kBig));
+                                     floatConstant(c, loc, sums.getType(), kBigSum));
       });
       auto addAll = [&](OpBuilder &c, Location) {
         forEachVector(c, loc, numQueries, lanes, {}, [&](OpBuilder &d, const Lanes &q, ValueRange) {

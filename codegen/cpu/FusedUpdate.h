@@ -3,15 +3,15 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Where a contraction computes %scores just before, most tiles never store a score nor look for a
-// maximum: weights are relative to the maximum so far, and are made of the accumulators of each
-// register block before those are stored. The sums of the tile tell whether the maximum was too
+// maximum: weights are relative to the reference that %max holds, and are made of the accumulators of
+// each register block before those are stored. The sums of the tile tell whether the reference was too
 // small; then, and where there is none yet, scores are stored and updated as OnlineToVector.cpp
 // says:
 //
 //   scf.while (%exact = any %max == -inf) {
 //     %scores = product, from %exact ? 0 : -max, each block: %exact ? itself : weights, tile sums
 //     %again = scf.if %exact { update of stored scores; false }
-//              else { %big = any (tile sums >= 2^16, or NaN); if not %big: sum += tile sums; %big }
+//              else { %big = any (tile sums >= 2^20, or NaN); if not %big: sum += tile sums; %big }
 //     scf.condition(%again)
 //   }
 //
@@ -26,6 +26,13 @@
 #include "mlir/Analysis/AliasAnalysis.h"
 
 namespace attn {
+
+/// Weights are relative to 0, not to their maximum, where that is at most this exponent of two. A product that starts
+/// from -max has every partial sum rounded at that size, which costs more than what the product itself errs.
+inline constexpr double kSmallMax = 8;
+/// A tile whose weights add up to more is done again with its own maximum: sums and accumulators stay
+/// far from overflow. A tile of 4096 keys that are all at `kSmallMax` is not.
+inline constexpr double kBigSum = 1 << 20;
 
 /// Lowers `op` together with the contraction that computes its scores, which is erased. Returns
 /// false, having done nothing, where there is none. `createUpdate` lowers the update of scores that

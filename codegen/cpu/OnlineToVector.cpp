@@ -5,14 +5,16 @@
 //   attn.online_update outs(%scores, %max, %sum, %acc : memref<128x48xf32>, ...) at(%q0, %k0)
 // becomes
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
-//     %m = scf.for %k = 0 to 128 step 4 ...          // maximum of the tile, from the old one; 0 for a small one
+//     %m = scf.for %k = 0 to 128 step 4 ...          // maximum of the tile, from the old one
+//     %m = %m in [0, 8 / c) ? 0 : %m                 // far from overflow, near enough
 //     %alpha = exp2((old max - %m) * c)
 //     %l = scf.for %k = 0 to 128 step 4 ...          // weights in place of scores, and their sum
 //     vector.store %m, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha
 //   }
 //
-// and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes. The last vector of queries is masked where L does not divide their number.
+// and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes. The last
+// vector of queries is masked where L does not divide their number.
 // Where a contraction computes %scores just before, FusedUpdate.h takes it into the update.
 // ScoreRegion.h says in which units scores and max are. All operands are f32 buffers whose queries
 // are neighbours; the output of finish may have any strides. Test:
@@ -120,20 +122,17 @@ static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
 // attn.online_update
 //===----------------------------------------------------------------------===//
 
-/// What weights are relative to: their maximum, or 0 instead of a small one. A sum of products that starts from -max has
-/// every partial sum rounded at that size, which costs more than what the products themselves err.
-static Value createReference(OpBuilder &builder, Location loc, Value max,
-                             const ScoreRegion &region) {
-  // As an exponent of two. A tile of such weights stays below what FusedUpdate.cpp takes as too big.
-  static constexpr double kSmall = 8;
+/// What stands for `max` as the reference of weights: 0 for a small one (FusedUpdate.h).
+static Value createLaggingMax(OpBuilder &builder, Location loc, Value max,
+                              const ScoreRegion &region) {
   auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
     return arith::CmpFOp::create(builder, loc, predicate, max,
                                  floatConstant(builder, loc, max.getType(), bound));
   };
-  // Of the negative ones none, or weights would underflow earlier.
-  Value isSmall =
-      arith::AndIOp::create(builder, loc, compare(arith::CmpFPredicate::OGE, 0),
-                            compare(arith::CmpFPredicate::OLE, kSmall / region.exponentFactor()));
+  // Not for a negative one: its weights would underflow earlier.
+  Value isSmall = arith::AndIOp::create(
+      builder, loc, compare(arith::CmpFPredicate::OGE, 0),
+      compare(arith::CmpFPredicate::OLT, kSmallMax / region.exponentFactor()));
   return arith::SelectOp::create(builder, loc, isSmall,
                                  floatConstant(builder, loc, max.getType(), 0), max);
 }
@@ -167,7 +166,7 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
                              maxima[i] = createMax(b, loc, score, maxima[i]);
                            return maxima;
                          });
-  Value newMax = createReference(
+  Value newMax = createLaggingMax(
       builder, loc,
       reduceTree(greatest, [&](Value x, Value y) { return createMax(builder, loc, x, y); }),
       region);

@@ -65,7 +65,8 @@ class Draw:
         self.sizes = self.draw_sizes()
         self.dynamic = {d for d in ["q", "k", *self.batch] if rng.random() < (0.5 if d in "qk" else 0.2)}
         self.returns_weights = rng.random() < 0.2
-        self.hostile = rng.choice(["", "", "", "nan", "nan-value", "inf-value", "inf-key", "large"])
+        self.hostile = rng.choice(["", "", "", "nan", "nan-value", "inf-value", "inf-key", "large",
+                                   "climbing"])
         self.region = rng.choice(["", "", "bias", "fill", "alibi"])
         self.fill_keys = rng.randint(0, self.sizes["k"])
         # Where a weight is 0 in f32 but not in the formula (a fill, large scores), an infinite value times it is
@@ -74,7 +75,8 @@ class Draw:
             self.hostile = "nan-value"
         self.empty_row = rng.choice(["zero", "nan"])
         self.schedule = rng.choice(["per-head", "phased", "whole-scores", "unfused"])
-        self.scale = f32(128.0 if self.hostile == "large" else rng.choice([1.0, 0.25, max(self.sizes["d"], 1) ** -0.5]))
+        usual = max(self.sizes["d"], 1) ** -0.5
+        self.scale = f32({"large": 128.0, "climbing": usual}.get(self.hostile) or rng.choice([1.0, 0.25, usual]))
         self.captures = []
         self.draw_operands()
         self.mask, self.kept = self.draw_mask()
@@ -123,6 +125,9 @@ class Draw:
             self.spoil(self.value, [math.inf, -math.inf], 0.02)
         if self.hostile == "inf-key":
             self.spoil(self.key, [math.inf, -math.inf], key_share)
+        if self.hostile == "climbing":  # from scores near 0 to some that are far above what came before
+            stride, count = self.key.strides["k"], self.sizes["k"]
+            self.key.values = [f32(x * 6 * (i // stride % count) / count) for i, x in enumerate(self.key.values)]
         if self.region == "bias":
             _, self.bias = self.capture("f32", rng.choice([["h", "q", "k"], ["q", "k"]]), normal)
             if self.hostile == "nan":

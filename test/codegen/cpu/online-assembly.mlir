@@ -22,6 +22,9 @@
 // REDEFINE: %{cpu} = x86-64
 // RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V1
 
+#key = affine_map<(k, q, c) -> (k, c)>
+#query = affine_map<(k, q, c) -> (c, q)>
+#score = affine_map<(k, q, c) -> (k, q)>
 module attributes {attn.target = #attn.target<LEVEL>} {
 
 // Maxima first: an instruction each. Then 5 multiply-adds of each of 4 or 2 exponentials.
@@ -49,6 +52,33 @@ module attributes {attn.target = #attn.target<LEVEL>} {
 func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
                   %q0: index, %k0: index) {
   attn.online_update outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+    at(%q0, %k0) {capture_maps = [], scale = 6.93147182e-01 : f32}
+  return
+}
+
+// With its product: the loop of an 8 x 3 or 4 x 3 block as it is without, then weights of its accumulators.
+// CHECK-LABEL: fused:
+// CHECK-NOT:     call
+// V4:            Inner Loop Header: Depth=3
+// V4-NOT:        (%rsp
+// V4-COUNT-48:   vfmadd{{.*}}zmm
+// V4-NOT:        {{vfmadd|\(%rsp}}
+// V4:            {{jb|jne|jae}}
+// V4-COUNT-24:   vscalefps
+// V3:            Inner Loop Header: Depth=4
+// V3-NOT:        (%rsp
+// V3-COUNT-24:   vfmadd{{.*}}ymm
+// V3-NOT:        {{vfmadd|\(%rsp}}
+// V3:            {{jb|jne|jae}}
+// CHECK-NOT:     call
+// CHECK:         retq
+func.func @fused(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
+                 %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+  linalg.contract indexing_maps = [#key, #query, #score]
+    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
+  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 6.93147182e-01 : f32}
   return
 }

@@ -4,15 +4,23 @@
 #key = affine_map<(k, q, c) -> (k, c)>
 #query = affine_map<(k, q, c) -> (c, q)>
 #score = affine_map<(k, q, c) -> (k, q)>
+#value = affine_map<(e, q, k) -> (k, e)>
+#weight = affine_map<(e, q, k) -> (k, q)>
+#out = affine_map<(e, q, k) -> (e, q)>
 
-// Three vectors of queries without a mask, four keys at a time; scores stay raw, the scale is in the exponent.
+// Three vectors of queries without a mask, four keys at a time; scores stay raw, the scale is in the exponent. A
+// maximum up to 8 as an exponent of two counts as 0.
 module attributes {attn.target = #v4} {
 // CHECK-LABEL: @update
 // CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
+// CHECK-DAG:   %[[SMALL:.*]] = arith.constant dense<44.3614197> : vector<16xf32>
 // CHECK:       scf.for %[[Q:.*]] = %c0 to %c48 step %c16
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
 // CHECK-NOT:       arith.mulf
 // CHECK:           scf.yield
+// CHECK:         arith.cmpf oge, %[[MAX:.*]], %[[ZERO:.*]] : vector<16xf32>
+// CHECK:         arith.cmpf olt, %[[MAX]], %[[SMALL]] : vector<16xf32>
+// CHECK:         arith.select %{{.*}}, %[[ZERO]], %[[MAX]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>)
 // CHECK-COUNT-4:   vector.load
 // CHECK-COUNT-4:   arith.subf
@@ -35,7 +43,7 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
 // CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
 // CHECK-DAG:   %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
-// CHECK-DAG:   %[[BIG:.*]] = arith.constant dense<6.553600e+04> : vector<16xf32>
+// CHECK-DAG:   %[[BIG:.*]] = arith.constant dense<0x49800000> : vector<16xf32>
 // CHECK:       %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<48xf32>
 // CHECK:       %[[FIRST:.*]] = scf.for
 // CHECK:         arith.cmpf oeq, %{{.*}}, %[[LOWEST]]
@@ -119,18 +127,22 @@ func.func @not_from_zero(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, 
 // CHECK-LABEL: @edges
 // CHECK:       scf.for
 // CHECK:         scf.for {{.*}} step %c8
+// CHECK-NOT:       locality<2>
 // CHECK:           %[[ROW:.*]] = arith.minui %{{.*}}, %c47
 // CHECK:           %[[NEXT:.*]] = arith.addi %[[ROW]], %c48
-// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c0], read
-// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c16], read
-// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c0], write
-// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c16], write
-func.func @edges(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %packed: memref<1x32x48xf32>, %s: memref<96x48xf32>,
-                 %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %out: memref<48x32xf32>, %n: index) {
+// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c0], read, locality<3>
+// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c16], read, locality<3>
+// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c0], write, locality<3>
+// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c16], write, locality<3>
+func.func @edges(%queries: memref<192x32xf32>, %keys: memref<?x32xf32>, %packed: memref<1x32x48xf32>,
+    %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>,
+    %out: memref<192x32xf32>, %q0: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c96 = arith.constant 96 : index
   %zero = arith.constant 0.0 : f32
-  attn.pack ins(%queries : memref<48x32xf32>) outs(%packed : memref<1x32x48xf32>)
+  %tile_of_queries = memref.subview %queries[%q0, 0] [48, 32] [1, 1] : memref<192x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
+  %tile_of_outs = memref.subview %out[%q0, 0] [48, 32] [1, 1] : memref<192x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
+  attn.pack ins(%tile_of_queries : memref<48x32xf32, strided<[32, 1], offset: ?>>) outs(%packed : memref<1x32x48xf32>)
   %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
   scf.for %k0 = %c0 to %n step %c96 {
     %tile = memref.subview %keys[%k0, 0] [96, 32] [1, 1] : memref<?x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
@@ -138,7 +150,63 @@ func.func @edges(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %packed: 
     linalg.contract indexing_maps = [#key, #query, #score]
       ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
     attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
-      at(%c0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+      at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  }
+  attn.online_finish ins(%l, %a : memref<48xf32>, memref<32x48xf32>) outs(%tile_of_outs : memref<48x32xf32, strided<[32, 1], offset: ?>>)
+  return
+}
+
+// Rows so long that the first cache cannot hold a tile of each: into the second.
+// CHECK-LABEL: @long_rows
+// CHECK:           %[[ROW:.*]] = arith.minui %{{.*}}, %c47
+// CHECK:           memref.prefetch %{{.*}}[%{{.*}}, %c0], read, locality<2>
+// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c0], write, locality<2>
+func.func @long_rows(%queries: memref<192x128xf32>, %keys: memref<?x128xf32>, %packed: memref<1x128x48xf32>,
+    %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<128x48xf32>,
+    %out: memref<192x128xf32>, %q0: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c96 = arith.constant 96 : index
+  %zero = arith.constant 0.0 : f32
+  %tile_of_queries = memref.subview %queries[%q0, 0] [48, 128] [1, 1] : memref<192x128xf32> to memref<48x128xf32, strided<[128, 1], offset: ?>>
+  %tile_of_outs = memref.subview %out[%q0, 0] [48, 128] [1, 1] : memref<192x128xf32> to memref<48x128xf32, strided<[128, 1], offset: ?>>
+  attn.pack ins(%tile_of_queries : memref<48x128xf32, strided<[128, 1], offset: ?>>) outs(%packed : memref<1x128x48xf32>)
+  %panel = memref.subview %packed[0, 0, 0] [1, 128, 48] [1, 1, 1] : memref<1x128x48xf32> to memref<128x48xf32>
+  scf.for %k0 = %c0 to %n step %c96 {
+    %tile = memref.subview %keys[%k0, 0] [96, 128] [1, 1] : memref<?x128xf32> to memref<96x128xf32, strided<[128, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+    linalg.contract indexing_maps = [#key, #query, #score]
+      ins(%tile, %panel : memref<96x128xf32, strided<[128, 1], offset: ?>>, memref<128x48xf32>) outs(%s : memref<96x48xf32>)
+    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<128x48xf32>)
+      at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  }
+  attn.online_finish ins(%l, %a : memref<48xf32>, memref<128x48xf32>) outs(%tile_of_outs : memref<48x128xf32, strided<[128, 1], offset: ?>>)
+  return
+}
+
+// No other tile of queries reads the keys: those of the next tile are asked for, and the values of this one.
+// CHECK-LABEL: @single_tile
+// CHECK:           memref.prefetch %[[KEYS:.*]][%[[KEY:.*]], %c0], read, locality<2>
+// CHECK:           memref.prefetch %[[KEYS]][%[[KEY]], %c16], read, locality<2>
+// CHECK:           memref.prefetch %[[VALUES:.*]][%{{.*}}, %c0], read, locality<2>
+// CHECK:           memref.prefetch %[[VALUES]][%{{.*}}, %c16], read, locality<2>
+func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %values: memref<?x32xf32>, %packed: memref<1x32x48xf32>,
+    %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>,
+    %out: memref<48x32xf32>, %q0: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c96 = arith.constant 96 : index
+  %zero = arith.constant 0.0 : f32
+  attn.pack ins(%queries : memref<48x32xf32>) outs(%packed : memref<1x32x48xf32>)
+  %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
+  scf.for %k0 = %c0 to %n step %c96 {
+    %tile = memref.subview %keys[%k0, 0] [96, 32] [1, 1] : memref<?x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
+    %values_tile = memref.subview %values[%k0, 0] [96, 32] [1, 1] : memref<?x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+    linalg.contract indexing_maps = [#key, #query, #score]
+      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
+    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+      at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+    linalg.contract indexing_maps = [#value, #weight, #out]
+      ins(%values_tile, %s : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
   }
   attn.online_finish ins(%l, %a : memref<48xf32>, memref<32x48xf32>) outs(%out : memref<48x32xf32>)
   return
