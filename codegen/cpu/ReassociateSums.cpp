@@ -7,9 +7,11 @@
 // becomes
 //     %sum = arith.addf %out, %in fastmath<reassoc> : f32
 //
-// so that LLVM adds up vectors, several at a time, where it would have to keep one chain of scalars: a layer norm takes
-// a tenth of the time and errs less than a third. Which terms meet follows from the code alone, so results
-// stay the same from call to call. Test: test/codegen/cpu/reassociate-sums.mlir
+// so that LLVM adds up vectors, several at a time, where it would have to keep one chain of scalars: a layer
+// norm takes a tenth of the time, and its error falls to less than a third. Which terms meet follows from the
+// code alone, so results stay the same from call to call. Reductions by another op are left alone, sums that
+// skip zeros (a select) among them; products are vectors, or loops, by now.
+// Test: test/codegen/cpu/reassociate-sums.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,6 +20,35 @@ func.func @squares(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
   return
 }
 
+// The sum of the header.
+// CHECK-LABEL: @sum
+// CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f32
+func.func @sum(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
+  linalg.generic {indexing_maps = [#x, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<4x?xf32>) outs(%sums : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %sum = arith.addf %out, %in : f32
+    linalg.yield %sum : f32
+  }
+  return
+}
+
+// A sum that skips zeros stays in order.
+// CHECK-LABEL: @guarded
+// CHECK-NOT: fastmath
+func.func @guarded(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
+  linalg.generic {indexing_maps = [#x, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<4x?xf32>) outs(%sums : memref<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %zero = arith.constant 0.0 : f32
+    %sum = arith.addf %out, %in : f32
+    %keep = arith.cmpf une, %in, %zero : f32
+    %result = arith.select %keep, %sum, %out : f32
+    linalg.yield %result : f32
+  }
+  return
+}
+
 // Nothing to reassociate: one addition for each element, and a maximum.
 // CHECK-LABEL: @elementwise
 // CHECK-NOT: fastmath
