@@ -11,9 +11,9 @@
 using namespace mlir;
 using namespace attn;
 
-/// Vectors of a query tile, which is one register block wide. Three are the widest that leave registers for eight rows
+/// A query tile is one register block wide. Three vectors are the widest that leave registers for enough rows
 /// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8); two waste less at the edge of a mask, or divide.
-static constexpr int64_t kQueryTiles[] = {3, 2};
+static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
 
 /// Queries whose scores are whole: a row of a register block each.
 static constexpr int64_t kFewQueries = 8;
@@ -45,7 +45,7 @@ static SmallVector<int64_t> queryTiles(TargetAttr target, const AttentionShape &
   SmallVector<int64_t> tiles;
   int64_t lanes = target.getLanes();
   int64_t most = llvm::alignTo(std::max<int64_t>(shape.queries, 1), lanes);
-  for (int64_t vectors : kQueryTiles)
+  for (int64_t vectors : kVectorsPerQueryTile)
     if (int64_t tile = std::min(vectors * lanes, most); !llvm::is_contained(tiles, tile))
       tiles.push_back(tile);
   return tiles;
@@ -57,9 +57,10 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
                                       Schedule::Unfused};
   auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
   SmallVector<Prediction> predictions;
-  for (Schedule schedule : schedules.empty() ? ArrayRef(kAll) : schedules) {
-    // Without projections a head's tasks are what phased makes of them.
-    if (schedules.size() != 1 && schedule == Schedule::Phased && !shape.depth)
+  ArrayRef<Schedule> tried = schedules.empty() ? ArrayRef(kAll) : schedules;
+  for (Schedule schedule : tried) {
+    // Without projections per-head makes the same tasks, if it is tried too.
+    if (schedule == Schedule::Phased && !shape.depth && tried.size() > 1)
       continue;
     SmallVector<int64_t> qs = queryTiles(target, shape), ks = keyTiles(shape);
     if (schedule == Schedule::WholeScores)

@@ -28,8 +28,6 @@ static constexpr double kMaximum = 8;           // load, compare, and the score'
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
 static constexpr double kDotLoad = 0.1;  // beside a multiply-add, which hides most of it
-static constexpr double kShuffles = 2;   // of a vector in a transposition: four, two at once
-static constexpr double kTranspose = 3;  // with load and store
 static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises, through memory
 static constexpr double kShortLoop = 3;  // and in the first cache
 // Of a loop around blocks, of a tile of queries, of a task, of a phase.
@@ -41,7 +39,10 @@ static constexpr double kPhaseOverhead = 3000;
 static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
 static constexpr double kBytesBeyondL3 = 2.5;
-static constexpr double kL3 = 32 << 20; // no target value: it decides nothing within a head
+static constexpr double kL3 = 32 << 20; // not a target value: what is shared is no core's own
+/// What a tile that fills the first cache takes longer than one that leaves half of it to prefetched lines and to the
+/// core's other thread.
+static constexpr double kCrowding = 0.02;
 /// Of the time of computations, what hides traffic.
 static constexpr double kHiding = 0.5;
 
@@ -101,17 +102,21 @@ AttentionShape AttentionShape::get(AttentionOp op) {
 //===----------------------------------------------------------------------===//
 
 static double multiplyAdd(TargetAttr target) { return target.getFma() ? 1 : 2; }
+/// They came with the second sixteen vector registers.
+static bool hasMaskRegisters(TargetAttr target) { return target.getRegisters() > 16; }
+/// Of a vector that is transposed with others, two at once.
+static double shuffles(TargetAttr target) { return llvm::Log2_64(target.getLanes()) / 2.0; }
+static double transpose(TargetAttr target) { return 1 / kLoadsAtOnce + shuffles(target) + kStore; }
 
 double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, int64_t depth,
                             bool isGuarded) {
   int64_t vectors = llvm::divideCeil(columns, int64_t(target.getLanes()));
   RegisterBlock block = chooseRegisterBlock(target, columns, isGuarded);
-  // With mask registers, which 32 registers come with, a guard is one comparison of each vector.
-  double perGuard = target.getRegisters() > 16 ? 1.0 / block.rows : 1;
-  double perProduct = multiplyAdd(target) + (isGuarded ? perGuard : 0);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
-    double step =
-        std::max({height * width * perProduct, (height + width) / kLoadsAtOnce, kLatency});
+    double products = height * width * multiplyAdd(target);
+    if (isGuarded) // a comparison of each vector, or also a selection for each product
+      products += hasMaskRegisters(target) ? width : height * width;
+    double step = std::max({products, (height + width) / kLoadsAtOnce, kLatency});
     return count * (depth * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
   };
   auto panel = [&](int64_t width) {
@@ -163,10 +168,9 @@ struct Model {
 
   /// A tile of `keys` of which the first `exact` need the maximum first.
   double step(int64_t queries, int64_t keys, bool isMasked, int64_t exact) const {
-    bool isGuarded = isMasked || shape.hasRegion;
     int64_t vectors = vectorsOf(queries);
     return predictProduct(target, keys, queries, shape.d) +
-           predictProduct(target, shape.e, queries, keys, isGuarded) +
+           predictProduct(target, shape.e, queries, keys, /*isGuarded=*/isMasked) +
            vectors * ((keys - exact) * weights(isMasked, false) + exact * weights(isMasked, true));
   }
 
@@ -182,7 +186,7 @@ struct Model {
 
     int64_t vectors = vectorsOf(queries);
     // Queries in, output out.
-    double cost = (shape.d + shape.e) * vectors * kTranspose + kTileOverhead;
+    double cost = (shape.d + shape.e) * vectors * transpose(target) + kTileOverhead;
     cost += shape.e * vectors * kStore;
     int64_t exact = plan.getK();
     auto range = [&](int64_t from, int64_t to, bool isMasked) {
@@ -213,8 +217,11 @@ struct Model {
       sampled += queryTile(i * tile, tile, bounds);
     if (samples)
       cost += sampled * whole / samples;
-    // Keys and values that no other tile of queries reads: the first wait, the next come meanwhile.
-    if (shape.queries <= tile && plan.getK() < shape.keys && !shape.depth)
+    // Queries or outputs, and weights.
+    double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * kBytes;
+    cost *= 1 + kCrowding * std::clamp(2 * bytes / target.getL1() - 1, 0.0, 1.0);
+    // Where no other tile of queries reads the keys, all but the first come while the tile before is computed.
+    if (shape.queries <= tile && plan.getK() < shape.keys && shape.groups == 1 && !shape.depth)
       cost +=
           predictTraffic(target, double(plan.getK()) * (shape.d + shape.e) * kBytes, bytesOfKeys());
     return cost;
@@ -225,7 +232,7 @@ struct Model {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
     double dots = double(shape.keys) * vectorsOf(shape.d) * (multiplyAdd(target) + kDotLoad) +
-                  vectors * target.getLanes() * kShuffles;
+                  vectors * target.getLanes() * shuffles(target);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
     return shape.queries * dots + scores * (loops + weights(false, true)) +
@@ -238,7 +245,7 @@ struct Model {
 
   double unfused() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
-    double cost = shape.d * vectorsOf(shape.keys) * kTranspose +
+    double cost = shape.d * vectorsOf(shape.keys) * transpose(target) +
                   predictProduct(target, shape.queries, shape.keys, shape.d) +
                   predictProduct(target, shape.queries, shape.e, shape.keys, bool(shape.mask));
     double bytes = double(shape.queries) * shape.keys * kBytes;
@@ -257,7 +264,7 @@ struct Model {
     return double(shape.heads) * shape.keys * (shape.d + shape.e) * kBytes;
   }
 
-  /// `cost` with the operands' way from memory.
+  /// `cost` with the operands' way from memory, which is the same for every plan: for the report.
   double withTraffic(double cost) const {
     double heads = double(shape.heads) * shape.groups;
     double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * kBytes;

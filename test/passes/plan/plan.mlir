@@ -8,10 +8,10 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
-  // Three vectors of queries; without a mask the fewest tiles of keys.
+  // Tiles that leave half of the first cache free.
   // CHECK-LABEL: @dynamic(
-  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 128>)
-  // NAMED: attn.attention {{.*}} plan(<phased, q = 48, k = 128>)
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 64>)
+  // NAMED: attn.attention {{.*}} plan(<phased, q = 32, k = 64>)
   // UNFUSED: attn.attention {{.*}} plan(<unfused, q = 48, k = 96>)
   func.func @dynamic(%x: tensor<2x?x64xf32>, %e: tensor<2x?x64xf32>) -> tensor<2x?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<2x?x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x?x64xf32>)
@@ -35,6 +35,15 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     %o = attn.attention ins(%x, %y, %y : tensor<2x1x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x1x64xf32>)
         {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x1x64xf32>
     return %o : tensor<2x1x64xf32>
+  }
+
+  // Keys that one tile of queries reads: the smaller the first tile, the sooner the rest comes meanwhile.
+  // CHECK-LABEL: @stream(
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
+  func.func @stream(%x: tensor<96x16x64xf32>, %y: tensor<96x512x64xf32>, %e: tensor<96x16x64xf32>) -> tensor<96x16x64xf32> {
+    %o = attn.attention ins(%x, %y, %y : tensor<96x16x64xf32>, tensor<96x512x64xf32>, tensor<96x512x64xf32>) outs(%e : tensor<96x16x64xf32>)
+        {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<96x16x64xf32>
+    return %o : tensor<96x16x64xf32>
   }
 
   // No tile is larger than what there is; queries in whole vectors.
@@ -61,7 +70,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 
 // Narrower vectors, narrower tiles.
 // CHECK-LABEL: @narrow(
-// CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 128>)
+// CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 128>)
 module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
   func.func @narrow(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) outs(%e : tensor<?x64xf32>)
