@@ -18,9 +18,10 @@
 //     vector.store %acc#0, %crow[...]                                     // 24 of them
 //   }
 //
-// Contraction.h says which loop is what. A fill into the output just before is where the accumulators start; a broadcast
-// just before, or the output itself, is added to them last. A long sum goes through the blocks in parts. The product may be guarded: zeros of one input then take no part, whatever the other holds there (cmpf
-// une, select in the body).
+// Contraction.h says which loop is what. A fill into the output just before is where the accumulators start; a
+// broadcast just before, or the output itself, is added to them last. A long sum goes through the blocks in parts.
+// The product may be guarded: zeros of one input then take no part, whatever the other holds there (cmpf une, select
+// in the body).
 //
 // Where both inputs are contiguous along the sum instead, lanes run along it, DotProducts.h. Without any loop for lanes
 // a contraction becomes scalar loops, with a remark. Left alone: element types other than

@@ -4,9 +4,9 @@
 //
 // 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23
 // rounds: the sum has no bits for a fraction, and its low bits are n. 2^r is a polynomial of degree
-// 5 with p(0) = 1, so that 2^0 is exactly 1. Multiplying by 2^n, and not
-// adding n to the exponent, keeps NaN. Where the machine has instructions for the first and the last
-// step (vrndscaleps, vscalefps), each takes one instead of two and needs no clamp.
+// 5 with p(0) = 1, so that 2^0 is exactly 1. Multiplying by 2^n, and not adding n to the exponent,
+// keeps NaN. Where the machine has instructions for the first and the last step (vrndscaleps,
+// vscalefps), each takes one instead of two and needs no clamp.
 //
 // Error over [-126, 0] against a double: 2.0 ulp with fused multiply-add, 2.2 without. The
 // coefficients minimise the relative error of the polynomial (9.1e-8) by weighted least squares.

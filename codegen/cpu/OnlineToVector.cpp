@@ -5,8 +5,8 @@
 //   attn.online_update outs(%scores, %max, %sum, %acc : memref<128x48xf32>, ...) at(%q0, %k0)
 // becomes
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
-//     %m = scf.for %k = 0 to 128 step 4 ...          // maximum of the tile, from the old one
-//     %m = %m in [0, 8 / c) ? 0 : %m                 // far from overflow, near enough
+//     %greatest = scf.for %k = 0 to 128 step 4 ...   // of the tile, from the old maximum
+//     %m = %greatest in [0, 8 / c) ? 0 : %greatest   // FusedUpdate.h says why
 //     %alpha = exp2((old max - %m) * c)
 //     %l = scf.for %k = 0 to 128 step 4 ...          // weights in place of scores, and their sum
 //     vector.store %m, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]

@@ -40,8 +40,9 @@ static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
 static constexpr double kBytesBeyondL3 = 2.5;
 static constexpr double kL3 = 32 << 20; // not a target value: what is shared is no core's own
-/// What a tile that fills the first cache takes longer than one that leaves half of it to prefetched lines and to the
-/// core's other thread.
+/// Of the first cache, what prefetched lines and the core's other thread want, and what a tile that leaves them nothing
+/// takes longer.
+static constexpr double kFree = 0.45;
 static constexpr double kCrowding = 0.02;
 /// Of the time of computations, what hides traffic.
 static constexpr double kHiding = 0.5;
@@ -219,7 +220,8 @@ struct Model {
       cost += sampled * whole / samples;
     // Queries or outputs, and weights.
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * kBytes;
-    cost *= 1 + kCrowding * std::clamp(2 * bytes / target.getL1() - 1, 0.0, 1.0);
+    double left = 1 - bytes / target.getL1();
+    cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
     // Where no other tile of queries reads the keys, all but the first come while the tile before is computed.
     if (shape.queries <= tile && plan.getK() < shape.keys && shape.groups == 1 && !shape.depth)
       cost +=

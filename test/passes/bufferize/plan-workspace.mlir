@@ -1,4 +1,5 @@
 // RUN: attn-opt %s -attn-plan-workspace -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck %s
+// Through Polynomial.cpp, whose sums and products every size below is.
 
 // What tasks allocate lies in the scratch of their worker, which tasks of the next forall use again; every temporary
 // starts on a cache line.

@@ -2,16 +2,18 @@
 // RUN: attn-opt %s -attn-plan=schedule=phased -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=NAMED
 // RUN: attn-opt %s -attn-plan=schedule=unfused -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=UNFUSED
 
+// What Choose.cpp decides by the predictions of Cost.cpp.
+
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
-  // Tiles that leave half of the first cache free.
+  // Tiles that leave room in the first cache.
   // CHECK-LABEL: @dynamic(
-  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 64>)
-  // NAMED: attn.attention {{.*}} plan(<phased, q = 32, k = 64>)
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 96>)
+  // NAMED: attn.attention {{.*}} plan(<phased, q = 32, k = 96>)
   // UNFUSED: attn.attention {{.*}} plan(<unfused, q = 48, k = 96>)
   func.func @dynamic(%x: tensor<2x?x64xf32>, %e: tensor<2x?x64xf32>) -> tensor<2x?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<2x?x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x?x64xf32>)
@@ -70,7 +72,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 
 // Narrower vectors, narrower tiles.
 // CHECK-LABEL: @narrow(
-// CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 128>)
+// CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 128>)
 module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
   func.func @narrow(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) outs(%e : tensor<?x64xf32>)

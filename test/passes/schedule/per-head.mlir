@@ -1,4 +1,5 @@
 // RUN: attn-opt %s -attn-per-head -canonicalize -split-input-file | FileCheck %s
+// TileAndFuse.cpp makes the loops: what moves in, and what is returned because others read it.
 
 #x = affine_map<(b, h, s, d, c) -> (b, s, c)>
 #w = affine_map<(b, h, s, d, c) -> (h, c, d)>

@@ -1,4 +1,5 @@
 // RUN: attn-opt %s -attn-hoist-views -canonicalize | FileCheck %s
+// Access.cpp says which element of the projection each element of a view is.
 
 #x = affine_map<(s, n, c) -> (s, c)>
 #w = affine_map<(s, n, c) -> (n, c)>
