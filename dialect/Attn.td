@@ -65,6 +65,8 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
     /// Entry: what was fused and how, one line each. Module: what raise left unfused, and why.
     static constexpr ::llvm::StringLiteral kReportAttr = "attn.report";
+    /// Entry: the schedules of its attentions, in order.
+    static constexpr ::llvm::StringLiteral kSchedulesAttr = "attn.schedules";
   }];
 }
 

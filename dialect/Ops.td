@@ -386,4 +386,18 @@ def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<Symb
   let assemblyFormat = [{ $task `(` $args `)` `count` `(` $count `)` attr-dict (`:` type($args)^)? }];
 }
 
+def Attn_CountTilesOp : Attn_Op<"count_tiles", [MemoryEffects<[MemWrite]>]> {
+  let summary = "what a loop over keys did, for the statistics of the call";
+  let description = [{
+    Adds `run`, the tiles of queries by keys whose scores are computed, and `skipped`, those that the mask leaves
+    out, to the counts of the worker at hand.
+
+    ```mlir
+    attn.count_tiles run(%run) skipped(%skipped)
+    ```
+  }];
+  let arguments = (ins Index:$run, Index:$skipped);
+  let assemblyFormat = [{ `run` `(` $run `)` `skipped` `(` $skipped `)` attr-dict }];
+}
+
 #endif // ATTN_DIALECT_OPS_TD

@@ -164,9 +164,11 @@ void Compilation::notePlans() {
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
       std::string lines;
       llvm::raw_string_ostream line(lines);
+      SmallVector<StringRef> schedules;
       function.walk([&](AttentionOp op) {
         PlanAttr plan = *op.getPlan();
         bool isFused = plan.getSchedule() != Schedule::Unfused;
+        schedules.push_back(stringifySchedule(plan.getSchedule()));
         line << (lines.empty() ? "" : "\n") << sourceOf(op.getLoc()) << ": "
              << (isFused ? kFused : "attention left unfused") << ", schedule "
              << stringifySchedule(plan.getSchedule()) << ", tiles of " << plan.getQ()
@@ -175,8 +177,11 @@ void Compilation::notePlans() {
           line << ", mask " << mask;
         line << "\n  predicted Mcycles: " << predictionsOf(op);
       });
-      if (!lines.empty())
-        function->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, lines));
+      if (lines.empty())
+        continue;
+      function->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, lines));
+      function->setAttr(AttnDialect::kSchedulesAttr,
+                        StringAttr::get(&context, llvm::join(schedules, ", ")));
     }
 }
 
@@ -238,10 +243,16 @@ llvm::Expected<CompileReport> Compilation::run() {
   SmallVector<Weight> weights;
   EmitOptions emission;
   emission.output = options.output;
+  emission.sanitizeAddress = options.sanitizeAddress;
   llvm::Expected<OutputKind> kind = getOutputKind(options.output);
   if (!kind)
     return kind.takeError();
+  if (options.embedWeights && *kind == OutputKind::MLIR)
+    return fail("expected no --embed-weights with an output of .mlir, got '" + options.output +
+                "'");
   if (options.from == "emit") {
+    if (options.embedWeights)
+      return fail("expected --embed-weights before stage emit, got --from=emit");
     if (options.requireFused)
       return fail("expected --require-fused before stage emit, got --from=emit");
     auto text = llvm::MemoryBuffer::getFile(options.input, /*IsText=*/true);
@@ -270,9 +281,13 @@ llvm::Expected<CompileReport> Compilation::run() {
     weights.push_back(
         {weight.name, RankedTensorType::get(weight.shape, weight.elementType),
          ArrayRef<char>(weight.bytes->getBufferStart(), weight.bytes->getBufferSize())});
-  emission.weights = weights;
+  if (options.embedWeights && weights.empty())
+    return fail("expected a model with weights for --embed-weights, got '" + options.input + "'");
+  if (!options.embedWeights)
+    emission.weights = weights;
   std::string library = toIdentifier(llvm::sys::path::stem(options.output));
-  llvm::Expected<std::string> ir = lowerToLLVMIR(*model.module, library);
+  llvm::Expected<std::string> ir = lowerToLLVMIR(
+      *model.module, library, options.embedWeights ? ArrayRef(weights) : ArrayRef<Weight>());
   if (!ir) {
     llvm::consumeError(ir.takeError());
     return fail(firstError.empty() ? "stage emit failed" : llvm::Twine(firstError));

@@ -26,6 +26,8 @@ struct CompileOptions {
   std::string dumpStages; ///< folder for one file a stage, or empty
   std::string from;       ///< the stage that wrote `input`, or empty: a model
   bool requireFused = false;
+  bool embedWeights = false;    ///< in the library, in place of a file beside it
+  bool sanitizeAddress = false; ///< see EmitOptions
 };
 
 /// What was fused and how, one line an attention, and why others were not. Text for people.

@@ -2,13 +2,13 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Three objects: a function is code for one target level, immutable; weights are packed once and
-// shared; a call brings everything else. Objects may be used by any number of threads at once and
-// released in any order.
+// Three objects: a function is code for one target level, immutable; weights are packed once,
+// shared, and swapped whole; a call brings everything else. Objects may be used by any number of
+// threads at once and released in any order.
 //
 //   attn_library_load("layer.so", &library);
 //   attn_function_create(library, "forward", NULL, &forward);
-//   attn_weights_create(forward, names, tensors, count, &weights);
+//   attn_weights_load(forward, "layer.safetensors", &weights);
 //   attn_call(forward, weights, inputs, 2, outputs, 1, NULL);
 //
 // Functions that can fail return a status; attn_last_error() then says what was expected and what
@@ -92,7 +92,8 @@ typedef enum attn_status {
   ATTN_ERROR_OVERLAP = 14,   ///< an output or the workspace shares memory with another argument
   ATTN_ERROR_VALUE = 15,     ///< an element out of range, such as a length beyond the sequence
   ATTN_ERROR_WEIGHTS = 16,   ///< weights absent, unexpected, or packed for other code
-  ATTN_ERROR_WORKSPACE = 17  ///< workspace too small, misaligned, or beyond 2^63 bytes
+  ATTN_ERROR_WORKSPACE = 17, ///< workspace too small, misaligned, or beyond 2^63 bytes
+  ATTN_ERROR_FILE = 18       ///< a file that cannot be read or written, or is not what it should be
 } attn_status;
 
 /// What the last failure on this thread was, as in "forward: argument 'x' expected rank 3, got 2".
@@ -108,6 +109,21 @@ ATTN_API void attn_set_error_handler(attn_error_fn handler);
 
 /// The version of the runtime: "0.1.0".
 ATTN_API const char *attn_version(void);
+
+//===-- Memory ------------------------------------------------------------===//
+
+/// Where the runtime takes memory from: objects, packed weights, and workspaces that callers leave
+/// to it. Called by any thread.
+typedef struct attn_allocator {
+  size_t size;
+  /// `bytes` > 0 aligned to `alignment`, a power of two; null where there are none left.
+  void *(*allocate)(size_t bytes, size_t alignment, void *user_data);
+  void (*release)(void *memory, void *user_data);
+  void *user_data;
+} attn_allocator;
+
+/// For the process, while no object of this interface exists. Null: the C library's again.
+ATTN_API attn_status attn_set_allocator(const attn_allocator *allocator);
 
 //===-- Libraries ---------------------------------------------------------===//
 
@@ -199,6 +215,39 @@ ATTN_API attn_status attn_weights_create(const attn_function *function, const ch
                                          const DLTensor *const *tensors, int32_t count,
                                          attn_weights **weights);
 
+/// The same from a safetensors file, such as the one that attnc writes beside a library.
+ATTN_API attn_status attn_weights_load(const attn_function *function, const char *path,
+                                       attn_weights **weights);
+
+/// The same from what `attnc --embed-weights` put into the library.
+ATTN_API attn_status attn_weights_create_embedded(const attn_function *function,
+                                                  attn_weights **weights);
+
+/// Writes the packed weights to a file for attn_weights_map. One of that name is replaced whole;
+/// whoever has mapped it keeps what it held.
+ATTN_API attn_status attn_weights_save(const attn_weights *weights, const char *path);
+
+/// Uses packed weights where they lie in a file, which processes share and which must not be
+/// written to. They must have been packed for the same function and level.
+ATTN_API attn_status attn_weights_map(const attn_function *function, const char *path,
+                                      attn_weights **weights);
+
+typedef struct attn_weights_info {
+  size_t size;
+  int64_t bytes;        ///< packed
+  uint64_t source_hash; ///< of the tensors that were packed: differs where they differ
+  int32_t mapped;       ///< 1: the memory is a file's
+} attn_weights_info;
+
+/// Fills `info`, whose size the caller has set.
+ATTN_API attn_status attn_weights_describe(const attn_weights *weights, attn_weights_info *info);
+
+/// Exchanges what both handles hold. Calls may go on with `weights`: each uses one of the two sets
+/// for all of it, and those that begin after the return use the new one. Returns when no call uses
+/// the former set, which `other`, that nobody may use meanwhile, then holds. Both must be packed
+/// for the same function and level. Not from inside a task.
+ATTN_API attn_status attn_weights_swap(attn_weights *weights, attn_weights *other);
+
 /// Not while a call uses them.
 ATTN_API void attn_weights_release(attn_weights *weights);
 
@@ -233,6 +282,9 @@ typedef struct attn_statistics {
   int64_t workspace_bytes; ///< what the call needed
   const char *level;
   int64_t *worker_tasks; ///< null, or room for a count per worker: how many tasks each ran
+  const char *schedules; ///< of the attentions, in order: "per-head, whole-scores"
+  int64_t tiles_run;     ///< tiles of queries by keys whose scores were computed in loops over keys
+  int64_t tiles_skipped; ///< tiles that the mask left out of them
 } attn_statistics;
 
 typedef struct attn_call_options {

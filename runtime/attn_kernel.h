@@ -18,9 +18,9 @@ extern "C" {
 #endif
 
 /// Raised whenever a struct or a rule of this file changes meaning.
-#define ATTN_ABI_VERSION 1
+#define ATTN_ABI_VERSION 2
 
-/// Alignment in bytes of the workspaces and of the packed weights.
+/// Alignment in bytes of the workspaces, of the packed weights and of those in the library.
 #define ATTN_ALIGNMENT 64
 
 /// One unit of parallel work: `index` in [0, count), `worker` in [0, workers).
@@ -29,6 +29,13 @@ typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 /// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel;
 /// returns when all are done. No two tasks that run at the same time are given the same worker.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
+
+/// What one worker did of the attentions: tiles of queries by keys whose scores it computed, and
+/// tiles that the mask let it skip. A cache line, so that workers do not share one.
+typedef struct attn_tile_counts {
+  int64_t run, skipped;
+  int64_t reserved[6];
+} attn_tile_counts;
 
 /// One call of a compiled function. All pointers are valid for the call; no field is written.
 typedef struct attn_kernel_call {
@@ -40,7 +47,8 @@ typedef struct attn_kernel_call {
   void *task_workspace; ///< workers x task_stride bytes, aligned
   int64_t task_stride;  ///< >= bytes[1] of attn_workspace_fn, a multiple of ATTN_ALIGNMENT
   attn_parallel_for_fn parallel_for;
-  void *pool; ///< first argument of parallel_for
+  void *pool;              ///< first argument of parallel_for
+  attn_tile_counts *tiles; ///< one per worker, to which the kernel adds
 } attn_kernel_call;
 
 typedef void (*attn_run_fn)(const attn_kernel_call *call);
@@ -87,6 +95,7 @@ typedef struct attn_variant_info {
   uint64_t packed_hash;       ///< identifies the packed layout: equal hashes, equal layouts
   const char *workspace_text; ///< the formula of attn_workspace_fn, for people
   const char *report;         ///< what was fused and how, one line each
+  const char *schedules;      ///< of its attentions, in order: "per-head, unfused"
 } attn_variant_info;
 
 typedef struct attn_function_info {
@@ -95,6 +104,8 @@ typedef struct attn_function_info {
   const attn_tensor_info *inputs, *outputs, *weights;
   const attn_symbol_info *symbols;
   const attn_variant_info *variants; ///< best level first
+  /// The elements of each weight, compact row-major; null where the library does not hold them.
+  const void *const *embedded;
 } attn_function_info;
 
 typedef struct attn_library_info {

@@ -71,7 +71,7 @@ static void trust_arguments(const attn_function_info *info, const DLTensor *cons
   trust(info->outputs, outputs, info->num_outputs, a->symbols.values, a->data + n, a->bytes + n);
 }
 
-static attn_status check_weights(const attn_function *function, const attn_weights *weights) {
+static attn_status check_weights(const attn_function *function, const attnrt_packed *weights) {
   const attn_function_info *info = function->info;
   const char *level = function->variant->level;
   if (!info->num_weights && weights)
@@ -156,22 +156,34 @@ static void counted_for(void *pool, attn_task_fn task, void *context, int64_t co
   c->parallel_for(c->pool, counted_task, &loop, count);
 }
 
-static void run(const attn_function *function, const attn_weights *weights, const arguments *a,
+/// Lays the workspace out: that of the call, those of the workers, their counts of tiles.
+static void run(const attn_function *function, const attnrt_packed *weights, const arguments *a,
                 const attn_call_options *options, const attn_workspace *size, char *workspace,
-                int64_t *worker_tasks) {
+                attn_statistics *statistics) {
+  int64_t stride = size->per_worker - (int64_t)sizeof(attn_tile_counts);
+  int64_t *worker_tasks = statistics->worker_tasks;
+  char *tasks = workspace + size->per_call;
+  attn_tile_counts *tiles = (attn_tile_counts *)(tasks + options->workers * stride);
   counter c = {options->parallel_for, options->pool, worker_tasks};
   attn_kernel_call call = {.inputs = a->data,
                            .outputs = a->data + function->info->num_inputs,
-                           .weights = weights ? weights->packed : NULL,
+                           .weights = weights ? weights->data : NULL,
                            .dims = a->symbols.values,
                            .workspace = workspace,
-                           .task_workspace = workspace + size->per_call,
-                           .task_stride = size->per_worker,
+                           .task_workspace = tasks,
+                           .task_stride = stride,
                            .parallel_for = worker_tasks ? counted_for : options->parallel_for,
-                           .pool = worker_tasks ? &c : options->pool};
+                           .pool = worker_tasks ? &c : options->pool,
+                           .tiles = tiles};
   if (worker_tasks)
     memset(worker_tasks, 0, (size_t)options->workers * sizeof *worker_tasks);
+  memset(tiles, 0, (size_t)options->workers * sizeof *tiles);
   function->variant->run(&call);
+  statistics->tiles_run = statistics->tiles_skipped = 0;
+  for (int64_t worker = 0; worker < options->workers; ++worker) {
+    statistics->tiles_run += tiles[worker].run;
+    statistics->tiles_skipped += tiles[worker].skipped;
+  }
 }
 
 static int64_t now(void) {
@@ -181,7 +193,7 @@ static int64_t now(void) {
 }
 
 /// All that can refuse the call: fills the rest of `options`, the arguments and the workspace size.
-static attn_status prepare(const attn_function *function, const attn_weights *weights,
+static attn_status prepare(const attn_function *function, const attnrt_packed *weights,
                            const DLTensor *const *inputs, int32_t num_inputs,
                            const DLTensor *const *outputs, int32_t num_outputs,
                            attn_call_options *options, arguments *a, attn_workspace *size) {
@@ -208,7 +220,7 @@ static attn_status prepare(const attn_function *function, const attn_weights *we
   return status;
 }
 
-static attn_status call(attn_function *function, const attn_weights *weights,
+static attn_status call(attn_function *function, const attnrt_packed *weights,
                         const DLTensor *const *inputs, int32_t num_inputs,
                         const DLTensor *const *outputs, int32_t num_outputs,
                         attn_call_options *options) {
@@ -228,8 +240,7 @@ static attn_status call(attn_function *function, const attn_weights *weights,
   if (!options->workspace && !(block = attnrt_take_block(function, size.total)))
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %" PRId64 " bytes of workspace, got none",
                        function->info->name, size.total);
-  run(function, weights, &a, options, &size, block ? block->data : options->workspace,
-      statistics.worker_tasks);
+  run(function, weights, &a, options, &size, block ? block->data : options->workspace, &statistics);
   if (block)
     attnrt_keep_block(function, block);
 
@@ -237,6 +248,7 @@ static attn_status call(attn_function *function, const attn_weights *weights,
     statistics.nanoseconds = now() - start;
     statistics.workspace_bytes = size.total;
     statistics.level = function->variant->level;
+    statistics.schedules = function->variant->schedules;
     attnrt_write(options->statistics, &statistics, sizeof statistics);
   }
   return ATTN_OK;
@@ -253,7 +265,9 @@ attn_status attn_call(attn_function *function, const attn_weights *weights,
   if (status)
     return status;
   attnrt_set_user_data(options.user_data);
-  status = call(function, weights, inputs, num_inputs, outputs, num_outputs, &options);
+  attnrt_use use = attnrt_begin_use(weights);
+  status = call(function, use.packed, inputs, num_inputs, outputs, num_outputs, &options);
+  attnrt_end_use(use);
   attnrt_set_user_data(NULL);
   return status;
 }

@@ -27,6 +27,10 @@ attn_status attnrt_fail(attn_status status, const char *format, ...) {
   va_start(values, format);
   vsnprintf(last_message, sizeof last_message, format, values);
   va_end(values);
+  // Names may come from files.
+  for (char *c = last_message; *c; ++c)
+    if ((unsigned char)*c < ' ' || *c == 0x7f)
+      *c = '?';
   attn_error_fn tell = atomic_load(&handler);
   if (tell)
     tell(status, last_message, user_data);

@@ -84,7 +84,7 @@ attn_status attn_function_create(attn_library *library, const char *name,
   if (status)
     return status;
 
-  attn_function *created = malloc(sizeof *created);
+  attn_function *created = attnrt_allocate(sizeof *created, _Alignof(attn_function));
   if (!created)
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none", name,
                        sizeof *created);
@@ -99,9 +99,9 @@ attn_status attn_function_create(attn_library *library, const char *name,
 void attn_function_release(attn_function *function) {
   if (!function)
     return;
-  free(atomic_load(&function->spare));
+  attnrt_free(atomic_load(&function->spare));
   attn_library_release(function->library);
-  free(function);
+  attnrt_free(function);
 }
 
 const char *attn_function_name(const attn_function *function) { return function->info->name; }

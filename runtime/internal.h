@@ -34,12 +34,22 @@ struct attn_function {
   _Atomic(attnrt_block *) spare;
 };
 
-struct attn_weights {
+/// A file in memory, or bytes that become one.
+typedef struct attnrt_file {
+  const char *bytes;
+  size_t size;
+} attnrt_file;
+
+/// What a kernel reads in place of its weights. Immutable once made.
+typedef struct attnrt_packed {
   attn_library *library;
   const attn_function_info *function;
   const attn_variant_info *variant;
-  void *packed;
-};
+  const void *data; ///< in `owned` or in `file`
+  void *owned;
+  attnrt_file file;
+  uint64_t source_hash;
+} attnrt_packed;
 
 //===-- error.c -----------------------------------------------------------===//
 
@@ -66,6 +76,43 @@ attn_library *attnrt_retain(attn_library *library);
 bool attnrt_cpu_supports(const char *level);
 const char *attnrt_cpu_level(void); ///< the best that this CPU supports
 int64_t attnrt_cpu_count(void);     ///< CPUs that this process may use at a time
+
+//===-- memory.c ----------------------------------------------------------===//
+
+/// Of the allocator that the application set; null: none left.
+void *attnrt_allocate(size_t bytes, size_t alignment);
+void attnrt_free(void *memory); ///< null is ignored
+
+/// `hash` continued over `bytes` bytes. Tells different weights apart, not an adversary's.
+uint64_t attnrt_hash(uint64_t hash, const void *memory, size_t bytes);
+
+//===-- file.c ------------------------------------------------------------===//
+
+/// Maps a file for reading.
+attn_status attnrt_map(const char *path, attnrt_file *file);
+void attnrt_unmap(attnrt_file *file);
+
+/// Writes a file that appears whole, in place of one of that name, or not at all.
+attn_status attnrt_write_file(const char *path, const attnrt_file *parts, int count);
+
+//===-- weights.c ---------------------------------------------------------===//
+
+attn_status attnrt_check_has_weights(const attn_function *function);
+
+/// Without data yet.
+attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **packed);
+void attnrt_packed_release(attnrt_packed *packed);
+
+/// Takes `packed` over, also where it fails.
+attn_status attnrt_weights_create(attnrt_packed *packed, attn_weights **weights);
+
+/// The packed memory that a call reads, which stays until the use ends. No weights: nothing.
+typedef struct attnrt_use {
+  const attnrt_packed *packed;
+  atomic_ullong *ended;
+} attnrt_use;
+attnrt_use attnrt_begin_use(const attn_weights *weights);
+void attnrt_end_use(attnrt_use use);
 
 //===-- check.c -----------------------------------------------------------===//
 

@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /// `where` stands for the library in messages: before the ABI version is known to be ours, its name
@@ -25,7 +24,7 @@ static attn_status open_library(attn_query_fn query, void *handle, const char *w
   if (info->struct_bytes < sizeof *info)
     return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a description of %zu bytes, got %u", where,
                        sizeof *info, info->struct_bytes);
-  attn_library *opened = malloc(sizeof *opened);
+  attn_library *opened = attnrt_allocate(sizeof *opened, _Alignof(attn_library));
   if (!opened)
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none", where,
                        sizeof *opened);
@@ -83,7 +82,7 @@ void attn_library_release(attn_library *library) {
     return;
   if (library->handle)
     dlclose(library->handle);
-  free(library);
+  attnrt_free(library);
 }
 
 const char *attn_library_name(const attn_library *library) { return library->info->name; }

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 
 enum {
   MAX_WORKERS = 1024,
@@ -225,9 +224,9 @@ attn_status attn_pool_create(int64_t workers, attn_pool **pool) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
   size_t bytes = sizeof(attn_pool) + (size_t)(workers - 1) * sizeof(worker);
-  attn_pool *created = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+  attn_pool *created = attnrt_allocate(bytes, _Alignof(attn_pool));
   if (fork_watch_error || !created) {
-    free(created);
+    attnrt_free(created);
     return attnrt_fail(ATTN_ERROR_RESOURCE, "attn_pool_create: expected memory, got none");
   }
   created->workers = workers;
@@ -257,5 +256,5 @@ void attn_pool_release(attn_pool *pool) {
     pthread_cond_destroy(&pool->opened);
     pthread_mutex_destroy(&pool->mutex);
   }
-  free(pool);
+  attnrt_free(pool);
 }

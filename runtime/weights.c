@@ -1,14 +1,143 @@
-//===- weights.c - named tensors, packed once -----------------------------===//
+//===- weights.c - named tensors, packed once, swapped whole --------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A handle has two places for packed memory and one word: which place is the current one, and how
+// many calls have begun since it became so. A call raises that count and reads the place in one
+// atomic step, and counts itself out of the place in the end; a swap fills the other place, makes
+// it the current one and learns from the word how many calls must come out of the former. So calls
+// never wait, and a swap waits only for calls that began before it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "internal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
+
+struct attn_weights {
+  _Atomic(uint64_t) state; ///< bit 0: the current place; above: calls that began there
+  atomic_ullong ended[2];  ///< calls that ended, by place
+  attnrt_packed *places[2];
+  pthread_mutex_t swaps; ///< one at a time
+};
+
+//===-- Packed memory -----------------------------------------------------===//
+
+attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **packed) {
+  attnrt_packed *created = attnrt_allocate(sizeof *created, _Alignof(attnrt_packed));
+  if (!created)
+    return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
+                       function->info->name, sizeof *created);
+  *created = (attnrt_packed){.library = attnrt_retain(function->library),
+                             .function = function->info,
+                             .variant = function->variant};
+  *packed = created;
+  return ATTN_OK;
+}
+
+void attnrt_packed_release(attnrt_packed *packed) {
+  if (!packed)
+    return;
+  attnrt_free(packed->owned);
+  attnrt_unmap(&packed->file);
+  attn_library_release(packed->library);
+  attnrt_free(packed);
+}
+
+attn_status attnrt_weights_create(attnrt_packed *packed, attn_weights **weights) {
+  attn_weights *created = attnrt_allocate(sizeof *created, _Alignof(attn_weights));
+  if (!created) {
+    attn_status status =
+        attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
+                    packed->function->name, sizeof *created);
+    attnrt_packed_release(packed);
+    return status;
+  }
+  atomic_init(&created->state, 0);
+  for (int i = 0; i < 2; ++i)
+    atomic_init(&created->ended[i], 0);
+  created->places[0] = packed;
+  created->places[1] = NULL;
+  pthread_mutex_init(&created->swaps, NULL);
+  *weights = created;
+  return ATTN_OK;
+}
+
+//===-- Calls and swaps ---------------------------------------------------===//
+
+attnrt_use attnrt_begin_use(const attn_weights *weights) {
+  if (!weights)
+    return (attnrt_use){NULL, NULL};
+  // A call leaves the weights as they are; what it counts is the handle's own business.
+  attn_weights *counted = (attn_weights *)weights;
+  uint64_t place = atomic_fetch_add(&counted->state, 2) & 1;
+  return (attnrt_use){counted->places[place], &counted->ended[place]};
+}
+
+void attnrt_end_use(attnrt_use use) {
+  if (use.ended)
+    atomic_fetch_add(use.ended, 1);
+}
+
+attn_status attn_weights_swap(attn_weights *weights, attn_weights *other) {
+  if (!weights || !other || weights == other)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "attn_weights_swap: expected two different handles of weights, got %s",
+                       weights && other ? "one twice" : "null");
+  pthread_mutex_lock(&weights->swaps);
+  uint64_t current = atomic_load(&weights->state) & 1, next = current ^ 1;
+  attnrt_packed **given = &other->places[atomic_load(&other->state) & 1];
+  const attn_variant_info *mine = weights->places[current]->variant, *its = (*given)->variant;
+  attn_status status = ATTN_OK;
+  if (mine->packed_hash != its->packed_hash)
+    status = attnrt_fail(ATTN_ERROR_WEIGHTS,
+                         "attn_weights_swap: expected weights packed for '%s' at level %s, got "
+                         "those for '%s' at %s",
+                         weights->places[current]->function->name, mine->level,
+                         (*given)->function->name, its->level);
+  if (!status) {
+    weights->places[next] = *given;
+    atomic_store(&weights->ended[next], 0);
+    uint64_t begun = atomic_exchange(&weights->state, next) >> 1;
+    // Calls take microseconds to seconds, and do not know that somebody waits.
+    while (atomic_load(&weights->ended[current]) != begun)
+      nanosleep(&(struct timespec){.tv_nsec = 50 * 1000}, NULL);
+    *given = weights->places[current];
+    weights->places[current] = NULL;
+  }
+  pthread_mutex_unlock(&weights->swaps);
+  return status;
+}
+
+attn_status attn_weights_describe(const attn_weights *weights, attn_weights_info *info) {
+  if (!weights || !info)
+    return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_describe: expected weights and a place for "
+                                         "their description, got null");
+  attn_weights_info known;
+  attn_status status = attnrt_read("attn_weights_info", info, &known, sizeof known);
+  if (status)
+    return status;
+  attnrt_use use = attnrt_begin_use(weights);
+  known.bytes = use.packed->variant->packed_bytes;
+  known.source_hash = use.packed->source_hash;
+  known.mapped = use.packed->file.bytes != NULL;
+  attnrt_end_use(use);
+  attnrt_write(info, &known, sizeof known);
+  return ATTN_OK;
+}
+
+void attn_weights_release(attn_weights *weights) {
+  if (!weights)
+    return;
+  attnrt_packed_release(weights->places[atomic_load(&weights->state) & 1]);
+  pthread_mutex_destroy(&weights->swaps);
+  attnrt_free(weights);
+}
+
+//===-- From tensors ------------------------------------------------------===//
 
 /// Puts the tensors in the order of the signature.
 static attn_status match_names(const attn_function_info *info, const char *const *names,
@@ -36,41 +165,80 @@ static attn_status match_names(const attn_function_info *info, const char *const
   return ATTN_OK;
 }
 
+/// The elements of each weight, and a hash of all.
 static attn_status check_tensors(const attn_function_info *info, const DLTensor *const *tensors,
-                                 void **data) {
+                                 const void **data, uint64_t *hash) {
   attnrt_symbols symbols = {0};
   attn_status status =
       attnrt_check_shapes(info, info->weights, tensors, info->num_weights, &symbols);
+  *hash = 0;
   for (int32_t w = 0; w < info->num_weights && !status; ++w) {
     attnrt_argument weight = {info, &info->weights[w], tensors[w]};
+    void *first;
     int64_t bytes;
-    status = attnrt_check_memory(&weight, &data[w], &bytes);
+    status = attnrt_check_memory(&weight, &first, &bytes);
     if (!status)
-      status = attnrt_check_values(&weight, data[w], &symbols);
+      status = attnrt_check_values(&weight, first, &symbols);
+    if (!status)
+      *hash = attnrt_hash(*hash, first, bytes);
+    data[w] = first;
   }
   return status;
 }
 
-static attn_status pack(const attn_function *function, void *const *data, attn_weights **weights) {
+static attn_status pack(const attn_function *function, const void *const *data, uint64_t hash,
+                        attn_weights **weights) {
   const attn_variant_info *variant = function->variant;
-  // At least a line: aligned_alloc(.., 0) may give null.
+  // At least a line: an allocator may give null for 0 bytes.
   int64_t bytes = attnrt_round_up(variant->packed_bytes ? variant->packed_bytes : 1);
-  attn_weights *created = malloc(sizeof *created);
-  void *packed = aligned_alloc(ATTN_ALIGNMENT, bytes);
-  if (!created || !packed) {
-    free(created);
-    free(packed);
+  attnrt_packed *packed;
+  attn_status status = attnrt_packed_create(function, &packed);
+  if (status)
+    return status;
+  packed->owned = attnrt_allocate(bytes, ATTN_ALIGNMENT);
+  if (!packed->owned) {
+    attnrt_packed_release(packed);
     return attnrt_fail(ATTN_ERROR_RESOURCE,
                        "%s: expected %" PRId64 " bytes of memory for weights, got none",
                        function->info->name, bytes);
   }
-  variant->pack((const void *const *)data, packed);
-  created->library = attnrt_retain(function->library);
-  created->function = function->info;
-  created->variant = variant;
-  created->packed = packed;
-  *weights = created;
-  return ATTN_OK;
+  // What lies between the packed tensors is written to files too.
+  memset(packed->owned, 0, bytes);
+  variant->pack(data, packed->owned);
+  packed->data = packed->owned;
+  packed->source_hash = hash;
+  return attnrt_weights_create(packed, weights);
+}
+
+attn_status attnrt_check_has_weights(const attn_function *function) {
+  if (function->info->num_weights)
+    return ATTN_OK;
+  return attnrt_fail(ATTN_ERROR_WEIGHTS, "%s: expected a function with weights, got one without",
+                     function->info->name);
+}
+
+attn_status attn_weights_create_embedded(const attn_function *function, attn_weights **weights) {
+  if (!function || !weights)
+    return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_create_embedded: expected a function and a "
+                                         "place for the weights, got null");
+  const attn_function_info *info = function->info;
+  attn_status status = attnrt_check_has_weights(function);
+  if (status)
+    return status;
+  if (!info->embedded)
+    return attnrt_fail(ATTN_ERROR_WEIGHTS,
+                       "%s: expected a library with weights in it (attnc --embed-weights), got one "
+                       "without",
+                       info->name);
+  uint64_t hash = 0;
+  for (int32_t w = 0; w < info->num_weights; ++w) {
+    const attn_tensor_info *weight = &info->weights[w];
+    size_t bytes = weight->dtype_bits / 8;
+    for (int32_t axis = 0; axis < weight->rank; ++axis)
+      bytes *= (size_t)weight->shape[axis].size;
+    hash = attnrt_hash(hash, info->embedded[w], bytes);
+  }
+  return pack(function, info->embedded, hash, weights);
 }
 
 attn_status attn_weights_create(const attn_function *function, const char *const *names,
@@ -80,27 +248,22 @@ attn_status attn_weights_create(const attn_function *function, const char *const
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_create: expected a function, names, tensors "
                                          "and a place for the weights, got null");
   const attn_function_info *info = function->info;
-  if (!info->num_weights)
-    return attnrt_fail(ATTN_ERROR_WEIGHTS, "%s: expected a function with weights, got one without",
-                       info->name);
-  const DLTensor **ordered = calloc(info->num_weights, sizeof *ordered);
-  void **data = calloc(info->num_weights, sizeof *data);
-  attn_status status;
+  attn_status status = attnrt_check_has_weights(function);
+  if (status)
+    return status;
+  size_t bytes = (size_t)info->num_weights * sizeof(void *);
+  const DLTensor **ordered = attnrt_allocate(bytes, _Alignof(void *));
+  const void **data = attnrt_allocate(bytes, _Alignof(void *));
+  uint64_t hash;
+  if (ordered)
+    memset(ordered, 0, bytes);
   if (!ordered || !data)
     status = attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected memory for %d pointers, got none",
                          info->name, 2 * info->num_weights);
   else if (!(status = match_names(info, names, tensors, count, ordered)) &&
-           !(status = check_tensors(info, ordered, data)))
-    status = pack(function, data, weights);
-  free(ordered);
-  free(data);
+           !(status = check_tensors(info, ordered, data, &hash)))
+    status = pack(function, data, hash, weights);
+  attnrt_free(ordered);
+  attnrt_free(data);
   return status;
-}
-
-void attn_weights_release(attn_weights *weights) {
-  if (!weights)
-    return;
-  free(weights->packed);
-  attn_library_release(weights->library);
-  free(weights);
 }

@@ -7,17 +7,16 @@
 #include "internal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 attn_status attnrt_size_workspace(const attn_function *function, const int64_t *dims,
                                   int64_t workers, attn_workspace *size) {
   int64_t bytes[2], all_workers;
   function->variant->workspace(dims, bytes);
-  const uint64_t most = INT64_MAX - ATTN_ALIGNMENT;
+  const uint64_t most = INT64_MAX - ATTN_ALIGNMENT - sizeof(attn_tile_counts);
   bool fits = (uint64_t)bytes[0] <= most && (uint64_t)bytes[1] <= most;
   if (fits) {
     size->per_call = attnrt_round_up(bytes[0]);
-    size->per_worker = attnrt_round_up(bytes[1]);
+    size->per_worker = attnrt_round_up(bytes[1]) + (int64_t)sizeof(attn_tile_counts);
     fits = !__builtin_mul_overflow(workers, size->per_worker, &all_workers) &&
            !__builtin_add_overflow(size->per_call, all_workers, &size->total);
   }
@@ -50,13 +49,13 @@ attnrt_block *attnrt_take_block(attn_function *function, int64_t bytes) {
   attnrt_block *block = atomic_exchange(&function->spare, NULL);
   if (block && block->bytes >= bytes)
     return block;
-  free(block);
-  block = aligned_alloc(ATTN_ALIGNMENT, sizeof *block + (size_t)bytes);
+  attnrt_free(block);
+  block = attnrt_allocate(sizeof *block + (size_t)bytes, ATTN_ALIGNMENT);
   if (block)
     block->bytes = bytes;
   return block;
 }
 
 void attnrt_keep_block(attn_function *function, attnrt_block *block) {
-  free(atomic_exchange(&function->spare, block));
+  attnrt_free(atomic_exchange(&function->spare, block));
 }

@@ -59,8 +59,9 @@ struct Flags {
   cl::list<std::string> inputs{
       "input", cl::value_desc("f.npy"), cl::cat(attnCategory()),
       cl::desc("Inputs in the function's order; without any, seeded random ones")};
-  cl::opt<std::string> weights{"weights", cl::value_desc("f.safetensors"), cl::cat(attnCategory()),
-                               cl::desc("Weights; default: the file beside the library")};
+  cl::opt<std::string> weights{
+      "weights", cl::value_desc("f.safetensors"), cl::cat(attnCategory()),
+      cl::desc("Weights; default: those in the library, or the file beside it")};
   cl::opt<std::string> outputDir{"output-dir", cl::value_desc("dir"), cl::cat(attnCategory()),
                                  cl::desc("Write the outputs there as 0.npy, 1.npy, ...")};
   cl::opt<std::string> entry{"entry", cl::value_desc("name"), cl::cat(attnCategory()),
@@ -216,30 +217,22 @@ Error Runner::loadLibrary() {
 Error Runner::loadWeights() {
   if (attn_function_num_arguments(function.get(), ATTN_WEIGHT) == 0)
     return Error::success();
+  attn_weights *created = nullptr;
+  if (flags.weights.empty() && attn_weights_create_embedded(function.get(), &created) == ATTN_OK) {
+    weights.reset(created);
+    return Error::success();
+  }
   SmallString<128> path(flags.weights);
   if (path.empty()) {
     path = library;
     sys::path::replace_extension(path, "safetensors");
   }
-  auto tensors = readSafetensors(path);
-  if (!tensors)
-    return tensors.takeError();
-  weightTensors = std::move(*tensors);
-  std::vector<const char *> names;
-  std::vector<Tensor> views;
-  for (auto &[name, array] : weightTensors) {
-    names.push_back(name.c_str());
-    views.emplace_back(array);
-  }
-  std::vector<const DLTensor *> pointers;
-  for (Tensor &view : views)
-    pointers.push_back(&view.tensor);
-  attn_weights *created = nullptr;
-  if (Error error = check(attn_weights_create(function.get(), names.data(), pointers.data(),
-                                              pointers.size(), &created)))
+  if (Error error = check(attn_weights_load(function.get(), path.c_str(), &created)))
     return error;
   weights.reset(created);
-  return Error::success();
+  if (!flags.reference)
+    return Error::success();
+  return readSafetensors(path).moveInto(weightTensors);
 }
 
 Error Runner::makeInputs() {

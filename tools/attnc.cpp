@@ -36,6 +36,13 @@ int main(int argc, char **argv) {
       cl::desc("Say what was fused and how, and why not; to standard output or a file"));
   cl::opt<bool> requireFused("require-fused", cl::cat(attnCategory()),
                              cl::desc("Fail, with the reason, if some attention is not fused"));
+  cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
+                             cl::desc("Put the weights into the library, not into a file"));
+  enum class Sanitizer { None, Address };
+  cl::opt<Sanitizer> sanitize(
+      "sanitize", cl::init(Sanitizer::None), cl::cat(attnCategory()),
+      cl::desc("Check every access at run time, in programs built with the sanitizer"),
+      cl::values(clEnumValN(Sanitizer::Address, "address", "AddressSanitizer")));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries\n");
 
   CompileOptions options;
@@ -44,6 +51,8 @@ int main(int argc, char **argv) {
   options.dumpStages = dumpStages;
   options.from = from;
   options.requireFused = requireFused;
+  options.embedWeights = embedWeights;
+  options.sanitizeAddress = sanitize == Sanitizer::Address;
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
   // Linking in process resets LLVM's options, ours included.

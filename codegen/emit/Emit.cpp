@@ -28,6 +28,7 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
 
 using namespace attn;
 
@@ -97,15 +98,41 @@ static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llv
   return std::move(*library);
 }
 
-llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef name) {
+/// Every weight that a function names is there, of the type it names.
+static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weight> weights) {
+  for (const FunctionInfo &function : library.functions)
+    for (const TensorInfo &info : function.weights) {
+      const Weight *found =
+          llvm::find_if(weights, [&](const Weight &weight) { return weight.name == info.name; });
+      if (found == weights.end())
+        return llvm::createStringError("expected data of weight '" + info.name + "' of '" +
+                                       function.name + "'");
+      bool agrees =
+          DataType::get(found->type.getElementType()) == info.type &&
+          llvm::equal(
+              found->type.getShape(), info.shape,
+              [](int64_t size, DimInfo dim) { return dim.symbol < 0 && dim.size == size; }) &&
+          int64_t(found->data.size()) == found->type.getNumElements() * info.type->bytes();
+      if (!agrees)
+        return llvm::createStringError("expected data of the type of weight '" + info.name +
+                                       "' of '" + function.name + "'");
+    }
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef name,
+                                                llvm::ArrayRef<Weight> embedded) {
   llvm::Expected<LibraryInfo> library = lowerToLLVMDialect(module, name);
   if (!library)
     return library.takeError();
+  if (!embedded.empty())
+    if (llvm::Error error = verifyWeights(*library, embedded))
+      return std::move(error);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, context, library->name);
   if (!ir)
     return llvm::createStringError("the module could not be translated to LLVM IR");
-  addTables(*ir, *library);
+  addTables(*ir, *library, embedded);
   std::string text;
   llvm::raw_string_ostream(text) << *ir;
   return text;
@@ -115,8 +142,13 @@ llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::Str
 // From LLVM IR to machine code
 //===----------------------------------------------------------------------===//
 
+/// What the AddressSanitizer's code names: its runtime, and the ends of a section that may be absent.
+static bool isSanitizerSymbol(llvm::StringRef name) {
+  return name.starts_with("__asan_") || name.ends_with("_asan_globals");
+}
+
 /// Runs LLVM's passes and code generator.
-static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type,
+static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, bool sanitizeAddress,
                            llvm::raw_pwrite_stream &out) {
   auto created = createTargetMachine(ir.getTargetTriple().str());
   if (!created)
@@ -141,6 +173,20 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
+  if (sanitizeAddress) {
+    for (llvm::Function &function : ir)
+      if (!function.isDeclaration())
+        function.addFnAttr(llvm::Attribute::SanitizeAddress);
+    // Tables and constants, which nothing indexes by what a call brings.
+    llvm::GlobalValue::SanitizerMetadata unchecked;
+    unchecked.NoAddress = true;
+    for (llvm::GlobalVariable &variable : ir.globals())
+      variable.setSanitizerMetadata(unchecked);
+    builder.registerOptimizerLastEPCallback(
+        [](llvm::ModulePassManager &manager, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
+          manager.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions()));
+        });
+  }
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(ir, modules);
 
   llvm::legacy::PassManager codegen;
@@ -164,32 +210,11 @@ static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object) {
     llvm::Expected<llvm::StringRef> name = symbol.getName();
     if (!name)
       return name.takeError();
-    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty())
+    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty() &&
+        !isSanitizerSymbol(*name))
       return llvm::createStringError("expected code without undefined symbols, got '" + *name +
                                      "'");
   }
-  return llvm::Error::success();
-}
-
-/// Every weight that a function names is there, of the type it names.
-static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weight> weights) {
-  for (const FunctionInfo &function : library.functions)
-    for (const TensorInfo &info : function.weights) {
-      const Weight *found =
-          llvm::find_if(weights, [&](const Weight &weight) { return weight.name == info.name; });
-      if (found == weights.end())
-        return llvm::createStringError("expected data of weight '" + info.name + "' of '" +
-                                       function.name + "'");
-      bool agrees =
-          DataType::get(found->type.getElementType()) == info.type &&
-          llvm::equal(
-              found->type.getShape(), info.shape,
-              [](int64_t size, DimInfo dim) { return dim.symbol < 0 && dim.size == size; }) &&
-          int64_t(found->data.size()) == found->type.getNumElements() * info.type->bytes();
-      if (!agrees)
-        return llvm::createStringError("expected data of the type of weight '" + info.name +
-                                       "' of '" + function.name + "'");
-    }
   return llvm::Error::success();
 }
 
@@ -271,7 +296,7 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   llvm::raw_svector_ostream stream(code);
   auto type = *kind == OutputKind::Assembly ? llvm::CodeGenFileType::AssemblyFile
                                             : llvm::CodeGenFileType::ObjectFile;
-  if (llvm::Error error = compile(*ir, type, stream))
+  if (llvm::Error error = compile(*ir, type, options.sanitizeAddress, stream))
     return error;
   llvm::MemoryBufferRef object(llvm::StringRef(code.data(), code.size()), "object");
   if (*kind != OutputKind::Assembly) {
@@ -295,7 +320,8 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
     bytes = archive->getBuffer();
   } else if (*kind == OutputKind::Shared) {
     auto linked =
-        linkShared(object, llvm::sys::path::filename(options.output), queryName(library->name));
+        linkShared(object, llvm::sys::path::filename(options.output), queryName(library->name),
+                   /*allowUndefined=*/options.sanitizeAddress);
     if (!linked)
       return linked.takeError();
     archive = std::move(*linked);

@@ -32,6 +32,8 @@ struct EmitOptions {
   std::string output;
   /// What the import read. May be empty: users then bring their own.
   llvm::ArrayRef<Weight> weights;
+  /// Every access is checked by the AddressSanitizer of the program that loads the library.
+  bool sanitizeAddress = false;
 };
 
 /// Makes what both tools and passes need known to the context: the translations to LLVM IR.
@@ -41,9 +43,11 @@ void registerEmission(mlir::DialectRegistry &registry);
 llvm::Error emitMLIR(mlir::ModuleOp module, llvm::StringRef path);
 
 /// Lowers `module`, which holds what `vectorize` left, and returns its LLVM IR as text. The library
-/// exports attn_query_<library>. The module is LLVM dialect afterwards. Errors of passes go to the
-/// diagnostic handler, the Error then says only that there were some.
-llvm::Expected<std::string> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef library);
+/// exports attn_query_<library> and holds the weights in `embedded`, all or none. The module is LLVM
+/// dialect afterwards. Errors of passes go to the diagnostic handler, the Error then says only that
+/// there were some.
+llvm::Expected<std::string> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef library,
+                                          llvm::ArrayRef<Weight> embedded = {});
 
 /// Writes what options.output asks for from such text, anything but MLIR. Files appear whole and
 /// together, or not at all.

@@ -188,7 +188,8 @@ private:
       return value ? value.str() : "";
     };
     VariantInfo variant{name.str(), text(workspace, AttnDialect::kTextAttr),
-                        text(entry, AttnDialect::kReportAttr)};
+                        text(entry, AttnDialect::kReportAttr),
+                        text(entry, AttnDialect::kSchedulesAttr)};
     if (pack) {
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
       if (failed(written) || failed(read))
@@ -287,6 +288,7 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                 out.attribute("packed_hash",
                               llvm::utohexstr(variant.packedHash, /*LowerCase=*/true, 16));
                 out.attribute("report", variant.report);
+                out.attribute("schedules", variant.schedules);
               });
           });
         });
@@ -360,7 +362,7 @@ static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path 
   if (!mapper || !mapper.map("level", variant.level) ||
       !mapper.map("workspace", variant.workspace) ||
       !mapper.map("packed_bytes", variant.packedBytes) || !mapper.map("packed_hash", hash) ||
-      !mapper.map("report", variant.report))
+      !mapper.map("report", variant.report) || !mapper.map("schedules", variant.schedules))
     return false;
   if (!llvm::to_integer(hash, variant.packedHash, 16)) {
     path.field("packed_hash").report("expected a hexadecimal number");

@@ -51,7 +51,7 @@ struct SymbolInfo {
 };
 
 struct VariantInfo {
-  std::string level, workspace, report;
+  std::string level, workspace, report, schedules;
   int64_t packedBytes = 0;
   uint64_t packedHash = 0;
 };

@@ -16,8 +16,10 @@ LLD_HAS_DRIVER(elf)
 
 using namespace attn;
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-attn::linkShared(llvm::MemoryBufferRef object, llvm::StringRef soname, llvm::StringRef query) {
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::MemoryBufferRef object,
+                                                                     llvm::StringRef soname,
+                                                                     llvm::StringRef query,
+                                                                     bool allowUndefined) {
   // lld reads and writes files.
   llvm::SmallString<128> input, output;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("attn", "o", input))
@@ -33,13 +35,20 @@ attn::linkShared(llvm::MemoryBufferRef object, llvm::StringRef soname, llvm::Str
     return error;
 
   std::string alias = ("--defsym=attn_query=" + query).str(), name = ("-soname=" + soname).str();
-  const char *arguments[] = {"ld.lld",           "-shared",
-                             "--no-undefined",   "--build-id=none",
-                             "--hash-style=gnu", "--threads=1",
-                             "--eh-frame-hdr",   "-znow",
-                             "-zrelro",          "-znoexecstack",
-                             alias.c_str(),      name.c_str(),
-                             input.c_str(),      "-o",
+  const char *arguments[] = {"ld.lld",
+                             "-shared",
+                             allowUndefined ? "--allow-shlib-undefined" : "--no-undefined",
+                             "--build-id=none",
+                             "--hash-style=gnu",
+                             "--threads=1",
+                             "--eh-frame-hdr",
+                             "-znow",
+                             "-zrelro",
+                             "-znoexecstack",
+                             alias.c_str(),
+                             name.c_str(),
+                             input.c_str(),
+                             "-o",
                              output.c_str()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);

@@ -13,9 +13,11 @@
 namespace attn {
 
 /// The shared library made of `object`, which depends on no other and exports `query`, also as
-/// attn_query.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-linkShared(llvm::MemoryBufferRef object, llvm::StringRef soname, llvm::StringRef query);
+/// attn_query. With `allowUndefined` the program that loads it supplies what the object lacks.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> linkShared(llvm::MemoryBufferRef object,
+                                                               llvm::StringRef soname,
+                                                               llvm::StringRef query,
+                                                               bool allowUndefined);
 
 } // namespace attn
 

@@ -22,6 +22,7 @@
 //     %scratch = call->task_workspace + %worker * call->task_stride
 //   }
 //
+// attn.count_tiles adds to call->tiles[%worker], in an entry to those of worker 0, which runs it.
 // Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Values cross
 // between memrefs and descriptors, index and i64, by unrealized casts that the conversion to LLVM
 // resolves. Other functions stay as they are.
@@ -31,6 +32,7 @@
 #include "codegen/emit/Interface.h"
 #include "codegen/emit/Passes.h"
 #include "dialect/Attn.h"
+#include "runtime/attn_kernel.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -57,7 +59,8 @@ enum class CallField : int32_t {
   TaskWorkspace,
   TaskStride,
   ParallelFor,
-  Pool
+  Pool,
+  Tiles
 };
 
 /// Writes the few LLVM operations that the ABI needs.
@@ -97,9 +100,20 @@ struct AbiBuilder : ImplicitLocOpBuilder {
 
   Value callField(Value call, CallField which) {
     Type p = ptr(), i = i64();
-    auto type = LLVM::LLVMStructType::getLiteral(getContext(), {p, p, p, p, p, p, i, p, p});
+    auto type = LLVM::LLVMStructType::getLiteral(getContext(), {p, p, p, p, p, p, i, p, p, p});
     auto index = static_cast<int32_t>(which);
     return load(type.getBody()[index], field(type, call, index));
+  }
+
+  /// Adds what `op` counts to the attn_tile_counts of `worker`.
+  void countTiles(CountTilesOp op, Value call, Value worker) {
+    Value counts = advance(callField(call, CallField::Tiles),
+                           multiply(worker, constant(sizeof(attn_tile_counts))));
+    for (auto [i, count] : llvm::enumerate(op.getOperands())) {
+      Value counter = element(i64(), counts, i);
+      store(LLVM::AddOp::create(*this, load(i64(), counter), toLLVM(count)), counter);
+    }
+    op.erase();
   }
 
   /// The memref of identity layout at `data` whose dynamic sizes are `dynamicSizes`, in order.
@@ -171,10 +185,18 @@ private:
     return task.getArgAttr(numArguments - 1, AttnDialect::kScratchAttr) != nullptr;
   }
 
+  static SmallVector<CountTilesOp> counts(func::FuncOp function) {
+    SmallVector<CountTilesOp> ops;
+    function.walk([&](CountTilesOp op) { ops.push_back(op); });
+    return ops;
+  }
+
+  static bool needsCall(func::FuncOp task) { return usesScratch(task) || !counts(task).empty(); }
+
   /// What a task finds at its context: the call where it needs it, then the captured values.
   LLVM::LLVMStructType contextType(func::FuncOp task) {
     SmallVector<Type> fields;
-    if (usesScratch(task))
+    if (needsCall(task))
       fields.push_back(LLVM::LLVMPointerType::get(&getContext()));
     for (Type type : task.getArgumentTypes().drop_front(2).drop_back(usesScratch(task)))
       fields.push_back(converter->convertType(type));
@@ -207,7 +229,7 @@ private:
 
     AbiBuilder b(loop.getLoc(), loop->getBlock(), loop->getIterator(), *converter);
     int32_t next = 0;
-    if (usesScratch(task))
+    if (needsCall(task))
       b.store(call, b.field(type, context, next++));
     for (Value captured : loop.getArgs())
       b.store(b.toLLVM(captured), b.field(type, context, next++));
@@ -225,7 +247,7 @@ private:
   }
 
   void lowerTask(func::FuncOp task) {
-    bool scratch = usesScratch(task);
+    bool scratch = usesScratch(task), hasCall = needsCall(task);
     LLVM::LLVMStructType type = contextType(task);
     SmallVector<Value> old(task.getArguments());
     AbiBuilder b = atEntryOf(task);
@@ -234,19 +256,22 @@ private:
 
     for (unsigned i : {0u, 1u})
       old[i].replaceAllUsesWith(b.cast(arguments[1 + i], old[i].getType()));
-    int32_t next = scratch;
+    Value call = hasCall ? b.load(b.ptr(), b.field(type, context, 0)) : Value();
+    int32_t next = hasCall;
     for (Value captured : ArrayRef(old).drop_front(2).drop_back(scratch)) {
       Value loaded = b.load(type.getBody()[next], b.field(type, context, next));
       captured.replaceAllUsesWith(b.cast(loaded, captured.getType()));
       ++next;
     }
     if (scratch) {
-      Value call = b.load(b.ptr(), b.field(type, context, 0));
       Value stride = b.callField(call, CallField::TaskStride);
       Value data =
           b.advance(b.callField(call, CallField::TaskWorkspace), b.multiply(worker, stride));
       old.back().replaceAllUsesWith(b.buffer(cast<MemRefType>(old.back().getType()), data, stride));
     }
+    for (CountTilesOp op : counts(task))
+      AbiBuilder(op.getLoc(), op->getBlock(), op->getIterator(), *converter)
+          .countTiles(op, call, worker);
     task.front().eraseArguments(0, old.size());
     // Other uses of the address are constants of the function type.
     auto uses = SymbolTable::getSymbolUses(task, getOperation());
@@ -276,6 +301,11 @@ private:
       return failure();
     AbiBuilder b = atEntryOf(entry);
     Value call = entry.getArgument(0);
+
+    for (CountTilesOp op : counts(entry)) {
+      AbiBuilder b(op.getLoc(), op->getBlock(), op->getIterator(), *converter);
+      b.countTiles(op, call, b.constant(0));
+    }
 
     llvm::StringMap<Value> sizes;
     if (auto symbols = entry->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr)) {

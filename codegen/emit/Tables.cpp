@@ -20,8 +20,9 @@ static constexpr llvm::StringLiteral kManifest = "attn.manifest";
 namespace {
 class TableBuilder {
 public:
-  explicit TableBuilder(llvm::Module &module)
-      : module(module), context(module.getContext()), pointer(llvm::PointerType::get(context, 0)) {}
+  TableBuilder(llvm::Module &module, llvm::ArrayRef<Weight> embedded)
+      : module(module), embedded(embedded), context(module.getContext()),
+        pointer(llvm::PointerType::get(context, 0)) {}
 
   llvm::Constant *library(const LibraryInfo &info) {
     std::vector<llvm::Constant *> functions;
@@ -85,13 +86,34 @@ private:
     return array(table);
   }
 
+  /// The data of each weight, null where none is embedded. Functions that share a weight share it.
+  llvm::Constant *weights(const FunctionInfo &function) {
+    std::vector<llvm::Constant *> table;
+    for (const TensorInfo &info : function.weights) {
+      const Weight *weight =
+          llvm::find_if(embedded, [&](const Weight &weight) { return weight.name == info.name; });
+      if (weight == embedded.end())
+        return null();
+      llvm::Constant *&data = weightData[weight->name];
+      if (!data) {
+        llvm::StringRef bytes(weight->data.data(), weight->data.size());
+        data = global("attn.weight",
+                      llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false));
+        llvm::cast<llvm::GlobalVariable>(data)->setAlignment(llvm::Align(ATTN_ALIGNMENT));
+      }
+      table.push_back(data);
+    }
+    return array(table);
+  }
+
   llvm::Constant *variant(const FunctionInfo &function, const VariantInfo &info) {
     auto code = [&](const llvm::Twine &stage) {
       return module.getFunction((function.name + stage + "." + info.level).str());
     };
     llvm::Constant *pack = function.weights.empty() ? null() : code(".pack");
     return structure({text(info.level), code(""), code(".workspace"), pack, i64(info.packedBytes),
-                      i64(info.packedHash), text(info.workspace), text(info.report)});
+                      i64(info.packedHash), text(info.workspace), text(info.report),
+                      text(info.schedules)});
   }
 
   llvm::Constant *function(const FunctionInfo &info) {
@@ -103,10 +125,12 @@ private:
     return structure({text(info.name), i32(info.inputs.size()), i32(info.outputs.size()),
                       i32(info.weights.size()), i32(symbols.size()), i32(variants.size()), i32(0),
                       tensors(info.inputs), tensors(info.outputs), tensors(info.weights),
-                      array(symbols), array(variants)});
+                      array(symbols), array(variants), weights(info)});
   }
 
   llvm::Module &module;
+  llvm::ArrayRef<Weight> embedded;
+  llvm::StringMap<llvm::Constant *> weightData;
   llvm::LLVMContext &context;
   llvm::PointerType *pointer;
 };
@@ -116,11 +140,12 @@ std::string attn::queryName(llvm::StringRef libraryName) {
   return "attn_query_" + libraryName.str();
 }
 
-void attn::addTables(llvm::Module &module, const LibraryInfo &library) {
+void attn::addTables(llvm::Module &module, const LibraryInfo &library,
+                     llvm::ArrayRef<Weight> embedded) {
   for (llvm::GlobalObject &object : module.global_objects())
     if (!object.isDeclaration())
       object.setLinkage(llvm::GlobalValue::InternalLinkage);
-  llvm::Constant *table = TableBuilder(module).library(library);
+  llvm::Constant *table = TableBuilder(module, embedded).library(library);
   auto *type = llvm::FunctionType::get(table->getType(), /*isVarArg=*/false);
   auto *query = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
                                        queryName(library.name), module);

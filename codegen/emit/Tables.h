@@ -8,14 +8,16 @@
 #define ATTN_CODEGEN_EMIT_TABLES_H
 
 #include "codegen/emit/Interface.h"
+#include "codegen/emit/Safetensors.h"
 
 #include "llvm/IR/Module.h"
 
 namespace attn {
 
 /// Adds the tables of attn_kernel.h and the exported attn_query_<library>; all else becomes
-/// internal. The code of function f for level l is @f.l, @f.workspace.l and @f.pack.l.
-void addTables(llvm::Module &module, const LibraryInfo &library);
+/// internal. The code of function f for level l is @f.l, @f.workspace.l and @f.pack.l. `embedded`
+/// holds the data of all weights or of none.
+void addTables(llvm::Module &module, const LibraryInfo &library, llvm::ArrayRef<Weight> embedded);
 
 /// The description of the library whose tables `module` holds.
 llvm::Expected<LibraryInfo> readTables(const llvm::Module &module);

@@ -12,6 +12,7 @@
 //   scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every pair kept, 128 keys
 //   scf.for %j = %full_hi to %hi step 128      { attn.online_step ... mask(M) }   some pairs kept
 //   attn.online_finish ins(%l, %a) outs(...)
+//   attn.count_tiles run(ceil((%hi - %lo) / 128)) skipped(ceil(%n / 128) - the same)
 //
 // The scale of the scores is multiplied into the packed queries, as many multiplications fewer as there are keys.
 // Without a score region so is log2(e), and steps have the scale ln(2): their scores are exponents of two.
@@ -86,6 +87,7 @@ private:
   std::pair<Value, AffineMap> captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks);
 
   KeyRangeOp keyRange();
+  void countTiles(KeyRangeOp range);
   /// Least and greatest value of captured operand `capture` over the rows of the tile.
   std::pair<Value, Value> symbolRange(unsigned capture);
 
@@ -258,6 +260,18 @@ KeyRangeOp KeyLoops::keyRange() {
                             symbols, kTile(), mask);
 }
 
+void KeyLoops::countTiles(KeyRangeOp range) {
+  AffineExpr lo, hi, keys;
+  bindDims(op.getContext(), lo, hi, keys);
+  AffineExpr run = (hi - lo).ceilDiv(kTile()), all = keys.ceilDiv(kTile());
+  auto apply = [&](AffineExpr expr) {
+    return toValue(affine::makeComposedFoldedAffineApply(
+        rewriter, loc, AffineMap::get(3, 0, expr),
+        {OpFoldResult(range.getLo()), OpFoldResult(range.getHi()), numKeys()}));
+  };
+  CountTilesOp::create(rewriter, loc, apply(run), apply(all - run));
+}
+
 KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface mask) {
   Score result;
   result.dropped.resize(op.getCaptures().size());
@@ -388,6 +402,7 @@ LogicalResult KeyLoops::run() {
   }
 
   KeyRangeOp range = keyRange();
+  countTiles(range);
   MaskInterface mask = op.getMaskAttr();
   // Without a mask nothing precedes the full tiles, and what follows them is a last, smaller tile
   // of kept pairs.

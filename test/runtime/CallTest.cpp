@@ -64,8 +64,8 @@ TEST_F(CallTest, WorkspaceSize) {
   ASSERT_EQ(attn_workspace_size(forward.get(), inputs.data(), 3, 4, &size), ATTN_OK)
       << attn_last_error();
   EXPECT_EQ(size.per_call, 64);    // 4 * 3, rounded up
-  EXPECT_EQ(size.per_worker, 128); // 16 * 5, rounded up
-  EXPECT_EQ(size.total, 64 + 4 * 128);
+  EXPECT_EQ(size.per_worker, 192); // 16 * 5, rounded up, and its counts of tiles
+  EXPECT_EQ(size.total, 64 + 4 * 192);
 }
 
 TEST_F(CallTest, WorkspaceSizeChecks) {
@@ -95,10 +95,10 @@ TEST_F(CallTest, WorkspaceFormulaOverflows) {
 }
 
 TEST_F(CallTest, CallersWorkspace) {
-  Workspace workspace(64 + 128);
+  Workspace workspace(64 + 192);
   attn_call_options options = callOptions();
   options.workspace = workspace.data;
-  options.workspace_bytes = 64 + 128;
+  options.workspace_bytes = 64 + 192;
   ASSERT_EQ(call(forward.get(), weights.get(), &options), ATTN_OK) << attn_last_error();
   expectResult();
 }
@@ -106,10 +106,10 @@ TEST_F(CallTest, CallersWorkspace) {
 TEST_F(CallTest, CallersWorkspaceNeedsNoSystemCall) {
   if (underThreadSanitizer)
     GTEST_SKIP() << "it has a thread of its own, which outlives SYS_exit";
-  Workspace workspace(64 + 128);
+  Workspace workspace(64 + 192);
   attn_call_options options = callOptions();
   options.workspace = workspace.data;
-  options.workspace_bytes = 64 + 128;
+  options.workspace_bytes = 64 + 192;
   ASSERT_EQ(call(forward.get(), weights.get(), &options), ATTN_OK) << attn_last_error();
   pid_t child = fork();
   if (!child) {
@@ -125,19 +125,19 @@ TEST_F(CallTest, CallersWorkspaceNeedsNoSystemCall) {
 }
 
 TEST_F(CallTest, WorkspaceTooSmall) {
-  Workspace workspace(64 + 128);
+  Workspace workspace(64 + 192);
   attn_call_options options = callOptions();
   options.workspace = workspace.data;
-  options.workspace_bytes = 64 + 127;
-  expectRefused(ATTN_ERROR_WORKSPACE, "forward: workspace expected at least 192 bytes, got 191",
+  options.workspace_bytes = 64 + 191;
+  expectRefused(ATTN_ERROR_WORKSPACE, "forward: workspace expected at least 256 bytes, got 255",
                 &options);
 }
 
 TEST_F(CallTest, WorkspaceMisaligned) {
-  Workspace workspace(64 + 128);
+  Workspace workspace(64 + 192);
   attn_call_options options = callOptions();
   options.workspace = workspace.data + 4;
-  options.workspace_bytes = 64 + 128;
+  options.workspace_bytes = 64 + 192;
   EXPECT_EQ(call(forward.get(), weights.get(), &options), ATTN_ERROR_WORKSPACE);
   EXPECT_EQ(std::string(attn_last_error())
                 .find("forward: workspace expected aligned to 64 bytes, "
@@ -147,11 +147,11 @@ TEST_F(CallTest, WorkspaceMisaligned) {
 }
 
 TEST_F(CallTest, WorkspaceOverlapsArgument) {
-  Workspace workspace(64 + 128);
+  Workspace workspace(64 + 192);
   attn_call_options options = callOptions();
   options.workspace = workspace.data;
-  options.workspace_bytes = 64 + 128;
-  std::fill_n(workspace.data, 192, 0);
+  options.workspace_bytes = 64 + 192;
+  std::fill_n(workspace.data, 256, 0);
   lengths.dl.data = workspace.data + 180;
   expectRefused(ATTN_ERROR_OVERLAP,
                 "forward: workspace expected memory of its own, got some of 'lengths'", &options);
@@ -252,8 +252,12 @@ TEST_F(CallTest, Statistics) {
   EXPECT_GE(busy, 2);
   many.expectResult();
   EXPECT_GT(statistics.nanoseconds, 0);
-  EXPECT_EQ(statistics.workspace_bytes, 4032 + 4 * 1024);
+  EXPECT_EQ(statistics.workspace_bytes, 4032 + 4 * (1024 + 64));
   EXPECT_STREQ(statistics.level, attn_function_level(forward.get()));
+  EXPECT_STREQ(statistics.schedules, "per-head");
+  int64_t kept = std::accumulate(many.lengths.elements.begin(), many.lengths.elements.end(), 0);
+  EXPECT_EQ(statistics.tiles_run, kept);
+  EXPECT_EQ(statistics.tiles_skipped, 1000 * 64 - kept);
 }
 
 TEST_F(CallTest, StatisticsOfCallingThread) {

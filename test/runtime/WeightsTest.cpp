@@ -1,10 +1,13 @@
-//===- WeightsTest.cpp - matched by name, checked, shared -----------------===//
+//===- WeightsTest.cpp - matched by name, checked, swapped ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Fixture.h"
+
+#include <atomic>
+#include <thread>
 
 namespace {
 
@@ -86,7 +89,124 @@ TEST_F(WeightsTest, CallWithUnexpected) {
   EXPECT_STREQ(attn_last_error(), "halve: expected no weights, got those of 'forward'");
 }
 
+TEST_F(WeightsTest, Embedded) {
+  attn_weights *created = nullptr;
+  ASSERT_EQ(attn_weights_create_embedded(forward.get(), &created), ATTN_OK) << attn_last_error();
+  weights.reset(created);
+  ASSERT_EQ(call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+  expectResult();
+}
+
+TEST_F(WeightsTest, NotEmbedded) {
+  Function other = createFunction(library.get(), "bounded_weights");
+  attn_weights *created = nullptr;
+  EXPECT_EQ(attn_weights_create_embedded(other.get(), &created), ATTN_ERROR_WEIGHTS);
+  EXPECT_STREQ(attn_last_error(), "bounded_weights: expected a library with weights in it (attnc "
+                                  "--embed-weights), got one without");
+  EXPECT_EQ(attn_weights_create_embedded(nullptr, &created), ATTN_ERROR_USAGE);
+  EXPECT_EQ(created, nullptr);
+}
+
+TEST_F(WeightsTest, Described) {
+  attn_weights_info info = {};
+  EXPECT_EQ(attn_weights_describe(weights.get(), &info), ATTN_ERROR_USAGE);
+  info.size = sizeof info;
+  ASSERT_EQ(attn_weights_describe(weights.get(), &info), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(info.bytes, 32);
+  EXPECT_EQ(info.mapped, 0);
+  attn_weights *created = nullptr;
+  const char *names[] = {"bias", "scale"};
+  ASSERT_EQ(attn_weights_create(forward.get(), names, tensors.data(), 2, &created), ATTN_OK);
+  attn_weights_info other = info;
+  ASSERT_EQ(attn_weights_describe(Weights(created).get(), &other), ATTN_OK);
+  EXPECT_NE(other.source_hash, info.source_hash);
+}
+
+/// Weights under which forward gives residual + value on the rows within the lengths.
+Weights constantWeights(const attn_function *function, float value) {
+  Tensor<float> scale({4}, 0), bias({4}, value);
+  const char *names[] = {"scale", "bias"};
+  const DLTensor *tensors[] = {&scale.dl, &bias.dl};
+  attn_weights *weights = nullptr;
+  EXPECT_EQ(attn_weights_create(function, names, tensors, 2, &weights), ATTN_OK);
+  return Weights(weights);
+}
+
+/// The one value that all rows of an output were made of, or NaN.
+float valueOf(const ForwardArguments &arguments) {
+  float value = arguments.y.elements[5 * 4] - 0.5f; // row 0 of batch 1, whose length is 1
+  int64_t rows = arguments.x.shape[1];
+  for (int64_t i = 0; i < int64_t(arguments.y.elements.size()); ++i) {
+    bool kept = i / 4 % rows < arguments.lengths.elements[i / 4 / rows];
+    if (arguments.y.elements[i] != (kept ? value + 0.5f : 0))
+      return NAN;
+  }
+  return value;
+}
+
+TEST_F(WeightsTest, Swapped) {
+  Weights one = constantWeights(forward.get(), 1), two = constantWeights(forward.get(), 2);
+  for (float expected : {2, 1, 2}) {
+    ASSERT_EQ(attn_weights_swap(one.get(), two.get()), ATTN_OK) << attn_last_error();
+    ASSERT_EQ(call(forward.get(), one.get()), ATTN_OK) << attn_last_error();
+    EXPECT_EQ(valueOf(*this), expected);
+    ASSERT_EQ(call(forward.get(), two.get()), ATTN_OK) << attn_last_error();
+    EXPECT_EQ(valueOf(*this), 3 - expected);
+  }
+}
+
+TEST_F(WeightsTest, SwapRefused) {
+  EXPECT_EQ(attn_weights_swap(weights.get(), nullptr), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_weights_swap: expected two different handles of weights, got null");
+  EXPECT_EQ(attn_weights_swap(weights.get(), weights.get()), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_weights_swap: expected two different handles of weights, got one twice");
+}
+
+// Each call sees one set of weights, and none after it was given back: those are released at once.
+TEST_F(WeightsTest, SwappedWhileCalled) {
+  Weights shared = constantWeights(forward.get(), 0);
+  constexpr int numCallers = 8, numSwaps = 2000;
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> calls{0}, wrong{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < numCallers; ++t)
+    callers.emplace_back([&] {
+      ForwardArguments own;
+      for (float last = 0; !stop; ++calls) {
+        bool ok = own.call(forward.get(), shared.get()) == ATTN_OK;
+        float value = valueOf(own);
+        // Later calls of a thread see later weights, those of swap number `value`.
+        wrong += !ok || !(value >= last);
+        last = value;
+      }
+    });
+  for (int swap = 1; swap <= numSwaps; ++swap) {
+    Weights next = constantWeights(forward.get(), float(swap));
+    ASSERT_EQ(attn_weights_swap(shared.get(), next.get()), ATTN_OK) << attn_last_error();
+  }
+  while (calls < numCallers)
+    std::this_thread::yield();
+  stop = true;
+  for (std::thread &caller : callers)
+    caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 #if defined __x86_64__
+
+TEST_F(WeightsTest, SwapOfAnotherLayout) {
+  if (!__builtin_cpu_supports("x86-64-v2"))
+    GTEST_SKIP() << "needs two levels";
+  Function high = createFunction(library.get(), "forward", "x86-64-v2");
+  Function low = createFunction(library.get(), "forward", "x86-64");
+  Weights mine = createWeights(high.get()), its = createWeights(low.get());
+  EXPECT_EQ(attn_weights_swap(mine.get(), its.get()), ATTN_ERROR_WEIGHTS);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_weights_swap: expected weights packed for 'forward' at level "
+               "x86-64-v2, got those for 'forward' at x86-64");
+}
 
 TEST_F(WeightsTest, OfAnotherLayout) {
   if (!__builtin_cpu_supports("x86-64-v2"))

@@ -6,7 +6,7 @@
 //     y [B, S, 4] = x * scale + bias + residual where s < lengths[b], else 0;  total [B] = sum of y
 //   halve(ids i64 [N] in [0, 9]): y [N] = ids / 2
 //
-// forward comes at every level, the lowest with a packed layout of its own.
+// forward comes at every level, the lowest with a packed layout of its own, and with its weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +37,9 @@ static inline void forward_row(const attn_kernel_call *call, int64_t b, int64_t 
   for (int64_t i = 0; i < rows * 4; ++i)
     total += y[i] = row[i];
   ((float *)call->workspace)[b] = total;
+  // As if a row were a tile.
+  call->tiles[worker].run += length;
+  call->tiles[worker].skipped += rows - length;
 }
 
 static void forward_task(void *call, int64_t b, int64_t worker) {
@@ -74,6 +77,11 @@ static void pack_interleaved(const void *const *weights, void *packed) {
     ((float *)packed)[i] = ((const float *)weights[i % 2])[i / 2];
 }
 
+static void pack_table(const void *const *weights, void *packed) {
+  for (int i = 0; i < 4; ++i)
+    ((int32_t *)packed)[i] = ((const int32_t *)weights[0])[i];
+}
+
 static void halve(const attn_kernel_call *call) {
   for (int64_t i = 0; i < call->dims[0]; ++i)
     ((float *)call->outputs[0])[i] = (float)((const int64_t *)call->inputs[0])[i] / 2;
@@ -84,6 +92,9 @@ static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
   bytes[0] = dims[0] == 1000 ? INT64_MAX : 0;
   bytes[1] = 0;
 }
+
+static const float scale[] = {1, 2, 3, 4}, bias[] = {5, 6, 7, 8};
+static const void *const forward_embedded[] = {scale, bias};
 
 #define FLOAT .dtype_code = 2, .dtype_bits = 32
 #define FIXED(n) {n, -1, 0}
@@ -106,10 +117,12 @@ static const attn_tensor_info halve_inputs[] = {
 // No compiler writes this.
 static const attn_tensor_info bounded_inputs[] = {
     {"mask", first, 1, 0, 8, .bounded = 1, .bound = FIXED(9)}};
+static const attn_tensor_info bounded_weights[] = {
+    {"table", c, 1, 0, 32, .bounded = 1, .bound = FIXED(9)}};
 static const attn_tensor_info halve_outputs[] = {{"y", first, 1, FLOAT}};
 
 #define VARIANT(level)                                                                             \
-  {level, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n"}
+  {level, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n", "per-head"}
 
 static const attn_variant_info forward_variants[] = {
     VARIANT("of-another-cpu"),
@@ -118,16 +131,25 @@ static const attn_variant_info forward_variants[] = {
     VARIANT("x86-64-v4"),
     VARIANT("x86-64-v3"),
     VARIANT("x86-64-v2"),
-    {"x86-64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", ""},
+    {"x86-64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", "",
+     "whole-scores"},
 #else
-    {"aarch64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", ""},
+    {"aarch64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", "",
+     "whole-scores"},
 #endif
 };
 static const attn_variant_info halve_variants[] = {
 #if defined __x86_64__
-    {"x86-64", halve, halve_workspace, NULL, 0, 0, "0", ""},
+    {"x86-64", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
 #else
-    {"aarch64", halve, halve_workspace, NULL, 0, 0, "0", ""},
+    {"aarch64", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
+#endif
+};
+static const attn_variant_info packed_halve_variants[] = {
+#if defined __x86_64__
+    {"x86-64", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
+#else
+    {"aarch64", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
 #endif
 };
 static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu")};
@@ -136,16 +158,20 @@ static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu")};
 
 static const attn_function_info functions[] = {
     {"forward", 3, 2, 2, 2, COUNT(forward_variants), 0, forward_inputs, forward_outputs,
-     forward_weights, forward_symbols, forward_variants},
-    {"halve", 1, 1, 0, 1, 1, 0, halve_inputs, halve_outputs, NULL, halve_symbols, halve_variants},
+     forward_weights, forward_symbols, forward_variants, forward_embedded},
+    {"halve", 1, 1, 0, 1, 1, 0, halve_inputs, halve_outputs, NULL, halve_symbols, halve_variants,
+     NULL},
     {"foreign", 3, 2, 2, 2, 1, 0, forward_inputs, forward_outputs, forward_weights, forward_symbols,
-     foreign_variants},
-    {"crowded", 200, 100, 0, 0, 1, 0, NULL, NULL, NULL, NULL, foreign_variants},
-    {"symbolic", 1, 1, 0, 100, 1, 0, halve_inputs, halve_outputs, NULL, NULL, foreign_variants},
+     foreign_variants, NULL},
+    {"crowded", 200, 100, 0, 0, 1, 0, NULL, NULL, NULL, NULL, foreign_variants, NULL},
+    {"symbolic", 1, 1, 0, 100, 1, 0, halve_inputs, halve_outputs, NULL, NULL, foreign_variants,
+     NULL},
     // Its symbol is a size of the output alone.
-    {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants},
+    {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants, NULL},
     {"bounded", 1, 1, 0, 1, 1, 0, bounded_inputs, halve_outputs, NULL, halve_symbols,
-     halve_variants},
+     halve_variants, NULL},
+    {"bounded_weights", 1, 1, 1, 1, 1, 0, halve_inputs, halve_outputs, bounded_weights,
+     halve_symbols, packed_halve_variants, NULL},
 };
 
 static const attn_library_info library = {

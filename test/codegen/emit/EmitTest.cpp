@@ -253,8 +253,9 @@ TEST_F(EmitTest, EveryLevelComputes) {
     int64_t rows = -1;
     int32_t length = kLength;
     void *inputs[] = {input.data(), &length}, *outputs[] = {y.data(), &rows};
-    attn_kernel_call call = {inputs,        outputs, packed,   &kRows, workspace,
-                             taskWorkspace, 128,     runTasks, nullptr};
+    attn_tile_counts tiles[2] = {};
+    attn_kernel_call call = {inputs,        outputs, packed,   &kRows,  workspace,
+                             taskWorkspace, 128,     runTasks, nullptr, tiles};
     variant.run(&call);
     EXPECT_EQ(rows, kRows);
     for (int64_t r = 0; r < kRows; ++r)
@@ -408,8 +409,12 @@ TEST_F(EmitTest, HeadersCompile) {
 }
 
 TEST(Manifest, ReadsWhatItWrites) {
-  FunctionInfo function{
-      "f", {}, {}, {}, {{"x.0", 0, 9}}, {{"x86-64", "8 x.0", "plan:\n  \"per-head\"", 64, ~0ull}}};
+  FunctionInfo function{"f",
+                        {},
+                        {},
+                        {},
+                        {{"x.0", 0, 9}},
+                        {{"x86-64", "8 x.0", "plan:\n  \"per-head\"", "per-head", 64, ~0ull}}};
   function.inputs.push_back({"x", DataType::get("bf16"), {{0, 0}, {4, -1}}, DimInfo{0, 0}});
   std::string text = writeManifest({"lib", "attn", {function}});
   auto library = readManifest(text);

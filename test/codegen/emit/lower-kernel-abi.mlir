@@ -158,3 +158,33 @@ func.func @empty_weight(%call: !llvm.ptr, %w: memref<0x4xf32> {attn.packed = 0},
   return
 }
 func.func private @use(memref<0x4xf32>)
+
+// -----
+
+// Counts go to the line of the worker, 64 bytes each: that of the task, or of the caller.
+// CHECK-LABEL: func.func @counts(
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[0, 9]
+// CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[MINE:.*]] = llvm.getelementptr %[[TILES]]
+// CHECK: %[[BEFORE:.*]] = llvm.load %[[MINE]] : !llvm.ptr -> i64
+// CHECK: %[[AFTER:.*]] = llvm.add %[[BEFORE]], %{{.*}} : i64
+// CHECK: llvm.store %[[AFTER]], %[[MINE]]
+// CHECK: llvm.getelementptr %[[MINE]][1] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK-LABEL: func.func private @counts.task(%arg0: !llvm.ptr, %arg1: i64, %arg2: i64) {
+// CHECK: %[[LINE:.*]] = llvm.mlir.constant(64 : i64)
+// CHECK: %[[CALL_FIELD:.*]] = llvm.getelementptr %arg0[0, 0]
+// CHECK: %[[CALL:.*]] = llvm.load %[[CALL_FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[CALL]][0, 9]
+// CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]]
+// CHECK: %[[OFFSET:.*]] = llvm.mul %arg2, %[[LINE]]
+// CHECK: llvm.getelementptr %[[TILES]][%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+func.func @counts(%call: !llvm.ptr, %workspace: memref<?xi8>) attributes {attn.kernel = "entry"} {
+  %c5 = arith.constant 5 : index
+  attn.count_tiles run(%c5) skipped(%c5)
+  attn.parallel_for @counts.task(%c5) count(%c5) : index
+  return
+}
+func.func private @counts.task(%i: index, %worker: index, %n: index) {
+  attn.count_tiles run(%n) skipped(%i)
+  return
+}

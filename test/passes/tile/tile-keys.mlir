@@ -15,6 +15,9 @@
 // CHECK: %[[QP:.*]] = tensor.extract_slice {{.*}} to tensor<64x48xf32>
 // CHECK: %[[INIT:.*]]:3 = attn.online_init
 // CHECK: %[[LO:.*]], %[[FULL_LO:.*]], %[[FULL_HI:.*]], %[[HI:.*]] = attn.key_range batch(%[[B]], %[[H]]) rows(%[[I]], %{{.*}}) keys(%[[N]]) step 128 mask(#attn.causal)
+// CHECK: %[[DONE:.*]] = affine.apply #{{.*}}()[%[[LO]], %[[HI]]]
+// CHECK: %[[SKIPPED:.*]] = affine.apply #{{.*}}()[%[[LO]], %[[HI]], %[[N]]]
+// CHECK: attn.count_tiles run(%[[DONE]]) skipped(%[[SKIPPED]])
 // CHECK: %[[BEFORE:.*]]:3 = scf.for %[[J:.*]] = %[[LO]] to %[[FULL_LO]] step %{{.*}} iter_args(%{{.*}} = %[[INIT]]#0, %{{.*}} = %[[INIT]]#1, %{{.*}} = %[[INIT]]#2)
 // CHECK: attn.online_step {{.*}} mask(#attn.causal)
 // CHECK: %[[FULL:.*]]:3 = scf.for %[[J:.*]] = %[[FULL_LO]] to %[[FULL_HI]] step %{{.*}} iter_args(%{{.*}} = %[[BEFORE]]#0, %{{.*}} = %[[BEFORE]]#1, %{{.*}} = %[[BEFORE]]#2)

@@ -1,0 +1,100 @@
+//===- AllocatorTest.cpp - memory from the application ---------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fixture.h"
+
+#include <cstdlib>
+
+namespace {
+
+struct Counts {
+  int64_t blocks = 0, calls = 0, refuseFrom = INT64_MAX;
+};
+
+void *allocate(size_t bytes, size_t alignment, void *data) {
+  auto *counts = static_cast<Counts *>(data);
+  if (counts->calls++ >= counts->refuseFrom)
+    return nullptr;
+  ++counts->blocks;
+  EXPECT_GT(bytes, 0u);
+  void *memory = nullptr;
+  return posix_memalign(&memory, std::max(alignment, sizeof(void *)), bytes) ? nullptr : memory;
+}
+
+void release(void *memory, void *data) {
+  --static_cast<Counts *>(data)->blocks;
+  std::free(memory);
+}
+
+struct AllocatorTest : testing::Test {
+  Counts counts;
+  attn_allocator allocator = {sizeof allocator, allocate, release, &counts};
+  ~AllocatorTest() override {
+    EXPECT_EQ(attn_set_allocator(nullptr), ATTN_OK) << attn_last_error();
+    EXPECT_EQ(counts.blocks, 0);
+  }
+};
+
+TEST_F(AllocatorTest, IsUsedForEverything) {
+  ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
+  Library library = linkedLibrary();
+  Function forward = createFunction(library.get(), "forward");
+  Weights weights = createWeights(forward.get());
+  Pool pool = createPool(2);
+  ForwardArguments arguments;
+  int64_t before = counts.blocks;
+  ASSERT_EQ(arguments.call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
+  arguments.expectResult();
+  EXPECT_EQ(counts.blocks, before + 1); // the workspace, kept
+  // A library, a function, a pool, weights: the handle, what it holds and the packed tensors.
+  EXPECT_EQ(before, 6);
+}
+
+// Whatever is refused, nothing is lost and nothing is written.
+TEST_F(AllocatorTest, MayRefuse) {
+  ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
+  for (counts.refuseFrom = 0;; ++counts.refuseFrom) {
+    counts.calls = 0;
+    attn_library *library = nullptr;
+    attn_function *function = nullptr;
+    attn_weights *weights = nullptr;
+    ForwardArguments arguments;
+    attn_status status = attn_library_from_query(attn_query_kernel, &library);
+    if (!status)
+      status = attn_function_create(library, "forward", nullptr, &function);
+    if (!status)
+      status = attn_weights_create_embedded(function, &weights);
+    if (!status)
+      status = arguments.call(function, weights);
+    if (status) {
+      EXPECT_EQ(status, ATTN_ERROR_RESOURCE) << attn_last_error();
+      arguments.expectUntouched();
+    }
+    attn_weights_release(weights);
+    attn_function_release(function);
+    attn_library_release(library);
+    ASSERT_EQ(counts.blocks, 0) << counts.refuseFrom;
+    if (!status)
+      break;
+  }
+  EXPECT_EQ(counts.refuseFrom, 6);
+}
+
+TEST_F(AllocatorTest, IsRefusedOnceMemoryIsHeld) {
+  Library library = linkedLibrary();
+  EXPECT_EQ(attn_set_allocator(&allocator), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(), "attn_set_allocator: expected that nothing of attn exists, got 1 "
+                                  "blocks of memory in use");
+}
+
+TEST_F(AllocatorTest, NeedsBothFunctions) {
+  allocator.release = nullptr;
+  EXPECT_EQ(attn_set_allocator(&allocator), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_set_allocator: expected both allocate and release, got one");
+}
+
+} // namespace
