@@ -7,6 +7,9 @@
 #include "Fixture.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
 
 namespace {
 
@@ -53,9 +56,15 @@ TEST_F(AllocatorTest, IsUsedForEverything) {
   EXPECT_EQ(before, 6);
 }
 
+/// `message` with every number replaced by #.
+std::string withoutNumbers(const std::string &message) {
+  return std::regex_replace(message, std::regex("[0-9]+"), "#");
+}
+
 // Whatever is refused, nothing is lost and nothing is written.
 TEST_F(AllocatorTest, MayRefuse) {
   ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
+  std::vector<std::string> messages;
   for (counts.refuseFrom = 0;; ++counts.refuseFrom) {
     counts.calls = 0;
     attn_library *library = nullptr;
@@ -71,6 +80,7 @@ TEST_F(AllocatorTest, MayRefuse) {
       status = arguments.call(function, weights);
     if (status) {
       EXPECT_EQ(status, ATTN_ERROR_RESOURCE) << attn_last_error();
+      messages.push_back(withoutNumbers(attn_last_error()));
       arguments.expectUntouched();
     }
     attn_weights_release(weights);
@@ -80,7 +90,60 @@ TEST_F(AllocatorTest, MayRefuse) {
     if (!status)
       break;
   }
-  EXPECT_EQ(counts.refuseFrom, 6);
+  EXPECT_EQ(messages, (std::vector<std::string>{
+                          "linked library: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory for weights, got none",
+                          "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of workspace, got none",
+                      }));
+}
+
+TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
+  std::string path = testing::TempDir() + "attn-weights-refused";
+  ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
+  Library library = linkedLibrary();
+  Function forward = createFunction(library.get(), "forward");
+  // Its header is no multiple of 8, so that the data have to be moved.
+  std::string header = R"({"scale":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
+                       R"("bias":{"dtype":"F32","shape":[4],"data_offsets":[16,32]}})";
+  header.append(8 - header.size() % 8 + 3, ' ');
+  std::ofstream(path, std::ios::binary)
+      << char(header.size()) << std::string(7, '\0') << header << std::string(32, '\0');
+  std::vector<std::string> messages;
+  int64_t before = counts.blocks;
+  attn_weights *weights = nullptr;
+  for (counts.refuseFrom = 0; !weights; ++counts.refuseFrom) {
+    counts.calls = 0;
+    if (attn_weights_load(forward.get(), path.c_str(), &weights)) {
+      messages.push_back(withoutNumbers(attn_last_error()));
+      ASSERT_EQ(counts.blocks, before);
+    }
+  }
+  attn_weights_release(weights);
+  std::filesystem::remove(path);
+  std::string file = "'" + path + "': ";
+  EXPECT_EQ(messages, (std::vector<std::string>{
+                          file + "expected # bytes of memory, got none",
+                          file + "expected # bytes of memory, got none",
+                          file + "expected memory for # names, got none",
+                          file + "expected memory for # names, got none",
+                          file + "expected memory for # names, got none",
+                          "forward: expected memory for # pointers, got none",
+                          "forward: expected memory for # pointers, got none",
+                          "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory for weights, got none",
+                          "forward: expected # bytes of memory, got none",
+                      }));
+}
+
+TEST_F(AllocatorTest, MayRefuseAPool) {
+  counts.refuseFrom = 0;
+  ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
+  attn_pool *pool = nullptr;
+  EXPECT_EQ(attn_pool_create(2, &pool), ATTN_ERROR_RESOURCE);
+  EXPECT_STREQ(attn_last_error(), "attn_pool_create: expected memory, got none");
 }
 
 TEST_F(AllocatorTest, IsRefusedOnceMemoryIsHeld) {

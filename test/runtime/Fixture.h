@@ -19,15 +19,24 @@
 #include <string>
 #include <vector>
 
+// Clang asks by __has_feature, gcc defines names.
 #if defined __has_feature
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__
 #endif
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
 #endif
-#if defined __SANITIZE_THREAD__ // gcc's name for it
+#endif
+#if defined __SANITIZE_THREAD__
 constexpr bool underThreadSanitizer = true;
 #else
 constexpr bool underThreadSanitizer = false;
+#endif
+#if defined __SANITIZE_ADDRESS__
+constexpr bool underSanitizer = true;
+#else
+constexpr bool underSanitizer = underThreadSanitizer;
 #endif
 
 extern "C" const struct attn_library_info *attn_query_kernel(void);

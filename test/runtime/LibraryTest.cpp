@@ -100,8 +100,12 @@ TEST(LibraryTest, ShortDescription) {
 TEST(LibraryTest, NullArguments) {
   attn_library *library = nullptr;
   EXPECT_EQ(attn_library_load(nullptr, &library), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_library_load: expected a path and a place for the library, got null");
   EXPECT_EQ(attn_library_load(KERNEL_LIBRARY, nullptr), ATTN_ERROR_USAGE);
   EXPECT_EQ(attn_library_from_query(nullptr, &library), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(), "attn_library_from_query: expected a query function and a place "
+                                  "for the library, got null");
   attn_library_release(nullptr);
   attn_function_release(nullptr);
   attn_weights_release(nullptr);

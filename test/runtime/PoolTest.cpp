@@ -11,6 +11,7 @@
 #include <thread>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -222,7 +223,22 @@ TEST(PoolTest, RefusesCounts) {
   EXPECT_STREQ(attn_last_error(), "attn_pool_create: expected workers in [0, 1024], got -1");
   EXPECT_EQ(attn_pool_create(2000, &pool), ATTN_ERROR_USAGE);
   EXPECT_EQ(attn_pool_create(1, nullptr), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(), "attn_pool_create: expected a place for the pool, got null");
   EXPECT_EQ(pool, nullptr);
+}
+
+// Threads need address space for their stacks.
+TEST(PoolTest, NoThreads) {
+  if (underSanitizer)
+    GTEST_SKIP() << "it takes more address space than any limit";
+  EXPECT_TRUE(inChild([] {
+    rlimit limit = {1, 1};
+    setrlimit(RLIMIT_AS, &limit);
+    attn_pool *pool = nullptr;
+    // Stacks of threads that ended are kept, and used again.
+    return attn_pool_create(1000, &pool) == ATTN_ERROR_RESOURCE && !pool &&
+           std::string(attn_last_error()).find("attn_pool_create: expected 999 threads, got ") == 0;
+  }));
 }
 
 } // namespace

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/resource.h>
+
 namespace {
 
 struct WeightsFileTest : ForwardTest {
@@ -156,7 +158,6 @@ TEST_F(WeightsFileTest, NoFile) {
   expectLoadRefused("", ATTN_ERROR_FILE, "expected a file with content, got an empty one");
   EXPECT_EQ(attn_weights_load(forward.get(), "/dev/null", &loaded), ATTN_ERROR_FILE);
   EXPECT_STREQ(attn_last_error(), "'/dev/null': expected a file with content, got no regular file");
-  EXPECT_EQ(attn_weights_load(forward.get(), nullptr, &loaded), ATTN_ERROR_USAGE);
 }
 
 TEST_F(WeightsFileTest, Maps) {
@@ -224,6 +225,21 @@ TEST_F(WeightsFileTest, Unwritable) {
   EXPECT_EQ(attn_weights_save(weights.get(), "/nowhere/packed"), ATTN_ERROR_FILE);
   EXPECT_STREQ(attn_last_error(), "'/nowhere/packed': expected a file that can be written, got: No "
                                   "such file or directory");
+}
+
+TEST_F(WeightsFileTest, NoAddressSpace) {
+  if (underSanitizer)
+    GTEST_SKIP() << "it takes more address space than any limit";
+  write(std::string(1 << 20, ' '));
+  rlimit before, limit;
+  getrlimit(RLIMIT_AS, &before);
+  limit = {1, before.rlim_max};
+  setrlimit(RLIMIT_AS, &limit);
+  attn_status status = load();
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(status, ATTN_ERROR_FILE);
+  EXPECT_EQ(attn_last_error(),
+            "'" + path + "': expected a file that can be mapped, got: Cannot allocate memory");
 }
 
 } // namespace

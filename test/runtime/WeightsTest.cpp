@@ -66,8 +66,29 @@ TEST_F(WeightsTest, NullTensor) {
 
 TEST_F(WeightsTest, NullArguments) {
   attn_weights *packed = nullptr;
-  EXPECT_EQ(attn_weights_create(forward.get(), nullptr, nullptr, 2, &packed), ATTN_ERROR_USAGE);
-  EXPECT_EQ(attn_weights_create(nullptr, nullptr, nullptr, 0, &packed), ATTN_ERROR_USAGE);
+  attn_weights_info info = {};
+  auto expectUsage = [](attn_status status, const char *message) {
+    EXPECT_EQ(status, ATTN_ERROR_USAGE);
+    EXPECT_STREQ(attn_last_error(), message);
+  };
+  expectUsage(attn_weights_create(forward.get(), nullptr, nullptr, 2, &packed),
+              "attn_weights_create: expected a function, names, tensors and a place for the "
+              "weights, got null");
+  expectUsage(attn_weights_create_embedded(nullptr, &packed),
+              "attn_weights_create_embedded: expected a function and a place for the weights, got "
+              "null");
+  expectUsage(attn_weights_load(forward.get(), nullptr, &packed),
+              "attn_weights_load: expected a function, a path and a place for the weights, got "
+              "null");
+  expectUsage(
+      attn_weights_map(forward.get(), nullptr, &packed),
+      "attn_weights_map: expected a function, a path and a place for the weights, got null");
+  expectUsage(attn_weights_save(nullptr, "file"),
+              "attn_weights_save: expected weights and a path, got null");
+  expectUsage(
+      attn_weights_describe(nullptr, &info),
+      "attn_weights_describe: expected weights and a place for their description, got null");
+  EXPECT_EQ(packed, nullptr);
 }
 
 TEST_F(WeightsTest, FunctionWithout) {
@@ -103,7 +124,6 @@ TEST_F(WeightsTest, NotEmbedded) {
   EXPECT_EQ(attn_weights_create_embedded(other.get(), &created), ATTN_ERROR_WEIGHTS);
   EXPECT_STREQ(attn_last_error(), "bounded_weights: expected a library with weights in it (attnc "
                                   "--embed-weights), got one without");
-  EXPECT_EQ(attn_weights_create_embedded(nullptr, &created), ATTN_ERROR_USAGE);
   EXPECT_EQ(created, nullptr);
 }
 
