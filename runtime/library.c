@@ -7,9 +7,14 @@
 #include "internal.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /// `where` stands for the library in messages: before the ABI version is known to be ours, its name
 /// cannot be read.
@@ -35,6 +40,30 @@ static attn_status open_library(attn_query_fn query, void *handle, const char *w
   return ATTN_OK;
 }
 
+/// dlopen maps what the file says it holds, and dies of a file that was cut off. What is no library at
+/// all, or cannot be read, it refuses by itself.
+static attn_status check_whole(int descriptor, const char *where) {
+  struct stat file;
+  ElfW(Ehdr) header;
+  if (descriptor < 0 || fstat(descriptor, &file) ||
+      pread(descriptor, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+      memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_phentsize != sizeof(ElfW(Phdr)))
+    return ATTN_OK;
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment;
+    uint64_t end, size = (uint64_t)file.st_size;
+    off_t at = (off_t)(header.e_phoff + i * sizeof segment);
+    if (pread(descriptor, &segment, sizeof segment, at) != (ssize_t)sizeof segment)
+      return ATTN_OK;
+    if (segment.p_type == PT_LOAD &&
+        (__builtin_add_overflow(segment.p_offset, segment.p_filesz, &end) || end > size))
+      return attnrt_fail(ATTN_ERROR_LIBRARY,
+                         "%s: expected a whole library of at least %" PRIu64 " bytes, got %" PRIu64,
+                         where, end, size);
+  }
+  return ATTN_OK;
+}
+
 attn_status attn_library_load(const char *path, attn_library **library) {
   if (!path || !library)
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_library_load: expected a path and a place for the "
@@ -48,11 +77,16 @@ attn_status attn_library_load(const char *path, attn_library **library) {
                        length);
   snprintf(where, sizeof where, "library '%s'", path);
 
+  int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  attn_status status = check_whole(descriptor, where);
+  if (descriptor >= 0)
+    close(descriptor);
+  if (status)
+    return status;
   void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a shared library, got: %s", where,
                        dlerror());
-  attn_status status;
   attn_query_fn query;
   // The way POSIX has a function pointer taken out of dlsym.
   *(void **)&query = dlsym(handle, "attn_query");

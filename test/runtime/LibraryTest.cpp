@@ -6,6 +6,8 @@
 
 #include "Fixture.h"
 
+#include <fstream>
+
 #include "attn_kernel.h"
 
 #include <unistd.h>
@@ -74,6 +76,30 @@ TEST(LibraryTest, PathTooLong) {
 
 TEST(LibraryTest, NotALibrary) {
   expectLoadRefused(__FILE__, "library '" __FILE__ "': expected a shared library, got: ");
+}
+
+// Cut off anywhere it is refused, or still holds all that is loaded.
+TEST(LibraryTest, Truncated) {
+  std::ifstream file(KERNEL_LIBRARY, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::string path = testing::TempDir() + "attn-truncated.so";
+  bool whole = false;
+  int64_t refused = 0;
+  for (size_t size = 0; size < bytes.size(); size += 97) {
+    std::ofstream(path, std::ios::binary).write(bytes.data(), std::streamsize(size));
+    attn_library *library = nullptr;
+    if (attn_library_load(path.c_str(), &library) == ATTN_OK) {
+      whole = true;
+      attn_library_release(library);
+      continue;
+    }
+    EXPECT_FALSE(whole) << size;
+    std::string message = attn_last_error();
+    EXPECT_EQ(message.find("library '" + path + "': expected a "), 0u) << message;
+    refused += message.find("expected a whole library of at least ") != std::string::npos;
+  }
+  EXPECT_GT(refused, 0);
+  unlink(path.c_str());
 }
 
 TEST(LibraryTest, NotOurs) {
