@@ -48,7 +48,7 @@ static Error measure(const Target &target, int64_t threads, int64_t samples,
   return run(table);
 }
 
-static constexpr StringLiteral kOverview = "Measures what attn compiles, beside OpenBLAS\n";
+static constexpr StringLiteral kOverview = "attn-bench measures what attn compiles, beside OpenBLAS";
 
 /// --help ends in Google Benchmark's parser, which runs before ours.
 static void printHelp() {

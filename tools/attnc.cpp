@@ -9,6 +9,7 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
@@ -26,8 +27,8 @@ int main(int argc, char **argv) {
   cl::opt<std::string> dumpStages(
       "dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
       cl::desc("Write the module after each stage: 1-import.mlir, 2-raise.mlir, ..."));
-  cl::opt<std::string> from(
-      "from", cl::value_desc("stage"), cl::cat(attnCategory()),
+  NameOption from(
+      "from", cl::value_desc("stage"), cl::cat(attnCategory()), StageNames(),
       cl::desc(
           "Resume from a file that --dump-stages wrote after this stage; it holds no weights"));
   cl::opt<std::string> report(
@@ -36,8 +37,14 @@ int main(int argc, char **argv) {
       cl::desc("Say what was fused and how, and why not; to standard output or a file"));
   cl::opt<bool> requireFused("require-fused", cl::cat(attnCategory()),
                              cl::desc("Fail, with the reason, if some attention is not fused"));
-  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries\n");
+  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries");
 
+  // Said before the work, not after.
+  llvm::StringRef folder = llvm::sys::path::parent_path(output);
+  if (std::error_code error =
+          llvm::sys::fs::access(folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write))
+    return reportError("attnc", llvm::createStringError(error, "cannot write '" + output +
+                                                                   "': " + error.message()));
   CompileOptions options;
   options.input = input;
   options.output = output;
