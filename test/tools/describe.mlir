@@ -4,6 +4,8 @@
 // RUN: attn-run %t/f.so --describe --level=x86-64 | FileCheck %s --match-full-lines
 // RUN: attn-run %s --describe | FileCheck %s --check-prefix=MODEL
 // RUN: attn-run %t/f.so --describe --json | %python -m json.tool | FileCheck %s --check-prefix=JSON
+// RUN: env ATTN_LEVEL=none attn-run %t/f.so --describe | FileCheck %s --check-prefix=NONE
+// RUN: env ATTN_LEVEL=none attn-run %t/f.so --describe --json | FileCheck %s --check-prefix=NULL
 // RUN: not attn-run %t/f.so --describe --level=x86-64-v5 2>&1 | FileCheck %s --check-prefix=LEVEL
 
 //      CHECK: f, compiled by attn {{[0-9.]+}}
@@ -30,6 +32,11 @@
 // JSON: "level": "x86-64{{.*}}",
 // JSON-NEXT: "levels": [
 // JSON: "name": "S"
+
+// Where no level runs, the best is described.
+// NONE: levels x86-64-v4, x86-64-v3, x86-64; none runs here
+// NONE: report {{.*}}: attention fused
+// NULL: "level": null,
 
 // LEVEL: attn-run: attend: level expected one of x86-64-v4, x86-64-v3, x86-64, got 'x86-64-v5'
 
