@@ -16,15 +16,20 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::bench;
 
+static cl::OptionCategory &category() {
+  static cl::OptionCategory category("Measuring");
+  return category;
+}
+
 namespace {
 
 struct Flags {
   cl::opt<std::string> level{"level", cl::init("native"), cl::value_desc("name"),
-                             cl::cat(attnCategory()),
+                             cl::cat(category()),
                              cl::desc("Target level; default: the best that this CPU runs")};
-  cl::opt<int64_t> threads{"threads", cl::init(1), cl::cat(attnCategory()),
+  cl::opt<int64_t> threads{"threads", cl::init(1), cl::value_desc("n"), cl::cat(category()),
                            cl::desc("Workers of a pool; 1: no pool. OpenBLAS takes part with 1")};
-  cl::opt<int64_t> samples{"samples", cl::cat(attnCategory()),
+  cl::opt<int64_t> samples{"samples", cl::value_desc("n"), cl::cat(category()),
                            cl::desc("Undisturbed samples of a row, of some milliseconds each")};
 };
 
@@ -48,14 +53,15 @@ static Error measure(const Target &target, int64_t threads, int64_t samples,
   return run(table);
 }
 
-static constexpr StringLiteral kOverview = "Measures what attn compiles, beside OpenBLAS\n";
+static constexpr StringLiteral kOverview =
+    "attn-bench measures what attn compiles, beside OpenBLAS";
 
 /// --help ends in Google Benchmark's parser, which runs before ours.
 static void printHelp() {
   ::benchmark::PrintDefaultHelp();
   char program[] = "attn-bench", help[] = "--help";
   char *arguments[] = {program, help};
-  parseCommandLine(2, arguments, kOverview);
+  parseCommandLine(2, arguments, kOverview, {&category()});
 }
 
 int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Table &)> run,
@@ -65,7 +71,7 @@ int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Table &)> r
   Flags flags;
   flags.samples.setInitialValue(numSamples);
   ::benchmark::Initialize(&argc, argv, printHelp);
-  parseCommandLine(argc, argv, kOverview);
+  parseCommandLine(argc, argv, kOverview, {&category()});
   // Linking in process resets the flags: what is used later is copied here.
   int64_t threads = flags.threads, samples = flags.samples;
   if (threads < 1 || samples < 1)

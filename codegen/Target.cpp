@@ -6,6 +6,7 @@
 
 #include "codegen/Target.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -38,15 +39,14 @@ bool Target::runsHere() const {
 }
 
 llvm::Expected<const Target *> attn::lookupTarget(llvm::StringRef level) {
-  const Target *nearest = nullptr;
+  llvm::SmallVector<llvm::StringRef> levels;
   for (const Target *target : getTargets()) {
     if (target->level == level)
       return target;
-    if (!nearest || level.edit_distance(target->level) < level.edit_distance(nearest->level))
-      nearest = target;
+    levels.push_back(target->level);
   }
-  return llvm::createStringError("expected a target level, got '" + level + "'; did you mean '" +
-                                 nearest->level + "'?");
+  return llvm::createStringError("expected a target level of " + llvm::join(levels, ", ") +
+                                 ", got '" + level + "'");
 }
 
 llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::StringRef list) {

@@ -43,7 +43,7 @@ struct Target {
 /// Every target, the better ones of an architecture first.
 llvm::ArrayRef<const Target *> getTargets();
 
-/// The target of that name, or an error that suggests one.
+/// The target of that name, or an error that says which there are.
 llvm::Expected<const Target *> lookupTarget(llvm::StringRef level);
 
 /// Reads a list such as "x86-64,x86-64-v3". "native" is the best level that this CPU runs, "all"

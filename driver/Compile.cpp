@@ -98,7 +98,12 @@ llvm::Error Compilation::load() {
   } else {
     loadFrontendDialects(context);
     context.loadAllAvailableDialects();
-    model.module = parseSourceFile<ModuleOp>(options.input, &context);
+    auto file = llvm::MemoryBuffer::getFile(options.input, /*IsText=*/true);
+    if (!file)
+      return fail("cannot read '" + options.input + "': " + file.getError().message());
+    llvm::SourceMgr source;
+    source.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+    model.module = parseSourceFile<ModuleOp>(source, &context);
     if (!model.module)
       return fail(firstError.empty() ? "expected a module in '" + options.input + "'" : firstError);
   }

@@ -5,23 +5,134 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/CommandLine.h"
+#include "tools/OptionPages.h"
 
 #include "passes/Passes.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
 using namespace attn;
 
 cl::OptionCategory &attn::attnCategory() {
-  static cl::OptionCategory category("Options");
+  static cl::OptionCategory category("Compiling");
   return category;
 }
 
-void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview) {
-  cl::HideUnrelatedOptions(attnCategory());
-  cl::ParseCommandLineOptions(argc, argv, overview);
+std::string attn::spell(const cl::Option &option) {
+  return (option.ArgStr.size() == 1 ? "-" : "--") + option.ArgStr.str();
+}
+
+static llvm::DenseMap<const cl::Option *, const NameParser *> &nameParsers() {
+  static llvm::DenseMap<const cl::Option *, const NameParser *> parsers;
+  return parsers;
+}
+
+NameParser::NameParser(cl::Option &option) : generic_parser_base(option) {
+  nameParsers()[&option] = this;
+}
+
+const NameParser *NameParser::get(const cl::Option &option) {
+  return nameParsers().lookup(&option);
+}
+
+bool NameParser::parse(cl::Option &option, llvm::StringRef, llvm::StringRef name,
+                       std::string &value) {
+  auto known = llvm::map_range(names, [](const Name &known) { return known.name; });
+  if (!llvm::is_contained(known, name))
+    return option.error("expected one of " + llvm::join(known, ", ") + ", got '" + name + "'");
+  value = name.str();
+  return false;
+}
+
+/// The option that `name` probably stands for, or null: one that starts so, or is spelled alike.
+static const cl::Option *findNearest(llvm::StringRef name) {
+  const cl::Option *nearest = nullptr;
+  unsigned least = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const cl::Option *option : getVisibleOptions()) {
+    bool isStart = !name.empty() && option->ArgStr.starts_with(name);
+    unsigned distance = isStart ? 0 : name.edit_distance(option->ArgStr, true, least);
+    if (distance < least) {
+      least = distance;
+      nearest = option;
+    }
+  }
+  return nearest;
+}
+
+/// What is wrong with the words as such: LLVM's parser says that in several lines, or suggests what
+/// is not meant. Empty if nothing is, or if an option such as --help is there, which ends the tool.
+static std::string findMistake(llvm::ArrayRef<const char *> words,
+                               llvm::ArrayRef<const cl::OptionCategory *> categories) {
+  const auto &options = cl::getRegisteredOptions();
+  llvm::ArrayRef<cl::Option *> positionals = cl::SubCommand::getTopLevel().PositionalOpts;
+  llvm::SmallPtrSet<const cl::Option *, 8> given;
+  llvm::SmallVector<llvm::StringRef> arguments;
+  for (size_t i = 0; i < words.size(); ++i) {
+    llvm::StringRef word = words[i];
+    if (!word.starts_with("-") || word == "-") {
+      arguments.push_back(word);
+      continue;
+    }
+    llvm::StringRef name = word.drop_front(word.starts_with("--") ? 2 : 1).split('=').first;
+    const cl::Option *option = options.lookup(name);
+    if (!option) {
+      const cl::Option *nearest = findNearest(name);
+      return ("expected an option, got '" + word.split('=').first + "'; " +
+              (nearest ? "did you mean '" + spell(*nearest) + "'?" : "--help lists them"))
+          .str();
+    }
+    if (llvm::none_of(option->Categories, [&](const cl::OptionCategory *category) {
+          return llvm::is_contained(categories, category);
+        }))
+      return "";
+    given.insert(option);
+    bool takesNext = option->getValueExpectedFlag() == cl::ValueRequired && !word.contains('=');
+    if (takesNext && ++i == words.size())
+      return "expected a value of " + spell(*option) + ", got none";
+  }
+  if (arguments.size() > positionals.size())
+    return ("expected no argument after '" + arguments[positionals.size() - 1] + "', got '" +
+            arguments[positionals.size()] + "'")
+        .str();
+  if (arguments.size() < positionals.size())
+    return ("expected " + positionals[arguments.size()]->HelpStr + ", got none").str();
+  for (const cl::Option *option : getVisibleOptions())
+    if (option->getNumOccurrencesFlag() == cl::Required && !given.contains(option))
+      return "expected " + spell(*option) + ", got none";
+  return "";
+}
+
+void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
+                            llvm::ArrayRef<const cl::OptionCategory *> categories) {
+  static NameOption generate("generate", cl::ReallyHidden,
+                             cl::desc("Write a page about the options"),
+                             cl::values(clEnumValN(0, "man", "manual page"),
+                                        clEnumValN(0, "bash", "completion, to be sourced by bash")),
+                             cl::callback([overview](const std::string &page) {
+                               auto [tool, does] = overview.split(' ');
+                               if (page == "man")
+                                 writeManPage(tool, does, llvm::outs());
+                               else
+                                 writeBashCompletion(tool, llvm::outs());
+                               exit(0);
+                             }));
+  cl::HideUnrelatedOptions(categories);
+  cl::SetVersionPrinter([](llvm::raw_ostream &out) {
+    out << "attn " ATTN_VERSION ", LLVM " LLVM_VERSION_STRING "\n";
+  });
+  llvm::BumpPtrAllocator memory;
+  llvm::StringSaver saver(memory);
+  llvm::SmallVector<const char *> words(argv, argv + argc);
+  cl::ExpandResponseFiles(saver, cl::TokenizeGNUCommandLine, words);
+  std::string mistake = findMistake(llvm::ArrayRef(words).drop_front(), categories);
+  if (!mistake.empty())
+    exit(reportError(llvm::sys::path::filename(argv[0]), llvm::createStringError(mistake)));
+  cl::ParseCommandLineOptions(words.size(), words.data(), (overview + "\n").str());
 }
 
 int attn::reportError(llvm::StringRef tool, llvm::Error error) {
@@ -32,7 +143,7 @@ int attn::reportError(llvm::StringRef tool, llvm::Error error) {
 CompileFlags::CompileFlags()
     : target("target", cl::value_desc("levels"), cl::cat(attnCategory()),
              cl::desc("Levels to compile for, such as x86-64,x86-64-v3; 'native' or 'all'")),
-      schedule("schedule", cl::cat(attnCategory()),
+      schedule("schedule", cl::value_desc("name"), cl::cat(attnCategory()),
                cl::desc("How attentions become loops; the fastest by prediction unless given"),
                scheduleValues()) {}
 
@@ -42,19 +153,16 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
     return targets.takeError();
   options.targets = std::move(*targets);
   if (schedule.getNumOccurrences())
-    options.pipeline.schedule = stringifySchedule(schedule);
-  if (options.from.empty())
-    return llvm::Error::success();
-  llvm::SmallVector<llvm::StringRef> stages = {"import"};
-  for (const Stage &stage : getStages())
-    stages.push_back(stage.name);
-  stages.push_back("emit");
-  const auto *from = llvm::find(stages, options.from);
-  if (from == stages.end())
-    return llvm::createStringError("expected a stage of " + llvm::join(stages, " ") + ", got '" +
-                                   options.from + "'");
+    options.pipeline.schedule = schedule;
+  // What `plan` and later stages leave says both.
+  bool saysIt = options.from == "emit";
+  bool isLater = false;
+  for (const Stage &stage : getStages()) {
+    isLater |= stage.name == "plan";
+    saysIt |= isLater && options.from == stage.name;
+  }
   for (const cl::Option *flag : std::initializer_list<const cl::Option *>{&target, &schedule})
-    if (flag->getNumOccurrences() && from >= llvm::find(stages, "plan"))
+    if (saysIt && flag->getNumOccurrences())
       return llvm::createStringError("expected no --" + flag->ArgStr +
                                      " with --from=" + options.from + ", whose file says it");
   return llvm::Error::success();

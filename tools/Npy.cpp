@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/Npy.h"
-#include "codegen/emit/Interface.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/Endian.h"
@@ -21,6 +20,13 @@ using namespace llvm;
 using namespace attn;
 
 static constexpr StringLiteral kMagic = "\x93NUMPY";
+
+const DataType *Array::getType() const {
+  const DataType *type = find_if(DataType::all(), [&](const DataType &candidate) {
+    return candidate.code == code && candidate.bits == bits;
+  });
+  return type == DataType::all().end() ? nullptr : type;
+}
 
 int64_t Array::getNumElements() const {
   int64_t count = 1;
@@ -120,10 +126,8 @@ Expected<Array> attn::readNpy(StringRef path) {
 }
 
 Error attn::writeNpy(StringRef path, const Array &array) {
-  const DataType *type = find_if(DataType::all(), [&](const DataType &candidate) {
-    return candidate.code == array.code && candidate.bits == array.bits;
-  });
-  if (type == DataType::all().end())
+  const DataType *type = array.getType();
+  if (!type)
     return bad(path, "expected an element type that .npy has");
   std::string header;
   raw_string_ostream os(header);
@@ -144,5 +148,10 @@ Error attn::writeNpy(StringRef path, const Array &array) {
   out.write(length, 2);
   out << header;
   out.write(array.data.data(), array.data.size());
+  out.close();
+  if ((error = out.error())) {
+    out.clear_error(); // its destructor ends the program otherwise
+    return createStringError(error, "cannot write '" + path + "': " + error.message());
+  }
   return Error::success();
 }

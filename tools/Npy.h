@@ -7,6 +7,8 @@
 #ifndef ATTN_TOOLS_NPY_H
 #define ATTN_TOOLS_NPY_H
 
+#include "codegen/emit/Interface.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
@@ -23,6 +25,8 @@ struct Array {
   llvm::SmallVector<int64_t> shape;
   std::vector<char> data;
 
+  /// Null where no name stands for the element type.
+  const DataType *getType() const;
   int64_t getNumElements() const;
   /// Element `i` as a number.
   double at(int64_t i) const;

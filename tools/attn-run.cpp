@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // MODEL is a library that attnc wrote, or a model that is compiled first. Inputs come from .npy
-// files, or are random.
+// files, or are random. What a call did goes to standard output, as one JSON object on request.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,8 +11,11 @@
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
 #include "runtime/attn.h"
+#include "support/Json.h"
 #include "tools/CommandLine.h"
+#include "tools/Describe.h"
 #include "tools/FmaPeak.h"
+#include "tools/Latency.h"
 #include "tools/Npy.h"
 #include "tools/SafetensorsFile.h"
 
@@ -24,11 +27,12 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
 
-#include <chrono>
 #include <cmath>
 #include <random>
 
@@ -37,6 +41,7 @@ using namespace llvm;
 using namespace attn;
 
 static Error fail(const Twine &message) { return createStringError(message); }
+
 /// Memory for the elements, all zero.
 static Error allocate(Array &array) {
   int64_t bytes = array.bits / 8;
@@ -54,40 +59,48 @@ static Error check(attn_status status) {
 namespace {
 
 struct Flags {
+  cl::OptionCategory calling{"Calling"}, comparing{"Comparing"}, measuring{"Measuring"};
   cl::opt<std::string> model{cl::Positional, cl::Required, cl::desc("<model: .so .pt2 .mlir>"),
-                             cl::cat(attnCategory())};
+                             cl::cat(calling)};
   cl::list<std::string> inputs{
-      "input", cl::value_desc("f.npy"), cl::cat(attnCategory()),
+      "input", cl::value_desc("f.npy"), cl::cat(calling),
       cl::desc("Inputs in the function's order; without any, seeded random ones")};
   cl::opt<std::string> weights{
-      "weights", cl::value_desc("f.safetensors"), cl::cat(attnCategory()),
+      "weights", cl::value_desc("f.safetensors"), cl::cat(calling),
       cl::desc("Weights; default: those in the library, or the file beside it")};
-  cl::opt<std::string> outputDir{"output-dir", cl::value_desc("dir"), cl::cat(attnCategory()),
+  cl::opt<std::string> outputDir{"output-dir", cl::value_desc("dir"), cl::cat(calling),
                                  cl::desc("Write the outputs there as 0.npy, 1.npy, ...")};
-  cl::opt<std::string> entry{"entry", cl::value_desc("name"), cl::cat(attnCategory()),
-                             cl::desc("The function to call")};
-  cl::opt<int64_t> threads{"threads", cl::init(1), cl::cat(attnCategory()),
-                           cl::desc("Workers of a pool; 1: no pool")};
+  cl::opt<std::string> entry{"entry", cl::value_desc("name"), cl::cat(calling),
+                             cl::desc("The function to call; default: the first")};
+  cl::opt<unsigned, false, CountParser> threads{"threads", cl::init(1), cl::value_desc("n"),
+                                                cl::cat(calling),
+                                                cl::desc("Workers of a pool; 1: no pool")};
   cl::opt<std::string> level{
-      "level", cl::value_desc("name"), cl::cat(attnCategory()),
+      "level", cl::value_desc("level"), cl::cat(calling),
       cl::desc("Force a target level; default: the best that this CPU runs")};
-  cl::list<std::string> dims{"dim", cl::value_desc("name=n"), cl::cat(attnCategory()),
+  cl::list<std::string> dims{"dim", cl::value_desc("name=n"), cl::cat(calling),
                              cl::desc("Size of a dynamic dimension of random inputs")};
-  cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(attnCategory()),
+  cl::opt<bool> describe{"describe", cl::cat(calling),
+                         cl::desc("Say what can be called and how, and call nothing")};
+  cl::opt<bool> json{"json", cl::cat(calling), cl::desc("Print one JSON object and nothing else")};
+  cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(comparing),
                                  cl::desc("Expected outputs, in order; fail where they differ")};
   cl::opt<bool> reference{
-      "reference", cl::cat(attnCategory()),
+      "reference", cl::cat(comparing),
       cl::desc("Fail where outputs differ from the model's own, computed op by op in float64")};
   cl::opt<double> tolerance{
-      "tolerance", cl::init(1e-5), cl::value_desc("r"), cl::cat(attnCategory()),
+      "tolerance", cl::init(1e-5), cl::value_desc("r"), cl::cat(comparing),
       cl::desc("Allowed error of --expect and --reference, relative to the largest value")};
   cl::opt<std::string> benchmark{
-      "benchmark", cl::ValueOptional, cl::value_desc("seconds"), cl::cat(attnCategory()),
-      cl::desc("Time calls: min, median, p99, GFLOP/s, share of the FMA peak")};
-  cl::opt<double> gflop{"gflop", cl::init(0), cl::cat(attnCategory()),
+      "benchmark", cl::ValueOptional, cl::value_desc("seconds"), cl::cat(measuring),
+      cl::desc("Time calls: percentiles, calls per second, GFLOP/s, share of the FMA peak")};
+  cl::opt<unsigned, false, CountParser> concurrency{
+      "concurrency", cl::init(1), cl::value_desc("n"), cl::cat(measuring),
+      cl::desc("Threads that call at once in --benchmark, with tensors and workspace of their own; "
+               "they share the weights and the pool of --threads, which serves one at a time "
+               "while others work alone")};
+  cl::opt<double> gflop{"gflop", cl::init(0), cl::value_desc("n"), cl::cat(measuring),
                         cl::desc("Work of a call in GFLOP, for --benchmark's rates")};
-  cl::opt<bool> json{"json", cl::cat(attnCategory()),
-                     cl::desc("Print --benchmark's figures as one JSON object")};
   cl::opt<bool> requireFused{"require-fused", cl::cat(attnCategory()),
                              cl::desc("Fail, with the reason, if some attention is not fused")};
   CompileFlags compile;
@@ -101,8 +114,9 @@ struct Options {
         level(flags.level), inputs(flags.inputs.begin(), flags.inputs.end()),
         dims(flags.dims.begin(), flags.dims.end()),
         expected(flags.expected.begin(), flags.expected.end()), threads(flags.threads),
-        tolerance(flags.tolerance), gflop(flags.gflop), reference(flags.reference),
-        json(flags.json), requireFused(flags.requireFused) {
+        concurrency(flags.concurrency), tolerance(flags.tolerance), gflop(flags.gflop),
+        describe(flags.describe), reference(flags.reference), json(flags.json),
+        requireFused(flags.requireFused) {
     if (flags.benchmark.getNumOccurrences())
       benchmark = flags.benchmark;
   }
@@ -110,9 +124,9 @@ struct Options {
   std::string model, weights, outputDir, entry, level;
   std::vector<std::string> inputs, dims, expected;
   std::optional<std::string> benchmark;
-  int64_t threads;
+  unsigned threads, concurrency;
   double tolerance, gflop;
-  bool reference, json, requireFused;
+  bool describe, reference, json, requireFused;
 };
 
 /// Calls the runtime's release function at the end of a scope.
@@ -136,6 +150,26 @@ struct Tensor {
   DLTensor tensor;
 };
 
+/// The tensors of a call.
+class Arguments {
+public:
+  Arguments(MutableArrayRef<Array> inputs, MutableArrayRef<Array> outputs)
+      : tensors(inputs.begin(), inputs.end()), numInputs(inputs.size()) {
+    tensors.append(outputs.begin(), outputs.end());
+    for (Tensor &tensor : tensors)
+      pointers.push_back(&tensor.tensor);
+  }
+  Arguments(const Arguments &) = delete;
+
+  ArrayRef<const DLTensor *> inputs() const { return ArrayRef(pointers).take_front(numInputs); }
+  ArrayRef<const DLTensor *> outputs() const { return ArrayRef(pointers).drop_front(numInputs); }
+
+private:
+  SmallVector<Tensor> tensors;
+  SmallVector<const DLTensor *> pointers;
+  size_t numInputs;
+};
+
 class Runner {
 public:
   Runner(const Options &flags, const CompileFlags &compileFlags)
@@ -149,10 +183,14 @@ public:
 private:
   Error compileModel();
   Error loadLibrary();
+  Error describe();
+  Error createFunction();
   Error loadWeights();
   Error makeInputs();
   Error makeOutputs();
-  Error call(attn_statistics *statistics = nullptr);
+  Error call(const Arguments &arguments, attn_call_options options);
+  Error callOnce();
+  Error writeOutputs();
   Error compareWithFiles();
   Error compareWithReference();
   Error compare(size_t i, const Array &expected, StringRef source);
@@ -167,6 +205,7 @@ private:
   Handle<attn_pool> pool{nullptr, {attn_pool_release}};
   std::vector<std::pair<std::string, Array>> weightTensors;
   std::vector<Array> inputs, outputs;
+  json::Object result;
 };
 
 } // namespace
@@ -198,11 +237,47 @@ Error Runner::loadLibrary() {
   if (Error error = check(attn_library_load(library.c_str(), &loaded)))
     return error;
   lib.reset(loaded);
-  std::string name = flags.entry.empty() ? attn_library_function_name(loaded, 0) : flags.entry;
+  return Error::success();
+}
+
+Error Runner::describe() {
+  const char *manifest = attn_library_manifest(lib.get());
+  Expected<json::Value> value = parseJSON(manifest);
+  if (!value)
+    return value.takeError();
+  Expected<LibraryInfo> info = readManifest(manifest);
+  if (!info)
+    return info.takeError();
+  attn_function_options options = {sizeof(options),
+                                   flags.level.empty() ? nullptr : flags.level.c_str()};
+  if (!flags.json)
+    outs() << info->name << ", compiled by " << info->compiler << "\n";
+  json::Array &functions = *value->getAsObject()->getArray("functions");
+  for (auto [description, object] : zip_equal(info->functions, functions)) {
+    // A library of higher levels can be described where it cannot run.
+    attn_function *created = nullptr;
+    attn_status status =
+        attn_function_create(lib.get(), description.name.c_str(), &options, &created);
+    if (status && !(status == ATTN_ERROR_LEVEL && flags.level.empty()))
+      return check(status);
+    StringRef level = created ? attn_function_level(created) : "";
+    if (flags.json)
+      object.getAsObject()->insert({"level", level.empty() ? json::Value(nullptr) : level});
+    else
+      describeFunction(description, level, outs() << "\n");
+    attn_function_release(created);
+  }
+  if (flags.json)
+    outs() << formatv("{0:2}\n", *value);
+  return Error::success();
+}
+
+Error Runner::createFunction() {
+  std::string name = flags.entry.empty() ? attn_library_function_name(lib.get(), 0) : flags.entry;
   attn_function_options options = {sizeof(options),
                                    flags.level.empty() ? nullptr : flags.level.c_str()};
   attn_function *created = nullptr;
-  if (Error error = check(attn_function_create(loaded, name.c_str(), &options, &created)))
+  if (Error error = check(attn_function_create(lib.get(), name.c_str(), &options, &created)))
     return error;
   function.reset(created);
   if (flags.threads > 1) {
@@ -300,10 +375,7 @@ Error Runner::makeInputs() {
 }
 
 Error Runner::makeOutputs() {
-  std::vector<Tensor> views(inputs.begin(), inputs.end());
-  std::vector<const DLTensor *> pointers;
-  for (Tensor &view : views)
-    pointers.push_back(&view.tensor);
+  Arguments arguments(inputs, {});
   for (int32_t i = 0; i < attn_function_num_arguments(function.get(), ATTN_OUTPUT); ++i) {
     attn_argument argument = {};
     argument.size = sizeof(argument);
@@ -313,8 +385,8 @@ Error Runner::makeOutputs() {
     array.code = argument.dtype.code;
     array.bits = argument.dtype.bits;
     array.shape.resize(argument.rank);
-    if (Error error = check(attn_output_shape(function.get(), pointers.data(), pointers.size(), i,
-                                              array.shape.data())))
+    if (Error error = check(attn_output_shape(function.get(), arguments.inputs().data(),
+                                              arguments.inputs().size(), i, array.shape.data())))
       return error;
     if (Error error = allocate(array))
       return error;
@@ -323,22 +395,93 @@ Error Runner::makeOutputs() {
   return Error::success();
 }
 
-Error Runner::call(attn_statistics *statistics) {
-  std::vector<Tensor> in(inputs.begin(), inputs.end()), out(outputs.begin(), outputs.end());
-  std::vector<const DLTensor *> inPointers, outPointers;
-  for (Tensor &tensor : in)
-    inPointers.push_back(&tensor.tensor);
-  for (Tensor &tensor : out)
-    outPointers.push_back(&tensor.tensor);
-  attn_call_options options = {};
+Error Runner::call(const Arguments &arguments, attn_call_options options) {
   options.size = sizeof(options);
-  options.statistics = statistics;
   if (pool) {
     options.parallel_for = attn_pool_parallel_for;
     options.pool = pool.get();
   }
-  return check(attn_call(function.get(), weights.get(), inPointers.data(), inPointers.size(),
-                         outPointers.data(), outPointers.size(), &options));
+  return check(attn_call(function.get(), weights.get(), arguments.inputs().data(),
+                         arguments.inputs().size(), arguments.outputs().data(),
+                         arguments.outputs().size(), &options));
+}
+
+/// What an output looks like: mean and largest magnitude of what is finite.
+static json::Object summarize(const attn_argument &argument, const Array &array) {
+  double mean = 0, largest = 0;
+  int64_t numFinite = 0, count = array.getNumElements();
+  for (int64_t e = 0; e < count; ++e)
+    if (double value = array.at(e); std::isfinite(value)) {
+      mean += (value - mean) / ++numFinite;
+      largest = std::max(largest, std::abs(value));
+    }
+  const DataType *type = array.getType();
+  return json::Object{{"name", argument.name},
+                      {"dtype", type ? StringRef(type->name) : "unknown"},
+                      {"shape", json::Array(array.shape)},
+                      {"mean", mean},
+                      {"largest", largest},
+                      {"not_finite", count - numFinite}};
+}
+
+static raw_ostream &operator<<(raw_ostream &out, const json::Object &output) {
+  out << *output.getString("name") << ": " << *output.getString("dtype") << "[";
+  interleaveComma(*output.getArray("shape"), out);
+  out << "], mean " << format("%.4g", *output.getNumber("mean")) << ", largest "
+      << format("%.4g", *output.getNumber("largest"));
+  if (int64_t count = *output.getInteger("not_finite"))
+    out << ", " << count << " not finite";
+  return out;
+}
+
+Error Runner::callOnce() {
+  std::vector<int64_t> tasks(flags.threads);
+  attn_statistics statistics = {};
+  statistics.size = sizeof(statistics);
+  statistics.worker_tasks = tasks.data();
+  attn_call_options options = {};
+  options.statistics = &statistics;
+  if (Error error = call(Arguments(inputs, outputs), options))
+    return error;
+  json::Array summaries;
+  for (auto [i, array] : enumerate(outputs)) {
+    attn_argument argument = {};
+    argument.size = sizeof(argument);
+    if (Error error = check(attn_function_argument(function.get(), ATTN_OUTPUT, i, &argument)))
+      return error;
+    summaries.push_back(summarize(argument, array));
+  }
+  if (!flags.json) {
+    outs() << attn_function_name(function.get()) << " at level " << statistics.level << ": ";
+    interleave(
+        summaries, outs(), [](const json::Value &output) { outs() << *output.getAsObject(); },
+        "; ");
+    outs() << "\n";
+    if (flags.threads > 1) {
+      outs() << "tasks of each worker: ";
+      interleave(tasks, outs(), " ");
+      outs() << "\n";
+    }
+  }
+  result = json::Object{{"function", attn_function_name(function.get())},
+                        {"level", statistics.level},
+                        {"threads", flags.threads},
+                        {"outputs", std::move(summaries)}};
+  return Error::success();
+}
+
+Error Runner::writeOutputs() {
+  if (flags.outputDir.empty())
+    return Error::success();
+  if (std::error_code error = sys::fs::create_directories(flags.outputDir))
+    return fail("cannot create '" + flags.outputDir + "': " + error.message());
+  for (auto [i, output] : enumerate(outputs)) {
+    SmallString<128> path(flags.outputDir);
+    sys::path::append(path, Twine(i) + ".npy");
+    if (Error error = writeNpy(path, output))
+      return error;
+  }
+  return Error::success();
 }
 
 Error Runner::compare(size_t i, const Array &expected, StringRef source) {
@@ -355,8 +498,11 @@ Error Runner::compare(size_t i, const Array &expected, StringRef source) {
     error = std::max(error, std::abs(want - got));
     largest = std::max(largest, std::abs(want));
   }
-  outs() << "output " << i << ": error " << format("%.2e", error) << ", largest value "
-         << format("%.2e", largest) << "\n";
+  if (flags.json)
+    result.getArray("outputs")->operator[](i).getAsObject()->insert({"error", error});
+  else
+    outs() << "output " << i << ": error " << format("%.2e", error) << ", largest value "
+           << format("%.2e", largest) << "\n";
   double allowed = flags.tolerance * largest;
   if (error > allowed)
     return fail(
@@ -413,88 +559,116 @@ Error Runner::compareWithReference() {
   return Error::success();
 }
 
+/// Bytes as a call wants its workspace.
+static std::unique_ptr<char, decltype(&free)> allocateWorkspace(int64_t bytes) {
+  constexpr int64_t kAlignment = 64;
+  void *memory = aligned_alloc(kAlignment, alignTo(std::max<int64_t>(bytes, 1), kAlignment));
+  return {static_cast<char *>(memory), free};
+}
+
+/// "AMD EPYC 9B14", or LLVM's name of the CPU where the system tells none.
+static std::string getCpuModel() {
+  // A file of /proc has no size before it is read.
+  if (auto file = MemoryBuffer::getFileAsStream("/proc/cpuinfo"))
+    for (line_iterator line(**file); !line.is_at_end(); ++line) {
+      auto [key, value] = line->split(':');
+      if (key.trim() == "model name")
+        return value.trim().str();
+    }
+  return sys::getHostCPUName().str();
+}
+
 Error Runner::benchmark() {
   double seconds = 1;
   if (!flags.benchmark->empty() && StringRef(*flags.benchmark).getAsDouble(seconds))
     return fail("expected seconds, got '" + *flags.benchmark + "'");
-  double peak = measureFmaPeak(0.2);
-  std::vector<double> times;
-  using Clock = std::chrono::steady_clock;
-  auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
+  struct Tensors {
+    std::vector<Array> inputs, outputs;
   };
-  for (auto start = Clock::now(); since(start) < seconds || times.size() < 3;) {
-    auto begin = Clock::now();
-    if (Error error = call())
+  std::vector<Tensors> tensors(flags.concurrency, {inputs, outputs});
+  std::vector<std::function<Error()>> callers;
+  for (Tensors &own : tensors) {
+    auto arguments = std::make_shared<Arguments>(own.inputs, own.outputs);
+    attn_workspace size = {};
+    size.size = sizeof(size);
+    if (Error error = check(attn_workspace_size(function.get(), arguments->inputs().data(),
+                                                arguments->inputs().size(), flags.threads, &size)))
       return error;
-    times.push_back(since(begin) * 1e3);
+    std::shared_ptr<char> workspace = allocateWorkspace(size.total);
+    if (!workspace)
+      return fail("expected " + Twine(size.total) + " bytes of workspace, got none");
+    callers.push_back([this, arguments, workspace, size] {
+      attn_call_options options = {};
+      options.workspace = workspace.get();
+      options.workspace_bytes = size.total;
+      return call(*arguments, options);
+    });
   }
+  double peak = measureFmaPeak(0.2);
+  Expected<Latencies> times = measureLatencies(callers, seconds);
+  if (!times)
+    return times.takeError();
   peak = std::max(peak, measureFmaPeak(0.2));
-  llvm::sort(times);
-  double least = times.front(), median = times[times.size() / 2],
-         p99 = times[times.size() * 99 / 100];
-  double rate = flags.gflop / (median * 1e-3);
+  double median = times->percentile(50), p90 = times->percentile(90), p99 = times->percentile(99);
+  double rate = flags.gflop * (flags.concurrency > 1 ? times->callsPerSecond : 1e3 / median);
+  std::string cpu = getCpuModel();
   if (flags.json) {
-    json::Object object{{"min_ms", least},
-                        {"median_ms", median},
-                        {"p99_ms", p99},
-                        {"repetitions", int64_t(times.size())},
-                        {"flops", flags.gflop * 1e9},
-                        {"level", attn_function_level(function.get())},
-                        {"peak_gflops", peak},
-                        {"threads", int64_t(flags.threads)}};
-    outs() << json::Value(std::move(object)) << "\n";
+    for (auto &[key, value] : json::Object{{"min_ms", times->min()},
+                                           {"median_ms", median},
+                                           {"p90_ms", p90},
+                                           {"p99_ms", p99},
+                                           {"max_ms", times->max()},
+                                           {"repetitions", int64_t(times->ms.size())},
+                                           {"concurrency", flags.concurrency},
+                                           {"calls_per_second", times->callsPerSecond},
+                                           {"flops", flags.gflop * 1e9},
+                                           {"peak_gflops", peak},
+                                           {"cpu", cpu}})
+      result[key] = value;
     return Error::success();
   }
-  outs() << format("min %.3f ms, median %.3f ms, p99 %.3f ms of %zu calls", least, median, p99,
-                   times.size());
+  outs() << format("min %.3f ms, median %.3f, p90 %.3f, p99 %.3f, max %.3f of %zu calls",
+                   times->min(), median, p90, p99, times->max(), times->ms.size());
+  if (flags.concurrency > 1)
+    outs() << formatv(" by {0} callers, {1:f1} calls per second", flags.concurrency,
+                      times->callsPerSecond);
   if (flags.gflop > 0)
-    outs() << format("; %.1f GFLOP/s, %.1f%% of the FMA peak of %.1f", rate, 100 * rate / peak,
+    outs() << format("; %.1f GFLOP/s, %.1f%% of a core's FMA peak of %.1f", rate, 100 * rate / peak,
                      peak);
-  outs() << "; level " << attn_function_level(function.get()) << "\n";
+  outs() << "; " << cpu << "\n";
   return Error::success();
 }
 
 Error Runner::run() {
-  for (auto step : {&Runner::compileModel, &Runner::loadLibrary, &Runner::loadWeights,
-                    &Runner::makeInputs, &Runner::makeOutputs})
+  if (flags.concurrency > 1 && !flags.benchmark)
+    return fail("expected --benchmark with --concurrency, got none");
+  for (auto step : {&Runner::compileModel, &Runner::loadLibrary})
     if (Error error = (this->*step)())
       return error;
-  std::vector<int64_t> tasks(std::max<int64_t>(flags.threads, 1));
-  attn_statistics statistics = {};
-  statistics.size = sizeof(statistics);
-  statistics.worker_tasks = tasks.data();
-  if (Error error = call(&statistics))
-    return error;
-  if (flags.threads > 1 && !flags.json) {
-    outs() << "tasks of each worker:";
-    for (int64_t count : tasks)
-      outs() << ' ' << count;
-    outs() << "\n";
-  }
-  if (!flags.outputDir.empty()) {
-    if (std::error_code error = sys::fs::create_directories(flags.outputDir))
-      return fail("cannot create '" + flags.outputDir + "': " + error.message());
-    for (auto [i, output] : llvm::enumerate(outputs)) {
-      SmallString<128> path(flags.outputDir);
-      sys::path::append(path, Twine(i) + ".npy");
-      if (Error error = writeNpy(path, output))
-        return error;
-    }
-  }
-  if (Error error = compareWithFiles())
-    return error;
+  if (flags.describe)
+    return describe();
+  for (auto step :
+       {&Runner::createFunction, &Runner::loadWeights, &Runner::makeInputs, &Runner::makeOutputs,
+        &Runner::callOnce, &Runner::writeOutputs, &Runner::compareWithFiles})
+    if (Error error = (this->*step)())
+      return error;
   if (flags.reference)
     if (Error error = compareWithReference())
       return error;
-  return flags.benchmark ? benchmark() : Error::success();
+  if (flags.benchmark)
+    if (Error error = benchmark())
+      return error;
+  if (flags.json)
+    outs() << json::Value(std::move(result)) << "\n";
+  return Error::success();
 }
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
   Flags flags;
-  parseCommandLine(argc, argv, "attn-run calls a compiled function\n");
+  parseCommandLine(argc, argv, "attn-run calls compiled attention graphs",
+                   {&flags.calling, &flags.comparing, &flags.measuring, &attnCategory()});
   Options options(flags);
   if (Error error = Runner(options, flags.compile).run())
     return reportError("attn-run", std::move(error));

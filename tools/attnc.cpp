@@ -9,6 +9,7 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
@@ -26,8 +27,8 @@ int main(int argc, char **argv) {
   cl::opt<std::string> dumpStages(
       "dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
       cl::desc("Write the module after each stage: 1-import.mlir, 2-raise.mlir, ..."));
-  cl::opt<std::string> from(
-      "from", cl::value_desc("stage"), cl::cat(attnCategory()),
+  NameOption from(
+      "from", cl::value_desc("stage"), cl::cat(attnCategory()), StageNames(),
       cl::desc(
           "Resume from a file that --dump-stages wrote after this stage; it holds no weights"));
   cl::opt<std::string> report(
@@ -38,13 +39,17 @@ int main(int argc, char **argv) {
                              cl::desc("Fail, with the reason, if some attention is not fused"));
   cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
                              cl::desc("Put the weights into the library, not into a file"));
-  enum class Sanitizer { None, Address };
-  cl::opt<Sanitizer> sanitize(
-      "sanitize", cl::init(Sanitizer::None), cl::cat(attnCategory()),
-      cl::desc("Check every access at run time, in programs built with the sanitizer"),
-      cl::values(clEnumValN(Sanitizer::Address, "address", "AddressSanitizer")));
-  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries\n");
+  NameOption sanitize("sanitize", cl::value_desc("name"), cl::cat(attnCategory()),
+                      cl::desc("Check every access at run time, in programs with the sanitizer"),
+                      cl::values(clEnumValN(0, "address", "AddressSanitizer")));
+  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries");
 
+  // Said before the work, not after.
+  llvm::StringRef folder = llvm::sys::path::parent_path(output);
+  if (std::error_code error =
+          llvm::sys::fs::access(folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write))
+    return reportError("attnc", llvm::createStringError(error, "cannot write '" + output +
+                                                                   "': " + error.message()));
   CompileOptions options;
   options.input = input;
   options.output = output;
@@ -52,7 +57,7 @@ int main(int argc, char **argv) {
   options.from = from;
   options.requireFused = requireFused;
   options.embedWeights = embedWeights;
-  options.sanitizeAddress = sanitize == Sanitizer::Address;
+  options.sanitizeAddress = sanitize == "address";
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
   // Linking in process resets LLVM's options, ours included.

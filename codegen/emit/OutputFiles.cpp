@@ -10,6 +10,10 @@
 
 using namespace attn;
 
+static llvm::Error cannotWrite(llvm::StringRef path, llvm::Error error) {
+  return llvm::createStringError("cannot write '" + path + "': " + toString(std::move(error)));
+}
+
 OutputFiles::~OutputFiles() {
   for (File &file : files)
     llvm::consumeError(file.temporary.discard());
@@ -19,7 +23,7 @@ llvm::Error OutputFiles::add(llvm::StringRef path,
                              llvm::function_ref<void(llvm::raw_ostream &)> write) {
   auto temporary = llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%%%");
   if (!temporary)
-    return llvm::createFileError(path, temporary.takeError());
+    return cannotWrite(path, temporary.takeError());
   files.push_back({path.str(), std::move(*temporary)});
   llvm::raw_fd_ostream out(files.back().temporary.FD, /*shouldClose=*/false);
   write(out);
@@ -28,7 +32,7 @@ llvm::Error OutputFiles::add(llvm::StringRef path,
     return llvm::Error::success();
   std::error_code error = out.error();
   out.clear_error();
-  return llvm::createFileError(path, error);
+  return cannotWrite(path, llvm::errorCodeToError(error));
 }
 
 llvm::Error OutputFiles::keep() {
@@ -36,7 +40,7 @@ llvm::Error OutputFiles::keep() {
     if (llvm::Error error = file.temporary.keep(file.path)) {
       for (const File &kept : llvm::ArrayRef(files).take_front(i))
         llvm::sys::fs::remove(kept.path);
-      return llvm::createFileError(file.path, std::move(error));
+      return cannotWrite(file.path, std::move(error));
     }
   files.clear();
   return llvm::Error::success();

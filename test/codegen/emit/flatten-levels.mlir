@@ -38,6 +38,6 @@ module @"x86-64" attributes {attn.target = #attn.target<"x86-64", lanes = 4, reg
 // -----
 
 func.func private @f(tensor<4xf32> {attn.name = "x"})
-// expected-error @below {{expected a target level, got 'x86-64-v5'; did you mean 'x86-64-v4'?}}
+// expected-error @below {{expected a target level of x86-64-v4, x86-64-v3, x86-64, got 'x86-64-v5'}}
 module @v5 attributes {attn.target = #attn.target<"x86-64-v5", lanes = 8, registers = 16, fma = true, l1 = 1, l2 = 1>} {
 }

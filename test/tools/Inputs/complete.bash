@@ -1,0 +1,7 @@
+# complete.bash TOOL WORD...: what bash would offer for the last word, one a line.
+source <("$1" --generate=bash)
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+read -r _ _ function _ < <(complete -p "$1")
+"$function"
+printf '%s\n' "${COMPREPLY[@]}"

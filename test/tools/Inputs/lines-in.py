@@ -1,0 +1,6 @@
+"""lines-in.py LINES TEXT: fails unless every line of the one file stands in the other."""
+import sys
+
+lines, text = (open(path).read() for path in sys.argv[1:])
+missing = [line for line in lines.split() if line not in text]
+sys.exit("\n".join(missing) or None)

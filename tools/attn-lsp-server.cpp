@@ -1,0 +1,17 @@
+//===- attn-lsp-server.cpp - mlir-lsp-server with attn registered ----------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// What an editor starts for .mlir files: mistakes, definitions and types where the cursor is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/Registry.h"
+
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  attn::registerEveryDialect(registry);
+  return failed(mlir::MlirLspServerMain(argc, argv, registry));
+}

@@ -1,0 +1,20 @@
+//===- attn-reduce.cpp - mlir-reduce with attn registered ------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Shrinks a module while a script finds it interesting, such as one that a pass fails on.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/Registry.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  attn::registerEveryDialect(registry);
+  attn::registerEveryPass();
+  mlir::MLIRContext context(registry);
+  return failed(mlir::mlirReduceMain(argc, argv, context));
+}
