@@ -17,3 +17,4 @@ llvm_config.use_default_substitutions()  # FileCheck, not, count
 config.substitutions.append(("%python", sys.executable))
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.with_environment("PATH", os.path.join(config.attn_build_dir, "bin"), append_path=True)
+config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))

@@ -15,6 +15,7 @@
 #include "tools/CommandLine.h"
 #include "tools/Describe.h"
 #include "tools/FmaPeak.h"
+#include "tools/GuardedMemory.h"
 #include "tools/Latency.h"
 #include "tools/Npy.h"
 #include "tools/SafetensorsFile.h"
@@ -83,6 +84,10 @@ struct Flags {
   cl::opt<bool> describe{"describe", cl::cat(calling),
                          cl::desc("Say what can be called and how, and call nothing")};
   cl::opt<bool> json{"json", cl::cat(calling), cl::desc("Print one JSON object and nothing else")};
+  cl::opt<bool> guard{"guard", cl::cat(comparing),
+                      cl::desc("Call with tensors, weights and workspace between pages that no "
+                               "stray access survives, at their ends and at their starts; fail "
+                               "where the outputs differ")};
   cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(comparing),
                                  cl::desc("Expected outputs, in order; fail where they differ")};
   cl::opt<bool> reference{
@@ -115,7 +120,7 @@ struct Options {
         dims(flags.dims.begin(), flags.dims.end()),
         expected(flags.expected.begin(), flags.expected.end()), threads(flags.threads),
         concurrency(flags.concurrency), tolerance(flags.tolerance), gflop(flags.gflop),
-        describe(flags.describe), reference(flags.reference), json(flags.json),
+        describe(flags.describe), guard(flags.guard), reference(flags.reference), json(flags.json),
         requireFused(flags.requireFused) {
     if (flags.benchmark.getNumOccurrences())
       benchmark = flags.benchmark;
@@ -126,7 +131,7 @@ struct Options {
   std::optional<std::string> benchmark;
   unsigned threads, concurrency;
   double tolerance, gflop;
-  bool describe, reference, json, requireFused;
+  bool describe, guard, reference, json, requireFused;
 };
 
 /// Calls the runtime's release function at the end of a scope.
@@ -161,6 +166,9 @@ public:
   }
   Arguments(const Arguments &) = delete;
 
+  /// Of input or output `i`, outputs following inputs.
+  void setData(size_t i, void *data) { tensors[i].tensor.data = data; }
+
   ArrayRef<const DLTensor *> inputs() const { return ArrayRef(pointers).take_front(numInputs); }
   ArrayRef<const DLTensor *> outputs() const { return ArrayRef(pointers).drop_front(numInputs); }
 
@@ -190,6 +198,7 @@ private:
   Error makeOutputs();
   Error call(const Arguments &arguments, attn_call_options options);
   Error callOnce();
+  Error callGuarded(GuardedMemory::Side side, attn_call_options options);
   Error writeOutputs();
   Error compareWithFiles();
   Error compareWithReference();
@@ -406,6 +415,29 @@ Error Runner::call(const Arguments &arguments, attn_call_options options) {
                          arguments.outputs().size(), &options));
 }
 
+Error Runner::callGuarded(GuardedMemory::Side side, attn_call_options options) {
+  std::vector<GuardedMemory> memory;
+  Arguments arguments(inputs, outputs);
+  for (Array *array : concat<Array *>(map_to_vector(inputs, [](Array &a) { return &a; }),
+                                      map_to_vector(outputs, [](Array &a) { return &a; }))) {
+    Expected<GuardedMemory> guarded = GuardedMemory::create(array->data.size(), side);
+    if (!guarded)
+      return guarded.takeError();
+    llvm::copy(array->data, guarded->get().begin());
+    memory.push_back(std::move(*guarded));
+  }
+  for (auto [i, guarded] : enumerate(memory)) {
+    arguments.setData(i, guarded.get().data());
+    if (i < inputs.size())
+      guarded.protect();
+  }
+  if (Error error = call(arguments, options))
+    return error;
+  for (auto [i, array] : enumerate(outputs))
+    llvm::copy(memory[inputs.size() + i].get(), array.data.begin());
+  return Error::success();
+}
+
 /// What an output looks like: mean and largest magnitude of what is finite.
 static json::Object summarize(const attn_argument &argument, const Array &array) {
   double mean = 0, largest = 0;
@@ -441,8 +473,19 @@ Error Runner::callOnce() {
   statistics.worker_tasks = tasks.data();
   attn_call_options options = {};
   options.statistics = &statistics;
-  if (Error error = call(Arguments(inputs, outputs), options))
+  if (flags.guard) {
+    if (Error error = callGuarded(GuardedMemory::Side::Start, options))
+      return error;
+    std::vector<Array> first = outputs;
+    if (Error error = callGuarded(GuardedMemory::Side::End, options))
+      return error;
+    for (auto [i, array] : enumerate(outputs))
+      if (array.data != first[i].data)
+        return fail("expected output " + Twine(i) +
+                    " of the same bits wherever memory lies, got others");
+  } else if (Error error = call(Arguments(inputs, outputs), options)) {
     return error;
+  }
   json::Array summaries;
   for (auto [i, array] : enumerate(outputs)) {
     attn_argument argument = {};
@@ -452,7 +495,11 @@ Error Runner::callOnce() {
     summaries.push_back(summarize(argument, array));
   }
   if (!flags.json) {
-    outs() << attn_function_name(function.get()) << " at level " << statistics.level << ": ";
+    outs() << attn_function_name(function.get()) << " at level " << statistics.level;
+    if (statistics.tiles_run + statistics.tiles_skipped)
+      outs() << ", " << statistics.schedules << ", tiles " << statistics.tiles_run << " run, "
+             << statistics.tiles_skipped << " skipped";
+    outs() << ": ";
     interleave(
         summaries, outs(), [](const json::Value &output) { outs() << *output.getAsObject(); },
         "; ");
@@ -466,6 +513,11 @@ Error Runner::callOnce() {
   result = json::Object{{"function", attn_function_name(function.get())},
                         {"level", statistics.level},
                         {"threads", flags.threads},
+                        {"nanoseconds", statistics.nanoseconds},
+                        {"workspace_bytes", statistics.workspace_bytes},
+                        {"schedules", statistics.schedules},
+                        {"tiles_run", statistics.tiles_run},
+                        {"tiles_skipped", statistics.tiles_skipped},
                         {"outputs", std::move(summaries)}};
   return Error::success();
 }
@@ -642,6 +694,9 @@ Error Runner::benchmark() {
 Error Runner::run() {
   if (flags.concurrency > 1 && !flags.benchmark)
     return fail("expected --benchmark with --concurrency, got none");
+  if (flags.guard)
+    if (Error error = check(guardRuntimeMemory()))
+      return error;
   for (auto step : {&Runner::compileModel, &Runner::loadLibrary})
     if (Error error = (this->*step)())
       return error;

@@ -69,7 +69,7 @@ def check(case, folder):
             for workers in (1, 2, 7):
                 where = f"set {number}, {level}, {workers} workers"
                 out = folder / "out"
-                status, said = run("attn-run", library, *inputs, "--output-dir", out, f"--level={level}", f"--threads={workers}")
+                status, said = run("attn-run", library, *inputs, "--guard", "--output-dir", out, f"--level={level}", f"--threads={workers}")
                 if status and "a level that this CPU runs" in said:
                     continue
                 if status:
