@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
   cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model.pt2 or .mlir>"),
                              cl::cat(attnCategory()));
   cl::opt<std::string> output(
-      "o", cl::Required, cl::value_desc("file"), cl::cat(attnCategory()),
+      "o", cl::value_desc("file"), cl::cat(attnCategory()),
       cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll .mlir"));
   cl::opt<std::string> dumpStages(
       "dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
@@ -36,14 +36,26 @@ int main(int argc, char **argv) {
       cl::desc("Say what was fused and how, and why not; to standard output or a file"));
   cl::opt<bool> requireFused("require-fused", cl::cat(attnCategory()),
                              cl::desc("Fail, with the reason, if some attention is not fused"));
+  cl::opt<bool> lint(
+      "lint", cl::cat(attnCategory()),
+      cl::desc("Name mistakes in attentions, such as a dropped mask, at their source "
+               "line; without -o do no more, and exit with 1 if there are any"));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries\n");
 
+  if (output.empty() && !lint)
+    return reportError("attnc", llvm::createStringError("expected -o or --lint, got neither"));
+  if (output.empty())
+    for (auto &[name, option] : cl::getRegisteredOptions())
+      if (option->getNumOccurrences() && option != &lint && option != &input)
+        return reportError("attnc",
+                           llvm::createStringError("expected -o with --" + name + ", got none"));
   CompileOptions options;
   options.input = input;
   options.output = output;
   options.dumpStages = dumpStages;
   options.from = from;
   options.requireFused = requireFused;
+  options.lint = lint;
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
   // Linking in process resets LLVM's options, ours included.
@@ -52,6 +64,11 @@ int main(int argc, char **argv) {
   llvm::Expected<CompileReport> result = compile(options);
   if (!result)
     return reportError("attnc", result.takeError());
+  bool onlyLints = options.output.empty();
+  for (const std::string &finding : result->findings)
+    (onlyLints ? llvm::outs() : llvm::errs()) << finding << "\n";
+  if (onlyLints)
+    return !result->findings.empty();
   if (wantsReport && reportFile.empty())
     llvm::outs() << result->text;
   if (!reportFile.empty()) {
