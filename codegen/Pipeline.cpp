@@ -138,6 +138,19 @@ ArrayRef<Stage> attn::getStages() {
   return kStages;
 }
 
+void attn::addLintRules(OpPassManager &manager, StringRef stage) {
+  OpPassManager &functions = manager.nest<func::FuncOp>();
+  if (stage == "import") { // what is dropped is still there
+    functions.addPass(createLintDroppedMask());
+    functions.addPass(createLintSoftmaxAxis());
+    functions.addPass(createLintUnusedWeights());
+  }
+  if (stage == "raise") { // scales and masks are attributes
+    functions.addPass(createLintScale());
+    functions.addPass(createLintEmptyRow());
+  }
+}
+
 void attn::registerStagePipelines() {
   struct Options : PassPipelineOptions<Options> {
     Option<std::string> schedule{*this, "schedule", llvm::cl::desc("How attentions become loops")};

@@ -30,6 +30,9 @@ struct Stage {
 /// Every stage that transforms modules, in order. `import` comes before them, `emit` after.
 llvm::ArrayRef<Stage> getStages();
 
+/// Adds the rules of `attnc --lint` that read a module as `stage` leaves it.
+void addLintRules(mlir::OpPassManager &manager, llvm::StringRef stage);
+
 /// Registers `attn-to-<stage>` for every stage: all stages up to and including it.
 void registerStagePipelines();
 

@@ -73,6 +73,12 @@ mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value,
 mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                          int64_t dim);
 
+/// Remembers in the location of `op` that what its attribute `part` says was written at `from`.
+void addLocation(mlir::Operation *op, mlir::StringAttr part, mlir::Location from);
+
+/// Where what attribute `part` says was written: where `op` was, unless something is remembered.
+mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
+
 /// Whether an element of a dense mask, or each of a vector of them, keeps its pair. NaN is nonzero.
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);

@@ -28,6 +28,23 @@ TargetAttr attn::getTarget(Operation *op) {
   return nullptr;
 }
 
+void attn::addLocation(Operation *op, StringAttr part, Location from) {
+  // The op's own comes first: it is what a reader of the location sees.
+  op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc(), NameLoc::get(part, from)}));
+}
+
+Location attn::locationOf(Operation *op, StringAttr part) {
+  Location found = op->getLoc();
+  found->walk([&](Location loc) {
+    auto named = dyn_cast<NameLoc>(loc);
+    if (!named || named.getName() != part)
+      return WalkResult::advance();
+    found = named.getChildLoc();
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
 StringAttr attn::symbolOf(FunctionOpInterface function, Value value, int64_t axis) {
   for (BlockArgument argument : function.getArguments()) {
     auto dims =

@@ -282,6 +282,7 @@ struct FoldScoreFactor : OpRewritePattern<AttentionOp> {
       rewriter.cancelOpModification(op);
       return rewriter.notifyMatchFailure(op, "expected a scale that f32 holds");
     }
+    addLocation(op, op.getScaleAttrName(), product->getLoc());
     rewriter.finalizeOpModification(op);
     rewriter.replaceOp(product, score);
     return success();

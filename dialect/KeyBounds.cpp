@@ -395,6 +395,7 @@ public:
     };
     queries = count(counts.queries);
     keys = counts.equal ? queries : count(counts.keys);
+    someKey = counts.someKey;
   }
 
   /// The pairs of `set` that exist, of every pair without one.
@@ -427,6 +428,8 @@ private:
     for (unsigned i = 0; i <= numBatch; ++i)
       exprs.push_back(getAffineDimExpr(i, context));
     exprs.push_back(queries - 1 - exprs.back());
+    if (someKey)
+      exprs.push_back(keys - 1);
     return exprs;
   }
 
@@ -434,6 +437,7 @@ private:
   unsigned numBatch, numSymbols;
   llvm::SmallDenseMap<unsigned, unsigned> symbolOfCapture;
   AffineExpr queries, keys;
+  bool someKey;
 };
 } // namespace
 

@@ -62,6 +62,8 @@ struct PairCounts {
   int64_t queries, keys;
   /// Known to be equal although neither is known.
   bool equal = false;
+  /// Known to be keys although it is not known how many.
+  bool someKey = false;
 };
 
 /// Whether a row may be without a kept key: false is a proof that every row keeps one.

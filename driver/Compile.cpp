@@ -22,6 +22,8 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace attn;
 
@@ -70,6 +72,8 @@ private:
 
   llvm::Error load();
   llvm::Error runStages();
+  /// Runs the rules that read the module as `stage` leaves it.
+  llvm::Error lint(StringRef stage);
   llvm::Error dump(size_t number, StringRef stage, StringRef suffix,
                    llvm::function_ref<void(llvm::raw_ostream &)> print);
   /// Notes the attentions that `raise` left alone on the module, one line each.
@@ -83,6 +87,7 @@ private:
   MLIRContext context;
   std::string firstError;
   std::vector<std::string> remarks;
+  std::set<std::tuple<std::string, unsigned, std::string>> findings; // file, line, text
   Model model;
   CompileReport result;
 };
@@ -214,6 +219,25 @@ void Compilation::report() {
   read(*model.module, "", /*counts=*/true);
 }
 
+llvm::Error Compilation::lint(StringRef stage) {
+  if (!options.lint)
+    return llvm::Error::success();
+  ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Warning)
+      return failure();
+    Location loc = diagnostic.getLocation();
+    auto file = loc->findInstanceOf<FileLineColLoc>();
+    findings.emplace(file ? file.getFilename().str() : "", file ? file.getLine() : 0,
+                     sourceOf(loc) + ": lint: " + diagnostic.str());
+    return success();
+  });
+  PassManager manager(&context);
+  addLintRules(manager, stage);
+  if (failed(manager.run(*model.module)))
+    return fail(firstError);
+  return llvm::Error::success();
+}
+
 llvm::Error Compilation::runStages() {
   ArrayRef<Stage> stages = getStages();
   auto print = [&](llvm::raw_ostream &os) {
@@ -223,6 +247,8 @@ llvm::Error Compilation::runStages() {
   if (options.from.empty())
     if (llvm::Error error = dump(1, "import", ".mlir", print))
       return error;
+  if (llvm::Error error = lint("import"))
+    return error;
   for (auto [i, stage] : llvm::enumerate(stages)) {
     if (!active) {
       active = stage.name == options.from;
@@ -240,11 +266,26 @@ llvm::Error Compilation::runStages() {
       notePlans();
     if (llvm::Error error = dump(i + 2, stage.name, ".mlir", print))
       return error;
+    if (llvm::Error error = lint(stage.name))
+      return error;
+    if (options.output.empty() && stage.name == "raise") // the last that rules read
+      break;
   }
+  for (const auto &[file, line, text] : findings)
+    result.findings.push_back(text);
   return llvm::Error::success();
 }
 
 llvm::Expected<CompileReport> Compilation::run() {
+  if (options.lint && !options.from.empty() && options.from != "import")
+    return fail("expected --lint at stage import, got --from=" + options.from);
+  if (options.output.empty()) {
+    if (llvm::Error error = load())
+      return std::move(error);
+    if (llvm::Error error = runStages())
+      return std::move(error);
+    return result;
+  }
   SmallVector<Weight> weights;
   EmitOptions emission;
   emission.output = options.output;

@@ -20,12 +20,13 @@ namespace attn {
 
 struct CompileOptions {
   std::string input;
-  std::string output;                        ///< its suffix says the kind, see EmitOptions
+  std::string output;                        ///< its suffix says the kind; empty: only lint
   llvm::SmallVector<const Target *> targets; ///< best first
   PipelineOptions pipeline;
   std::string dumpStages; ///< folder for one file a stage, or empty
   std::string from;       ///< the stage that wrote `input`, or empty: a model
   bool requireFused = false;
+  bool lint = false;            ///< look for mistakes in attentions
   bool embedWeights = false;    ///< in the library, in place of a file beside it
   bool sanitizeAddress = false; ///< see EmitOptions
 };
@@ -35,6 +36,7 @@ struct CompileReport {
   std::string text;
   unsigned numFused = 0;
   llvm::SmallVector<std::string> unfused; ///< the lines of the others
+  std::vector<std::string> findings;      ///< what lint says, in the order of the source
 };
 
 /// Compiles options.input into options.output. Nothing is written on failure, which is one line.

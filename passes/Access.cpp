@@ -69,8 +69,7 @@ std::optional<Access> attn::readThroughUnitReshape(Access access) {
   return Access{source, AffineMap::get(access.map.getNumDims(), 0, exprs, op->getContext())};
 }
 
-/// The source of a transposition, broadcast or unit reshape.
-static std::optional<Access> readThroughView(Access access) {
+std::optional<Access> attn::readThroughView(Access access) {
   if (auto source = readThroughUnitReshape(access))
     return source;
   auto op = access.tensor.getDefiningOp<linalg::LinalgOp>();

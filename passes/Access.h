@@ -35,6 +35,9 @@ mlir::AffineMap loopsAt(mlir::linalg::LinalgOp op, mlir::OpResult result, mlir::
 /// The source of a reshape that only adds or drops unit dimensions.
 std::optional<Access> readThroughUnitReshape(Access access);
 
+/// The source of a transposition, broadcast or unit reshape.
+std::optional<Access> readThroughView(Access access);
+
 /// The tensor that `access` repeats along broadcast dimensions.
 Access withoutBroadcasts(Access access);
 

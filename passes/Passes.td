@@ -43,6 +43,50 @@ def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// lint, the rules of docs/lint.md: warnings, and the module stays as it is
+//===----------------------------------------------------------------------===//
+
+def LintDroppedMask : Pass<"attn-lint-dropped-mask", "::mlir::func::FuncOp"> {
+  let summary = "warn of masked scores that nothing reads";
+  let description = [{
+    A fill or a sum with the scores of a softmax whose result the function drops. Reads a module as imported:
+    later the dropped ops are gone.
+  }];
+}
+
+def LintSoftmaxAxis : Pass<"attn-lint-softmax-axis", "::mlir::func::FuncOp"> {
+  let summary = "warn of a softmax along another dimension than the values are summed over";
+  let description = [{
+    Weights of scores that multiply values in one product or several, none of which sums over the dimension of
+    the softmax. Reads a module as imported.
+  }];
+}
+
+def LintUnusedWeights : Pass<"attn-lint-unused-weights", "::mlir::func::FuncOp"> {
+  let summary = "warn of weights that multiply no values, and of what is made of weights and dropped";
+  let description = [{
+    The softmax of scores that no product reads although there are values for it, and ops on weights whose results
+    the function drops. Reads a module as imported: later the dropped ops are gone.
+  }];
+}
+
+def LintScale : Pass<"attn-lint-scale", "::mlir::func::FuncOp"> {
+  let summary = "warn of scores scaled by the root of a size, or by that of the width of all heads";
+  let description = [{
+    Compares the `scale` of every attention with what the head size and the width of the model make of it. Reads a
+    module after `attn-fold-scale`.
+  }];
+}
+
+def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
+  let summary = "warn of masks that can hide every key of a query, where that gives NaN";
+  let description = [{
+    Attentions with `empty_row = nan` whose mask is not proved to leave every query a key. Reads a module after
+    `attn-extract-mask`. What a mask of the module's own data hides is not known here, and not warned of.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // simplify
 //===----------------------------------------------------------------------===//
 

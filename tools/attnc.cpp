@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
   cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model.pt2 or .mlir>"),
                              cl::cat(attnCategory()));
   cl::opt<std::string> output(
-      "o", cl::Required, cl::value_desc("file"), cl::cat(attnCategory()),
+      "o", cl::value_desc("file"), cl::cat(attnCategory()),
       cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll .mlir"));
   cl::opt<std::string> dumpStages(
       "dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
@@ -42,12 +42,24 @@ int main(int argc, char **argv) {
   NameOption sanitize("sanitize", cl::value_desc("name"), cl::cat(attnCategory()),
                       cl::desc("Check every access at run time, in programs with the sanitizer"),
                       cl::values(clEnumValN(0, "address", "AddressSanitizer")));
+  cl::opt<bool> lint(
+      "lint", cl::cat(attnCategory()),
+      cl::desc("Name mistakes in attentions, such as a dropped mask, at their source "
+               "line; without -o do no more, and exit with 1 if there are any"));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries");
 
+  if (output.empty() && !lint)
+    return reportError("attnc", llvm::createStringError("expected -o or --lint, got neither"));
+  if (output.empty())
+    for (auto &[name, option] : cl::getRegisteredOptions())
+      if (option->getNumOccurrences() && option != &lint && option != &input)
+        return reportError("attnc",
+                           llvm::createStringError("expected -o with --" + name + ", got none"));
   // Said before the work, not after.
   llvm::StringRef folder = llvm::sys::path::parent_path(output);
   if (std::error_code error =
-          llvm::sys::fs::access(folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write))
+          llvm::sys::fs::access(folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write);
+      error && !output.empty())
     return reportError("attnc", llvm::createStringError(error, "cannot write '" + output +
                                                                    "': " + error.message()));
   CompileOptions options;
@@ -56,8 +68,12 @@ int main(int argc, char **argv) {
   options.dumpStages = dumpStages;
   options.from = from;
   options.requireFused = requireFused;
+<<<<<<< HEAD
   options.embedWeights = embedWeights;
   options.sanitizeAddress = sanitize == "address";
+=======
+  options.lint = lint;
+>>>>>>> lint
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
   // Linking in process resets LLVM's options, ours included.
@@ -66,6 +82,11 @@ int main(int argc, char **argv) {
   llvm::Expected<CompileReport> result = compile(options);
   if (!result)
     return reportError("attnc", result.takeError());
+  bool onlyLints = options.output.empty();
+  for (const std::string &finding : result->findings)
+    (onlyLints ? llvm::outs() : llvm::errs()) << finding << "\n";
+  if (onlyLints)
+    return !result->findings.empty();
   if (wantsReport && reportFile.empty())
     llvm::outs() << result->text;
   if (!reportFile.empty()) {

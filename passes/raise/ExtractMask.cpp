@@ -341,6 +341,7 @@ static void extractMask(AttentionOp op) {
     if (fill.kept.lower && !takesLower)
       continue;
     kept.add(fill.kept);
+    addLocation(op, op.getMaskAttrName(), fill.op->getLoc());
     fill.op->replaceAllUsesWith(ValueRange(fill.score));
     fill.op->erase();
   }

@@ -54,6 +54,7 @@ static void takeFactorsOf(AttentionOp op, OpOperand &operand, RewriterBase &rewr
     if (auto found = unscaled(value)) {
       if (failed(op.scaleBy(found->second)))
         return;
+      addLocation(op, op.getScaleAttrName(), producer->getLoc());
       value = found->first;
       rewriter.setInsertionPoint(op);
       for (Operation *view : llvm::reverse(views)) {

@@ -343,6 +343,8 @@ TEST_F(MaskTest, ProofsOfUnknownCounts) {
   EXPECT_TRUE(mayHaveEmptyRow(late, 2, selfAttention));
   // Without keys every row is empty; a window moves past the last key.
   EXPECT_TRUE(mayHaveEmptyRow(causal, 2, {kUnknown, kUnknown}));
+  EXPECT_FALSE(mayHaveEmptyRow(causal, 2, {kUnknown, kUnknown, false, /*someKey=*/true}));
+  EXPECT_TRUE(mayHaveEmptyRow(late, 2, {kUnknown, kUnknown, false, /*someKey=*/true}));
   EXPECT_FALSE(mayHaveEmptyRow(causal, 2, {kUnknown, 5}));
   EXPECT_TRUE(mayHaveEmptyRow(window, 2, {kUnknown, 5}));
   EXPECT_TRUE(mayHaveEmptyRow(DenseAttr::get(&context, 0, Polarity::Nonzero), 2, {4, 4}));

@@ -1,0 +1,69 @@
+//===- SoftmaxAxis.cpp - a softmax along the wrong dimension ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %s = linalg.contract (b,q,d), (b,k,d) -> (b,q,k) ins(%q, %k)
+//   %p = linalg.softmax dimension(1) ins(%s)                           // warning: the dimension of queries
+//   %o = linalg.contract (b,q,k), (b,k,e) -> (b,q,e) ins(%p, %v)       // sums over dimension 2
+//
+// The weights that one output sums up then add up to something else than 1. Silent where some product does sum
+// over the dimension of the softmax, as the transposed products of gradients do beside the one with the values,
+// where two softmaxes are multiplied with each other, and where weights are computed on before they are
+// multiplied: another normalisation, say. Test: test/passes/lint/softmax-axis.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Access.h"
+#include "passes/Passes.h"
+#include "passes/lint/Scores.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LINTSOFTMAXAXIS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// The softmax behind views of `operand`, read over the loops of `product`.
+static std::optional<Access> softmaxBehind(linalg::LinalgOp product, OpOperand &operand) {
+  std::optional<Access> access = Access{operand.get(), product.getMatchingIndexingMap(&operand)};
+  while (access && !access->tensor.getDefiningOp<linalg::SoftmaxOp>())
+    access = readThroughView(*access);
+  return access;
+}
+
+namespace {
+struct LintSoftmaxAxis : attn::impl::LintSoftmaxAxisBase<LintSoftmaxAxis> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    // The dimensions over which products sum, of each softmax that a product reads.
+    llvm::MapVector<Operation *, SmallVector<int64_t>> sums;
+    getOperation().walk([&](linalg::LinalgOp product) {
+      if (!isProduct(product))
+        return;
+      std::optional<Access> left = softmaxBehind(product, product->getOpOperand(0)),
+                            right = softmaxBehind(product, product->getOpOperand(1));
+      if (left.has_value() == right.has_value())
+        return;
+      Access weights = left ? *left : *right;
+      SmallVector<unsigned> reduced;
+      product.getReductionDims(reduced);
+      for (auto [dim, expr] : llvm::enumerate(weights.map.getResults()))
+        if (auto loop = dyn_cast<AffineDimExpr>(expr);
+            loop && llvm::is_contained(reduced, loop.getPosition()))
+          sums[weights.tensor.getDefiningOp()].push_back(dim);
+    });
+    for (auto &[op, dims] : sums) {
+      auto softmax = cast<linalg::SoftmaxOp>(op);
+      int64_t dim = softmax.getDimension(), rank = softmax.getInputOperandType().getRank();
+      if (llvm::is_contained(dims, dim) || scoresOf(softmax).empty())
+        continue;
+      softmax.emitWarning() << "softmax is over dimension " << dim - rank
+                            << " and the sum of the values over dimension " << dims.front() - rank
+                            << ", so the weights in a sum do not add up to 1; softmax(scores, dim="
+                            << dims.front() - rank << ")";
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,88 @@
+//===- UnusedWeights.cpp - weights for nothing -----------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %p = linalg.softmax ins(%s)                     // warning: multiplies no values
+//   %o = linalg.contract ins(%s, %v)
+//   return %o, %p
+// and
+//   %p = linalg.softmax ins(%s)
+//   %o = linalg.contract ins(%p, %v)
+//   %mean = linalg.generic ins(%p) { addf }         // warning: dropped
+//   return %o
+//
+// The first is a mistake where there are values to multiply: a product reads the scores themselves, or weights
+// are returned and some product is dropped, that with the weights or the projection of the values. A softmax
+// without such a product is a classifier or a pointer. The second is what torch.nn.MultiheadAttention leaves
+// behind where its second result, the weights, is not used. Weights that are a result of the whole function
+// are used as far as anybody can tell. Test: test/passes/lint/unused-weights.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Access.h"
+#include "passes/Passes.h"
+#include "passes/lint/Scores.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LINTUNUSEDWEIGHTS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+struct LintUnusedWeights : attn::impl::LintUnusedWeightsBase<LintUnusedWeights> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    live = liveOps(getOperation());
+    dropsProduct = false;
+    getOperation().walk(
+        [&](linalg::LinalgOp op) { dropsProduct |= isProduct(op) && !live.contains(op); });
+    getOperation().walk([&](linalg::SoftmaxOp softmax) { check(softmax); });
+  }
+
+  void check(linalg::SoftmaxOp softmax) {
+    SetVector<Value> scores = scoresOf(softmax);
+    if (scores.empty())
+      return;
+    SetVector<Operation *> readers = readersOf(softmax->getResult(0));
+    auto isLiveProduct = [&](Operation *op) { return isProduct(op) && live.contains(op); };
+    if (llvm::any_of(readers, isLiveProduct)) {
+      auto dropped = llvm::find_if(readers, [&](Operation *op) {
+        auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+        return linalgOp && !isCopy(linalgOp) && !live.contains(op); // views cost nothing
+      });
+      if (dropped != readers.end())
+        (*dropped)->emitWarning() << "what is computed from the weights is dropped, so it only "
+                                     "costs time; leave it out, in "
+                                     "torch.nn.MultiheadAttention by need_weights=False";
+      return;
+    }
+    bool multipliesScores = llvm::any_of(
+        scores, [&](Value score) { return llvm::any_of(score.getUsers(), isLiveProduct); });
+    if (multipliesScores || (live.contains(softmax) && dropsProduct))
+      softmax.emitWarning() << "the weights multiply no values, so the output is not an attention; "
+                               "multiply the values by what softmax returns";
+  }
+
+  /// The ops that compute with `weights` or with what elementwise ops make of them, in order.
+  static SetVector<Operation *> readersOf(Value weights) {
+    SetVector<Operation *> readers;
+    SmallVector<Value> worklist = {weights};
+    while (!worklist.empty())
+      for (Operation *user : worklist.pop_back_val().getUsers()) {
+        if (isa<tensor::DimOp, func::ReturnOp>(user) || !readers.insert(user))
+          continue;
+        if (isElementwiseOrView(user))
+          llvm::append_range(worklist, user->getResults());
+      }
+    return readers;
+  }
+
+  DenseSet<Operation *> live;
+  bool dropsProduct = false;
+};
+} // namespace

@@ -1,0 +1,62 @@
+// RUN: attn-opt %s -attn-lint-softmax-axis -verify-diagnostics
+
+#bqd = affine_map<(b, q, k, d) -> (b, q, d)>
+#bkd = affine_map<(b, q, k, d) -> (b, k, d)>
+#bqk = affine_map<(b, q, k, d) -> (b, q, k)>
+#bqk_v = affine_map<(b, q, e, k) -> (b, q, k)>
+#bkq_v = affine_map<(b, q, e, k) -> (b, k, q)>
+#bke = affine_map<(b, q, e, k) -> (b, k, e)>
+#bqe = affine_map<(b, q, e, k) -> (b, q, e)>
+!s = tensor<2x9x9xf32>
+!x = tensor<2x9x8xf32>
+
+func.func @over_queries(%x: !x, %s0: !s, %o0: !x) -> !x {
+  %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
+  // expected-warning @below {{softmax is over dimension -2 and the sum of the values over dimension -1, so the weights in a sum do not add up to 1; softmax(scores, dim=-1)}}
+  %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
+  %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x
+  return %o : !x
+}
+
+// Through a transposition, and over the batch.
+func.func @over_batch(%x: !x, %s0: !s, %o0: !x) -> !x {
+  %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
+  // expected-warning @below {{softmax is over dimension -3 and the sum of the values over dimension -2}}
+  %p = linalg.softmax dimension(0) ins(%s : !s) outs(%s0 : !s) -> !s
+  %t = linalg.transpose ins(%p : !s) outs(%s0 : !s) permutation = [0, 2, 1]
+  %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%t, %x : !s, !x) outs(%o0 : !x) -> !x
+  return %o : !x
+}
+
+// Transposed throughout: the sum is over the dimension of the softmax.
+func.func @transposed(%x: !x, %s0: !s, %o0: !x) -> !x {
+  %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
+  %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
+  %o = linalg.contract indexing_maps = [#bkq_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x
+  return %o : !x
+}
+
+// The second product is that of a gradient.
+func.func @gradient(%x: !x, %s0: !s, %o0: !x) -> (!x, !x) {
+  %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
+  %p = linalg.softmax dimension(2) ins(%s : !s) outs(%s0 : !s) -> !s
+  %g = linalg.contract indexing_maps = [#bkq_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x
+  %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x
+  return %g, %o : !x, !x
+}
+
+// Attention both ways: context to question to context.
+func.func @two_softmaxes(%x: !x, %s0: !s) -> !s {
+  %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
+  %p = linalg.softmax dimension(2) ins(%s : !s) outs(%s0 : !s) -> !s
+  %r = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
+  %o = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%p, %r : !s, !s) outs(%s0 : !s) -> !s
+  return %o : !s
+}
+
+// No scores: their softmax is no attention.
+func.func @no_product(%s: !s, %x: !x, %s0: !s, %o0: !x) -> !x {
+  %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
+  %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x
+  return %o : !x
+}
