@@ -2,10 +2,11 @@
 #include "hidden.h"
 
 static attn_function *create(const char *name) {
-  static attn_library *library;
+  attn_library *library = NULL;
   attn_function *function = NULL;
   attn_library_from_query(attn_query_hidden, &library);
   attn_function_create(library, name, NULL, &function);
+  attn_library_release(library);
   return function;
 }
 
