@@ -7,23 +7,18 @@ include(AddLLVM)
 include(AddMLIR)
 include_directories(${MLIR_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}) # for TableGen
 
-separate_arguments(llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+include(AttnMlir)
 
-# Usage requirements of everything that includes an LLVM header.
-add_library(attn_mlir INTERFACE)
-target_include_directories(attn_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-target_include_directories(attn_mlir INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-target_compile_definitions(attn_mlir INTERFACE ${llvm_definitions})
-target_compile_options(attn_mlir INTERFACE -Wall -Wextra -Wno-unused-parameter -fno-exceptions)
-if(NOT LLVM_ENABLE_RTTI)
-  target_compile_options(attn_mlir INTERFACE -fno-rtti)
-endif()
-target_link_libraries(attn_mlir INTERFACE MLIR LLVM)
+# How everything that includes them is compiled here.
+set(attn_compile_options -Wall -Wextra -Wno-unused-parameter -fno-exceptions -fPIC)
+
+# Installed tools find LLVM where they were linked with it.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 # Every MLIR header costs seconds: parse them once. -fno-pch-timestamp lets ccache share the result.
 add_library(attn_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
-target_link_libraries(attn_pch PUBLIC attn_mlir)
-target_compile_options(attn_pch PRIVATE -fPIC)
+target_link_libraries(attn_pch PUBLIC attn::mlir)
+target_compile_options(attn_pch PRIVATE ${attn_compile_options})
 target_precompile_headers(attn_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/Precompiled.h)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
@@ -33,8 +28,11 @@ endif()
 function(attn_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
-  target_link_libraries(${name} PUBLIC attn_mlir ${arg_LINK})
-  target_compile_options(${name} PRIVATE -fPIC)
+  target_link_libraries(${name} PUBLIC attn::mlir ${arg_LINK})
+  target_include_directories(${name} PUBLIC
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}>"
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attn>)
+  target_compile_options(${name} PRIVATE ${attn_compile_options})
   target_precompile_headers(${name} REUSE_FROM attn_pch)
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
@@ -45,10 +43,10 @@ endfunction()
 function(attn_tool name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE attn_mlir ${arg_LINK})
+  target_link_libraries(${name} PRIVATE attn::mlir ${arg_LINK})
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,]*address")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/AddressSanitizer.cpp)
   endif()
-  target_compile_options(${name} PRIVATE -fPIC)
+  target_compile_options(${name} PRIVATE ${attn_compile_options})
   target_precompile_headers(${name} REUSE_FROM attn_pch)
 endfunction()

@@ -26,16 +26,16 @@ TargetAttr Target::getAttr(mlir::MLIRContext *context) const {
   return TargetAttr::get(context, level, lanes, registers, fma, l1, l2, scalef);
 }
 
-static bool isOfThisArchitecture(const Target &target) {
-  return llvm::Triple(target.triple).getArch() ==
-         llvm::Triple(llvm::sys::getProcessTriple()).getArch();
+/// `architecture` is a triple, or how one starts.
+static bool isOf(const Target &target, llvm::StringRef architecture) {
+  return llvm::Triple(target.triple).getArch() == llvm::Triple(architecture).getArch();
 }
 
 bool Target::runsHere() const {
   static const llvm::StringMap<bool> kHostFeatures = llvm::sys::getHostCPUFeatures();
-  return isOfThisArchitecture(*this) && llvm::all_of(features, [](llvm::StringRef feature) {
-           return kHostFeatures.lookup(feature);
-         });
+  return isOf(*this, llvm::sys::getProcessTriple()) &&
+         llvm::all_of(features,
+                      [](llvm::StringRef feature) { return kHostFeatures.lookup(feature); });
 }
 
 llvm::Expected<const Target *> attn::lookupTarget(llvm::StringRef level) {
@@ -59,10 +59,15 @@ llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::Strin
         return llvm::createStringError("expected a CPU that some target level fits, got '" +
                                        llvm::sys::getHostCPUName() + "'");
       chosen.insert(*best);
-    } else if (name == "all") {
-      for (const Target *target : getTargets())
-        if (isOfThisArchitecture(*target))
-          chosen.insert(target);
+    } else if (name == "all" || name.starts_with("all:")) {
+      std::string architecture =
+          name == "all" ? llvm::sys::getProcessTriple() : name.drop_front(4).str();
+      auto levels = llvm::make_filter_range(
+          getTargets(), [&](const Target *target) { return isOf(*target, architecture); });
+      if (levels.empty())
+        return llvm::createStringError("expected an architecture that has levels, got '" +
+                                       architecture + "'");
+      chosen.insert_range(levels);
     } else {
       llvm::Expected<const Target *> target = lookupTarget(name);
       if (!target)

@@ -47,7 +47,8 @@ llvm::ArrayRef<const Target *> getTargets();
 llvm::Expected<const Target *> lookupTarget(llvm::StringRef level);
 
 /// Reads a list such as "x86-64,x86-64-v3". "native" is the best level that this CPU runs, "all"
-/// every level of this CPU's architecture. The result holds each level once, best first.
+/// every level of this CPU's architecture, "all:x86_64" of the architecture that triples call so.
+/// The result holds each level once, best first.
 llvm::Expected<llvm::SmallVector<const Target *>> parseTargets(llvm::StringRef list);
 
 } // namespace attn

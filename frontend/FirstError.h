@@ -7,6 +7,7 @@
 #ifndef ATTN_FRONTEND_FIRSTERROR_H
 #define ATTN_FRONTEND_FIRSTERROR_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/Error.h"
 

@@ -1,5 +1,6 @@
 # lit configuration: a folder says the kind of test, one file holds one thing.
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -17,4 +18,12 @@ llvm_config.use_default_substitutions()  # FileCheck, not, count
 config.substitutions.append(("%python", sys.executable))
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.with_environment("PATH", os.path.join(config.attn_build_dir, "bin"), append_path=True)
+
+# install/ and examples/: what users do with the package, installed to a folder.
+config.substitutions.append(("%install", f"cmake --install {config.attn_build_dir} --prefix"))
+flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.attn_compilers.items()
+         for key, value in values.items()]
+config.substitutions.append(("%cmake", " ".join(["cmake -G Ninja -DCMAKE_BUILD_TYPE=Release", *flags])))
 config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))
+if all(shutil.which(program) for program in ("aarch64-linux-gnu-gcc", "qemu-aarch64")):
+    config.available_features.add("aarch64-emulation")

@@ -142,7 +142,7 @@ int attn::reportError(llvm::StringRef tool, llvm::Error error) {
 
 CompileFlags::CompileFlags()
     : target("target", cl::value_desc("levels"), cl::cat(attnCategory()),
-             cl::desc("Levels to compile for, such as x86-64,x86-64-v3; 'native' or 'all'")),
+             cl::desc("Levels such as x86-64,x86-64-v3; 'native', 'all' or 'all:x86_64'")),
       schedule("schedule", cl::value_desc("name"), cl::cat(attnCategory()),
                cl::desc("How attentions become loops; the fastest by prediction unless given"),
                scheduleValues()) {}

@@ -68,12 +68,9 @@ int main(int argc, char **argv) {
   options.dumpStages = dumpStages;
   options.from = from;
   options.requireFused = requireFused;
-<<<<<<< HEAD
   options.embedWeights = embedWeights;
   options.sanitizeAddress = sanitize == "address";
-=======
   options.lint = lint;
->>>>>>> lint
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
   // Linking in process resets LLVM's options, ours included.

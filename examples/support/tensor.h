@@ -9,6 +9,7 @@
 
 #include <attn.h>
 
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <stdexcept>
@@ -49,6 +50,21 @@ inline Tensor readElements(std::ifstream &file, std::vector<int64_t> shape,
   Tensor tensor{std::move(shape), std::vector<float>(count)};
   file.seekg(begin).read(reinterpret_cast<char *>(tensor.data.data()), count * sizeof(float));
   return tensor;
+}
+
+/// The largest difference, or NaN if there is a NaN.
+inline double maxError(const Tensor &got, const Tensor &expected) {
+  if (got.shape != expected.shape)
+    throw std::runtime_error("expected an output of the shape of the reference, got another");
+  double worst = 0;
+  for (size_t i = 0; i < got.data.size(); ++i) {
+    double error = std::fabs(double(got.data[i]) - expected.data[i]);
+    if (!(error <= worst))
+      worst = error;
+    if (std::isnan(error))
+      break;
+  }
+  return worst;
 }
 
 #endif // EXAMPLE_TENSOR_H

@@ -118,4 +118,25 @@ private:
   size_t next = 0;
 };
 
+/// Named tensors as attn_weights_create takes them.
+class NamedTensors {
+public:
+  explicit NamedTensors(std::map<std::string, Tensor> weights) : weights(std::move(weights)) {
+    views.reserve(this->weights.size());
+    for (auto &[name, tensor] : this->weights) {
+      nameList.push_back(name.c_str());
+      tensorList.push_back(&views.emplace_back(tensor.view()));
+    }
+  }
+  const char *const *names() const { return nameList.data(); }
+  const DLTensor *const *tensors() const { return tensorList.data(); }
+  int32_t count() const { return int32_t(nameList.size()); }
+
+private:
+  std::map<std::string, Tensor> weights;
+  std::vector<DLTensor> views;
+  std::vector<const char *> nameList;
+  std::vector<const DLTensor *> tensorList;
+};
+
 #endif // EXAMPLE_SAFETENSORS_H

@@ -1,0 +1,36 @@
+# Installs what attn has beside the runtime: the tools, and the component `compiler` of the package, for passes,
+# plugins and tools that are built elsewhere.
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/attn)
+
+install(TARGETS attn-import attn-lsp-server attn-reduce attn-run attnc COMPONENT tools)
+# man/ and bash-completion/
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT tools)
+
+foreach(library dialect passes target cpu emit pipeline frontend driver)
+  set_target_properties(attn_${library} PROPERTIES EXPORT_NAME ${library})
+  install(TARGETS attn_${library} EXPORT attn-compiler COMPONENT compiler)
+endforeach()
+install(TARGETS attn-opt EXPORT attn-compiler COMPONENT compiler)
+install(EXPORT attn-compiler
+  FILE attn-compiler-targets.cmake
+  NAMESPACE attn::
+  DESTINATION ${package}
+  COMPONENT compiler)
+
+configure_file(${CMAKE_CURRENT_LIST_DIR}/attn-compiler.cmake.in attn-compiler.cmake @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/attn-compiler.cmake ${CMAKE_CURRENT_LIST_DIR}/AttnMlir.cmake
+  DESTINATION ${package}
+  COMPONENT compiler)
+
+# As in the source tree: "dialect/Attn.h", "passes/Passes.h.inc".
+install(DIRECTORY dialect passes codegen frontend driver support
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attn
+  COMPONENT compiler
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
+foreach(folder dialect passes codegen/cpu codegen/emit)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/${folder}/
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attn/${folder}
+    COMPONENT compiler
+    FILES_MATCHING PATTERN "*.inc" PATTERN CMakeFiles EXCLUDE)
+endforeach()

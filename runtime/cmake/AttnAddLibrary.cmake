@@ -1,0 +1,65 @@
+# attn_add_library(name model [TARGETS level...] [EMIT kind...] [OPTIONS option...])
+#
+# Compiles a model (.pt2, .mlir) when the project is built, and again when the model or attnc has changed. `name` is a
+# target to link, together with attn::runtime or attn::runtime_static: the code of the library `name`, and the folder
+# of its header, <name.h>.
+#
+#   TARGETS  levels such as x86-64-v3; all of the processor that the project is built for unless given
+#   EMIT     what `name` links: o, the default, a or so; and, to look at, any of s, ll, mlir
+#   OPTIONS  more options of attnc, such as --require-fused
+#
+# $<TARGET_FILE:name> is the compiled file; properties of `name` are the paths of what lies beside it: ATTN_HEADER,
+# ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which is written where the model has weights.
+function(attn_add_library name model)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TARGETS;EMIT;OPTIONS")
+  if(DEFINED arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "attn_add_library(${name}): expected TARGETS, EMIT or OPTIONS, got '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(NOT TARGET attn::attnc)
+    message(FATAL_ERROR "attn_add_library(${name}): expected attnc on PATH or in ATTN_ATTNC, got none")
+  endif()
+
+  if(NOT arg_TARGETS)
+    set(arg_TARGETS all:${CMAKE_SYSTEM_PROCESSOR})
+  endif()
+  list(JOIN arg_TARGETS "," targets)
+  set(linked ${arg_EMIT})
+  list(FILTER linked INCLUDE REGEX "^(o|a|so)$")
+  if(NOT linked)
+    set(linked o)
+    list(APPEND arg_EMIT o)
+  endif()
+  list(LENGTH linked count)
+  if(count GREATER 1)
+    message(FATAL_ERROR "attn_add_library(${name}): expected one of o, a and so in EMIT, got '${linked}'")
+  endif()
+
+  get_filename_component(model "${model}" ABSOLUTE)
+  set(stem "${CMAKE_CURRENT_BINARY_DIR}/attn/${name}")
+  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/attn")
+  set(outputs)
+  foreach(kind IN LISTS arg_EMIT)
+    set(beside)
+    if(kind STREQUAL linked)
+      set(beside "${stem}.h" "${stem}.json")
+    endif()
+    add_custom_command(
+      OUTPUT "${stem}.${kind}" ${beside}
+      COMMAND "$<TARGET_FILE:attn::attnc>" "${model}" -o "${stem}.${kind}" --target=${targets} ${arg_OPTIONS}
+      DEPENDS "${model}" "$<TARGET_FILE:attn::attnc>"
+      COMMENT "Compiling ${name}.${kind}"
+      VERBATIM)
+    list(APPEND outputs "${stem}.${kind}")
+  endforeach()
+  add_custom_target(${name}-attnc ALL DEPENDS ${outputs})
+
+  # Of unknown type: CMake links the file as it is, and finds a shared library again at run time.
+  add_library(${name} UNKNOWN IMPORTED GLOBAL)
+  add_dependencies(${name} ${name}-attnc)
+  set_target_properties(${name} PROPERTIES
+    IMPORTED_LOCATION "${stem}.${linked}"
+    INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_BINARY_DIR}/attn"
+    ATTN_HEADER "${stem}.h"
+    ATTN_MANIFEST "${stem}.json"
+    ATTN_WEIGHTS "${stem}.safetensors")
+endfunction()
