@@ -6,7 +6,7 @@
 // RUN: attn-run %t.so --benchmark=0 --concurrency=5 | FileCheck %s --check-prefix=TEXT-CALLERS
 // RUN: not attn-run %t.so --concurrency=2 2>&1 | FileCheck %s --check-prefix=ALONE
 
-//      CHECK: calls_per_second concurrency cpu flops function level max_ms median_ms min_ms outputs p90_ms p99_ms peak_gflops repetitions threads
+//      CHECK: calls_per_second concurrency cpu flops function level max_ms median_ms min_ms nanoseconds outputs p90_ms p99_ms peak_gflops repetitions schedules threads tiles_run tiles_skipped workspace_bytes
 // CHECK-NEXT: ascending: True
 // CHECK-NEXT: 3 calls of 1 callers
 // CALLERS: ascending: True
