@@ -8,7 +8,7 @@
 #define ATTN_BENCHMARK_KERNEL_H
 
 #include "codegen/Target.h"
-#include "runtime/attn.h"
+#include "runtime/attn.hpp"
 
 #include <array>
 #include <cstdlib>
@@ -18,20 +18,13 @@
 
 namespace attn::bench {
 
-/// Calls a release function at the end of a scope.
-template <auto release> struct Release {
-  template <typename T> void operator()(T *object) const { release(object); }
-};
-template <typename T, auto release> using Handle = std::unique_ptr<T, Release<release>>;
-
-using Pool = Handle<attn_pool, attn_pool_release>;
-
 /// A dense tensor of f32.
 struct Tensor {
   std::string name;
   llvm::SmallVector<int64_t> shape;
   int64_t numElements = 1;
-  Handle<float, std::free> data; ///< aligned to a cache line, as other libraries' tensors are
+  std::unique_ptr<float, Release<std::free>>
+      data; ///< aligned to a cache line, as other libraries' tensors are
 };
 
 /// What the user of a compiled library has: a function, packed weights, arguments.
@@ -62,8 +55,8 @@ private:
   llvm::Error makeTensors(attn_role role, Group &group);
   llvm::Error packWeights();
 
-  Handle<attn_function, attn_function_release> function;
-  Handle<attn_weights, attn_weights_release> weights;
+  Function function;
+  Weights weights;
   attn_pool *pool = nullptr;
   std::shared_ptr<std::array<Group, 3>> groups; ///< one for each attn_role
 };

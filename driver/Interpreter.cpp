@@ -301,6 +301,7 @@ LogicalResult Interpreter::run(Operation *op) {
       })
       .Case([&](tensor::CastOp op) { return set(op, ReferenceTensor(get(op.getSource()))); })
       .Case([&](tensor::ConcatOp op) { return set(op, concat(op)); })
+      .Case([](CountTilesOp) { return success(); })
       .Case([&](scf::ForOp op) { return loop(op); })
       .Case([&](scf::IfOp op) { return branch(op); })
       .Case([&](scf::ForallOp op) { return tasks(op); })

@@ -10,7 +10,7 @@
 #include "driver/Interpreter.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
-#include "runtime/attn.h"
+#include "runtime/attn.hpp"
 #include "support/Json.h"
 #include "tools/CommandLine.h"
 #include "tools/Describe.h"
@@ -134,13 +134,6 @@ struct Options {
   bool describe, guard, reference, json, requireFused;
 };
 
-/// Calls the runtime's release function at the end of a scope.
-template <typename T> struct Releaser {
-  void (*release)(T *);
-  void operator()(T *object) const { release(object); }
-};
-template <typename T> using Handle = std::unique_ptr<T, Releaser<T>>;
-
 /// An array as the runtime sees it.
 struct Tensor {
   explicit Tensor(Array &array) {
@@ -208,10 +201,10 @@ private:
   const Options &flags;
   const CompileFlags &compileFlags;
   std::string library, temporary;
-  Handle<attn_library> lib{nullptr, {attn_library_release}};
-  Handle<attn_function> function{nullptr, {attn_function_release}};
-  Handle<attn_weights> weights{nullptr, {attn_weights_release}};
-  Handle<attn_pool> pool{nullptr, {attn_pool_release}};
+  attn::Library lib;
+  attn::Function function;
+  attn::Weights weights;
+  attn::Pool pool;
   std::vector<std::pair<std::string, Array>> weightTensors;
   std::vector<Array> inputs, outputs;
   json::Object result;

@@ -46,7 +46,12 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
         continue;
       numUses += producers.contains(ancestor);
       // The originals stay beside their tiles until they are dead.
-      hasOtherUse |= !fused.contains(ancestor);
+      if (fused.contains(ancestor))
+        continue;
+      hasOtherUse = true;
+      // The loops stand where `op` does, too late for what comes before.
+      if (block == op->getBlock() && ancestor->isBeforeInBlock(op))
+        return std::nullopt;
     }
     // What is used outside an enclosing task cannot be returned from loops inside it.
     if (numUses > 1 || (hasOtherUse && block != op->getBlock()))

@@ -7,8 +7,8 @@
 #ifndef ATTN_TEST_FIXTURE_H
 #define ATTN_TEST_FIXTURE_H
 
-#include "attn.h"
-// After attn.h, which must not mind; the runtime itself is built with structs of its own.
+#include "attn.hpp"
+// After attn.hpp, which must not mind; the runtime itself is built with structs of its own.
 #include <dlpack/dlpack.h>
 
 #include <gtest/gtest.h>
@@ -65,13 +65,7 @@ template <typename T> struct Tensor {
   Tensor(const Tensor &) = delete;
 };
 
-template <auto release> struct Releaser {
-  template <typename T> void operator()(T *object) const { release(object); }
-};
-using Library = std::unique_ptr<attn_library, Releaser<attn_library_release>>;
-using Function = std::unique_ptr<attn_function, Releaser<attn_function_release>>;
-using Weights = std::unique_ptr<attn_weights, Releaser<attn_weights_release>>;
-using Pool = std::unique_ptr<attn_pool, Releaser<attn_pool_release>>;
+using attn::Function, attn::Library, attn::Pool, attn::Weights;
 
 inline Library linkedLibrary() {
   attn_library *library = nullptr;

@@ -95,3 +95,26 @@ func.func @activation(%x: tensor<480x768xf32>, %w: tensor<12x768x64xf32>) -> ten
   %t = linalg.tanh ins(%c0 : tensor<480x12x64xf32>) outs(%e1 : tensor<480x12x64xf32>) -> tensor<480x12x64xf32>
   return %t : tensor<480x12x64xf32>
 }
+
+// -----
+
+#x = affine_map<(s, n, k) -> (s, k)>
+#w = affine_map<(s, n, k) -> (k, n)>
+#y = affine_map<(s, n, k) -> (s, n)>
+// What something between a product and its sum reads cannot wait for the tasks of the sum.
+// CHECK-LABEL: @read_between(
+// CHECK: %[[C:.*]] = scf.forall
+// CHECK: linalg.contract
+// CHECK: tensor.expand_shape %[[C]]
+// CHECK: scf.forall
+// CHECK-NOT: linalg.contract
+// CHECK: linalg.add
+func.func @read_between(%x: tensor<480x64xf32>, %w: tensor<64x64xf32>) -> (tensor<5x96x64xf32>, tensor<480x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<480x64xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %c = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<480x64xf32>, tensor<64x64xf32>) outs(%i : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %v = tensor.expand_shape %c [[0, 1], [2]] output_shape [5, 96, 64] : tensor<480x64xf32> into tensor<5x96x64xf32>
+  %s = linalg.add ins(%x, %c : tensor<480x64xf32>, tensor<480x64xf32>) outs(%e : tensor<480x64xf32>) -> tensor<480x64xf32>
+  return %v, %s : tensor<5x96x64xf32>, tensor<480x64xf32>
+}

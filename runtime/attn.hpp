@@ -1,0 +1,92 @@
+//===- attn.hpp - attn.h for C++17: owners, and exceptions ------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   attn::Library library = attn::loadLibrary("layer.so");
+//   attn::Function layer = attn::createFunction(library, "forward");
+//   attn::Weights weights = attn::loadWeights(layer, "layer.safetensors");
+//   attn::check(layer_forward(layer.get(), weights.get(), x, out, nullptr)); // of layer.h
+//
+// Everything else is attn.h itself. Without exceptions the owners remain.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_HPP
+#define ATTN_HPP
+
+#include <attn.h>
+
+#include <memory>
+
+namespace attn {
+
+/// Calls `release` for what a std::unique_ptr owns.
+template <auto release> struct Release {
+  template <typename T> void operator()(T *object) const { release(object); }
+};
+using Library = std::unique_ptr<attn_library, Release<attn_library_release>>;
+using Function = std::unique_ptr<attn_function, Release<attn_function_release>>;
+using Weights = std::unique_ptr<attn_weights, Release<attn_weights_release>>;
+using Pool = std::unique_ptr<attn_pool, Release<attn_pool_release>>;
+
+} // namespace attn
+
+#ifdef __cpp_exceptions
+#include <stdexcept>
+
+namespace attn {
+
+/// A refusal: what() is attn_last_error().
+class Error : public std::runtime_error {
+public:
+  explicit Error(attn_status status) : std::runtime_error(attn_last_error()), status(status) {}
+  attn_status status;
+};
+
+inline void check(attn_status status) {
+  if (status != ATTN_OK)
+    throw Error(status);
+}
+
+inline Library loadLibrary(const char *path) {
+  attn_library *library;
+  check(attn_library_load(path, &library));
+  return Library(library);
+}
+
+/// `query` is the attn_query_<library> of code that is linked in.
+inline Library openLibrary(attn_query_fn query) {
+  attn_library *library;
+  check(attn_library_from_query(query, &library));
+  return Library(library);
+}
+
+/// `level` may be null: the best that this CPU runs.
+inline Function createFunction(const Library &library, const char *name,
+                               const char *level = nullptr) {
+  attn_function_options options = {};
+  options.size = sizeof options;
+  options.level = level;
+  attn_function *function;
+  check(attn_function_create(library.get(), name, &options, &function));
+  return Function(function);
+}
+
+/// From a safetensors file.
+inline Weights loadWeights(const Function &function, const char *path) {
+  attn_weights *weights;
+  check(attn_weights_load(function.get(), path, &weights));
+  return Weights(weights);
+}
+
+/// `workers` counts the calling thread; 0: as many as this process has CPUs.
+inline Pool createPool(int64_t workers = 0) {
+  attn_pool *pool;
+  check(attn_pool_create(workers, &pool));
+  return Pool(pool);
+}
+
+} // namespace attn
+#endif // __cpp_exceptions
+
+#endif // ATTN_HPP
