@@ -304,12 +304,13 @@ Error Runner::loadWeights() {
     path = library;
     sys::path::replace_extension(path, "safetensors");
   }
+  if (flags.reference)
+    if (Error error = readSafetensors(path).moveInto(weightTensors))
+      return error;
   if (Error error = check(attn_weights_load(function.get(), path.c_str(), &created)))
     return error;
   weights.reset(created);
-  if (!flags.reference)
-    return Error::success();
-  return readSafetensors(path).moveInto(weightTensors);
+  return Error::success();
 }
 
 Error Runner::makeInputs() {

@@ -180,10 +180,10 @@ TEST_F(CallTest, NewerOptionsMustBeUnused) {
   EXPECT_EQ(call(forward.get(), weights.get(), &options.known), ATTN_OK) << attn_last_error();
   options.later = 1;
   EXPECT_EQ(call(forward.get(), weights.get(), &options.known), ATTN_ERROR_USAGE);
-  EXPECT_EQ(attn_last_error(), "attn_call_options: expected a struct of " +
-                                   std::to_string(sizeof(attn_call_options)) +
-                                   " bytes, got a newer one of " + std::to_string(sizeof options) +
-                                   " that uses the rest");
+  std::string known = std::to_string(sizeof(attn_call_options));
+  std::string given = std::to_string(sizeof options);
+  EXPECT_EQ(attn_last_error(), "attn_call_options: expected a struct of " + known +
+                                   " bytes, got a newer one of " + given + " that uses the rest");
 }
 
 TEST_F(CallTest, StreamIsReserved) {
