@@ -67,7 +67,7 @@ Error Kernel::load(const std::string &path, const Target &target) {
   attn_library *loaded = nullptr;
   if (Error error = check(attn_library_load(path.c_str(), &loaded)))
     return error;
-  Library library(loaded); // a function keeps what it needs
+  rt::Library library(loaded); // a function keeps what it needs
   attn_function_options options = {sizeof(options), target.level.data()};
   attn_function *created = nullptr;
   if (Error error = check(attn_function_create(loaded, "forward", &options, &created)))

@@ -23,7 +23,7 @@ struct Tensor {
   std::string name;
   llvm::SmallVector<int64_t> shape;
   int64_t numElements = 1;
-  std::unique_ptr<float, Release<std::free>>
+  std::unique_ptr<float, rt::Release<std::free>>
       data; ///< aligned to a cache line, as other libraries' tensors are
 };
 
@@ -55,8 +55,8 @@ private:
   llvm::Error makeTensors(attn_role role, Group &group);
   llvm::Error packWeights();
 
-  Function function;
-  Weights weights;
+  rt::Function function;
+  rt::Weights weights;
   attn_pool *pool = nullptr;
   std::shared_ptr<std::array<Group, 3>> groups; ///< one for each attn_role
 };

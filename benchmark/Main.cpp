@@ -37,7 +37,7 @@ struct Flags {
 
 static Error measure(const Target &target, int64_t threads, int64_t samples,
                      function_ref<Error(Table &)> run) {
-  Pool pool;
+  rt::Pool pool;
   if (threads > 1) {
     attn_pool *created = nullptr;
     if (attn_pool_create(threads, &created) != ATTN_OK)

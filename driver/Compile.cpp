@@ -293,6 +293,9 @@ llvm::Expected<CompileReport> Compilation::run() {
   llvm::Expected<OutputKind> kind = getOutputKind(options.output);
   if (!kind)
     return kind.takeError();
+  if (options.sanitizeAddress && (*kind == OutputKind::MLIR || *kind == OutputKind::LLVMIR))
+    return fail("expected no --sanitize with an output of .ll or .mlir, got '" + options.output +
+                "'");
   if (options.embedWeights && *kind == OutputKind::MLIR)
     return fail("expected no --embed-weights with an output of .mlir, got '" + options.output +
                 "'");

@@ -118,7 +118,8 @@ typedef struct attn_allocator {
   size_t size;
   /// `bytes` > 0 aligned to `alignment`, a power of two; null where there are none left.
   void *(*allocate)(size_t bytes, size_t alignment, void *user_data);
-  void (*release)(void *memory, void *user_data);
+  /// As it was allocated.
+  void (*release)(void *memory, size_t bytes, size_t alignment, void *user_data);
   void *user_data;
 } attn_allocator;
 
@@ -166,7 +167,8 @@ ATTN_API const char *attn_function_level(const attn_function *function); ///< th
 ATTN_API const char *
 attn_function_report(const attn_function *function); ///< what was fused, and how
 
-/// The workspace as a formula of the symbols, for people.
+/// The kernel's workspace as a formula of the symbols, for people: a call needs what
+/// attn_workspace_size says, which is rounded up and counts tiles.
 ATTN_API const char *attn_function_workspace_formula(const attn_function *function);
 
 ATTN_API int32_t attn_function_num_levels(const attn_function *function);
@@ -237,6 +239,7 @@ typedef struct attn_weights_info {
   int64_t bytes;        ///< packed
   uint64_t source_hash; ///< of the tensors that were packed: differs where they differ
   int32_t mapped;       ///< 1: the memory is a file's
+  int32_t reserved;
 } attn_weights_info;
 
 /// Fills `info`, whose size the caller has set.
@@ -245,7 +248,8 @@ ATTN_API attn_status attn_weights_describe(const attn_weights *weights, attn_wei
 /// Exchanges what both handles hold. Calls may go on with `weights`: each uses one of the two sets
 /// for all of it, and those that begin after the return use the new one. Returns when no call uses
 /// the former set, which `other`, that nobody may use meanwhile, then holds. Both must be packed
-/// for the same function and level. Not from inside a task.
+/// for the same function and level. Not from inside a task or an error handler, which are parts of a
+/// call; nor in a child of fork() if another thread was in a call or a swap.
 ATTN_API attn_status attn_weights_swap(attn_weights *weights, attn_weights *other);
 
 /// Not while a call uses them.
@@ -298,6 +302,7 @@ typedef struct attn_call_options {
   attn_statistics *statistics;
   void *user_data;     ///< for the error handler
   int32_t skip_checks; ///< 1: tensors and their values are what the signature says, unchecked
+  int32_t reserved;
 } attn_call_options;
 
 /// Runs the function. Inputs and outputs come in the order of the signature: compact row-major CPU

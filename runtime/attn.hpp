@@ -2,10 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   attn::Library library = attn::loadLibrary("layer.so");
-//   attn::Function layer = attn::createFunction(library, "forward");
-//   attn::Weights weights = attn::loadWeights(layer, "layer.safetensors");
-//   attn::check(layer_forward(layer.get(), weights.get(), x, out, nullptr)); // of layer.h
+//   namespace rt = attn::rt;
+//   rt::Library library = rt::loadLibrary("layer.so");
+//   rt::Function layer = rt::createFunction(library, "forward");
+//   rt::Weights weights = rt::loadWeights(layer, "layer.safetensors");
+//   rt::check(layer_forward(layer.get(), weights.get(), x, out, nullptr)); // of layer.h
 //
 // Everything else is attn.h itself. Without exceptions the owners remain.
 //
@@ -18,7 +19,7 @@
 
 #include <memory>
 
-namespace attn {
+namespace attn::rt {
 
 /// Calls `release` for what a std::unique_ptr owns.
 template <auto release> struct Release {
@@ -29,17 +30,17 @@ using Function = std::unique_ptr<attn_function, Release<attn_function_release>>;
 using Weights = std::unique_ptr<attn_weights, Release<attn_weights_release>>;
 using Pool = std::unique_ptr<attn_pool, Release<attn_pool_release>>;
 
-} // namespace attn
+} // namespace attn::rt
 
 #ifdef __cpp_exceptions
 #include <stdexcept>
 
-namespace attn {
+namespace attn::rt {
 
 /// A refusal: what() is attn_last_error().
 class Error : public std::runtime_error {
 public:
-  explicit Error(attn_status status) : std::runtime_error(attn_last_error()), status(status) {}
+  explicit Error(attn_status refusal) : std::runtime_error(attn_last_error()), status(refusal) {}
   attn_status status;
 };
 
@@ -86,7 +87,7 @@ inline Pool createPool(int64_t workers = 0) {
   return Pool(pool);
 }
 
-} // namespace attn
+} // namespace attn::rt
 #endif // __cpp_exceptions
 
 #endif // ATTN_HPP

@@ -156,14 +156,16 @@ static void counted_for(void *pool, attn_task_fn task, void *context, int64_t co
   c->parallel_for(c->pool, counted_task, &loop, count);
 }
 
-/// Lays the workspace out: that of the call, those of the workers, their counts of tiles.
+/// Lays the workspace out: the counts of tiles of the workers, what the call needs, what each worker
+/// needs. Those come last, so that nothing of ours lies where a kernel that overruns them goes.
 static void run(const attn_function *function, const attnrt_packed *weights, const arguments *a,
                 const attn_call_options *options, const attn_workspace *size, char *workspace,
                 attn_statistics *statistics) {
   int64_t stride = size->per_worker - (int64_t)sizeof(attn_tile_counts);
   int64_t *worker_tasks = statistics->worker_tasks;
+  attn_tile_counts *tiles = (attn_tile_counts *)workspace;
+  workspace += (size_t)options->workers * sizeof *tiles;
   char *tasks = workspace + size->per_call;
-  attn_tile_counts *tiles = (attn_tile_counts *)(tasks + options->workers * stride);
   counter c = {options->parallel_for, options->pool, worker_tasks};
   attn_kernel_call call = {.inputs = a->data,
                            .outputs = a->data + function->info->num_inputs,

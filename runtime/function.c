@@ -84,7 +84,7 @@ attn_status attn_function_create(attn_library *library, const char *name,
   if (status)
     return status;
 
-  attn_function *created = attnrt_allocate(sizeof *created, _Alignof(attn_function));
+  attn_function *created = ATTNRT_NEW(attn_function, 1);
   if (!created)
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none", name,
                        sizeof *created);
@@ -99,9 +99,9 @@ attn_status attn_function_create(attn_library *library, const char *name,
 void attn_function_release(attn_function *function) {
   if (!function)
     return;
-  attnrt_free(atomic_load(&function->spare));
+  attnrt_free_block(atomic_load(&function->spare));
   attn_library_release(function->library);
-  attnrt_free(function);
+  ATTNRT_DELETE(attn_function, 1, function);
 }
 
 const char *attn_function_name(const attn_function *function) { return function->info->name; }

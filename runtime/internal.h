@@ -46,7 +46,8 @@ typedef struct attnrt_packed {
   const attn_function_info *function;
   const attn_variant_info *variant;
   const void *data; ///< in `owned` or in `file`
-  void *owned;
+  void *owned;      ///< `owned_bytes`, aligned to ATTN_ALIGNMENT
+  size_t owned_bytes;
   attnrt_file file;
   uint64_t source_hash;
 } attnrt_packed;
@@ -81,12 +82,23 @@ int64_t attnrt_cpu_count(void);     ///< CPUs that this process may use at a tim
 
 /// Of the allocator that the application set; null: none left.
 void *attnrt_allocate(size_t bytes, size_t alignment);
-void attnrt_free(void *memory); ///< null is ignored
+/// As it was allocated; null is ignored.
+void attnrt_free(void *memory, size_t bytes, size_t alignment);
+
+/// For one object or an array of them.
+#define ATTNRT_NEW(type, count) ((type *)attnrt_allocate((count) * sizeof(type), _Alignof(type)))
+#define ATTNRT_DELETE(type, count, memory)                                                         \
+  attnrt_free((void *)(memory), (count) * sizeof(type), _Alignof(type))
 
 /// `hash` continued over `bytes` bytes. Tells different weights apart, not an adversary's.
 uint64_t attnrt_hash(uint64_t hash, const void *memory, size_t bytes);
 
 //===-- file.c ------------------------------------------------------------===//
+
+/// Opens a regular file that holds something, for reading; it is to be closed.
+attn_status attnrt_open(const char *path, int *descriptor, size_t *size);
+attn_status attnrt_read_at(const char *path, int descriptor, void *bytes, size_t size,
+                           size_t offset);
 
 /// Maps a file for reading.
 attn_status attnrt_map(const char *path, attnrt_file *file);
@@ -181,6 +193,8 @@ attn_status attnrt_size_workspace(const attn_function *function, const int64_t *
 
 /// The kept workspace, or a new one where another call has it or it is too small; null: no memory.
 attnrt_block *attnrt_take_block(attn_function *function, int64_t bytes);
+
+void attnrt_free_block(attnrt_block *block); ///< null is ignored
 
 /// Keeps it for the next call.
 void attnrt_keep_block(attn_function *function, attnrt_block *block);

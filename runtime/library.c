@@ -29,7 +29,7 @@ static attn_status open_library(attn_query_fn query, void *handle, const char *w
   if (info->struct_bytes < sizeof *info)
     return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a description of %zu bytes, got %u", where,
                        sizeof *info, info->struct_bytes);
-  attn_library *opened = attnrt_allocate(sizeof *opened, _Alignof(attn_library));
+  attn_library *opened = ATTNRT_NEW(attn_library, 1);
   if (!opened)
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none", where,
                        sizeof *opened);
@@ -40,13 +40,17 @@ static attn_status open_library(attn_query_fn query, void *handle, const char *w
   return ATTN_OK;
 }
 
-/// dlopen maps what the file says it holds, and dies of a file that was cut off. What is no library at
-/// all, or cannot be read, it refuses by itself.
+/// dlopen waits for a pipe, maps what a file says it holds, and dies of one that was cut off. What
+/// is no library at all, or cannot be read, it refuses by itself.
 static attn_status check_whole(int descriptor, const char *where) {
   struct stat file;
   ElfW(Ehdr) header;
-  if (descriptor < 0 || fstat(descriptor, &file) ||
-      pread(descriptor, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+  if (descriptor < 0 || fstat(descriptor, &file))
+    return ATTN_OK;
+  if (!S_ISREG(file.st_mode))
+    return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a shared library, got no regular file",
+                       where);
+  if (pread(descriptor, &header, sizeof header, 0) != (ssize_t)sizeof header ||
       memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_phentsize != sizeof(ElfW(Phdr)))
     return ATTN_OK;
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
@@ -116,7 +120,7 @@ void attn_library_release(attn_library *library) {
     return;
   if (library->handle)
     dlclose(library->handle);
-  attnrt_free(library);
+  ATTNRT_DELETE(attn_library, 1, library);
 }
 
 const char *attn_library_name(const attn_library *library) { return library->info->name; }

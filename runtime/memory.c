@@ -17,8 +17,8 @@ static void *allocate_default(size_t bytes, size_t alignment, void *user_data) {
   return posix_memalign(&memory, alignment, bytes) ? NULL : memory;
 }
 
-static void release_default(void *memory, void *user_data) {
-  (void)user_data;
+static void release_default(void *memory, size_t bytes, size_t alignment, void *user_data) {
+  (void)bytes, (void)alignment, (void)user_data;
   free(memory);
 }
 
@@ -35,10 +35,11 @@ attn_status attn_set_allocator(const attn_allocator *given) {
                        "attn_set_allocator: expected both allocate and release, got one");
   long long blocks = atomic_load(&held);
   if (blocks)
-    return attnrt_fail(ATTN_ERROR_USAGE,
-                       "attn_set_allocator: expected that nothing of attn exists, got %lld blocks "
-                       "of memory in use",
-                       blocks);
+    return attnrt_fail(
+        ATTN_ERROR_USAGE,
+        "attn_set_allocator: expected that nothing of attn exists, got %lld of its blocks "
+        "of memory in use",
+        blocks);
   if (!known.allocate) {
     known.allocate = allocate_default;
     known.release = release_default;
@@ -54,10 +55,10 @@ void *attnrt_allocate(size_t bytes, size_t alignment) {
   return memory;
 }
 
-void attnrt_free(void *memory) {
+void attnrt_free(void *memory, size_t bytes, size_t alignment) {
   if (!memory)
     return;
-  allocator.release(memory, allocator.user_data);
+  allocator.release(memory, bytes, alignment, allocator.user_data);
   atomic_fetch_sub(&held, 1);
 }
 

@@ -210,6 +210,10 @@ void attn_pool_parallel_for(void *argument, attn_task_fn task, void *context, in
 
 int64_t attn_pool_workers(const attn_pool *pool) { return pool->workers; }
 
+static size_t pool_bytes(int64_t workers) {
+  return sizeof(attn_pool) + (size_t)(workers - 1) * sizeof(worker);
+}
+
 attn_status attn_pool_create(int64_t workers, attn_pool **pool) {
   if (!pool)
     return attnrt_fail(ATTN_ERROR_USAGE,
@@ -223,10 +227,9 @@ attn_status attn_pool_create(int64_t workers, attn_pool **pool) {
 
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
-  size_t bytes = sizeof(attn_pool) + (size_t)(workers - 1) * sizeof(worker);
-  attn_pool *created = attnrt_allocate(bytes, _Alignof(attn_pool));
+  attn_pool *created = attnrt_allocate(pool_bytes(workers), _Alignof(attn_pool));
   if (fork_watch_error || !created) {
-    attnrt_free(created);
+    attnrt_free(created, pool_bytes(workers), _Alignof(attn_pool));
     return attnrt_fail(ATTN_ERROR_RESOURCE, "attn_pool_create: expected memory, got none");
   }
   created->workers = workers;
@@ -256,5 +259,5 @@ void attn_pool_release(attn_pool *pool) {
     pthread_cond_destroy(&pool->opened);
     pthread_mutex_destroy(&pool->mutex);
   }
-  attnrt_free(pool);
+  attnrt_free(pool, pool_bytes(pool->workers), _Alignof(attn_pool));
 }

@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_RANK = 16 };
 
@@ -27,6 +28,8 @@ typedef struct tensor {
 
 typedef struct reader {
   const char *path;
+  char *memory; ///< `bytes`, of which the rest are parts
+  size_t bytes;
   const char *at, *end;        ///< what is left of the header
   const char *data, *data_end; ///< of all tensors
   char *text;                  ///< room for the strings of the rest of the header
@@ -159,7 +162,7 @@ static attn_status read_sizes(reader *r, int64_t *sizes, int32_t room, int32_t *
     return status;
   do {
     if (*count == room)
-      return malformed(r, "fewer sizes");
+      return malformed(r, room == 2 ? "two data_offsets" : "at most 16 sizes");
     status = read_size(r, &sizes[(*count)++]);
   } while (!status && take(r, ','));
   return status ? status : expect(r, ']');
@@ -230,6 +233,11 @@ static attn_status read_tensor(reader *r, tensor *t) {
                        "'%s': '%s' expected data within %td bytes, got bytes %" PRId64
                        " to %" PRId64,
                        r->path, t->name, r->data_end - r->data, offsets[0], offsets[1]);
+  if (offsets[0] % (t->view.dtype.bits / 8))
+    return attnrt_fail(
+        ATTN_ERROR_ALIGNMENT,
+        "'%s': '%s' expected data aligned to %d bytes in the file, got byte %" PRId64, r->path,
+        t->name, t->view.dtype.bits / 8, offsets[0]);
   t->view.data = (char *)r->data + offsets[0];
   t->view.device = (DLDevice){kDLCPU, 0};
   t->view.ndim = rank;
@@ -251,13 +259,13 @@ static attn_status skip_metadata(reader *r) {
 
 static attn_status grow(reader *r) {
   int32_t room = r->room ? 2 * r->room : 16;
-  tensor *grown = attnrt_allocate((size_t)room * sizeof *grown, _Alignof(tensor));
+  tensor *grown = ATTNRT_NEW(tensor, (size_t)room);
   if (!grown)
     return attnrt_fail(ATTN_ERROR_RESOURCE, "'%s': expected memory for %d names, got none", r->path,
                        room);
   if (r->count)
     memcpy(grown, r->tensors, (size_t)r->count * sizeof *grown);
-  attnrt_free(r->tensors);
+  ATTNRT_DELETE(tensor, (size_t)r->room, r->tensors);
   r->tensors = grown;
   r->room = room;
   return ATTN_OK;
@@ -289,8 +297,8 @@ static attn_status read_header(reader *r) {
 static attn_status create_weights(const attn_function *function, reader *r,
                                   attn_weights **weights) {
   size_t room = r->count ? (size_t)r->count : 1;
-  const char **names = attnrt_allocate(room * sizeof *names, _Alignof(void *));
-  const DLTensor **views = attnrt_allocate(room * sizeof *views, _Alignof(void *));
+  const char **names = ATTNRT_NEW(const char *, room);
+  const DLTensor **views = ATTNRT_NEW(const DLTensor *, room);
   attn_status status;
   if (!names || !views) {
     status = attnrt_fail(ATTN_ERROR_RESOURCE, "'%s': expected memory for %d names, got none",
@@ -304,54 +312,42 @@ static attn_status create_weights(const attn_function *function, reader *r,
     }
     status = attn_weights_create(function, names, views, r->count, weights);
   }
-  attnrt_free(names);
-  attnrt_free(views);
+  ATTNRT_DELETE(const char *, room, names);
+  ATTNRT_DELETE(const DLTensor *, room, views);
   return status;
 }
 
-/// The elements of a file need not be aligned in it, where the header is not padded. Then they are
-/// copied; `copy` is to be freed.
-static attn_status align_data(reader *r, void **copy) {
-  size_t size = (size_t)(r->data_end - r->data);
-  *copy = NULL;
-  if (!size || (uintptr_t)r->data % sizeof(int64_t) == 0)
-    return ATTN_OK;
-  if (!(*copy = attnrt_allocate(size, ATTN_ALIGNMENT)))
-    return attnrt_fail(ATTN_ERROR_RESOURCE, "'%s': expected %zu bytes of memory, got none", r->path,
-                       size);
-  r->data = memcpy(*copy, r->data, size);
-  r->data_end = r->data + size;
-  return ATTN_OK;
-}
-
-static attn_status load(const attn_function *function, const char *path, const attnrt_file *file,
-                        attn_weights **weights) {
+/// Reads the file into memory of its own, where nobody can change or cut it: the data, aligned, the
+/// header, and room for its strings, each of which ends with a zero here and with a quote there.
+static attn_status read_file(reader *r, int descriptor, size_t size) {
+  unsigned char length[8] = {0};
   uint64_t header = 0;
-  for (int i = 0; i < 8 && file->size >= 8; ++i)
-    header |= (uint64_t)(unsigned char)file->bytes[i] << 8 * i;
-  if (file->size < 8 || header > file->size - 8)
+  attn_status status = ATTN_OK;
+  if (size >= sizeof length)
+    status = attnrt_read_at(r->path, descriptor, length, sizeof length, 0);
+  if (status)
+    return status;
+  for (size_t i = 0; i < sizeof length; ++i)
+    header |= (uint64_t)length[i] << 8 * i;
+  if (size < sizeof length || header > size - sizeof length)
     return attnrt_fail(ATTN_ERROR_FILE,
                        "'%s': expected a safetensors file, got %zu bytes of which the header "
                        "takes %" PRIu64,
-                       path, file->size, header);
-  // A string ends with a zero here, and with a quote there.
-  char *text = attnrt_allocate(header + 1, 1);
-  if (!text)
-    return attnrt_fail(ATTN_ERROR_RESOURCE, "'%s': expected %" PRIu64 " bytes of memory, got none",
-                       path, header + 1);
-  reader r = {.path = path,
-              .at = file->bytes + 8,
-              .end = file->bytes + 8 + header,
-              .data = file->bytes + 8 + header,
-              .data_end = file->bytes + file->size,
-              .text = text};
-  void *copy;
-  attn_status status = align_data(&r, &copy);
-  if (!status && !(status = read_header(&r)))
-    status = create_weights(function, &r, weights);
-  attnrt_free(copy);
-  attnrt_free(r.tensors);
-  attnrt_free(text);
+                       r->path, size, header);
+  size_t data = size - sizeof length - header, room = (size_t)attnrt_round_up((int64_t)data);
+  r->bytes = room + 2 * header + 1;
+  r->memory = attnrt_allocate(r->bytes, ATTN_ALIGNMENT);
+  if (!r->memory)
+    return attnrt_fail(ATTN_ERROR_RESOURCE, "'%s': expected %zu bytes of memory, got none", r->path,
+                       r->bytes);
+  r->data = r->memory;
+  r->data_end = r->data + data;
+  r->at = r->memory + room;
+  r->end = r->at + header;
+  r->text = r->memory + room + header;
+  status = attnrt_read_at(r->path, descriptor, r->memory + room, header, sizeof length);
+  if (!status)
+    status = attnrt_read_at(r->path, descriptor, r->memory, data, sizeof length + header);
   return status;
 }
 
@@ -360,13 +356,19 @@ attn_status attn_weights_load(const attn_function *function, const char *path,
   if (!function || !path || !weights)
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_load: expected a function, a path and a "
                                          "place for the weights, got null");
-  attnrt_file file;
+  int descriptor;
+  size_t size;
   attn_status status = attnrt_check_has_weights(function);
   if (!status)
-    status = attnrt_map(path, &file);
+    status = attnrt_open(path, &descriptor, &size);
   if (status)
     return status;
-  status = load(function, path, &file, weights);
-  attnrt_unmap(&file);
+  reader r = {.path = path};
+  status = read_file(&r, descriptor, size);
+  close(descriptor);
+  if (!status && !(status = read_header(&r)))
+    status = create_weights(function, &r, weights);
+  ATTNRT_DELETE(tensor, (size_t)r.room, r.tensors);
+  attnrt_free(r.memory, r.bytes, ATTN_ALIGNMENT);
   return status;
 }

@@ -27,7 +27,7 @@ struct attn_weights {
 //===-- Packed memory -----------------------------------------------------===//
 
 attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **packed) {
-  attnrt_packed *created = attnrt_allocate(sizeof *created, _Alignof(attnrt_packed));
+  attnrt_packed *created = ATTNRT_NEW(attnrt_packed, 1);
   if (!created)
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
                        function->info->name, sizeof *created);
@@ -41,14 +41,14 @@ attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **
 void attnrt_packed_release(attnrt_packed *packed) {
   if (!packed)
     return;
-  attnrt_free(packed->owned);
+  attnrt_free(packed->owned, packed->owned_bytes, ATTN_ALIGNMENT);
   attnrt_unmap(&packed->file);
   attn_library_release(packed->library);
-  attnrt_free(packed);
+  ATTNRT_DELETE(attnrt_packed, 1, packed);
 }
 
 attn_status attnrt_weights_create(attnrt_packed *packed, attn_weights **weights) {
-  attn_weights *created = attnrt_allocate(sizeof *created, _Alignof(attn_weights));
+  attn_weights *created = ATTNRT_NEW(attn_weights, 1);
   if (!created) {
     attn_status status =
         attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
@@ -134,7 +134,7 @@ void attn_weights_release(attn_weights *weights) {
     return;
   attnrt_packed_release(weights->places[atomic_load(&weights->state) & 1]);
   pthread_mutex_destroy(&weights->swaps);
-  attnrt_free(weights);
+  ATTNRT_DELETE(attn_weights, 1, weights);
 }
 
 //===-- From tensors ------------------------------------------------------===//
@@ -195,7 +195,8 @@ static attn_status pack(const attn_function *function, const void *const *data, 
   attn_status status = attnrt_packed_create(function, &packed);
   if (status)
     return status;
-  packed->owned = attnrt_allocate(bytes, ATTN_ALIGNMENT);
+  packed->owned_bytes = (size_t)bytes;
+  packed->owned = attnrt_allocate(packed->owned_bytes, ATTN_ALIGNMENT);
   if (!packed->owned) {
     attnrt_packed_release(packed);
     return attnrt_fail(ATTN_ERROR_RESOURCE,
@@ -217,6 +218,33 @@ attn_status attnrt_check_has_weights(const attn_function *function) {
                      function->info->name);
 }
 
+attn_status attn_weights_create(const attn_function *function, const char *const *names,
+                                const DLTensor *const *tensors, int32_t count,
+                                attn_weights **weights) {
+  if (!function || !weights || (count > 0 && (!names || !tensors)))
+    return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_create: expected a function, names, tensors "
+                                         "and a place for the weights, got null");
+  const attn_function_info *info = function->info;
+  attn_status status = attnrt_check_has_weights(function);
+  if (status)
+    return status;
+  size_t expected = (size_t)info->num_weights;
+  const DLTensor **ordered = ATTNRT_NEW(const DLTensor *, expected);
+  const void **data = ATTNRT_NEW(const void *, expected);
+  uint64_t hash;
+  if (ordered)
+    memset(ordered, 0, expected * sizeof *ordered);
+  if (!ordered || !data)
+    status = attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected memory for %d pointers, got none",
+                         info->name, 2 * info->num_weights);
+  else if (!(status = match_names(info, names, tensors, count, ordered)) &&
+           !(status = check_tensors(info, ordered, data, &hash)))
+    status = pack(function, data, hash, weights);
+  ATTNRT_DELETE(const DLTensor *, expected, ordered);
+  ATTNRT_DELETE(const void *, expected, data);
+  return status;
+}
+
 attn_status attn_weights_create_embedded(const attn_function *function, attn_weights **weights) {
   if (!function || !weights)
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_create_embedded: expected a function and a "
@@ -230,40 +258,35 @@ attn_status attn_weights_create_embedded(const attn_function *function, attn_wei
                        "%s: expected a library with weights in it (attnc --embed-weights), got one "
                        "without",
                        info->name);
-  uint64_t hash = 0;
-  for (int32_t w = 0; w < info->num_weights; ++w) {
-    const attn_tensor_info *weight = &info->weights[w];
-    size_t bytes = weight->dtype_bits / 8;
-    for (int32_t axis = 0; axis < weight->rank; ++axis)
-      bytes *= (size_t)weight->shape[axis].size;
-    hash = attnrt_hash(hash, info->embedded[w], bytes);
+  size_t count = (size_t)info->num_weights, sizes = 1;
+  for (size_t w = 0; w < count; ++w)
+    sizes += (size_t)info->weights[w].rank;
+  const char **names = ATTNRT_NEW(const char *, count);
+  DLTensor *views = ATTNRT_NEW(DLTensor, count);
+  const DLTensor **tensors = ATTNRT_NEW(const DLTensor *, count);
+  int64_t *shapes = ATTNRT_NEW(int64_t, sizes);
+  if (!names || !views || !tensors || !shapes) {
+    status = attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected memory for %zu tensors, got none",
+                         info->name, count);
+  } else {
+    int64_t *shape = shapes;
+    for (size_t w = 0; w < count; ++w) {
+      const attn_tensor_info *weight = &info->weights[w];
+      views[w] = (DLTensor){.data = (void *)info->embedded[w],
+                            .device = {kDLCPU, 0},
+                            .ndim = weight->rank,
+                            .dtype = {weight->dtype_code, weight->dtype_bits, 1},
+                            .shape = shape};
+      for (int32_t axis = 0; axis < weight->rank; ++axis)
+        *shape++ = weight->shape[axis].size;
+      names[w] = weight->name;
+      tensors[w] = &views[w];
+    }
+    status = attn_weights_create(function, names, tensors, info->num_weights, weights);
   }
-  return pack(function, info->embedded, hash, weights);
-}
-
-attn_status attn_weights_create(const attn_function *function, const char *const *names,
-                                const DLTensor *const *tensors, int32_t count,
-                                attn_weights **weights) {
-  if (!function || !weights || (count > 0 && (!names || !tensors)))
-    return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_create: expected a function, names, tensors "
-                                         "and a place for the weights, got null");
-  const attn_function_info *info = function->info;
-  attn_status status = attnrt_check_has_weights(function);
-  if (status)
-    return status;
-  size_t bytes = (size_t)info->num_weights * sizeof(void *);
-  const DLTensor **ordered = attnrt_allocate(bytes, _Alignof(void *));
-  const void **data = attnrt_allocate(bytes, _Alignof(void *));
-  uint64_t hash;
-  if (ordered)
-    memset(ordered, 0, bytes);
-  if (!ordered || !data)
-    status = attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected memory for %d pointers, got none",
-                         info->name, 2 * info->num_weights);
-  else if (!(status = match_names(info, names, tensors, count, ordered)) &&
-           !(status = check_tensors(info, ordered, data, &hash)))
-    status = pack(function, data, hash, weights);
-  attnrt_free(ordered);
-  attnrt_free(data);
+  ATTNRT_DELETE(const char *, count, names);
+  ATTNRT_DELETE(DLTensor, count, views);
+  ATTNRT_DELETE(const DLTensor *, count, tensors);
+  ATTNRT_DELETE(int64_t, sizes, shapes);
   return status;
 }

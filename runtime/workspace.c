@@ -45,11 +45,16 @@ attn_status attn_workspace_size(const attn_function *function, const DLTensor *c
   return status;
 }
 
+void attnrt_free_block(attnrt_block *block) {
+  if (block)
+    attnrt_free(block, sizeof *block + (size_t)block->bytes, ATTN_ALIGNMENT);
+}
+
 attnrt_block *attnrt_take_block(attn_function *function, int64_t bytes) {
   attnrt_block *block = atomic_exchange(&function->spare, NULL);
   if (block && block->bytes >= bytes)
     return block;
-  attnrt_free(block);
+  attnrt_free_block(block);
   block = attnrt_allocate(sizeof *block + (size_t)bytes, ATTN_ALIGNMENT);
   if (block)
     block->bytes = bytes;
@@ -57,5 +62,5 @@ attnrt_block *attnrt_take_block(attn_function *function, int64_t bytes) {
 }
 
 void attnrt_keep_block(attn_function *function, attnrt_block *block) {
-  attnrt_free(atomic_exchange(&function->spare, block));
+  attnrt_free_block(atomic_exchange(&function->spare, block));
 }

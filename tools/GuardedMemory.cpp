@@ -6,11 +6,9 @@
 
 #include "tools/GuardedMemory.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Process.h"
 
-#include <mutex>
 #include <sys/mman.h>
 
 using namespace llvm;
@@ -30,6 +28,17 @@ Expected<GuardedMemory> GuardedMemory::create(size_t bytes, Side side) {
   return GuardedMemory({static_cast<char *>(mapping), size}, {start, bytes});
 }
 
+char *GuardedMemory::release() {
+  mapping = {};
+  return bytes.data();
+}
+
+GuardedMemory GuardedMemory::adopt(void *memory, size_t bytes) {
+  char *start = static_cast<char *>(memory);
+  size_t room = alignTo(bytes, sys::Process::getPageSizeEstimate());
+  return GuardedMemory({start + bytes - room - kGuard, room + 2 * kGuard}, {start, bytes});
+}
+
 GuardedMemory::~GuardedMemory() {
   if (!mapping.empty())
     munmap(mapping.data(), mapping.size());
@@ -38,19 +47,6 @@ GuardedMemory::~GuardedMemory() {
 void GuardedMemory::protect() {
   mprotect(mapping.data() + kGuard, mapping.size() - 2 * kGuard, PROT_READ);
 }
-
-namespace {
-/// What the runtime holds, by address.
-struct RuntimeMemory {
-  std::mutex mutex;
-  DenseMap<void *, std::unique_ptr<GuardedMemory>> blocks;
-
-  static RuntimeMemory &get() {
-    static RuntimeMemory memory;
-    return memory;
-  }
-};
-} // namespace
 
 attn_status attn::guardRuntimeMemory() {
   attn_allocator allocator = {};
@@ -62,14 +58,10 @@ attn_status attn::guardRuntimeMemory() {
       consumeError(memory.takeError());
       return nullptr;
     }
-    void *address = memory->get().data();
-    std::lock_guard lock(RuntimeMemory::get().mutex);
-    RuntimeMemory::get().blocks[address] = std::make_unique<GuardedMemory>(std::move(*memory));
-    return address;
+    return memory->release();
   };
-  allocator.release = [](void *memory, void *) {
-    std::lock_guard lock(RuntimeMemory::get().mutex);
-    RuntimeMemory::get().blocks.erase(memory);
+  allocator.release = [](void *memory, size_t bytes, size_t alignment, void *) {
+    GuardedMemory::adopt(memory, alignTo(bytes, alignment)); // and so unmapped
   };
   return attn_set_allocator(&allocator);
 }

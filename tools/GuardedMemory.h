@@ -27,6 +27,11 @@ public:
   ~GuardedMemory();
 
   llvm::MutableArrayRef<char> get() { return bytes; }
+
+  /// Gives the bytes up to who later adopts them. Only at the end.
+  char *release();
+  static GuardedMemory adopt(void *memory, size_t bytes);
+
   /// From now on it can be read alone.
   void protect();
 

@@ -80,7 +80,8 @@ void attn::writeManPage(StringRef tool, StringRef does, llvm::raw_ostream &out) 
       writeEntry("\\fB" + roff(names->getOption(i)) + "\\fR", names->getDescription(i), out);
     out << ".RE\n";
   }
-  out << ".SH EXIT STATUS\n0, or 1 after a line on standard error that says what was expected.\n";
+  out << ".SH EXIT STATUS\n0, or 1 after a line on standard error that says what was "
+         "expected. With \\fB--lint\\fR and without \\fB-o\\fR also 1 where there are findings.\n";
 }
 
 //===----------------------------------------------------------------------===//

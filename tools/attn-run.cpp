@@ -201,10 +201,10 @@ private:
   const Options &flags;
   const CompileFlags &compileFlags;
   std::string library, temporary;
-  attn::Library lib;
-  attn::Function function;
-  attn::Weights weights;
-  attn::Pool pool;
+  rt::Library lib;
+  rt::Function function;
+  rt::Weights weights;
+  rt::Pool pool;
   std::vector<std::pair<std::string, Array>> weightTensors;
   std::vector<Array> inputs, outputs;
   json::Object result;

@@ -16,6 +16,8 @@
 
 #include <cstdio>
 
+namespace rt = attn::rt;
+
 int main(int argc, char **argv) {
   if (argc < 3) {
     std::fprintf(stderr, "usage: find-package X.npy OUT.npy [LEVEL]\n");
@@ -27,10 +29,10 @@ int main(int argc, char **argv) {
     if (x.shape != std::vector<int64_t>{2, 14, 64} || out.shape != x.shape)
       throw std::runtime_error("expected X and OUT of shape 2 x 14 x 64");
 
-    attn::Library library = attn::openLibrary(attn_query_mha);
-    attn::Function layer = attn::createFunction(library, "forward", argc > 3 ? argv[3] : nullptr);
-    attn::Weights weights = attn::loadWeights(layer, WEIGHTS);
-    attn::check(mha_forward(layer.get(), weights.get(), x.data.data(), out.data.data(), nullptr));
+    rt::Library library = rt::openLibrary(attn_query_mha);
+    rt::Function layer = rt::createFunction(library, "forward", argc > 3 ? argv[3] : nullptr);
+    rt::Weights weights = rt::loadWeights(layer, WEIGHTS);
+    rt::check(mha_forward(layer.get(), weights.get(), x.data.data(), out.data.data(), nullptr));
     std::printf("code for %s: largest error %.1e\n", attn_function_level(layer.get()),
                 maxError(out, expected));
   } catch (const std::exception &error) {

@@ -5,7 +5,7 @@
 //   cpp-app X.npy OUT.npy LAYER.so...
 //
 // For each library: calls its function with X and prints the largest error of the output against
-// OUT. Works for every layer of one input; the weights are read from the .safetensors file beside
+// OUT. Works for every layer of one input that has weights; they are read from the .safetensors file beside
 // the library.
 //
 //===----------------------------------------------------------------------===//
@@ -16,19 +16,21 @@
 
 #include <cstdio>
 
+namespace rt = attn::rt;
+
 static Tensor call(attn_function *layer, const attn_weights *weights, Tensor x) {
   DLTensor input = x.view();
   const DLTensor *inputs[] = {&input};
   attn_argument result = {};
   result.size = sizeof result;
-  attn::check(attn_function_argument(layer, ATTN_OUTPUT, 0, &result));
+  rt::check(attn_function_argument(layer, ATTN_OUTPUT, 0, &result));
   Tensor out{std::vector<int64_t>(result.rank), {}};
-  attn::check(attn_output_shape(layer, inputs, 1, 0, out.shape.data()));
+  rt::check(attn_output_shape(layer, inputs, 1, 0, out.shape.data()));
   out.data.resize(Tensor::count(out.shape));
 
   DLTensor output = out.view();
   const DLTensor *outputs[] = {&output};
-  attn::check(attn_call(layer, weights, inputs, 1, outputs, 1, nullptr));
+  rt::check(attn_call(layer, weights, inputs, 1, outputs, 1, nullptr));
   return out;
 }
 
@@ -42,10 +44,10 @@ int main(int argc, char **argv) {
     for (int i = 3; i < argc; ++i) {
       std::string path = argv[i];
       std::string weightsPath = path.substr(0, path.rfind('.')) + ".safetensors";
-      attn::Library library = attn::loadLibrary(path.c_str());
-      attn::Function layer =
-          attn::createFunction(library, attn_library_function_name(library.get(), 0));
-      attn::Weights weights = attn::loadWeights(layer, weightsPath.c_str());
+      rt::Library library = rt::loadLibrary(path.c_str());
+      rt::Function layer =
+          rt::createFunction(library, attn_library_function_name(library.get(), 0));
+      rt::Weights weights = rt::loadWeights(layer, weightsPath.c_str());
       std::printf("%s with code for %s: largest error %.1e\n",
                   path.substr(path.rfind('/') + 1).c_str(), attn_function_level(layer.get()),
                   maxError(call(layer.get(), weights.get(), x), expected));

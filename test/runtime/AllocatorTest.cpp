@@ -9,26 +9,39 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
+
+#include <unistd.h>
 
 namespace {
 
 struct Counts {
   int64_t blocks = 0, calls = 0, refuseFrom = INT64_MAX;
+  std::map<void *, std::pair<size_t, size_t>> held;
+  std::function<void()> onCall;
 };
 
 void *allocate(size_t bytes, size_t alignment, void *data) {
   auto *counts = static_cast<Counts *>(data);
+  if (counts->onCall)
+    counts->onCall();
   if (counts->calls++ >= counts->refuseFrom)
     return nullptr;
   ++counts->blocks;
   EXPECT_GT(bytes, 0u);
   void *memory = nullptr;
-  return posix_memalign(&memory, std::max(alignment, sizeof(void *)), bytes) ? nullptr : memory;
+  if (posix_memalign(&memory, std::max(alignment, sizeof(void *)), bytes))
+    return nullptr;
+  counts->held[memory] = {bytes, alignment};
+  return memory;
 }
 
-void release(void *memory, void *data) {
-  --static_cast<Counts *>(data)->blocks;
+void release(void *memory, size_t bytes, size_t alignment, void *data) {
+  auto *counts = static_cast<Counts *>(data);
+  --counts->blocks;
+  EXPECT_EQ(counts->held[memory], std::pair(bytes, alignment));
+  counts->held.erase(memory);
   std::free(memory);
 }
 
@@ -93,6 +106,12 @@ TEST_F(AllocatorTest, MayRefuse) {
   EXPECT_EQ(messages, (std::vector<std::string>{
                           "linked library: expected # bytes of memory, got none",
                           "forward: expected # bytes of memory, got none",
+                          "forward: expected memory for # tensors, got none",
+                          "forward: expected memory for # tensors, got none",
+                          "forward: expected memory for # tensors, got none",
+                          "forward: expected memory for # tensors, got none",
+                          "forward: expected memory for # pointers, got none",
+                          "forward: expected memory for # pointers, got none",
                           "forward: expected # bytes of memory, got none",
                           "forward: expected # bytes of memory for weights, got none",
                           "forward: expected # bytes of memory, got none",
@@ -101,11 +120,11 @@ TEST_F(AllocatorTest, MayRefuse) {
 }
 
 TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
-  std::string path = testing::TempDir() + "attn-weights-refused";
+  std::string path = testing::TempDir() + "attn-" + std::to_string(getpid()) + "-weights-refused";
   ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
   Library library = linkedLibrary();
   Function forward = createFunction(library.get(), "forward");
-  // Its header is no multiple of 8, so that the data have to be moved.
+  // Its header is no multiple of 8: its data are not aligned in the file.
   std::string header = R"({"scale":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
                        R"("bias":{"dtype":"F32","shape":[4],"data_offsets":[16,32]}})";
   header.append(8 - header.size() % 8 + 3, ' ');
@@ -126,7 +145,6 @@ TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
   std::string file = withoutNumbers("'" + path + "': ");
   EXPECT_EQ(messages, (std::vector<std::string>{
                           file + "expected # bytes of memory, got none",
-                          file + "expected # bytes of memory, got none",
                           file + "expected memory for # names, got none",
                           file + "expected memory for # names, got none",
                           file + "expected memory for # names, got none",
@@ -136,6 +154,21 @@ TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
                           "forward: expected # bytes of memory for weights, got none",
                           "forward: expected # bytes of memory, got none",
                       }));
+}
+
+// Whoever writes a file in place may cut it off while it is read.
+TEST_F(AllocatorTest, FileIsCutOffMeanwhile) {
+  std::string path = testing::TempDir() + "attn-" + std::to_string(getpid()) + "-cut";
+  ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
+  Library library = linkedLibrary();
+  Function forward = createFunction(library.get(), "forward");
+  std::ofstream(path, std::ios::binary)
+      << '\x02' << std::string(7, '\0') << "{}" << std::string(8192, '\0');
+  counts.onCall = [&] { std::filesystem::resize_file(path, 100); };
+  attn_weights *weights = nullptr;
+  EXPECT_EQ(attn_weights_load(forward.get(), path.c_str(), &weights), ATTN_ERROR_FILE);
+  EXPECT_EQ(attn_last_error(), "'" + path + "': expected 8202 bytes, got 100: it was cut off");
+  std::filesystem::remove(path);
 }
 
 TEST_F(AllocatorTest, MayRefuseAPool) {
@@ -149,8 +182,9 @@ TEST_F(AllocatorTest, MayRefuseAPool) {
 TEST_F(AllocatorTest, IsRefusedOnceMemoryIsHeld) {
   Library library = linkedLibrary();
   EXPECT_EQ(attn_set_allocator(&allocator), ATTN_ERROR_USAGE);
-  EXPECT_STREQ(attn_last_error(), "attn_set_allocator: expected that nothing of attn exists, got 1 "
-                                  "blocks of memory in use");
+  EXPECT_STREQ(attn_last_error(),
+               "attn_set_allocator: expected that nothing of attn exists, got 1 of its "
+               "blocks of memory in use");
 }
 
 TEST_F(AllocatorTest, NeedsBothFunctions) {

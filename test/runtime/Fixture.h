@@ -65,7 +65,7 @@ template <typename T> struct Tensor {
   Tensor(const Tensor &) = delete;
 };
 
-using attn::Function, attn::Library, attn::Pool, attn::Weights;
+using attn::rt::Function, attn::rt::Library, attn::rt::Pool, attn::rt::Weights;
 
 inline Library linkedLibrary() {
   attn_library *library = nullptr;

@@ -11,6 +11,7 @@
 
 #include "attn_kernel.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -40,9 +41,9 @@ TEST(LibraryTest, Describe) {
   EXPECT_STREQ(attn_library_name(library.get()), "kernel");
   EXPECT_STREQ(attn_library_compiler(library.get()), "attn 0.1.0");
   EXPECT_STREQ(attn_library_manifest(library.get()), "{}");
-  ASSERT_EQ(attn_library_num_functions(library.get()), 8);
+  ASSERT_EQ(attn_library_num_functions(library.get()), 9);
   EXPECT_STREQ(attn_library_function_name(library.get(), 1), "halve");
-  EXPECT_EQ(attn_library_function_name(library.get(), 8), nullptr);
+  EXPECT_EQ(attn_library_function_name(library.get(), 9), nullptr);
   EXPECT_EQ(attn_library_function_name(library.get(), -1), nullptr);
 }
 
@@ -83,7 +84,7 @@ TEST(LibraryTest, NotALibrary) {
 TEST(LibraryTest, Truncated) {
   std::ifstream file(KERNEL_LIBRARY, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  std::string path = testing::TempDir() + "attn-truncated.so";
+  std::string path = testing::TempDir() + "attn-" + std::to_string(getpid()) + "-truncated.so";
   bool whole = false;
   int64_t refused = 0;
   for (size_t size = 0; size < bytes.size(); size += 97) {
@@ -101,6 +102,13 @@ TEST(LibraryTest, Truncated) {
     refused += std::regex_search(message, cutOff);
   }
   EXPECT_GT(refused, 0);
+  unlink(path.c_str());
+}
+
+TEST(LibraryTest, Pipe) {
+  std::string path = testing::TempDir() + "attn-" + std::to_string(getpid()) + "-pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  expectLoadRefused(path, "library '" + path + "': expected a shared library, got no regular file");
   unlink(path.c_str());
 }
 

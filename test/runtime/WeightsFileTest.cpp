@@ -6,16 +6,19 @@
 
 #include "Fixture.h"
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace {
 
 struct WeightsFileTest : ForwardTest {
-  std::string path = testing::TempDir() + "attn-weights-" +
+  std::string path = testing::TempDir() + "attn-weights-" + std::to_string(getpid()) +
                      testing::UnitTest::GetInstance()->current_test_info()->name();
   attn_weights *loaded = nullptr;
 
@@ -138,7 +141,7 @@ TEST_F(WeightsFileTest, Hostile) {
   expectLoadRefused(scale(R"("F32")", "[9223372036854775808]", "[0,16]"), file,
                     "header expected a number below 2^63, got '8'");
   expectLoadRefused(scale(R"("F32")", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "[0,4]"), file,
-                    "header expected fewer sizes, got '1'");
+                    "header expected at most 16 sizes, got '1'");
   expectLoadRefused(scale(R"("F32")", "[4294967296,4294967296]", "[0,16]"), file,
                     "'scale' expected data of its shape, got bytes 0 to 16");
   expectLoadRefused(scale(R"("F32")", "[4]", "[16,0]"), file,
@@ -148,7 +151,7 @@ TEST_F(WeightsFileTest, Hostile) {
   expectLoadRefused(scale(R"("F32")", "[4]", "[24,40]"), file,
                     "'scale' expected data within 32 bytes, got bytes 24 to 40");
   expectLoadRefused(scale(R"("F32")", "[4]", "[0,16,32]"), file,
-                    "header expected fewer sizes, got '3'");
+                    "header expected two data_offsets, got '3'");
 }
 
 TEST_F(WeightsFileTest, NoFile) {
@@ -235,11 +238,39 @@ TEST_F(WeightsFileTest, NoAddressSpace) {
   getrlimit(RLIMIT_AS, &before);
   limit = {1, before.rlim_max};
   setrlimit(RLIMIT_AS, &limit);
-  attn_status status = load();
+  attn_status status = map();
   setrlimit(RLIMIT_AS, &before);
   EXPECT_EQ(status, ATTN_ERROR_FILE);
   EXPECT_EQ(attn_last_error(),
             "'" + path + "': expected a file that can be mapped, got: Cannot allocate memory");
+}
+
+TEST_F(WeightsFileTest, MisalignedInTheFile) {
+  expectLoadRefused(safetensors(R"({"scale":{"dtype":"F32","shape":[4],"data_offsets":[2,18]}})"),
+                    ATTN_ERROR_ALIGNMENT,
+                    "'scale' expected data aligned to 4 bytes in the file, got byte 2");
+}
+
+// Many save at once, where others left what they had begun: the file is one of theirs, and nothing
+// stays behind.
+TEST_F(WeightsFileTest, SavedByMany) {
+  std::string left = path + "." + std::to_string(getpid()) + "-";
+  for (int i = 0; i < 300; i += 2)
+    std::ofstream(left + std::to_string(i));
+  std::vector<std::thread> threads;
+  std::atomic<int> failed{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i)
+        failed += attn_weights_save(weights.get(), path.c_str()) != ATTN_OK;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(failed, 0);
+  ASSERT_EQ(map(), ATTN_OK) << attn_last_error();
+  expectResultWith(loaded);
+  for (int i = 0; i < 400; ++i)
+    EXPECT_EQ(std::filesystem::remove(left + std::to_string(i)), i < 300 && i % 2 == 0) << i;
 }
 
 } // namespace

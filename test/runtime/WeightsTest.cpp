@@ -127,6 +127,14 @@ TEST_F(WeightsTest, NotEmbedded) {
   EXPECT_EQ(created, nullptr);
 }
 
+TEST_F(WeightsTest, EmbeddedOutOfBounds) {
+  Function other = createFunction(library.get(), "bounded_embedded");
+  attn_weights *created = nullptr;
+  EXPECT_EQ(attn_weights_create_embedded(other.get(), &created), ATTN_ERROR_VALUE);
+  EXPECT_STREQ(attn_last_error(),
+               "bounded_embedded: weight 'table' expected values in [0, 9], got 10 at element 2");
+}
+
 TEST_F(WeightsTest, Described) {
   attn_weights_info info = {};
   EXPECT_EQ(attn_weights_describe(weights.get(), &info), ATTN_ERROR_USAGE);

@@ -95,6 +95,8 @@ static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
 
 static const float scale[] = {1, 2, 3, 4}, bias[] = {5, 6, 7, 8};
 static const void *const forward_embedded[] = {scale, bias};
+static const int32_t table[] = {1, 2, 10, 3};
+static const void *const bounded_embedded[] = {table};
 
 #define FLOAT .dtype_code = 2, .dtype_bits = 32
 #define FIXED(n) {n, -1, 0}
@@ -172,6 +174,9 @@ static const attn_function_info functions[] = {
      halve_variants, NULL},
     {"bounded_weights", 1, 1, 1, 1, 1, 0, halve_inputs, halve_outputs, bounded_weights,
      halve_symbols, packed_halve_variants, NULL},
+    // No compiler writes this: 10 is beyond the bound.
+    {"bounded_embedded", 1, 1, 1, 1, 1, 0, halve_inputs, halve_outputs, bounded_weights,
+     halve_symbols, packed_halve_variants, bounded_embedded},
 };
 
 static const attn_library_info library = {

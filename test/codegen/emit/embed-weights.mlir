@@ -13,6 +13,8 @@
 // NONE: attnc: expected a model with weights for --embed-weights, got '{{.*}}embed-weights.mlir'
 // RUN: not attnc %s -o %t/none.mlir --embed-weights 2>&1 | FileCheck %s --check-prefix=MLIR
 // MLIR: attnc: expected no --embed-weights with an output of .mlir, got '{{.*}}none.mlir'
+// RUN: not attnc %s -o %t/none.ll --sanitize=address 2>&1 | FileCheck %s --check-prefix=SANITIZE
+// SANITIZE: attnc: expected no --sanitize with an output of .ll or .mlir, got '{{.*}}none.ll'
 // RUN: not attnc %s -o %t/none.so --from=emit --embed-weights 2>&1 | FileCheck %s --check-prefix=EMIT
 // EMIT: attnc: expected --embed-weights before stage emit, got --from=emit
 func.func @f(%x: tensor<4xf32>, %w: tensor<4xf32> {attn.weight}) -> tensor<4xf32> {
