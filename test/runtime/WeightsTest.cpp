@@ -195,7 +195,7 @@ TEST_F(WeightsTest, SwapRefused) {
 // Each call sees one set of weights, and none after it was given back: those are released at once.
 TEST_F(WeightsTest, SwappedWhileCalled) {
   Weights shared = constantWeights(forward.get(), 0);
-  constexpr int numCallers = 8, numSwaps = 2000;
+  constexpr int numCallers = 8, numSwaps = 200;
   std::atomic<bool> stop{false};
   std::atomic<int64_t> calls{0}, wrong{0};
   std::vector<std::thread> callers;
