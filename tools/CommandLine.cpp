@@ -12,6 +12,7 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -121,6 +122,8 @@ void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                                  writeBashCompletion(tool, llvm::outs());
                                exit(0);
                              }));
+  llvm::setBugReportMsg(
+      "This is a bug in attn: please report it with the command and its input.\n");
   cl::HideUnrelatedOptions(categories);
   cl::SetVersionPrinter([](llvm::raw_ostream &out) {
     out << "attn " ATTN_VERSION ", LLVM " LLVM_VERSION_STRING "\n";

@@ -7,21 +7,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "driver/Interpreter.h"
-#include "frontend/FirstError.h"
-#include "frontend/Frontend.h"
 #include "runtime/attn.hpp"
 #include "support/Json.h"
 #include "tools/CommandLine.h"
+#include "tools/Compare.h"
 #include "tools/Describe.h"
 #include "tools/FmaPeak.h"
 #include "tools/GuardedMemory.h"
 #include "tools/Latency.h"
-#include "tools/Npy.h"
 #include "tools/SafetensorsFile.h"
+#include "tools/Tensors.h"
 
-#include "mlir/InitAllDialects.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Format.h"
@@ -30,32 +26,18 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 
 #include <cmath>
-#include <random>
 
 namespace cl = llvm::cl;
 using namespace llvm;
 using namespace attn;
 
 static Error fail(const Twine &message) { return createStringError(message); }
-
-/// Memory for the elements, all zero.
-static Error allocate(Array &array) {
-  int64_t bytes = array.bits / 8;
-  for (int64_t size : array.shape)
-    if (size < 0 || MulOverflow(bytes, size, bytes))
-      return fail("expected sizes of less than 2^63 bytes");
-  array.data.resize(bytes);
-  return Error::success();
-}
-
-static Error check(attn_status status) {
-  return status == ATTN_OK ? Error::success() : fail(attn_last_error());
-}
 
 namespace {
 
@@ -134,43 +116,6 @@ struct Options {
   bool describe, guard, reference, json, requireFused;
 };
 
-/// An array as the runtime sees it.
-struct Tensor {
-  explicit Tensor(Array &array) {
-    tensor.data = array.data.data();
-    tensor.device = {kDLCPU, 0};
-    tensor.ndim = array.shape.size();
-    tensor.dtype = {array.code, array.bits, 1};
-    tensor.shape = array.shape.data();
-    tensor.strides = nullptr;
-    tensor.byte_offset = 0;
-  }
-  DLTensor tensor;
-};
-
-/// The tensors of a call.
-class Arguments {
-public:
-  Arguments(MutableArrayRef<Array> inputs, MutableArrayRef<Array> outputs)
-      : tensors(inputs.begin(), inputs.end()), numInputs(inputs.size()) {
-    tensors.append(outputs.begin(), outputs.end());
-    for (Tensor &tensor : tensors)
-      pointers.push_back(&tensor.tensor);
-  }
-  Arguments(const Arguments &) = delete;
-
-  /// Of input or output `i`, outputs following inputs.
-  void setData(size_t i, void *data) { tensors[i].tensor.data = data; }
-
-  ArrayRef<const DLTensor *> inputs() const { return ArrayRef(pointers).take_front(numInputs); }
-  ArrayRef<const DLTensor *> outputs() const { return ArrayRef(pointers).drop_front(numInputs); }
-
-private:
-  SmallVector<Tensor> tensors;
-  SmallVector<const DLTensor *> pointers;
-  size_t numInputs;
-};
-
 class Runner {
 public:
   Runner(const Options &flags, const CompileFlags &compileFlags)
@@ -188,14 +133,13 @@ private:
   Error createFunction();
   Error loadWeights();
   Error makeInputs();
-  Error makeOutputs();
   Error call(const Arguments &arguments, attn_call_options options);
   Error callOnce();
   Error callGuarded(GuardedMemory::Side side, attn_call_options options);
   Error writeOutputs();
   Error compareWithFiles();
   Error compareWithReference();
-  Error compare(size_t i, const Array &expected, StringRef source);
+  Error compareOutput(size_t i, const Array &expected, StringRef source);
   Error benchmark();
 
   const Options &flags;
@@ -236,7 +180,7 @@ Error Runner::compileModel() {
 
 Error Runner::loadLibrary() {
   attn_library *loaded = nullptr;
-  if (Error error = check(attn_library_load(library.c_str(), &loaded)))
+  if (Error error = toError(attn_library_load(library.c_str(), &loaded)))
     return error;
   lib.reset(loaded);
   return Error::success();
@@ -261,7 +205,7 @@ Error Runner::describe() {
     attn_status status =
         attn_function_create(lib.get(), description.name.c_str(), &options, &created);
     if (status && !(status == ATTN_ERROR_LEVEL && flags.level.empty()))
-      return check(status);
+      return toError(status);
     StringRef level = created ? attn_function_level(created) : "";
     if (flags.json)
       object.getAsObject()->insert({"level", level.empty() ? json::Value(nullptr) : level});
@@ -279,12 +223,12 @@ Error Runner::createFunction() {
   attn_function_options options = {sizeof(options),
                                    flags.level.empty() ? nullptr : flags.level.c_str()};
   attn_function *created = nullptr;
-  if (Error error = check(attn_function_create(lib.get(), name.c_str(), &options, &created)))
+  if (Error error = toError(attn_function_create(lib.get(), name.c_str(), &options, &created)))
     return error;
   function.reset(created);
   if (flags.threads > 1) {
     attn_pool *threads = nullptr;
-    if (Error error = check(attn_pool_create(flags.threads, &threads)))
+    if (Error error = toError(attn_pool_create(flags.threads, &threads)))
       return error;
     pool.reset(threads);
   }
@@ -307,7 +251,7 @@ Error Runner::loadWeights() {
   if (flags.reference)
     if (Error error = readSafetensors(path).moveInto(weightTensors))
       return error;
-  if (Error error = check(attn_weights_load(function.get(), path.c_str(), &created)))
+  if (Error error = toError(attn_weights_load(function.get(), path.c_str(), &created)))
     return error;
   weights.reset(created);
   return Error::success();
@@ -320,81 +264,8 @@ Error Runner::makeInputs() {
       return array.takeError();
     inputs.push_back(std::move(*array));
   }
-  if (!inputs.empty())
-    return Error::success();
-  int32_t count = attn_function_num_arguments(function.get(), ATTN_INPUT);
-  StringMap<int64_t> sizes;
-  for (StringRef dim : flags.dims) {
-    auto [name, value] = dim.split('=');
-    if (value.getAsInteger(10, sizes[name]))
-      return fail("expected --dim=name=n, got '" + dim + "'");
-  }
-  for (const StringMapEntry<int64_t> &size : sizes) {
-    bool isKnown = false;
-    for (int32_t i = 0; i < attn_function_num_symbols(function.get()) && !isKnown; ++i) {
-      attn_dim symbol;
-      if (Error error = check(attn_function_symbol(function.get(), i, &symbol)))
-        return error;
-      isKnown = size.getKey() == symbol.symbol;
-    }
-    if (!isKnown)
-      return fail("expected --dim of a dynamic dimension, got '" + size.getKey() + "'");
-  }
-  std::mt19937 generator(0);
-  for (int32_t i = 0; i < count; ++i) {
-    attn_argument argument = {};
-    argument.size = sizeof(argument);
-    if (Error error = check(attn_function_argument(function.get(), ATTN_INPUT, i, &argument)))
-      return error;
-    Array array;
-    array.code = argument.dtype.code;
-    array.bits = argument.dtype.bits;
-    for (int32_t axis = 0; axis < argument.rank; ++axis) {
-      attn_dim dim;
-      if (Error error = check(attn_function_dim(function.get(), ATTN_INPUT, i, axis, &dim)))
-        return error;
-      auto given = dim.symbol ? sizes.find(dim.symbol) : sizes.end();
-      if (dim.symbol && given == sizes.end())
-        return fail("expected --dim=" + Twine(dim.symbol) + "=n for random inputs");
-      int64_t size = dim.symbol ? given->second : dim.min;
-      if (size < dim.min || size > dim.max)
-        return fail(
-            formatv("expected --dim={0} in [{1}, {2}], got {3}", dim.symbol, dim.min, dim.max, size)
-                .str());
-      array.shape.push_back(size);
-    }
-    if (Error error = allocate(array))
-      return error;
-    std::normal_distribution<float> normal;
-    for (int64_t e = 0; e < array.getNumElements(); ++e) {
-      if (array.code == 2 && array.bits == 32)
-        reinterpret_cast<float *>(array.data.data())[e] = normal(generator);
-      else // masks, lengths: ones and zeros
-        array.data[e * (array.bits / 8)] = generator() & 1;
-    }
-    inputs.push_back(std::move(array));
-  }
-  return Error::success();
-}
-
-Error Runner::makeOutputs() {
-  Arguments arguments(inputs, {});
-  for (int32_t i = 0; i < attn_function_num_arguments(function.get(), ATTN_OUTPUT); ++i) {
-    attn_argument argument = {};
-    argument.size = sizeof(argument);
-    if (Error error = check(attn_function_argument(function.get(), ATTN_OUTPUT, i, &argument)))
-      return error;
-    Array array;
-    array.code = argument.dtype.code;
-    array.bits = argument.dtype.bits;
-    array.shape.resize(argument.rank);
-    if (Error error = check(attn_output_shape(function.get(), arguments.inputs().data(),
-                                              arguments.inputs().size(), i, array.shape.data())))
-      return error;
-    if (Error error = allocate(array))
-      return error;
-    outputs.push_back(std::move(array));
-  }
+  if (inputs.empty())
+    return makeRandomInputs(function.get(), flags.dims).moveInto(inputs);
   return Error::success();
 }
 
@@ -404,9 +275,9 @@ Error Runner::call(const Arguments &arguments, attn_call_options options) {
     options.parallel_for = attn_pool_parallel_for;
     options.pool = pool.get();
   }
-  return check(attn_call(function.get(), weights.get(), arguments.inputs().data(),
-                         arguments.inputs().size(), arguments.outputs().data(),
-                         arguments.outputs().size(), &options));
+  return toError(attn_call(function.get(), weights.get(), arguments.inputs().data(),
+                           arguments.inputs().size(), arguments.outputs().data(),
+                           arguments.outputs().size(), &options));
 }
 
 Error Runner::callGuarded(GuardedMemory::Side side, attn_call_options options) {
@@ -461,6 +332,8 @@ static raw_ostream &operator<<(raw_ostream &out, const json::Object &output) {
 }
 
 Error Runner::callOnce() {
+  if (Error error = makeOutputs(function.get(), inputs).moveInto(outputs))
+    return error;
   std::vector<int64_t> tasks(flags.threads);
   attn_statistics statistics = {};
   statistics.size = sizeof(statistics);
@@ -484,7 +357,7 @@ Error Runner::callOnce() {
   for (auto [i, array] : enumerate(outputs)) {
     attn_argument argument = {};
     argument.size = sizeof(argument);
-    if (Error error = check(attn_function_argument(function.get(), ATTN_OUTPUT, i, &argument)))
+    if (Error error = toError(attn_function_argument(function.get(), ATTN_OUTPUT, i, &argument)))
       return error;
     summaries.push_back(summarize(argument, array));
   }
@@ -530,77 +403,47 @@ Error Runner::writeOutputs() {
   return Error::success();
 }
 
-Error Runner::compare(size_t i, const Array &expected, StringRef source) {
-  if (i >= outputs.size() || expected.shape != outputs[i].shape)
-    return fail("expected output " + Twine(i) + " of the shape in " + source + ", got another");
-  double error = 0, largest = 0;
-  for (int64_t e = 0; e < expected.getNumElements(); ++e) {
-    double want = expected.at(e), got = outputs[i].at(e);
-    if (std::isnan(want) != std::isnan(got) || (std::isinf(want) && want != got))
-      return fail(
-          formatv("expected {0} at element {1} of output {2}, got {3}", want, e, i, got).str());
-    if (!std::isfinite(want))
-      continue;
-    error = std::max(error, std::abs(want - got));
-    largest = std::max(largest, std::abs(want));
-  }
+Error Runner::compareOutput(size_t i, const Array &expected, StringRef source) {
+  std::string name = "output " + std::to_string(i);
+  Expected<Difference> difference = compare(outputs[i], name, expected, source);
+  if (!difference)
+    return difference.takeError();
+  auto [error, largest] = *difference;
   if (flags.json)
     result.getArray("outputs")->operator[](i).getAsObject()->insert({"error", error});
   else
-    outs() << "output " << i << ": error " << format("%.2e", error) << ", largest value "
+    outs() << name << ": error " << format("%.2e", error) << ", largest value "
            << format("%.2e", largest) << "\n";
   double allowed = flags.tolerance * largest;
   if (error > allowed)
     return fail(
-        formatv("expected an error of at most {0:e2} in output {1}, got {2:e2}", allowed, i, error)
+        formatv("expected an error of at most {0:e2} in {1}, got {2:e2}", allowed, name, error)
             .str());
   return Error::success();
 }
 
 Error Runner::compareWithFiles() {
+  if (flags.expected.size() > outputs.size())
+    return fail(formatv("expected --expect at most {0} times, got it {1} times", outputs.size(),
+                        flags.expected.size())
+                    .str());
   for (auto [i, path] : llvm::enumerate(flags.expected)) {
     Expected<Array> expected = readNpy(path);
     if (!expected)
       return expected.takeError();
-    if (Error error = compare(i, *expected, "'" + path + "'"))
+    if (Error error = compareOutput(i, *expected, "'" + path + "'"))
       return error;
   }
   return Error::success();
 }
 
-static ReferenceTensor toReference(const Array &array) {
-  ReferenceTensor tensor(array.shape);
-  for (auto [e, element] : llvm::enumerate(tensor.elements))
-    element = array.at(e);
-  return tensor;
-}
-
-static Array toArray(const ReferenceTensor &tensor) {
-  Array array;
-  array.bits = 64;
-  array.shape = tensor.shape;
-  auto *bytes = reinterpret_cast<const char *>(tensor.elements.data());
-  array.data.assign(bytes, bytes + tensor.elements.size() * sizeof(double));
-  return array;
-}
-
 Error Runner::compareWithReference() {
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  Expected<Model> model = importFile(flags.model, context);
-  if (!model)
-    return model.takeError();
-  StringMap<ReferenceTensor> weights;
-  for (const auto &[name, array] : weightTensors)
-    weights[name] = toReference(array);
-  FirstError error(context, flags.model);
-  ReferenceResults expected = interpret(*model->module, attn_function_name(function.get()),
-                                        map_to_vector(inputs, toReference), weights);
-  if (failed(expected))
-    return fail(flags.model + ": " + toString(error.take()));
-  for (auto [i, tensor] : llvm::enumerate(*expected))
-    if (Error error = compare(i, toArray(tensor), "the reference"))
+  Expected<std::vector<Array>> expected =
+      computeReference(flags.model, attn_function_name(function.get()), inputs, weightTensors);
+  if (!expected)
+    return expected.takeError();
+  for (auto [i, array] : llvm::enumerate(*expected))
+    if (Error error = compareOutput(i, array, "the reference"))
       return error;
   return Error::success();
 }
@@ -637,8 +480,9 @@ Error Runner::benchmark() {
     auto arguments = std::make_shared<Arguments>(own.inputs, own.outputs);
     attn_workspace size = {};
     size.size = sizeof(size);
-    if (Error error = check(attn_workspace_size(function.get(), arguments->inputs().data(),
-                                                arguments->inputs().size(), flags.threads, &size)))
+    if (Error error =
+            toError(attn_workspace_size(function.get(), arguments->inputs().data(),
+                                        arguments->inputs().size(), flags.threads, &size)))
       return error;
     std::shared_ptr<char> workspace = allocateWorkspace(size.total);
     if (!workspace)
@@ -689,16 +533,15 @@ Error Runner::run() {
   if (flags.concurrency > 1 && !flags.benchmark)
     return fail("expected --benchmark with --concurrency, got none");
   if (flags.guard)
-    if (Error error = check(guardRuntimeMemory()))
+    if (Error error = toError(guardRuntimeMemory()))
       return error;
   for (auto step : {&Runner::compileModel, &Runner::loadLibrary})
     if (Error error = (this->*step)())
       return error;
   if (flags.describe)
     return describe();
-  for (auto step :
-       {&Runner::createFunction, &Runner::loadWeights, &Runner::makeInputs, &Runner::makeOutputs,
-        &Runner::callOnce, &Runner::writeOutputs, &Runner::compareWithFiles})
+  for (auto step : {&Runner::createFunction, &Runner::loadWeights, &Runner::makeInputs,
+                    &Runner::callOnce, &Runner::writeOutputs, &Runner::compareWithFiles})
     if (Error error = (this->*step)())
       return error;
   if (flags.reference)

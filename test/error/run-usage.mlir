@@ -8,6 +8,7 @@
 // RUN: attn-run f.so --entry=f --dim=n=4 --output-dir=four
 // RUN: attn-run f.so --entry=f --dim=n=5 --output-dir=five
 // RUN: not attn-run f.so --entry=f --dim=n=5 --expect=four/0.npy 2>&1 | FileCheck %s --check-prefix=SHAPE
+// RUN: not attn-run f.so --entry=f --dim=n=4 --expect=four/0.npy --expect=four/0.npy 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: %python %S/npy.py nan.npy '<f4' 4 nan
 // RUN: not attn-run f.so --entry=f --dim=n=4 --expect=nan.npy 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: not env TMPDIR=/nowhere attn-run %s --entry=f --dim=n=4 2>&1 | FileCheck %s --check-prefix=TEMPORARY
@@ -17,7 +18,8 @@
 // SIZE: attn-run: expected --dim=n=n for random inputs
 // HUGE: attn-run: expected sizes of less than 2^63 bytes
 // SECONDS: attn-run: expected seconds, got 'long'
-// SHAPE: attn-run: expected output 0 of the shape in 'four/0.npy', got another
+// SHAPE: attn-run: expected output 0 of shape [4] as in 'four/0.npy', got [5]
+// MANY: attn-run: expected --expect at most 1 times, got it 2 times
 // VALUE: attn-run: expected nan at element 0 of output 0, got {{[0-9.]+}}
 // TEMPORARY: attn-run: cannot create a temporary folder: No such file or directory
 

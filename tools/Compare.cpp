@@ -1,0 +1,77 @@
+//===- Compare.cpp - outputs beside what they should be -------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/Compare.h"
+#include "driver/Interpreter.h"
+#include "frontend/FirstError.h"
+#include "frontend/Frontend.h"
+
+#include "mlir/InitAllDialects.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace llvm;
+using namespace attn;
+
+Expected<Difference> attn::compare(const Array &got, const Twine &name, const Array &expected,
+                                   StringRef source) {
+  if (expected.shape != got.shape)
+    return createStringError(formatv("expected {0} of shape [{1:$[, ]}] as in {2}, got [{3:$[, ]}]",
+                                     name.str(),
+                                     make_range(expected.shape.begin(), expected.shape.end()),
+                                     source, make_range(got.shape.begin(), got.shape.end())));
+  Difference difference = {};
+  for (int64_t e = 0; e < expected.getNumElements(); ++e) {
+    double want = expected.at(e), is = got.at(e);
+    if (std::isnan(want) != std::isnan(is) || (std::isinf(want) && want != is))
+      return createStringError(
+          formatv("expected {0} at element {1} of {2}, got {3}", want, e, name.str(), is));
+    if (!std::isfinite(want))
+      continue;
+    difference.error = std::max(difference.error, std::abs(want - is));
+    difference.largest = std::max(difference.largest, std::abs(want));
+  }
+  return difference;
+}
+
+static ReferenceTensor toReference(const Array &array) {
+  ReferenceTensor tensor(array.shape);
+  for (auto [e, element] : llvm::enumerate(tensor.elements))
+    element = array.at(e);
+  return tensor;
+}
+
+static Array toArray(const ReferenceTensor &tensor) {
+  Array array;
+  array.bits = 64;
+  array.shape = tensor.shape;
+  auto *bytes = reinterpret_cast<const char *>(tensor.elements.data());
+  array.data.assign(bytes, bytes + tensor.elements.size() * sizeof(double));
+  return array;
+}
+
+Expected<std::vector<Array>>
+attn::computeReference(StringRef path, StringRef function, ArrayRef<Array> inputs,
+                       ArrayRef<std::pair<std::string, Array>> weights) {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  Expected<Model> model = importFile(path, context);
+  if (!model)
+    return model.takeError();
+  StringMap<ReferenceTensor> byName;
+  for (const auto &[name, array] : weights)
+    byName[name] = toReference(array);
+  FirstError error(context, path);
+  ReferenceResults results =
+      interpret(*model->module, function, map_to_vector(inputs, toReference), byName);
+  if (failed(results))
+    return createStringError(path + ": " + toString(error.take()));
+  std::vector<Array> arrays;
+  append_range(arrays, map_range(*results, toArray));
+  return arrays;
+}

@@ -1,0 +1,31 @@
+//===- Compare.h - outputs beside what they should be -----------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_COMPARE_H
+#define ATTN_TOOLS_COMPARE_H
+
+#include "tools/Npy.h"
+
+namespace attn {
+
+struct Difference {
+  double error;   ///< the largest, of the finite elements
+  double largest; ///< magnitude expected of a finite element
+};
+
+/// Fails where the shapes differ, or an element is finite in one alone. `name` says in errors what
+/// `got` is, `source` where `expected` comes from.
+llvm::Expected<Difference> compare(const Array &got, const llvm::Twine &name, const Array &expected,
+                                   llvm::StringRef source);
+
+/// What `function` of the model at `path` gives, computed op by op in float64.
+llvm::Expected<std::vector<Array>>
+computeReference(llvm::StringRef path, llvm::StringRef function, llvm::ArrayRef<Array> inputs,
+                 llvm::ArrayRef<std::pair<std::string, Array>> weights);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_COMPARE_H

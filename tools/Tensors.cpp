@@ -1,0 +1,137 @@
+//===- Tensors.cpp - the tensors of a call --------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/Tensors.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <random>
+
+using namespace llvm;
+using namespace attn;
+
+Error attn::toError(attn_status status) {
+  return status == ATTN_OK ? Error::success() : createStringError(attn_last_error());
+}
+
+static DLTensor toTensor(Array &array) {
+  DLTensor tensor = {};
+  tensor.data = array.data.data();
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = array.shape.size();
+  tensor.dtype = {array.code, array.bits, 1};
+  tensor.shape = array.shape.data();
+  return tensor;
+}
+
+Arguments::Arguments(MutableArrayRef<Array> inputs, MutableArrayRef<Array> outputs)
+    : numInputs(inputs.size()) {
+  append_range(tensors, map_range(inputs, toTensor));
+  append_range(tensors, map_range(outputs, toTensor));
+  for (DLTensor &tensor : tensors)
+    pointers.push_back(&tensor);
+}
+
+/// An array like `argument`, of rank 0.
+static Error describe(const attn_function *function, attn_role role, int32_t index, Array &array,
+                      attn_argument &argument) {
+  argument = {};
+  argument.size = sizeof(argument);
+  if (Error error = toError(attn_function_argument(function, role, index, &argument)))
+    return error;
+  array.code = argument.dtype.code;
+  array.bits = argument.dtype.bits;
+  return Error::success();
+}
+
+/// Memory for the elements, all zero.
+static Error allocate(Array &array) {
+  int64_t bytes = array.bits / 8;
+  for (int64_t size : array.shape)
+    if (size < 0 || MulOverflow(bytes, size, bytes))
+      return createStringError("expected sizes of less than 2^63 bytes");
+  array.data.resize(bytes);
+  return Error::success();
+}
+
+/// "name=n" of each of `dims`; the names are those of dynamic dimensions.
+static Expected<StringMap<int64_t>> parseDims(const attn_function *function,
+                                              ArrayRef<std::string> dims) {
+  StringMap<int64_t> sizes;
+  for (StringRef dim : dims) {
+    auto [name, value] = dim.split('=');
+    if (value.getAsInteger(10, sizes[name]))
+      return createStringError("expected --dim=name=n, got '" + dim + "'");
+  }
+  StringSet<> symbols;
+  for (int32_t i = 0; i < attn_function_num_symbols(function); ++i) {
+    attn_dim symbol;
+    if (Error error = toError(attn_function_symbol(function, i, &symbol)))
+      return error;
+    symbols.insert(symbol.symbol);
+  }
+  for (StringRef name : sizes.keys())
+    if (!symbols.contains(name))
+      return createStringError("expected --dim of a dynamic dimension, got '" + name + "'");
+  return sizes;
+}
+
+Expected<std::vector<Array>> attn::makeRandomInputs(const attn_function *function,
+                                                    ArrayRef<std::string> dims) {
+  Expected<StringMap<int64_t>> sizes = parseDims(function, dims);
+  if (!sizes)
+    return sizes.takeError();
+  std::vector<Array> inputs(attn_function_num_arguments(function, ATTN_INPUT));
+  std::mt19937 generator(0);
+  for (auto [i, array] : enumerate(inputs)) {
+    attn_argument argument;
+    if (Error error = describe(function, ATTN_INPUT, i, array, argument))
+      return error;
+    for (int32_t axis = 0; axis < argument.rank; ++axis) {
+      attn_dim dim;
+      if (Error error = toError(attn_function_dim(function, ATTN_INPUT, i, axis, &dim)))
+        return error;
+      if (dim.symbol && !sizes->contains(dim.symbol))
+        return createStringError("expected --dim=" + Twine(dim.symbol) + "=n for random inputs");
+      int64_t size = dim.symbol ? sizes->lookup(dim.symbol) : dim.min;
+      if (size < dim.min || size > dim.max)
+        return createStringError(formatv("expected --dim={0} in [{1}, {2}], got {3}", dim.symbol,
+                                         dim.min, dim.max, size));
+      array.shape.push_back(size);
+    }
+    if (Error error = allocate(array))
+      return error;
+    std::normal_distribution<float> normal;
+    for (int64_t e = 0; e < array.getNumElements(); ++e) {
+      if (array.code == kDLFloat && array.bits == 32)
+        reinterpret_cast<float *>(array.data.data())[e] = normal(generator);
+      else // masks, lengths: ones and zeros
+        array.data[e * (array.bits / 8)] = generator() & 1;
+    }
+  }
+  return inputs;
+}
+
+Expected<std::vector<Array>> attn::makeOutputs(const attn_function *function,
+                                               MutableArrayRef<Array> inputs) {
+  Arguments arguments(inputs, {});
+  std::vector<Array> outputs(attn_function_num_arguments(function, ATTN_OUTPUT));
+  for (auto [i, array] : enumerate(outputs)) {
+    attn_argument argument;
+    if (Error error = describe(function, ATTN_OUTPUT, i, array, argument))
+      return error;
+    array.shape.resize(argument.rank);
+    if (Error error = toError(attn_output_shape(function, arguments.inputs().data(),
+                                                arguments.inputs().size(), i, array.shape.data())))
+      return error;
+    if (Error error = allocate(array))
+      return error;
+  }
+  return outputs;
+}

@@ -1,0 +1,51 @@
+//===- Tensors.h - the tensors of a call ------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_TENSORS_H
+#define ATTN_TOOLS_TENSORS_H
+
+#include "runtime/attn.h"
+#include "tools/Npy.h"
+
+namespace attn {
+
+/// The runtime's message where `status` is an error.
+llvm::Error toError(attn_status status);
+
+/// Arrays as the runtime sees them. They must outlive this, and keep their memory.
+class Arguments {
+public:
+  Arguments(llvm::MutableArrayRef<Array> inputs, llvm::MutableArrayRef<Array> outputs);
+  Arguments(const Arguments &) = delete;
+
+  /// Of input or output `i`, outputs following inputs.
+  void setData(size_t i, void *data) { tensors[i].data = data; }
+
+  llvm::ArrayRef<const DLTensor *> inputs() const {
+    return llvm::ArrayRef(pointers).take_front(numInputs);
+  }
+  llvm::ArrayRef<const DLTensor *> outputs() const {
+    return llvm::ArrayRef(pointers).drop_front(numInputs);
+  }
+
+private:
+  llvm::SmallVector<DLTensor> tensors;
+  llvm::SmallVector<const DLTensor *> pointers;
+  size_t numInputs;
+};
+
+/// Random inputs of `function`, the same in every run. `dims`, each "name=n", say the sizes of its
+/// dynamic dimensions.
+llvm::Expected<std::vector<Array>> makeRandomInputs(const attn_function *function,
+                                                    llvm::ArrayRef<std::string> dims);
+
+/// Outputs of `function` for these inputs, all zero.
+llvm::Expected<std::vector<Array>> makeOutputs(const attn_function *function,
+                                               llvm::MutableArrayRef<Array> inputs);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_TENSORS_H
