@@ -7,7 +7,9 @@
 //
 // emits a remark at every attn.attention:
 //
-//   remark: attention of 8 heads, 14 queries and 14 keys
+//   remark: attention of 16 heads, 14 queries and 14 keys
+//
+// Those are the heads of the whole batch: 8 of each of 2.
 //
 //===----------------------------------------------------------------------===//
 

@@ -19,15 +19,6 @@
 #include <string>
 #include <vector>
 
-// Clang asks by __has_feature, gcc defines names.
-#if defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__
-#endif
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__
-#endif
-#endif
 #if defined __SANITIZE_THREAD__
 constexpr bool underThreadSanitizer = true;
 #else
