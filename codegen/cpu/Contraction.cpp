@@ -217,7 +217,7 @@ private:
   SmallVector<Value> emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                ArrayRef<Lanes> columns, ArrayRef<Value> starts, ValueRange carried);
   SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
-                                    Value vectorIndex, ValueRange sums, int64_t rows,
+                                    Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
                                     ArrayRef<Lanes> columns);
   void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex);
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
@@ -408,7 +408,8 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
     for (size_t vector = 0; vector < columns.size(); ++vector)
       sums.push_back(starts.empty() ? initial : starts[vector]);
   }
-  sums = emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rows, columns);
+  sums =
+      emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rowNumbers, columns);
   for (int64_t i = 0; addsStart && i < rows; ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
       Value index = columnIndex(start, rowIndex(start, origin.start, i), vector);
@@ -430,23 +431,26 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
 
 SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops,
                                             Value scalarIndex, Value vectorIndex, ValueRange sums,
-                                            int64_t rows, ArrayRef<Lanes> columns) {
+                                            ArrayRef<Value> rows, ArrayRef<Lanes> columns) {
   if (loops.empty())
-    return emitStep(b, scalarIndex, vectorIndex, sums, rows, columns);
+    return emitStep(b, scalarIndex, vectorIndex, sums, rows.size(), columns);
   unsigned loop = loops.front();
   // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for
   // edges; and not where products are separate instructions: LLVM moves them up until they spill.
   std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
-  bool inPairs = target.getFma() && loops.size() == 1 && rows == block.rows && length &&
-                 *length > 0 && *length % 2 == 0;
-  return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], inPairs ? 2 : 1, sums,
+  bool inPairs = target.getFma() && loops.size() == 1 && int64_t(rows.size()) == block.rows &&
+                 length && *length > 0 && *length % 2 == 0;
+  int64_t steps = inPairs ? 2 : 1;
+  return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], steps, sums,
                     [&](OpBuilder &inner, Value k, ValueRange carried) {
                       SmallVector<Value> result(carried);
                       Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
                       Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
                       if (inPairs && roles.m)
                         prefetchNextRows(inner, loop, k, s);
-                      for (int64_t step = 0; step < (inPairs ? 2 : 1); ++step) {
+                      if (epilogue && loops.size() == 1 && length)
+                        epilogue->overlap(inner, rows, k, steps, *length);
+                      for (int64_t step = 0; step < steps; ++step) {
                         Value count = constant(inner, step);
                         result = emitReductions(
                             inner, loops.drop_front(), scalars.advance(inner, loc, s, loop, count),

@@ -71,6 +71,10 @@ public:
   virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder,
                                                llvm::ArrayRef<Lanes> columns,
                                                llvm::SmallVectorImpl<mlir::Value> &starts) = 0;
+  /// Called in every iteration of the loop that sums the products of `rows` up, where its length is known: `steps` of
+  /// `length` steps from `step` on. Emits what is to be under way meanwhile.
+  virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,
+                       int64_t steps, int64_t length) {}
   /// Replaces the accumulators of `rows`, row by row, by what is stored. Returns what is carried
   /// on.
   virtual llvm::SmallVector<mlir::Value>

@@ -48,6 +48,11 @@ public:
     return sums;
   }
 
+  void overlap(OpBuilder &b, ArrayRef<Value> rows, Value step, int64_t steps,
+               int64_t length) override {
+    prefetch.createShare(b, loc, rows.front(), rows.size(), step, steps, length);
+  }
+
   SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
                            MutableArrayRef<Value> sums, ValueRange carried) override {
     prefetch.createNext(b, loc, rows.front(), rows.size());
@@ -121,27 +126,6 @@ private:
   SmallVector<ScoreRegion::Queries> queries;
 };
 
-/// Leaves products as they are.
-class PrefetchEpilogue : public Epilogue {
-public:
-  explicit PrefetchEpilogue(OnlineUpdateOp op)
-      : loc(op.getLoc()), prefetch(TilePrefetch::create(op)) {}
-
-  SmallVector<Value> begin(OpBuilder &, ArrayRef<Lanes>, SmallVectorImpl<Value> &) override {
-    return {};
-  }
-  SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes>,
-                           MutableArrayRef<Value>, ValueRange) override {
-    prefetch.createNext(b, loc, rows.front(), rows.size());
-    return {};
-  }
-  void end(OpBuilder &, ArrayRef<Lanes>, ValueRange) override {}
-
-private:
-  Location loc;
-  TilePrefetch prefetch;
-};
-
 /// The product of an update: what computes its scores, from zero, just before.
 struct Product {
   Contraction contraction;
@@ -192,18 +176,6 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   int64_t bound = boundOfQueries(op.getOuts()[0]);
   if (!product || ShapedType::isDynamic(bound))
     return false;
-  auto eraseProduct = [&] {
-    product->contraction.op->erase();
-    product->start.writer->erase();
-  };
-  if (isa_and_nonnull<OnlineInitOp>(findLastAccess(op, op.getOuts()[1], aliases))) {
-    // There is no maximum to be relative to yet.
-    PrefetchEpilogue epilogue(op);
-    createContraction(builder, product->contraction, product->start, target, &epilogue);
-    createUpdate(builder);
-    eraseProduct();
-    return true;
-  }
   Location loc = op.getLoc();
   int64_t lanes = target.getLanes();
   Value max = op.getOuts()[1], sum = op.getOuts()[2];
@@ -249,6 +221,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   scf::WhileOp::create(
       builder, loc, TypeRange{isFirst.getType()}, isFirst, computeUntilRight,
       [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
-  eraseProduct();
+  product->contraction.op->erase();
+  product->start.writer->erase();
   return true;
 }

@@ -41,16 +41,35 @@ static bool isWhole(Value view) {
                    isWhole(part.getSource()));
 }
 
+/// Whether rows follow each other without a gap.
+static bool isDense(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(type.getStridesAndOffset(strides, offset)) && strides[0] == type.getDimSize(1);
+}
+
+static Value constant(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+int64_t TilePrefetch::Rows::getWidth() const {
+  return cast<MemRefType>(buffer.getType()).getDimSize(1);
+}
+
+int64_t TilePrefetch::Rows::getElementsPerLine() const {
+  return kLineBits / cast<MemRefType>(buffer.getType()).getElementTypeBitWidth();
+}
+
+void TilePrefetch::Rows::createLine(OpBuilder &builder, Location loc, Value row, Value column,
+                                    Cache level) const {
+  row = arith::AddIOp::create(builder, loc, row, constant(builder, loc, ahead));
+  memref::PrefetchOp::create(builder, loc, buffer, ValueRange{row, column}, isWrite,
+                             level == Cache::First ? 3 : 2, /*isDataCache=*/true);
+}
+
 void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cache level) const {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  };
-  auto type = cast<MemRefType>(buffer.getType());
-  Value index = arith::AddIOp::create(builder, loc, row, constant(ahead));
-  int64_t perLine = kLineBits / type.getElementTypeBitWidth();
-  for (int64_t column = 0; column < type.getDimSize(1); column += perLine)
-    memref::PrefetchOp::create(builder, loc, buffer, ValueRange{index, constant(column)}, isWrite,
-                               level == Cache::First ? 3 : 2, /*isDataCache=*/true);
+  for (int64_t column = 0; column < getWidth(); column += getElementsPerLine())
+    createLine(builder, loc, row, constant(builder, loc, column), level);
 }
 
 void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
@@ -118,22 +137,42 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   return result;
 }
 
-void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64_t numKeys) {
-  if (all.empty())
+void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int64_t numKeys,
+                               Value step, int64_t steps, int64_t length) const {
+  if (loop)
     return;
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  };
+  auto constant = [&](int64_t value) { return ::constant(builder, loc, value); };
+  for (const Rows &rows : all) {
+    // In elements of all rows, one behind the other.
+    int64_t width = rows.getWidth(), keysPerRow = rows.isKeys ? 1 : this->keysPerRow;
+    int64_t perStep = llvm::divideCeil(llvm::divideCeil(numKeys, keysPerRow) * width, length);
+    Value row = arith::DivUIOp::create(builder, loc, key, constant(keysPerRow));
+    Value first = arith::AddIOp::create(
+        builder, loc, arith::MulIOp::create(builder, loc, row, constant(width)),
+        arith::MulIOp::create(builder, loc, step, constant(perStep)));
+    for (int64_t i = 0; i < steps * perStep; i += rows.getElementsPerLine()) {
+      Value column = arith::AddIOp::create(builder, loc, first, constant(i));
+      row = constant(0);
+      if (!isDense(cast<MemRefType>(rows.buffer.getType()))) {
+        row = arith::DivUIOp::create(builder, loc, column, constant(width));
+        column = arith::RemUIOp::create(builder, loc, column, constant(width));
+      }
+      rows.createLine(builder, loc, row, column, Cache::Second);
+    }
+  }
+}
+
+void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64_t numKeys) {
+  if (!loop || all.empty())
+    return;
+  auto constant = [&](int64_t value) { return ::constant(builder, loc, value); };
   for (int64_t i = 0; i < numKeys; ++i)
     for (const Rows &rows : all)
       if (rows.isKeys)
         rows.create(builder, loc, arith::AddIOp::create(builder, loc, key, constant(i)),
                     Cache::Second);
-  if (loop) {
-    Value before =
-        arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
-    key = arith::AddIOp::create(builder, loc, before, key);
-  }
+  Value before = arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
+  key = arith::AddIOp::create(builder, loc, before, key);
   Value first = arith::DivUIOp::create(builder, loc, key, constant(keysPerRow));
   // Beyond the last row, that one again.
   Value last = arith::SubIOp::create(

@@ -17,20 +17,27 @@ namespace attn {
 /// computations, and nothing there hides the way to memory. So the computation asks for them a row
 /// at a time: for the outputs of this tile, and the next queries, which lie behind those of this
 /// tile. Where these are all queries of a head, its keys and values are new to the caches, as a rule: then it
-/// also asks for the values of this tile, and for the keys of the next, or of the next head.
+/// also asks for the values of this tile, and for the keys of the next, or of the next head. What the only tile of keys
+/// asks for is spread over the steps of its products: a cache has few lines under way at a time, and what asks for more
+/// at once waits, with all that follows.
 class TilePrefetch {
 public:
   /// What is packed before and finished after `update`, or the loop over keys around it, as far as
   /// rows are contiguous.
   static TilePrefetch create(OnlineUpdateOp update);
 
-  /// Asks for what is due while the keys `[key, key + numKeys)` of the update are computed: rows
-  /// are spread over all keys of the tile, as far as their number is known, and no thinner than one
-  /// row in eight keys.
+  /// In a loop over keys: asks for what is due while the keys `[key, key + numKeys)` of the update
+  /// are computed: rows are spread over all keys of the tile, as far as their number is known, and
+  /// no thinner than one row in eight keys.
   void createNext(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys);
 
+  /// In a single tile: asks for what of that is due in `steps` of the `length` steps, from `step`
+  /// on, of the products of these keys.
+  void createShare(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys,
+                   mlir::Value step, int64_t steps, int64_t length) const;
+
 private:
-  /// A single tile of keys asks for much at once, more than the first cache can wait for; long rows for more than it
+  /// A single tile of keys asks for more than the first cache can wait for; long rows for more than it
   /// holds.
   enum class Cache { First, Second };
   struct Rows {
@@ -39,6 +46,10 @@ private:
     bool isWrite;
     bool isKeys = false; // a row belongs to a key, not to a query
 
+    int64_t getWidth() const;
+    int64_t getElementsPerLine() const;
+    void createLine(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value row,
+                    mlir::Value column, Cache level) const;
     void create(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value row, Cache level) const;
   };
   /// Keys and values that no other tile of queries reads.

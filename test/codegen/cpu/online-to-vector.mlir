@@ -212,6 +212,34 @@ func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %va
   return
 }
 
+// Nor is there another tile of keys: what is asked for is spread over the steps of the product.
+// CHECK-LABEL: @single_tile_of_keys
+// CHECK:       %[[QUERIES:.*]]: memref<48x32xf32>, %[[KEYS:.*]]: memref<96x32xf32>, %[[VALUES:.*]]: memref<96x32xf32>,
+// CHECK-SAME:  %[[OUT:.*]]: memref<48x32xf32>,
+// CHECK:       scf.for %{{.*}} = %c0 to %c32 step %c2
+// CHECK:         memref.prefetch %[[OUT]][%c0, %{{.*}}], write, locality<2>
+// CHECK:         memref.prefetch %[[KEYS]][%c96, %{{.*}}], read, locality<2>
+// CHECK:         vector.fma
+// CHECK:         scf.yield
+// CHECK-NOT:     memref.prefetch
+// CHECK:       scf.if
+func.func @single_tile_of_keys(%queries: memref<48x32xf32>, %keys: memref<96x32xf32>, %values: memref<96x32xf32>,
+    %out: memref<48x32xf32>, %packed: memref<1x32x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
+    %l: memref<48xf32>, %a: memref<32x48xf32>, %q0: index, %k0: index) {
+  %zero = arith.constant 0.0 : f32
+  attn.pack ins(%queries : memref<48x32xf32>) outs(%packed : memref<1x32x48xf32>)
+  %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
+  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+  linalg.contract indexing_maps = [#key, #query, #score]
+    ins(%keys, %panel : memref<96x32xf32>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
+  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+    at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  linalg.contract indexing_maps = [#value, #weight, #out]
+    ins(%values, %s : memref<96x32xf32>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
+  attn.online_finish ins(%l, %a : memref<48xf32>, memref<32x48xf32>) outs(%out : memref<48x32xf32>)
+  return
+}
+
 // CHECK-LABEL: @init
 // CHECK:       scf.for %{{.*}} = %c0 to %c48 step %c16
 // CHECK:         vector.store %[[LOWEST:.*]], %{{.*}} : memref<48xf32>
