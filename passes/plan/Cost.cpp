@@ -27,7 +27,7 @@ static constexpr double kScaledExponential = 6; // where 2^n is an instruction
 static constexpr double kMaximum = 8;           // load, compare, and the score's own store
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
-static constexpr double kDotLoad = 0.1;  // beside a multiply-add, which hides most of it
+static constexpr double kDotLoad = 0.2;  // of a multiply-add's time, which hides the more of it
 static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises, through memory
 static constexpr double kShortLoop = 3;  // and in the first cache
 // Of a loop around blocks, of a tile of queries, of a task, of a phase.
@@ -233,7 +233,8 @@ struct Model {
   double wholeScores() const {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
-    double dots = double(shape.keys) * vectorsOf(shape.d) * (multiplyAdd(target) + kDotLoad) +
+    double dots = double(shape.keys) * vectorsOf(shape.d) *
+                      (multiplyAdd(target) + kDotLoad / multiplyAdd(target)) +
                   vectors * target.getLanes() * shuffles(target);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
