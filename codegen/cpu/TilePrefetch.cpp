@@ -139,10 +139,10 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
 
 void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int64_t numKeys,
                                Value step, int64_t steps, int64_t length) const {
-  if (loop)
-    return;
   auto constant = [&](int64_t value) { return ::constant(builder, loc, value); };
   for (const Rows &rows : all) {
+    if (loop && !rows.isKeys)
+      continue;
     // In elements of all rows, one behind the other.
     int64_t width = rows.getWidth(), keysPerRow = rows.isKeys ? 1 : this->keysPerRow;
     int64_t perStep = llvm::divideCeil(llvm::divideCeil(numKeys, keysPerRow) * width, length);
@@ -166,11 +166,6 @@ void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64
   if (!loop || all.empty())
     return;
   auto constant = [&](int64_t value) { return ::constant(builder, loc, value); };
-  for (int64_t i = 0; i < numKeys; ++i)
-    for (const Rows &rows : all)
-      if (rows.isKeys)
-        rows.create(builder, loc, arith::AddIOp::create(builder, loc, key, constant(i)),
-                    Cache::Second);
   Value before = arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
   key = arith::AddIOp::create(builder, loc, before, key);
   Value first = arith::DivUIOp::create(builder, loc, key, constant(keysPerRow));

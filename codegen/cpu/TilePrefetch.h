@@ -17,22 +17,22 @@ namespace attn {
 /// computations, and nothing there hides the way to memory. So the computation asks for them a row
 /// at a time: for the outputs of this tile, and the next queries, which lie behind those of this
 /// tile. Where these are all queries of a head, its keys and values are new to the caches, as a rule: then it
-/// also asks for the values of this tile, and for the keys of the next, or of the next head. What the only tile of keys
-/// asks for is spread over the steps of its products: a cache has few lines under way at a time, and what asks for more
-/// at once waits, with all that follows.
+/// also asks for the values of this tile, and for the keys of the next, or of the next head. These, and all that the
+/// only tile of keys asks for, are spread over the steps of the products: a cache has few lines under way at a time,
+/// and what asks for more at once waits, with all that follows.
 class TilePrefetch {
 public:
   /// What is packed before and finished after `update`, or the loop over keys around it, as far as
   /// rows are contiguous.
   static TilePrefetch create(OnlineUpdateOp update);
 
-  /// In a loop over keys: asks for what is due while the keys `[key, key + numKeys)` of the update
-  /// are computed: rows are spread over all keys of the tile, as far as their number is known, and
-  /// no thinner than one row in eight keys.
+  /// In a loop over keys: asks for the queries and outputs that are due while the keys
+  /// `[key, key + numKeys)` of the update are computed: rows are spread over all keys of the tile, as
+  /// far as their number is known, and no thinner than one row in eight keys.
   void createNext(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys);
 
-  /// In a single tile: asks for what of that is due in `steps` of the `length` steps, from `step`
-  /// on, of the products of these keys.
+  /// Asks for keys and values, and in a single tile for the others too, as far as they are due in
+  /// `steps` of the `length` steps, from `step` on, of the products of these keys.
   void createShare(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys,
                    mlir::Value step, int64_t steps, int64_t length) const;
 

@@ -185,10 +185,10 @@ func.func @long_rows(%queries: memref<192x128xf32>, %keys: memref<?x128xf32>, %p
 
 // No other tile of queries reads the keys: those of the next tile are asked for, and the values of this one.
 // CHECK-LABEL: @single_tile
-// CHECK:           memref.prefetch %[[KEYS:.*]][%[[KEY:.*]], %c0], read, locality<2>
-// CHECK:           memref.prefetch %[[KEYS]][%[[KEY]], %c16], read, locality<2>
-// CHECK:           memref.prefetch %[[VALUES:.*]][%{{.*}}, %c0], read, locality<2>
-// CHECK:           memref.prefetch %[[VALUES]][%{{.*}}, %c16], read, locality<2>
+// CHECK:           memref.prefetch %[[KEYS:.*]][%c96, %{{.*}}], read, locality<2>
+// CHECK:           memref.prefetch %[[VALUES:.*]][%c0, %{{.*}}], read, locality<2>
+// CHECK:           vector.fma
+// CHECK:           scf.yield
 func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %values: memref<?x32xf32>, %packed: memref<1x32x48xf32>,
     %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>,
     %out: memref<48x32xf32>, %q0: index, %n: index) {
