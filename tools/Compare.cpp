@@ -10,6 +10,8 @@
 #include "frontend/Frontend.h"
 
 #include "mlir/InitAllDialects.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>

@@ -9,6 +9,8 @@
 
 #include "tools/Npy.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 namespace attn {
 
 struct Difference {

@@ -10,6 +10,8 @@
 #include "runtime/attn.h"
 #include "tools/Npy.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 namespace attn {
 
 /// The runtime's message where `status` is an error.

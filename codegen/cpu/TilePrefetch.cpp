@@ -48,7 +48,7 @@ static bool isDense(MemRefType type) {
   return succeeded(type.getStridesAndOffset(strides, offset)) && strides[0] == type.getDimSize(1);
 }
 
-static Value constant(OpBuilder &builder, Location loc, int64_t value) {
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
@@ -62,14 +62,14 @@ int64_t TilePrefetch::Rows::getElementsPerLine() const {
 
 void TilePrefetch::Rows::createLine(OpBuilder &builder, Location loc, Value row, Value column,
                                     Cache level) const {
-  row = arith::AddIOp::create(builder, loc, row, constant(builder, loc, ahead));
+  row = arith::AddIOp::create(builder, loc, row, createIndex(builder, loc, ahead));
   memref::PrefetchOp::create(builder, loc, buffer, ValueRange{row, column}, isWrite,
                              level == Cache::First ? 3 : 2, /*isDataCache=*/true);
 }
 
 void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cache level) const {
   for (int64_t column = 0; column < getWidth(); column += getElementsPerLine())
-    createLine(builder, loc, row, constant(builder, loc, column), level);
+    createLine(builder, loc, row, createIndex(builder, loc, column), level);
 }
 
 void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
@@ -126,11 +126,11 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
     numKeys = begin && end ? std::optional(*end - *begin) : std::nullopt;
   }
   // What is due together with the tile's own operands.
-  int64_t bytes = 0;
+  int64_t lines = 0;
   for (const Rows &rows : result.all)
-    if (auto type = cast<MemRefType>(rows.buffer.getType()); !rows.isKeys)
-      bytes += type.getDimSize(1) * tile * type.getElementTypeBitWidth() / 8;
-  if (loop && bytes <= getTarget(update).getL1())
+    if (!rows.isKeys)
+      lines += llvm::divideCeil(rows.getWidth(), rows.getElementsPerLine()) * tile;
+  if (loop && lines * kLineBits / 8 <= getTarget(update).getL1())
     result.level = Cache::First;
   if (numKeys && tile)
     result.keysPerRow = std::clamp<int64_t>(*numKeys / tile, 1, result.keysPerRow);
@@ -139,7 +139,7 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
 
 void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int64_t numKeys,
                                Value step, int64_t steps, int64_t length) const {
-  auto constant = [&](int64_t value) { return ::constant(builder, loc, value); };
+  auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
   for (const Rows &rows : all) {
     if (loop && !rows.isKeys)
       continue;
@@ -165,7 +165,7 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
 void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64_t numKeys) {
   if (!loop || all.empty())
     return;
-  auto constant = [&](int64_t value) { return ::constant(builder, loc, value); };
+  auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
   Value before = arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
   key = arith::AddIOp::create(builder, loc, before, key);
   Value first = arith::DivUIOp::create(builder, loc, key, constant(keysPerRow));

@@ -48,6 +48,15 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<96x16x64xf32>
   }
 
+  // Nearly a vector of queries: a row of each is worth less than tiles that leave two lanes empty.
+  // CHECK-LABEL: @nearly_a_vector(
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 14>)
+  func.func @nearly_a_vector(%x: tensor<96x14x64xf32>, %e: tensor<96x14x64xf32>) -> tensor<96x14x64xf32> {
+    %o = attn.attention ins(%x, %x, %x : tensor<96x14x64xf32>, tensor<96x14x64xf32>, tensor<96x14x64xf32>) outs(%e : tensor<96x14x64xf32>)
+        {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<96x14x64xf32>
+    return %o : tensor<96x14x64xf32>
+  }
+
   // No tile is larger than what there is; queries in whole vectors.
   // CHECK-LABEL: @short(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 9>)
