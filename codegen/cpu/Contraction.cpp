@@ -177,6 +177,9 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
 // Lowering
 //===----------------------------------------------------------------------===//
 
+/// Of products, from which on two accumulators share them if there are registers.
+static constexpr int64_t kLongChain = 64;
+
 namespace {
 
 /// Emits one contraction. Loop nest: outer loops, n, m, then the reductions of one register block.
@@ -219,6 +222,8 @@ private:
   SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
                                     Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
                                     ArrayRef<Lanes> columns);
+  SmallVector<Value> emitSteps(OpBuilder &b, unsigned loop, Value scalarIndex, Value vectorIndex,
+                               ValueRange sums, ArrayRef<Value> rows, ArrayRef<Lanes> columns);
   void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex);
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
                               int64_t rows, ArrayRef<Lanes> columns);
@@ -295,8 +300,12 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   scalars = view(op.getDpsInputOperand(1 - roles.vectorInput));
   vectors = view(op.getDpsInputOperand(roles.vectorInput));
   out = view(op.getDpsInitOperand(0));
+  std::optional<int64_t> split = splitOf(contraction, target);
   if (!start.writer && !epilogue)
-    depthBlock = splitOf(contraction, target);
+    depthBlock = split;
+  // An epilogue waits for the whole sum: its parts stay in registers, of half the rows.
+  if (epilogue && split && target.getFma())
+    block.rows = std::max<int64_t>(block.rows / 2, 1);
   if (!start.writer)
     this->start = out;
   else if (start.map)
@@ -432,32 +441,58 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
 SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops,
                                             Value scalarIndex, Value vectorIndex, ValueRange sums,
                                             ArrayRef<Value> rows, ArrayRef<Lanes> columns) {
-  if (loops.empty())
-    return emitStep(b, scalarIndex, vectorIndex, sums, rows.size(), columns);
+  if (loops.size() == 1)
+    return emitSteps(b, loops.front(), scalarIndex, vectorIndex, sums, rows, columns);
   unsigned loop = loops.front();
+  return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], 1, sums,
+                    [&](OpBuilder &inner, Value k, ValueRange carried) {
+                      return emitReductions(inner, loops.drop_front(),
+                                            scalars.advance(inner, loc, scalarIndex, loop, k),
+                                            vectors.advance(inner, loc, vectorIndex, loop, k),
+                                            carried, rows, columns);
+                    });
+}
+
+SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalarIndex,
+                                       Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
+                                       ArrayRef<Lanes> columns) {
+  std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
+  bool isEven = length && *length > 0 && *length % 2 == 0;
+  int64_t height = rows.size(), width = columns.size();
+  // Every other step adds to sums of its own where registers are left for them: shorter chains err less, and wait less.
+  bool alternates = isEven && target.getFma() && *length >= kLongChain &&
+                    fitsRegisters(target, {2 * height, width}, guarded.has_value());
   // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for
   // edges; and not where products are separate instructions: LLVM moves them up until they spill.
-  std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
-  bool inPairs = target.getFma() && loops.size() == 1 && int64_t(rows.size()) == block.rows &&
-                 length && *length > 0 && *length % 2 == 0;
+  bool inPairs = target.getFma() && isEven && (height == block.rows || alternates);
   int64_t steps = inPairs ? 2 : 1;
-  return createLoop(b, loc, b.getIndexAttr(0), sizes[loop], steps, sums,
-                    [&](OpBuilder &inner, Value k, ValueRange carried) {
-                      SmallVector<Value> result(carried);
-                      Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
-                      Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
-                      if (inPairs && roles.m)
-                        prefetchNextRows(inner, loop, k, s);
-                      if (epilogue && loops.size() == 1 && length)
-                        epilogue->overlap(inner, rows, k, steps, *length);
-                      for (int64_t step = 0; step < steps; ++step) {
-                        Value count = constant(inner, step);
-                        result = emitReductions(
-                            inner, loops.drop_front(), scalars.advance(inner, loc, s, loop, count),
-                            vectors.advance(inner, loc, v, loop, count), result, rows, columns);
-                      }
-                      return result;
-                    });
+  SmallVector<Value> initial(sums);
+  if (alternates)
+    initial.append(sums.size(), floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0));
+  SmallVector<Value> parts = createLoop(
+      b, loc, b.getIndexAttr(0), sizes[loop], steps, initial,
+      [&](OpBuilder &inner, Value k, ValueRange carried) {
+        SmallVector<Value> result(carried);
+        Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
+        Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
+        if (inPairs && roles.m)
+          prefetchNextRows(inner, loop, k, s);
+        if (epilogue && length)
+          epilogue->overlap(inner, rows, k, steps, *length);
+        for (int64_t step = 0; step < steps; ++step) {
+          Value count = constant(inner, step);
+          auto part =
+              MutableArrayRef(result).slice(step * sums.size() % result.size(), sums.size());
+          llvm::copy(emitStep(inner, scalars.advance(inner, loc, s, loop, count),
+                              vectors.advance(inner, loc, v, loop, count), part, height, columns),
+                     part.begin());
+        }
+        return result;
+      });
+  SmallVector<Value> totals(ArrayRef(parts).take_front(sums.size()));
+  for (auto [total, part] : llvm::zip(totals, ArrayRef(parts).drop_front(sums.size())))
+    total = arith::AddFOp::create(b, loc, total, part);
+  return totals;
 }
 
 /// The next block of rows comes from memory while this one is computed: of a pair of steps, at `k`,

@@ -34,9 +34,11 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     for (unsigned loop : parallel)
       if (op.getStaticLoopRanges()[loop] != 1 && stride(op.getDpsInitOperand(0), loop) == 1 &&
           stride(op.getDpsInputOperand(1 - input), loop) == 0) {
-        DotProducts products = {op, input, loop, reductions.front(), {}};
-        llvm::copy_if(parallel, std::back_inserter(products.outer),
-                      [&](unsigned other) { return other != loop; });
+        DotProducts products = {op, input, loop, reductions.front(), {}, {}};
+        AffineMap rows = op.getMatchingIndexingMap(op.getDpsInputOperand(input));
+        for (unsigned other : parallel)
+          if (other != loop)
+            (rows.isFunctionOfDim(other) ? products.outer : products.inner).push_back(other);
         return products;
       }
   return std::nullopt;
@@ -60,20 +62,28 @@ struct DotBuilder {
             out.advance(b, loc, origin.out, loop, count)};
   }
 
-  void createOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin) const {
-    if (loops.empty()) {
-      forEachVector(b, loc, sizes[products.n], lanes, {},
-                    [&](OpBuilder &inner, const Lanes &n, ValueRange) {
-                      createVector(inner, n, origin);
-                      return SmallVector<Value>();
-                    });
-      return;
-    }
+  /// Runs `body` at every point of `loops`.
+  void createLoops(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin,
+                   function_ref<void(OpBuilder &, Origin)> body) const {
+    if (loops.empty())
+      return body(b, origin);
     createLoop(b, loc, b.getIndexAttr(0), sizes[loops.front()], 1, {},
                [&](OpBuilder &inner, Value i, ValueRange) {
-                 createOuter(inner, loops.drop_front(), advance(inner, origin, loops.front(), i));
+                 createLoops(inner, loops.drop_front(), advance(inner, origin, loops.front(), i),
+                             body);
                  return SmallVector<Value>();
                });
+  }
+
+  void create(OpBuilder &builder, Origin origin) const {
+    createLoops(builder, products.outer, origin, [&](OpBuilder &outer, Origin first) {
+      forEachVector(
+          outer, loc, sizes[products.n], lanes, {}, [&](OpBuilder &b, const Lanes &n, ValueRange) {
+            createLoops(b, products.inner, first,
+                        [&](OpBuilder &inner, Origin origin) { createVector(inner, n, origin); });
+            return SmallVector<Value>();
+          });
+    });
   }
 
   /// L products, or as many as there are.
@@ -135,5 +145,5 @@ void attn::createDotProducts(OpBuilder &builder, const DotProducts &products, co
                  view(op.getDpsInitOperand(0)),
                  start.map ? Value() : start.value};
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  dot.createOuter(builder, products.outer, {zero, zero, zero});
+  dot.create(builder, {zero, zero, zero});
 }

@@ -22,7 +22,8 @@ struct DotProducts {
   unsigned rows;      // the input with a row for each of L products; the other has one for all
   unsigned n;         // their loop
   unsigned reduction; // the sum
-  llvm::SmallVector<unsigned> outer;
+  /// The other loops: L rows come from memory once, for all of those that do not choose rows.
+  llvm::SmallVector<unsigned> outer, inner;
 };
 
 /// Emits `products` as loops over vectors.

@@ -16,8 +16,7 @@ static constexpr int64_t kMaxRows = 8;
 /// Stands for many columns: every number of vectors that fits divides it.
 static constexpr int64_t kManyVectors = 12;
 
-static bool fits(TargetAttr target, RegisterBlock block, bool guarded) {
-  // Accumulators, a row of the vector operand (and its masks), one broadcast element.
+bool attn::fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded) {
   int64_t live = block.rows * block.vectors + block.vectors * (guarded ? 2 : 1) + 1;
   // A product is a value of its own before it is added or selected.
   if (guarded || !target.getFma())
@@ -58,7 +57,7 @@ RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool
   for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};
-      if (fits(target, block, guarded) && loadsPerRow(block, vectors) < loadsPerRow(best, vectors))
+      if (fitsRegisters(target, block, guarded) && loadsPerRow(block, vectors) < loadsPerRow(best, vectors))
         best = block;
     }
   }

@@ -17,9 +17,12 @@ struct RegisterBlock {
   int64_t rows, vectors;
 };
 
+/// Whether registers hold the block's accumulators, a row of its vector operand and an element of the other. `guarded`
+/// products keep masks and a product besides.
+bool fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded);
+
 /// The block that loads least for `columns` columns, kDynamic for many or an unknown number, of
-/// those whose accumulators fit the registers of the target. `guarded` products keep masks and a
-/// product besides.
+/// those that fit the registers of the target.
 ///
 ///                                columns    16      32      48      64      80      96     768, many
 ///   x86-64-v4  16 lanes, 32 registers     8 x 1   8 x 2   8 x 3   6 x 4   8 x 3   8 x 3   6 x 4

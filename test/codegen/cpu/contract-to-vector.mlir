@@ -95,7 +95,7 @@ func.func @guarded(%v: memref<?x64xf32>, %p: memref<?x48xf32>, %o: memref<64x48x
 // CHECK:           %{{.*}}:24 = scf.for
 // CHECK-COUNT-2:     vector.load
 // CHECK:             vector.maskedload %{{.*}}[%{{.*}}], %[[MASK]]
-// CHECK:         %{{.*}}:3 = scf.for
+// CHECK:         %{{.*}}:6 = scf.for
 // CHECK-NOT:     scf.for
 // CHECK-COUNT-2: vector.store
 // CHECK:         vector.maskedstore %{{.*}}[%{{.*}}], %[[MASK]]
@@ -105,18 +105,19 @@ func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref
   return
 }
 
-// Rows left of unknown number: blocks of half the height, down to one. Columns: vector by vector.
+// Rows left of unknown number: blocks of half the height, down to one. Columns: vector by vector. All but the full block
+// have two sums of each vector.
 // CHECK-LABEL: @dynamic_edges
 // CHECK:         scf.for
 // CHECK:           %{{.*}}:24 = scf.for
-// CHECK:           %{{.*}}:12 = scf.for
-// CHECK:           %{{.*}}:4 = scf.for
+// CHECK:           %{{.*}}:24 = scf.for
+// CHECK:           %{{.*}}:8 = scf.for
 // CHECK:         scf.for
 // CHECK:           %[[MASK:.*]] = vector.create_mask %{{.*}} : vector<16xi1>
-// CHECK:           %{{.*}}:6 = scf.for
+// CHECK:           %{{.*}}:12 = scf.for
 // CHECK:             vector.maskedload %{{.*}}[%{{.*}}], %[[MASK]]
-// CHECK:           %{{.*}}:3 = scf.for
-// CHECK:           %{{.*}} = scf.for
+// CHECK:           %{{.*}}:6 = scf.for
+// CHECK:           %{{.*}}:2 = scf.for
 // CHECK-NOT:     scf.for
 func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<?x?xf32>) {
   linalg.matmul ins(%a, %b : memref<?x64xf32>, memref<64x?xf32>) outs(%c : memref<?x?xf32>)
@@ -126,7 +127,7 @@ func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<
 // A tile that is ragged at the edge has the block of a whole tile.
 // CHECK-LABEL: @bounded_columns
 // CHECK:         %{{.*}}:24 = scf.for
-// CHECK:         %{{.*}}:8 = scf.for
+// CHECK:         %{{.*}}:16 = scf.for
 func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<128x48xf32>) {
   %n = affine.min affine_map<()[s0] -> (s0, 48)>()[%left]
   %bn = memref.subview %b[0, 0] [64, %n] [1, 1] : memref<64x48xf32> to memref<64x?xf32, strided<[48, 1]>>
@@ -153,9 +154,12 @@ func.func @panels_and_reductions(%a: memref<1x36x3x768xf32>, %w: memref<12x3x768
   return
 }
 
-// A row alone: a matrix times a vector.
+// A row alone: a matrix times a vector. Registers are left for a second sum of each vector, which takes every other step.
 // CHECK-LABEL: @one_row
-// CHECK:         %{{.*}}:4 = scf.for
+// CHECK:         %[[SUMS:.*]]:8 = scf.for %{{.*}} = %c0 to %c96 step %c2 iter_args(%[[EVEN:[^ ]*]] = %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[ODD:[^ ]*]] =
+// CHECK:           vector.fma %{{.*}}, %{{.*}}, %[[EVEN]]
+// CHECK:           vector.fma %{{.*}}, %{{.*}}, %[[ODD]]
+// CHECK:         arith.addf %[[SUMS]]#0, %[[SUMS]]#4
 func.func @one_row(%a: memref<96xf32>, %b: memref<96x64xf32>, %c: memref<64xf32>) {
   linalg.contract indexing_maps = [affine_map<(n, k) -> (k)>, affine_map<(n, k) -> (k, n)>, affine_map<(n, k) -> (n)>]
     ins(%a, %b : memref<96xf32>, memref<96x64xf32>) outs(%c : memref<64xf32>)
@@ -218,11 +222,12 @@ func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref
 }
 
 // Rows of neither input run along n, but both along the sum: 16 dot products at a time, whose lanes a transposition adds
-// up. 40 are two vectors and a half: beyond the end the last row is read again, and not stored.
+// up, for each of 3 rows while they are in the cache. 40 are two vectors and a half: beyond the end the last row is read
+// again, and not stored.
 // CHECK-LABEL: @dot_products
 // CHECK-SAME:    %[[A:[^:]*]]: memref<3x64xf32>
-// CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1
-// CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c16
+// CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c16
+// CHECK:           scf.for %{{.*}} = %c0 to %c3 step %c1
 // CHECK:             %[[SUMS:.*]]:16 = scf.for %{{.*}} = %c0 to %c64 step %c16
 // CHECK-COUNT-16:      vector.fma
 // CHECK-COUNT-64:    vector.shuffle
