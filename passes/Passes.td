@@ -135,6 +135,14 @@ def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def GroupsToQueries : Pass<"attn-groups-to-queries", "::mlir::func::FuncOp"> {
+  let summary = "heads that share the keys of a single query become its queries";
+  let description = [{
+    Where there is one query, the dimension of query groups and that of queries change places in the indexing maps
+    of an attention, unless its mask reads either coordinate.
+  }];
+}
+
 def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
   let summary = "every result starts from an init of its own";
   let description = [{

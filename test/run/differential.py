@@ -86,7 +86,9 @@ class Draw:
         while True:
             sizes = {"b": rng.randint(1, 3), "h": rng.randint(1, 3), "g": rng.randint(1, 3) if self.grouped else 1,
                      "q": rng.choice(SIZES), "k": rng.choice(SIZES), "d": rng.choice(HEAD_SIZES)}
-            if rng.random() < 0.3:
+            if self.grouped and rng.random() < 0.4:
+                sizes["q"] = 1  # the groups become queries
+            elif rng.random() < 0.3:
                 sizes["k"] = sizes["q"]
             sizes["e"] = rng.choice(HEAD_SIZES[1:]) if rng.random() < 0.3 else max(sizes["d"], 1)
             pairs = math.prod(sizes[d] for d in "bhgqk")
