@@ -93,9 +93,9 @@ std::vector<Timing> Probe::time(llvm::ArrayRef<std::function<void()>> calls, int
       samples[i].push_back(sample(calls[i], counts[i], timings[i]));
     }
   for (auto [timing, seconds] : llvm::zip_equal(timings, samples)) {
-    auto median = seconds.begin() + numSamples / 2;
-    std::nth_element(seconds.begin(), median, seconds.end());
-    timing.seconds = *median;
+    auto quartile = seconds.begin() + numSamples / 4;
+    std::nth_element(seconds.begin(), quartile, seconds.end());
+    timing.seconds = *quartile;
   }
   return timings;
 }

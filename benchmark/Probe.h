@@ -20,7 +20,8 @@ namespace attn::bench {
 
 /// What the samples of a call say.
 struct Timing {
-  double seconds = 0;    ///< of one call, the median: what disturbs a few samples does not move it
+  double seconds =
+      0; ///< of one call, the lower quartile: what disturbs half of the samples does not move it
   int64_t rejected = 0;  ///< attempts at samples that were disturbed
   int64_t disturbed = 0; ///< samples whose last attempt was disturbed too
 };
