@@ -20,8 +20,7 @@ namespace attn::bench {
 
 /// What the samples of a call say.
 struct Timing {
-  double seconds =
-      0; ///< of one call, the lower quartile: what disturbs half of the samples does not move it
+  double seconds = 0;    ///< of one call, the lower quartile: disturbed samples are the longer ones
   int64_t rejected = 0;  ///< attempts at samples that were disturbed
   int64_t disturbed = 0; ///< samples whose last attempt was disturbed too
 };

@@ -177,7 +177,7 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
 // Lowering
 //===----------------------------------------------------------------------===//
 
-/// Of products, from which on two accumulators share them if there are registers.
+/// The shortest sum that gets a second accumulator, if there are registers for it.
 static constexpr int64_t kLongChain = 64;
 
 namespace {
@@ -462,9 +462,10 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   // Every other step adds to sums of its own where registers are left for them: shorter chains err less, and wait less.
   bool alternates = isEven && target.getFma() && *length >= kLongChain &&
                     fitsRegisters(target, {2 * height, width}, guarded.has_value());
-  // Two steps an iteration where they always come in pairs. Only in full blocks, the others are for
+  // Two steps an iteration where they always come in pairs. Else only in full blocks, the others are for
   // edges; and not where products are separate instructions: LLVM moves them up until they spill.
-  bool inPairs = target.getFma() && isEven && (height == block.rows || alternates);
+  bool isFull = height == block.rows;
+  bool inPairs = target.getFma() && isEven && (isFull || alternates);
   int64_t steps = inPairs ? 2 : 1;
   SmallVector<Value> initial(sums);
   if (alternates)

@@ -20,7 +20,8 @@ namespace attn {
 /// The lanes are n, the loop whose neighbours are adjacent in the output and in one input, the
 /// vector operand; the rows of a block are m, a parallel loop of the other input, the scalar
 /// operand. Every other parallel loop is a plain loop outside, every reduction one inside, so that
-/// accumulators stay in registers for all of them.
+/// accumulators stay in registers for all of them: one for each vector of the block or, where a long
+/// sum and a small block allow it, one for its even and one for its odd products.
 struct Contraction {
   struct Roles {
     unsigned vectorInput; // 0 or 1: the input that has n

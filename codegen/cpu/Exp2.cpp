@@ -46,7 +46,6 @@ struct FloatBuilder {
   Value constant(double value) { return floatConstant(builder, loc, type, value); }
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
-  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
   Value fma(Value a, Value b, Value c) { return createMultiplyAdd(builder, loc, a, b, c); }
 
@@ -119,21 +118,19 @@ static SmallVector<Value> createExp2ByScaling(FloatBuilder &f, ArrayRef<Value> x
   Value toInteger = constant(b.getI32IntegerAttr(0)), mode = constant(b.getI32IntegerAttr(4));
   // Operands in the order of the intrinsics, which is not that of their names: value, by what, value
   // where the mask is off, mask.
-  bool isScaled = static_cast<float>(factor) != 1;
-  SmallVector<Value> bounded, ns, rs;
+  SmallVector<Value> rs, ns;
   for (Value x : xs) {
+    if (static_cast<float>(factor) != 1)
+      x = f.mul(x, f.constant(factor));
     // Of -inf, too, the power is to be a number; that of -200 is 0.
     if (underflow != Underflow::Small)
       x = f.clamp(x, arith::CmpFPredicate::OLT,
-                  (underflow == Underflow::Clamp ? kLeastExponent : -200) / factor);
-    bounded.push_back(x);
-    Value exponent = isScaled ? f.mul(x, f.constant(factor)) : x;
-    ns.push_back(x86vector::MaskRndScaleOp::create(b, f.loc, f.type, exponent, toInteger, exponent,
-                                                   every, mode));
+                  underflow == Underflow::Clamp ? kLeastExponent : -200);
+    rs.push_back(x);
+    ns.push_back(x86vector::MaskRndScaleOp::create(b, f.loc, f.type, x, toInteger, x, every, mode));
   }
-  // The fraction of the product itself, not of its rounding.
-  for (auto [x, n] : llvm::zip_equal(bounded, ns))
-    rs.push_back(isScaled ? f.fma(x, f.constant(factor), f.neg(n)) : f.sub(x, n));
+  for (auto [r, n] : llvm::zip_equal(rs, ns))
+    r = f.sub(r, n);
   SmallVector<Value> ps = createPolynomial(f, rs);
   for (auto [p, n] : llvm::zip_equal(ps, ns))
     p = x86vector::MaskScaleFOp::create(b, f.loc, f.type, p, n, p, every, mode);

@@ -27,7 +27,7 @@ static constexpr double kScaledExponential = 6; // where 2^n is an instruction
 static constexpr double kMaximum = 8;           // load, compare, and the score's own store
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
-static constexpr double kDotLoad = 0.2;  // beside a multiply-add; half where that is two instructions
+static constexpr double kDotLoad = 0.2;  // beside a multiply-add; half beside a pair
 static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises, through memory
 static constexpr double kShortLoop = 3;  // and in the first cache
 // Of a loop around blocks, of a tile of queries, of a task, of a phase.

@@ -57,7 +57,8 @@ RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool
   for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};
-      if (fitsRegisters(target, block, guarded) && loadsPerRow(block, vectors) < loadsPerRow(best, vectors))
+      if (fitsRegisters(target, block, guarded) &&
+          loadsPerRow(block, vectors) < loadsPerRow(best, vectors))
         best = block;
     }
   }

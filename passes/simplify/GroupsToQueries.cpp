@@ -11,8 +11,8 @@
 // tile, for which keys and values come from memory once and not four times. No tensor changes, only what its dimensions
 // are called; coordinates in a score region follow.
 //
-// Left alone: more queries than one, or a number not known; and a mask that reads the coordinates themselves, as a
-// causal one does, not through what it captures.
+// Left alone: more queries than one, or a number not known; a mask that reads the coordinates themselves, as a causal
+// one does, not through what it captures; and a single head of keys, whose groups are the only tasks there are.
 // Test: test/passes/simplify/groups-to-queries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -30,29 +30,39 @@ using namespace mlir;
 using namespace attn;
 
 /// Whether which pairs are kept depends on coordinate `dim` itself.
-static bool readsCoordinate(MaskInterface mask, unsigned numBatch, unsigned dim) {
-  return mask && llvm::any_of(mask.kept(numBatch), [&](const KeptSet &set) {
-           return llvm::any_of(set.pairs.getConstraints(),
-                               [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); });
-         });
+static bool reads(MaskInterface mask, unsigned numBatch, unsigned dim) {
+  return llvm::any_of(mask.kept(numBatch), [&](const KeptSet &set) {
+    return llvm::any_of(set.pairs.getConstraints(),
+                        [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); });
+  });
 }
 
-/// The dimension of heads that share the keys of a single query.
+/// The dimension of most heads that share the keys of a single query.
 static std::optional<unsigned> findGroup(AttentionOp op) {
-  auto sizeOf = [&](unsigned dim) {
-    AffineExpr expr = getAffineDimExpr(dim, op.getContext());
-    return cast<ShapedType>(op.getOuts()[0].getType())
-        .getDimSize(*op.getOutMap().getResultPosition(expr));
+  AffineMap queryMap = op.getQueryMap(), keyMap = op.getKeyMap(), outMap = op.getOutMap();
+  auto positionOf = [&](unsigned dim) {
+    return *outMap.getResultPosition(getAffineDimExpr(dim, op.getContext()));
   };
-  MaskInterface mask = op.getMaskAttr();
-  auto isFree = [&](unsigned dim) { return !readsCoordinate(mask, op.getNumBatch(), dim); };
-  if (sizeOf(op.getQDim()) != 1 || !isFree(op.getQDim()))
+  auto sizeOf = [&](unsigned dim) {
+    return cast<ShapedType>(op.getOuts()[0].getType()).getDimSize(positionOf(dim));
+  };
+  auto readsCoordinate = [&](unsigned dim) {
+    return op.getMaskAttr() && reads(op.getMaskAttr(), op.getNumBatch(), dim);
+  };
+  // A plan, and the origin of a tile, are for the queries as they are.
+  if (op.getPlan() || !op.getOrigin().empty() || sizeOf(op.getQDim()) != 1 ||
+      readsCoordinate(op.getQDim()))
     return std::nullopt;
-  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim)
-    if (!op.getKeyMap().isFunctionOfDim(dim) && !op.getValueMap().isFunctionOfDim(dim) &&
-        !ShapedType::isDynamic(sizeOf(dim)) && sizeOf(dim) > 1 && isFree(dim))
-      return dim;
-  return std::nullopt;
+  std::optional<unsigned> group;
+  bool hasHeads = false; // that differ in their keys
+  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim) {
+    if (keyMap.isFunctionOfDim(dim) || op.getValueMap().isFunctionOfDim(dim))
+      hasHeads |= sizeOf(dim) != 1;
+    else if (queryMap.isFunctionOfDim(dim) && positionOf(dim) < positionOf(op.getEDim()) &&
+             sizeOf(dim) > (group ? sizeOf(*group) : 1) && !readsCoordinate(dim))
+      group = dim;
+  }
+  return hasHeads ? group : std::nullopt;
 }
 
 /// Lets dimensions `a` and `b` of the iteration space change places.

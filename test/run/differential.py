@@ -69,6 +69,7 @@ class Draw:
                                    "climbing"])
         self.region = rng.choice(["", "", "bias", "fill", "alibi"])
         self.fill_keys = rng.randint(0, self.sizes["k"])
+        self.fill_side = rng.choice(["sge", "slt"])
         # Where a weight is 0 in f32 but not in the formula (a fill, large scores), an infinite value times it is
         # NaN, as in every online softmax, so infinite values go with moderate scores alone.
         if self.hostile == "inf-value" and self.region == "fill":
@@ -209,7 +210,7 @@ class Draw:
         body = {
             "bias": ["%y = arith.addf %s, %x0 : f32"],
             "fill": [f"%n = arith.constant {self.fill_keys} : index", f"%fill = arith.constant {FILL:.1e} : f32",
-                     "%c = arith.cmpi sge, %ki, %n : index", "%y = arith.select %c, %fill, %s : f32"],
+                     f"%c = arith.cmpi {self.fill_side}, %ki, %n : index", "%y = arith.select %c, %fill, %s : f32"],
             "alibi": ["%slope = arith.constant 6.250000e-02 : f32", "%d = arith.subi %ki, %qi : index",
                       "%i = arith.index_cast %d : index to i32", "%f = arith.sitofp %i : i32 to f32",
                       "%t = arith.mulf %f, %slope : f32", "%y = arith.addf %s, %t : f32"],
@@ -228,7 +229,7 @@ class Draw:
         if self.region == "bias":
             return s + self.bias.at(p)
         if self.region == "fill":
-            return FILL if p["k"] >= self.fill_keys else s
+            return FILL if (p["k"] >= self.fill_keys) == (self.fill_side == "sge") else s
         return s + (p["k"] - p["q"]) / 16 if self.region == "alibi" else s
 
     def reference(self):

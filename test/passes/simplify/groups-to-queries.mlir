@@ -11,6 +11,10 @@
 // CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d4, d6)>
 // CHECK-DAG: #[[O:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d3, d2, d6)>
 // CHECK-DAG: #[[MASK:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d2, d4)>
+// CHECK-DAG: #[[TWO_Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d2, d0, d1, d3, d5)>
+// CHECK-DAG: #[[LENGTHS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d3)>
+// CHECK-DAG: #[[SHARED:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d4)>
+// CHECK-DAG: #[[OUTER:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4)>
 // CHECK-DAG: #[[OLD_Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3, d5)>
 
 // CHECK-LABEL: @one_query
@@ -66,4 +70,54 @@ func.func @one_head_of_each(%q: tensor<2x8x1x1x64xf32>, %k: tensor<2x8x?x64xf32>
   %o = attn.attention ins(%q, %k, %k : tensor<2x8x1x1x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
       outs(%e : tensor<2x8x1x1x64xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x1x1x64xf32>
   return %o : tensor<2x8x1x1x64xf32>
+}
+
+// Of two dimensions of groups the greater; the tensor may have queries elsewhere; lengths of each group become lengths
+// of each query.
+// CHECK-LABEL: @two_groups
+// CHECK: mask(#attn.lengths<0>) {indexing_maps = [#[[TWO_Q]], #{{[^,]*}}, #{{[^,]*}}, #[[LENGTHS]], #[[O]]]
+func.func @two_groups(%q: tensor<1x8x2x4x64xf32>, %k: tensor<8x?x64xf32>, %n: tensor<4xi32>, %e: tensor<8x2x4x1x64xf32>) -> tensor<8x2x4x1x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<1x8x2x4x64xf32>, tensor<8x?x64xf32>, tensor<8x?x64xf32>)
+      captures(%n : tensor<4xi32>) outs(%e : tensor<8x2x4x1x64xf32>) mask(#attn.lengths<0>) {indexing_maps = [
+        affine_map<(h, f, g, q, k, d, e) -> (q, h, f, g, d)>, affine_map<(h, f, g, q, k, d, e) -> (h, k, d)>,
+        affine_map<(h, f, g, q, k, d, e) -> (h, k, e)>, affine_map<(h, f, g, q, k, d, e) -> (g)>,
+        affine_map<(h, f, g, q, k, d, e) -> (h, f, g, q, e)>], scale = 1.0 : f32} -> tensor<8x2x4x1x64xf32>
+  return %o : tensor<8x2x4x1x64xf32>
+}
+
+// A single head of keys: its groups are all the tasks there are.
+// CHECK-LABEL: @one_head_of_keys
+// CHECK: indexing_maps = [#[[OLD_Q]],
+func.func @one_head_of_keys(%q: tensor<1x1x4x1x64xf32>, %k: tensor<1x1x?x64xf32>, %e: tensor<1x1x4x1x64xf32>) -> tensor<1x1x4x1x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<1x1x4x1x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      outs(%e : tensor<1x1x4x1x64xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<1x1x4x1x64xf32>
+  return %o : tensor<1x1x4x1x64xf32>
+}
+
+// The same query for all of the group: it has no dimension that could be queries.
+// CHECK-LABEL: @shared_query
+// CHECK: indexing_maps = [#[[SHARED]],
+func.func @shared_query(%q: tensor<8x1x64xf32>, %k: tensor<8x?x64xf32>, %bias: tensor<4x?xf32>, %e: tensor<8x4x1x64xf32>) -> tensor<8x4x1x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<8x1x64xf32>, tensor<8x?x64xf32>, tensor<8x?x64xf32>)
+      captures(%bias : tensor<4x?xf32>) outs(%e : tensor<8x4x1x64xf32>) {indexing_maps = [
+        affine_map<(h, g, q, k, d, e) -> (h, q, d)>, affine_map<(h, g, q, k, d, e) -> (h, k, d)>,
+        affine_map<(h, g, q, k, d, e) -> (h, k, e)>, affine_map<(h, g, q, k, d, e) -> (g, k)>,
+        affine_map<(h, g, q, k, d, e) -> (h, g, q, e)>], scale = 1.0 : f32} score {
+  ^bb0(%h: index, %g: index, %i: index, %j: index, %s: f32, %b: f32):
+    %0 = arith.addf %s, %b : f32
+    attn.yield %0 : f32
+  } -> tensor<8x4x1x64xf32>
+  return %o : tensor<8x4x1x64xf32>
+}
+
+// The tiles of an output have queries before elements.
+// CHECK-LABEL: @groups_within_elements
+// CHECK: indexing_maps = [#[[OUTER]],
+func.func @groups_within_elements(%q: tensor<8x4x1x64xf32>, %k: tensor<8x?x64xf32>, %e: tensor<8x1x64x4xf32>) -> tensor<8x1x64x4xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<8x4x1x64xf32>, tensor<8x?x64xf32>, tensor<8x?x64xf32>)
+      outs(%e : tensor<8x1x64x4xf32>) {indexing_maps = [
+        affine_map<(h, g, q, k, d, e) -> (h, g, q, d)>, affine_map<(h, g, q, k, d, e) -> (h, k, d)>,
+        affine_map<(h, g, q, k, d, e) -> (h, k, e)>,
+        affine_map<(h, g, q, k, d, e) -> (h, q, e, g)>], scale = 1.0 : f32} -> tensor<8x1x64x4xf32>
+  return %o : tensor<8x1x64x4xf32>
 }
