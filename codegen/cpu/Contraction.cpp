@@ -476,7 +476,7 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
         SmallVector<Value> result(carried);
         Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
         Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
-        if (inPairs && roles.m)
+        if (inPairs && isFull && roles.m)
           prefetchNextRows(inner, loop, k, s);
         if (epilogue && length)
           epilogue->overlap(inner, rows, k, steps, *length);
