@@ -462,8 +462,8 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   // Every other step adds to sums of its own where registers are left for them: shorter chains err less, and wait less.
   bool alternates = isEven && target.getFma() && *length >= kLongChain &&
                     fitsRegisters(target, {2 * height, width}, guarded.has_value());
-  // Two steps an iteration where they always come in pairs. Else only in full blocks, the others are for
-  // edges; and not where products are separate instructions: LLVM moves them up until they spill.
+  // Two steps an iteration where they always come in pairs and it pays: blocks that are not full are for
+  // edges. Not where products are separate instructions: LLVM moves them up until they spill.
   bool isFull = height == block.rows;
   bool inPairs = target.getFma() && isEven && (isFull || alternates);
   int64_t steps = inPairs ? 2 : 1;

@@ -166,6 +166,15 @@ func.func @one_row(%a: memref<96xf32>, %b: memref<96x64xf32>, %c: memref<64xf32>
   return
 }
 
+// Fewer rows than a block has: none follow that could be asked for.
+// CHECK-LABEL: @few_rows
+// CHECK-NOT:     memref.prefetch
+// CHECK:         return
+func.func @few_rows(%a: memref<3x96xf32>, %b: memref<96x64xf32>, %c: memref<3x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<3x96xf32>, memref<96x64xf32>) outs(%c : memref<3x64xf32>)
+  return
+}
+
 // The fill stays where something reads the output in between.
 // CHECK-LABEL: @fill_is_read
 // CHECK:         linalg.fill
