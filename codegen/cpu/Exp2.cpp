@@ -3,13 +3,16 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23
-// rounds: the sum has no bits for a fraction, and its low bits are n. 2^r is a polynomial of degree
-// 5 with p(0) = 1, so that 2^0 is exactly 1. Multiplying by 2^n, and not adding n to the exponent,
-// keeps NaN. Where the machine has instructions for the first and the last step (vrndscaleps,
-// vscalefps), each takes one instead of two and needs no clamp.
+// rounds: the sum has no bits for a fraction, and its low bits are n. 2^r is a polynomial with
+// p(0) = 1, so that 2^0 is exactly 1. Multiplying by 2^n, and not adding n to the exponent, keeps NaN;
+// where the machine has an instruction for it (vscalefps), that takes one instead of two. Where it has
+// one for r as well (vreduceps), n is the integer below and r lies in [0, 1).
 //
-// Error over [-126, 0] against a double: 2.0 ulp with fused multiply-add, 2.2 without. The
-// coefficients minimise the relative error of the polynomial (9.1e-8) by weighted least squares.
+// Exponents that come as products x * c are rounded once: r = x * c - n is a fused multiply-add.
+//
+// Error over [-126, 0] against a double: 2.0 ulp with fused multiply-add, 2.2 without. Coefficients
+// minimise the relative error: 9.1e-8 for degree 5 around 0, 8.3e-8 for degree 5 from 0 on, 2.0e-9
+// for degree 6.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +21,7 @@
 #include "codegen/cpu/Lanes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
@@ -30,8 +34,19 @@ static constexpr int64_t kExponentBias = 127;
 /// Of a clamped exponent, which is a product that may be off by an ulp and must not fall below the
 /// least normal number's.
 static constexpr double kLeastExponent = 1 - kExponentBias + 0.001;
+/// Of the instructions below, the rounding mode that is set.
+static constexpr int32_t kCurrentRounding = 4;
 static constexpr double kPolynomial[] = {1.326472731e-03, 9.671512991e-03, 5.550733581e-02,
                                          2.402224988e-01, 6.931470037e-01, 1.0};
+static constexpr double kFromZero[] = {1.867130108e-03, 9.017030226e-03, 5.579991319e-02,
+                                       2.401644501e-01, 6.931513118e-01, 1.0};
+static constexpr double kPrecise[] = {1.535336222e-04,
+                                      1.339887441e-03,
+                                      9.618437356e-03,
+                                      5.550332471e-02,
+                                      2.402264791e-01,
+                                      6.931472029e-01,
+                                      1.0};
 
 namespace {
 /// Builds ops of one type, f32 or a vector of it.
@@ -47,6 +62,7 @@ struct FloatBuilder {
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
   Value fma(Value a, Value b, Value c) { return createMultiplyAdd(builder, loc, a, b, c); }
 
   /// `bound` where x lies beyond it; NaN stays.
@@ -98,10 +114,11 @@ Value attn::createMultiplyAdd(OpBuilder &builder, Location loc, Value a, Value b
   return arith::AddFOp::create(builder, loc, arith::MulFOp::create(builder, loc, a, b), c);
 }
 
-/// 2^r of each value in [-1/2, 1/2].
-static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs) {
-  SmallVector<Value> ps(rs.size(), f.constant(kPolynomial[0]));
-  for (double coefficient : ArrayRef(kPolynomial).drop_front()) {
+/// The polynomial with these coefficients, the highest first, of each value.
+static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs,
+                                           ArrayRef<double> coefficients) {
+  SmallVector<Value> ps(rs.size(), f.constant(coefficients.front()));
+  for (double coefficient : coefficients.drop_front()) {
     Value c = f.constant(coefficient);
     for (auto [p, r] : llvm::zip_equal(ps, rs))
       p = f.fma(p, r, c);
@@ -109,57 +126,70 @@ static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs) 
   return ps;
 }
 
-/// With instructions that round and that scale by a power of two.
-static SmallVector<Value> createExp2ByScaling(FloatBuilder &f, ArrayRef<Value> xs, double factor,
-                                              Underflow underflow) {
-  OpBuilder &b = f.builder;
-  auto constant = [&](TypedAttr value) { return arith::ConstantOp::create(b, f.loc, value); };
-  Value every = constant(b.getI16IntegerAttr(-1));
-  Value toInteger = constant(b.getI32IntegerAttr(0)), mode = constant(b.getI32IntegerAttr(4));
-  // Operands in the order of the intrinsics, which is not that of their names: value, by what, value
+/// p * 2^n with n the integer at or below `exponent`, any number.
+static Value createScaleF(FloatBuilder &f, Value p, Value exponent) {
+  auto constant = [&](TypedAttr value) {
+    return arith::ConstantOp::create(f.builder, f.loc, value);
+  };
+  // Operands in the order of the intrinsic, which is not that of their names: value, by what, value
   // where the mask is off, mask.
-  SmallVector<Value> rs, ns;
+  return x86vector::MaskScaleFOp::create(f.builder, f.loc, f.type, p, exponent, p,
+                                         constant(f.builder.getI16IntegerAttr(-1)),
+                                         constant(f.builder.getI32IntegerAttr(kCurrentRounding)));
+}
+
+/// x less the integer at or below it; 0 for infinity.
+static Value createReduce(FloatBuilder &f, Value x) {
+  static constexpr int32_t kDown = 1;
+  OpBuilder &b = f.builder;
+  auto constant = [&](TypedAttr value) -> Value {
+    return arith::ConstantOp::create(b, f.loc, value);
+  };
+  Value operands[] = {x, constant(b.getI32IntegerAttr(kDown)), x, constant(b.getI16IntegerAttr(-1)),
+                      constant(b.getI32IntegerAttr(kCurrentRounding))};
+  return LLVM::CallIntrinsicOp::create(
+             b, f.loc, f.type, b.getStringAttr("llvm.x86.avx512.mask.reduce.ps.512"), operands)
+      .getResult(0);
+}
+
+/// By instructions that take an exponent apart.
+static SmallVector<Value> createExp2ByReducing(FloatBuilder &f, ArrayRef<Value> xs) {
+  SmallVector<Value> clamped, rs;
   for (Value x : xs) {
-    if (static_cast<float>(factor) != 1)
-      x = f.mul(x, f.constant(factor));
-    // Of -inf, too, the power is to be a number; that of -200 is 0.
-    if (underflow != Underflow::Small)
-      x = f.clamp(x, arith::CmpFPredicate::OLT,
-                  underflow == Underflow::Clamp ? kLeastExponent : -200);
-    rs.push_back(x);
-    ns.push_back(x86vector::MaskRndScaleOp::create(b, f.loc, f.type, x, toInteger, x, every, mode));
+    clamped.push_back(f.clamp(x, arith::CmpFPredicate::OLT, kLeastExponent));
+    rs.push_back(createReduce(f, clamped.back()));
   }
-  for (auto [r, n] : llvm::zip_equal(rs, ns))
-    r = f.sub(r, n);
-  SmallVector<Value> ps = createPolynomial(f, rs);
-  for (auto [p, n] : llvm::zip_equal(ps, ns))
-    p = x86vector::MaskScaleFOp::create(b, f.loc, f.type, p, n, p, every, mode);
+  SmallVector<Value> ps = createPolynomial(f, rs, kFromZero);
+  for (auto [p, x] : llvm::zip_equal(ps, clamped))
+    p = createScaleF(f, p, x);
   return ps;
 }
 
 SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
-                                    double factor, TargetAttr target, Underflow underflow,
-                                    Overflow overflow) {
+                                    double factor, TargetAttr target, Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
-  if (target.getScalef())
-    return createExp2ByScaling(f, xs, factor, underflow);
-  // The rounding constant carries the bias of the exponent too, so that the low bits need no
-  // addition. One below the least normal exponent they are 0, and so is the power.
-  Value round = f.constant(kRound + kExponentBias), c = f.constant(factor);
-  double least = underflow == Underflow::Clamp ? kLeastExponent : -kExponentBias;
-  SmallVector<Value> rs, sums;
+  bool isProduct = static_cast<float>(factor) != 1, scales = target.getScalef();
+  if (scales && !isProduct)
+    return createExp2ByReducing(f, xs);
+  // Without an instruction that scales, the rounding constant carries the bias of the exponent too, so
+  // that the low bits need no addition.
+  Value round = f.constant(scales ? kRound : kRound + kExponentBias), c = f.constant(factor);
+  SmallVector<Value> rs, sums, ns;
   for (Value x : xs) {
-    Value clamped = f.clamp(x, arith::CmpFPredicate::OLT, least / factor);
+    Value clamped = f.clamp(x, arith::CmpFPredicate::OLT, kLeastExponent / factor);
     if (overflow == Overflow::Large)
       clamped = f.clamp(clamped, arith::CmpFPredicate::OGT, 100 / factor);
     rs.push_back(clamped);
     sums.push_back(f.fma(clamped, c, round));
+    ns.push_back(f.sub(sums.back(), round));
   }
-  for (auto [r, sum] : llvm::zip_equal(rs, sums))
-    r = f.fma(r, c, f.sub(round, sum));
-  SmallVector<Value> ps = createPolynomial(f, rs);
-  for (auto [p, sum] : llvm::zip_equal(ps, sums))
-    p = f.mul(p, f.powerOfBiased(f.bits(sum)));
+  for (auto [r, n] : llvm::zip_equal(rs, ns))
+    r = f.fma(r, c, f.neg(n));
+  // Scores that still need a factor were rounded on their way: what can be spared is.
+  SmallVector<Value> ps =
+      isProduct ? createPolynomial(f, rs, kPrecise) : createPolynomial(f, rs, kPolynomial);
+  for (auto [p, sum, n] : llvm::zip_equal(ps, sums, ns))
+    p = scales ? createScaleF(f, p, n) : f.mul(p, f.powerOfBiased(f.bits(sum)));
   return ps;
 }
 
@@ -169,7 +199,7 @@ Value attn::createFullExp2(OpBuilder &builder, Location loc, Value x) {
   x = f.clamp(x, -151.0, 129.0);
   Value round = f.constant(kRound);
   Value sum = f.add(x, round);
-  Value p = createPolynomial(f, f.sub(x, f.sub(sum, round))).front();
+  Value p = createPolynomial(f, f.sub(x, f.sub(sum, round)), kPolynomial).front();
   return f.scale(p, arith::SubIOp::create(builder, loc, f.bits(sum), f.bits(round)));
 }
 
@@ -183,6 +213,6 @@ Value attn::createFullExp(OpBuilder &builder, Location loc, Value x) {
   // without fma too.
   Value r = f.fma(n, f.constant(-0.693359375), x);
   r = f.fma(n, f.constant(2.12194440054690581e-4), r);
-  Value p = createPolynomial(f, f.mul(r, log2e)).front();
+  Value p = createPolynomial(f, f.mul(r, log2e), kPolynomial).front();
   return f.scale(p, arith::SubIOp::create(builder, loc, f.bits(sum), f.bits(round)));
 }

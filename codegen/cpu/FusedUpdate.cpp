@@ -98,10 +98,8 @@ private:
         }
         differences.push_back(value);
       }
-      // Where nothing is hidden no product skips zeros, and a NaN too many makes the tile be done again.
       SmallVector<Value> weights =
-          createExp2(b, loc, differences, region.exponentFactor(), target,
-                     region.canHide() ? Underflow::Clamp : Underflow::Small, Overflow::Large);
+          createExp2(b, loc, differences, region.exponentFactor(), target, Overflow::Large);
       for (auto [i, weight] : llvm::enumerate(weights)) {
         size_t column = (first + i) % columns.size();
         if (region.canHide())

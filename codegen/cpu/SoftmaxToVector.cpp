@@ -39,6 +39,7 @@ namespace attn {
 } // namespace attn
 
 static constexpr double kLog2E = 1.4426950408889634;
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
 /// One softmax along dimension `dim`; `indices` has the positions of the loops entered so far.
@@ -73,7 +74,7 @@ struct SoftmaxBuilder {
   Value constant(OpBuilder &b, double value) {
     return floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), value);
   }
-  Value lowest(OpBuilder &b) { return constant(b, -std::numeric_limits<double>::infinity()); }
+  Value lowest(OpBuilder &b) { return constant(b, -kInfinity); }
   Value add(OpBuilder &b, Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
   Value inverse(OpBuilder &b, Value sum) {
     return arith::DivFOp::create(b, loc, floatConstant(b, loc, sum.getType(), 1), sum);
@@ -81,7 +82,11 @@ struct SoftmaxBuilder {
   SmallVector<Value> exponentials(OpBuilder &b, ValueRange xs, Value max) {
     auto differences = llvm::map_to_vector(
         xs, [&](Value x) -> Value { return arith::SubFOp::create(b, loc, x, max); });
-    return createExp2(b, loc, differences, kLog2E, target, Underflow::Zero);
+    SmallVector<Value> powers = createExp2(b, loc, differences, kLog2E, target);
+    for (auto [power, difference] : llvm::zip_equal(powers, differences))
+      power = arith::SelectOp::create(b, loc, createIsEqual(b, loc, difference, -kInfinity),
+                                      floatConstant(b, loc, power.getType(), 0), power);
+    return powers;
   }
   void scale(OpBuilder &b, const Lanes &vector, ValueRange at, Value factor) {
     vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor),

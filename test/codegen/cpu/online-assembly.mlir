@@ -1,5 +1,5 @@
-// The exponential of each level: twelve instructions a vector after the difference, nine where rounding and scaling are
-// instructions; no stack in the loop, no call.
+// The exponential of each level: twelve instructions a vector after the difference, eight where there are some that take
+// an exponent apart and scale by it; no stack in the loop, no call.
 //
 // DEFINE: %{target} =
 // DEFINE: %{cpu} =
@@ -37,7 +37,7 @@ module attributes {attn.target = #attn.target<LEVEL>} {
 // CHECK:         {{jb|jne|jae}}
 // CHECK:         Inner Loop Header
 // V4-NOT:        (%rsp
-// V4-COUNT-4:    vrndscaleps
+// V4-COUNT-4:    vreduceps
 // V4-COUNT-20:   vfmadd{{.*}}zmm
 // V4-NOT:        {{vfmadd|vmulps|\(%rsp}}
 // V4-COUNT-4:    vscalefps

@@ -60,7 +60,7 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-NEXT:        scf.yield %[[PRODUCT]]#0,
 // CHECK-NEXT:      } else {
 // CHECK-NOT:         arith.subf %[[PRODUCT]]
-// CHECK-COUNT-168:   vector.fma
+// CHECK-COUNT-192:   vector.fma
 // CHECK-NOT:         vector.fma
 // CHECK:             scf.yield
 // CHECK:           vector.store %[[STORED]]#0, %[[SCORES]]
