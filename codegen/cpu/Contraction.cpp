@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/Contraction.h"
 #include "codegen/cpu/StridedView.h"
+#include "codegen/cpu/TilePrefetch.h"
 #include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -179,6 +180,9 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
 
 /// The shortest sum that gets a second accumulator, if there are registers for it.
 static constexpr int64_t kLongChain = 64;
+/// How far ahead vectors that are used once are asked for: what a core reads from memory in the time that memory
+/// takes to answer.
+static constexpr int64_t kVectorsAhead = 64;
 
 namespace {
 
@@ -224,7 +228,9 @@ private:
                                     ArrayRef<Lanes> columns);
   SmallVector<Value> emitSteps(OpBuilder &b, unsigned loop, Value scalarIndex, Value vectorIndex,
                                ValueRange sums, ArrayRef<Value> rows, ArrayRef<Lanes> columns);
+  void prefetch(OpBuilder &b, const StridedView &view, Value index);
   void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex);
+  void prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width);
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
                               int64_t rows, ArrayRef<Lanes> columns);
 
@@ -244,6 +250,7 @@ private:
   SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
   Value startScalar; // instead of a start view
+  bool passesOnce;   // each vector: it comes from memory, and all rows are in one block
 };
 
 } // namespace
@@ -300,6 +307,10 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   scalars = view(op.getDpsInputOperand(1 - roles.vectorInput));
   vectors = view(op.getDpsInputOperand(roles.vectorInput));
   out = view(op.getDpsInitOperand(0));
+  std::optional<int64_t> rowCount =
+      roles.m ? getConstantIntValue(sizes[*roles.m]) : std::optional<int64_t>(1);
+  passesOnce = rowCount && *rowCount <= block.rows &&
+               isOfArgument(op.getDpsInputOperand(roles.vectorInput)->get());
   std::optional<int64_t> split = splitOf(contraction, target);
   if (!start.writer && !epilogue)
     depthBlock = split;
@@ -482,6 +493,8 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
           epilogue->overlap(inner, rows, k, steps, *length);
         for (int64_t step = 0; step < steps; ++step) {
           Value count = constant(inner, step);
+          if (passesOnce)
+            prefetchVectors(inner, loop, vectors.advance(inner, loc, v, loop, count), width);
           auto part =
               MutableArrayRef(result).slice(step * sums.size() % result.size(), sums.size());
           llvm::copy(emitStep(inner, scalars.advance(inner, loc, s, loop, count),
@@ -501,21 +514,30 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
 /// stands for all of them. At the last block that is what lies behind the operand, often the next
 /// tile; an address is never wrong.
 void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex) {
-  auto prefetch = [&](Value index) {
-    memref::PrefetchOp::create(b, loc, scalars.row, index, /*isWrite=*/false, /*localityHint=*/3,
-                               /*isDataCache=*/true);
-  };
   Value rows = constant(b, block.rows);
   if (getConstantIntValue(scalars.strides[*roles.m]) == 1) {
     Value ahead = scalars.advance(b, loc, scalarIndex, *roles.m, rows);
-    prefetch(ahead);
-    prefetch(scalars.advance(b, loc, ahead, loop, constant(b, 1)));
+    prefetch(b, scalars, ahead);
+    prefetch(b, scalars, scalars.advance(b, loc, ahead, loop, constant(b, 1)));
     return;
   }
   Value pair = arith::ShRUIOp::create(b, loc, k, constant(b, 1));
   Value turn = arith::RemUIOp::create(b, loc, pair, rows);
   prefetch(
+      b, scalars,
       scalars.advance(b, loc, scalarIndex, *roles.m, arith::AddIOp::create(b, loc, turn, rows)));
+}
+
+/// The vectors of a later step come from memory while those at `vectorIndex` are used.
+void Lowering::prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width) {
+  Value ahead = vectors.advance(b, loc, vectorIndex, loop, constant(b, kVectorsAhead / width));
+  for (int64_t vector = 0; vector < width; ++vector)
+    prefetch(b, vectors, vectors.advance(b, loc, ahead, roles.n, constant(b, vector * lanes)));
+}
+
+void Lowering::prefetch(OpBuilder &b, const StridedView &view, Value index) {
+  memref::PrefetchOp::create(b, loc, view.row, index, /*isWrite=*/false, /*localityHint=*/3,
+                             /*isDataCache=*/true);
 }
 
 /// One element of each row times one row of vectors.

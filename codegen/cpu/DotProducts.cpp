@@ -7,6 +7,7 @@
 #include "codegen/cpu/DotProducts.h"
 #include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/StridedView.h"
+#include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Transpose.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,17 +31,23 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
   for (OpOperand *input : op.getDpsInputOperands())
     if (stride(input, reductions.front()) != 1)
       return std::nullopt;
-  for (unsigned input : {1, 0})
-    for (unsigned loop : parallel)
-      if (op.getStaticLoopRanges()[loop] != 1 && stride(op.getDpsInitOperand(0), loop) == 1 &&
-          stride(op.getDpsInputOperand(1 - input), loop) == 0) {
-        DotProducts products = {op, input, loop, reductions.front(), {}, {}};
-        AffineMap rows = op.getMatchingIndexingMap(op.getDpsInputOperand(input));
-        for (unsigned other : parallel)
-          if (other != loop)
-            (rows.isFunctionOfDim(other) ? products.outer : products.inner).push_back(other);
-        return products;
-      }
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  auto isForRows = [&](unsigned loop, unsigned input) {
+    return stride(op.getDpsInitOperand(0), loop) == 1 &&
+           stride(op.getDpsInputOperand(1 - input), loop) == 0;
+  };
+  // A loop of one row is what is left where there are no rows.
+  for (bool isSingle : {false, true})
+    for (unsigned input : {1, 0})
+      for (unsigned loop : parallel)
+        if ((sizes[loop] == 1) == isSingle && (isSingle || isForRows(loop, input))) {
+          DotProducts products = {op, input, loop, reductions.front(), {}, {}};
+          AffineMap rows = op.getMatchingIndexingMap(op.getDpsInputOperand(input));
+          for (unsigned other : parallel)
+            if (other != loop)
+              (rows.isFunctionOfDim(other) ? products.outer : products.inner).push_back(other);
+          return products;
+        }
   return std::nullopt;
 }
 
@@ -51,7 +58,8 @@ struct DotBuilder {
   int64_t lanes;
   SmallVector<OpFoldResult> sizes; // of each loop
   StridedView rows, row, out;
-  Value start; // a scalar, or null for the output itself
+  Value start;       // a scalar, or null for the output itself
+  bool isFromMemory; // the rows
 
   struct Origin {
     Value rows, row, out;
@@ -86,25 +94,54 @@ struct DotBuilder {
     });
   }
 
+  /// The row whose turn it is L products later comes while the one at `row` is used.
+  void prefetchNextRow(OpBuilder &b, Value row, const Lanes &k) const {
+    Value count = arith::ConstantIndexOp::create(b, loc, lanes);
+    Value next = rows.advance(b, loc, row, products.n, count);
+    memref::PrefetchOp::create(b, loc, rows.row,
+                               rows.advance(b, loc, next, products.reduction, k.offset),
+                               /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+  }
+
+  /// The sum of each vector in a lane of its own.
+  Value createTotals(OpBuilder &b, ArrayRef<Value> sums) const {
+    VectorType type = VectorType::get(lanes, b.getF32Type());
+    // One by one as long as that takes fewer shuffles than a transposition.
+    if (int64_t(sums.size()) < lanes / 2) {
+      SmallVector<Value> totals(lanes, floatConstant(b, loc, b.getF32Type(), 0));
+      for (auto [total, sum] : llvm::zip(totals, sums))
+        total = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sum,
+                                            arith::FastMathFlags::reassoc);
+      return vector::FromElementsOp::create(b, loc, type, totals);
+    }
+    SmallVector<Value> parts(sums);
+    parts.resize(lanes, floatConstant(b, loc, type, 0));
+    parts = createTranspose(b, loc, parts);
+    return reduceTree(
+        parts, [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
+  }
+
   /// L products, or as many as there are.
   void createVector(OpBuilder &b, const Lanes &n, Origin origin) const {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
-    // The last row stands for those beyond.
+    // The rows that there are, if that is known; otherwise the last stands for those beyond.
+    std::optional<int64_t> size = getConstantIntValue(sizes[products.n]);
+    int64_t count = n.mask && size ? *size % lanes : lanes;
     Value last;
-    if (n.mask)
+    if (n.mask && !size)
       last = arith::SubIOp::create(
           b, loc, getValueOrCreateConstantIndexOp(b, loc, sizes[products.n]), constant(1));
     SmallVector<Value> starts;
-    for (int64_t i = 0; i < lanes; ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       Value index = b.createOrFold<arith::AddIOp>(loc, n.offset, constant(i));
       if (last)
         index = arith::MinUIOp::create(b, loc, index, last);
       starts.push_back(rows.advance(b, loc, origin.rows, products.n, index));
     }
     VectorType type = n.vectorOf(b.getF32Type());
-    SmallVector<Value> sums(lanes, floatConstant(b, loc, type, 0));
+    SmallVector<Value> sums(count, floatConstant(b, loc, type, 0));
     sums = forEachVector(
         b, loc, sizes[products.reduction], lanes, sums,
         [&](OpBuilder &inner, const Lanes &k, ValueRange carried) {
@@ -114,13 +151,14 @@ struct DotBuilder {
           };
           Value other = load(row, origin.row);
           SmallVector<Value> next;
-          for (auto [from, sum] : llvm::zip_equal(starts, carried))
+          for (auto [from, sum] : llvm::zip_equal(starts, carried)) {
+            if (isFromMemory)
+              prefetchNextRow(inner, from, k);
             next.push_back(createMultiplyAdd(inner, loc, load(rows, from), other, sum));
+          }
           return next;
         });
-    SmallVector<Value> parts = createTranspose(b, loc, sums);
-    Value total = reduceTree(
-        parts, [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
+    Value total = createTotals(b, sums);
     Value at = out.advance(b, loc, origin.out, products.n, n.offset);
     Value from = start ? Value(vector::BroadcastOp::create(b, loc, type, start))
                        : n.load(b, loc, out.row, at);
@@ -143,7 +181,8 @@ void attn::createDotProducts(OpBuilder &builder, const DotProducts &products, co
                  view(op.getDpsInputOperand(products.rows)),
                  view(op.getDpsInputOperand(1 - products.rows)),
                  view(op.getDpsInitOperand(0)),
-                 start.map ? Value() : start.value};
+                 start.map ? Value() : start.value,
+                 isOfArgument(op.getDpsInputOperand(products.rows)->get())};
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   dot.create(builder, {zero, zero, zero});
 }

@@ -15,7 +15,8 @@ namespace attn {
 /// keys are not worth transposing. L dot products at a time, the lanes along the sum; their lanes
 /// are added up by a transposition.
 struct DotProducts {
-  /// `contraction` as dot products, or none: no loop of one input alone is contiguous in the output.
+  /// `contraction` as dot products, or none: no loop of one input alone is contiguous in the output, and none has a
+  /// single step.
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;

@@ -23,8 +23,7 @@ static bool hasRows(Value buffer) {
   return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type);
 }
 
-/// Whether `view` is a part of an argument of the function. What a task computes itself is in its caches.
-static bool isOfArgument(Value view) {
+bool attn::isOfArgument(Value view) {
   while (auto part = view.getDefiningOp<memref::SubViewOp>())
     view = part.getSource();
   return isa<BlockArgument>(view);

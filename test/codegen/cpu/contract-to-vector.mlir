@@ -166,8 +166,12 @@ func.func @one_row(%a: memref<96xf32>, %b: memref<96x64xf32>, %c: memref<64xf32>
   return
 }
 
-// Fewer rows than a block has: none follow that could be asked for.
+// Fewer rows than a block has: none follow that could be asked for. But each vector of an argument is used once: in
+// both of two steps those of a later step are.
 // CHECK-LABEL: @few_rows
+// CHECK-SAME:    %[[B:[^:]*]]: memref<96x64xf32>
+// CHECK:         %[[VECTORS:.*]] = memref.reinterpret_cast %[[B]]
+// CHECK-COUNT-8: memref.prefetch %[[VECTORS]]
 // CHECK-NOT:     memref.prefetch
 // CHECK:         return
 func.func @few_rows(%a: memref<3x96xf32>, %b: memref<96x64xf32>, %c: memref<3x64xf32>) {
@@ -231,24 +235,46 @@ func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref
 }
 
 // Rows of neither input run along n, but both along the sum: 16 dot products at a time, whose lanes a transposition adds
-// up, for each of 3 rows while they are in the cache. 40 are two vectors and a half: beyond the end the last row is read
-// again, and not stored.
+// up, for each of 3 rows while they are in the cache. The rows after these are asked for meanwhile. 40 are two vectors and
+// a half: the last has 8 products.
 // CHECK-LABEL: @dot_products
 // CHECK-SAME:    %[[A:[^:]*]]: memref<3x64xf32>
 // CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c16
 // CHECK:           scf.for %{{.*}} = %c0 to %c3 step %c1
 // CHECK:             %[[SUMS:.*]]:16 = scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK:               memref.prefetch
 // CHECK-COUNT-16:      vector.fma
 // CHECK-COUNT-64:    vector.shuffle
 // CHECK-COUNT-16:    arith.addf
 // CHECK-NEXT:        vector.store
-// CHECK:           vector.constant_mask [8]
-// CHECK:           vector.maskedstore
+// CHECK:             %{{.*}}:8 = scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK:             vector.maskedstore
 func.func @dot_products(%a: memref<3x64xf32>, %b: memref<40x64xf32>, %c: memref<3x40xf32>) {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%c : memref<3x40xf32>)
   linalg.contract indexing_maps = [#mk, #nk, #mn]
     ins(%a, %b : memref<3x64xf32>, memref<40x64xf32>) outs(%c : memref<3x40xf32>)
+  return
+}
+
+// Of a number that is not known the last row stands for those beyond the end.
+// CHECK-LABEL: @unknown_dot_products
+// CHECK:         %[[LAST:.*]] = arith.subi %{{.*}}, %c1
+// CHECK-COUNT-16: arith.minui %{{.*}}, %[[LAST]]
+func.func @unknown_dot_products(%a: memref<3x64xf32>, %b: memref<?x64xf32>, %c: memref<3x?xf32>) {
+  linalg.contract indexing_maps = [#mk, #nk, #mn]
+    ins(%a, %b : memref<3x64xf32>, memref<?x64xf32>) outs(%c : memref<3x?xf32>)
+  return
+}
+
+// A product alone, of a query and its only key.
+// CHECK-LABEL: @dot_product
+// CHECK:         %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK:         vector.reduction <add>, %[[SUM]]
+// CHECK:         vector.maskedstore
+func.func @dot_product(%a: memref<1x64xf32>, %b: memref<1x64xf32>, %c: memref<1x1xf32>) {
+  linalg.contract indexing_maps = [#mk, #nk, #mn]
+    ins(%a, %b : memref<1x64xf32>, memref<1x64xf32>) outs(%c : memref<1x1xf32>)
   return
 }
 
