@@ -180,6 +180,7 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
 
 /// The shortest sum that gets a second accumulator, if there are registers for it.
 static constexpr int64_t kLongChain = 64;
+static constexpr int64_t kElementsPerLine = 16;
 /// How far ahead vectors that are used once are asked for: what a core reads from memory in the time that memory
 /// takes to answer.
 static constexpr int64_t kVectorsAhead = 64;
@@ -228,8 +229,10 @@ private:
                                     ArrayRef<Lanes> columns);
   SmallVector<Value> emitSteps(OpBuilder &b, unsigned loop, Value scalarIndex, Value vectorIndex,
                                ValueRange sums, ArrayRef<Value> rows, ArrayRef<Lanes> columns);
-  void prefetch(OpBuilder &b, const StridedView &view, Value index);
+  enum class Cache { First, Second };
+  void prefetch(OpBuilder &b, const StridedView &view, Value index, Cache level = Cache::First);
   void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex);
+  void prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k, Value vectorIndex);
   void prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width);
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
                               int64_t rows, ArrayRef<Lanes> columns);
@@ -250,6 +253,7 @@ private:
   SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
   Value startScalar; // instead of a start view
+  bool isPanel;      // the vectors: those of a step lie behind those of the step before
   bool passesOnce;   // each vector: it comes from memory, and all rows are in one block
 };
 
@@ -309,8 +313,10 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   out = view(op.getDpsInitOperand(0));
   std::optional<int64_t> rowCount =
       roles.m ? getConstantIntValue(sizes[*roles.m]) : std::optional<int64_t>(1);
-  passesOnce = rowCount && *rowCount <= block.rows &&
-               isOfArgument(op.getDpsInputOperand(roles.vectorInput)->get());
+  bool isFromMemory = isOfArgument(op.getDpsInputOperand(roles.vectorInput)->get());
+  isPanel = isFromMemory && !epilogue && roles.reductions.size() == 1 &&
+            getConstantIntValue(vectors.strides[roles.reductions.front()]) == block.vectors * lanes;
+  passesOnce = rowCount && *rowCount <= block.rows && isFromMemory;
   std::optional<int64_t> split = splitOf(contraction, target);
   if (!start.writer && !epilogue)
     depthBlock = split;
@@ -489,6 +495,8 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
         Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
         if (inPairs && isFull && roles.m)
           prefetchNextRows(inner, loop, k, s);
+        if (inPairs && isFull && isPanel)
+          prefetchNextPanel(inner, *length, rows.front(), k, vectorIndex);
         if (epilogue && length)
           epilogue->overlap(inner, rows, k, steps, *length);
         for (int64_t step = 0; step < steps; ++step) {
@@ -528,6 +536,21 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scal
       scalars.advance(b, loc, scalarIndex, *roles.m, arith::AddIOp::create(b, loc, turn, rows)));
 }
 
+/// What lies behind the vectors of this sum, those of its next part or of the next panel, comes to the second cache while
+/// the rows pass: each block asks for its share, of a pair of steps, at `k`, for one line.
+void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,
+                                 Value vectorIndex) {
+  int64_t elements = length * block.vectors * lanes, share = length / 2 * kElementsPerLine;
+  Value blocks = arith::DivUIOp::create(b, loc, row, constant(b, block.rows));
+  Value first =
+      arith::MinUIOp::create(b, loc, arith::MulIOp::create(b, loc, blocks, constant(b, share)),
+                             constant(b, elements - share));
+  Value line = arith::AddIOp::create(
+      b, loc, first, arith::MulIOp::create(b, loc, k, constant(b, kElementsPerLine / 2)));
+  Value behind = arith::AddIOp::create(b, loc, vectorIndex, constant(b, elements));
+  prefetch(b, vectors, arith::AddIOp::create(b, loc, behind, line), Cache::Second);
+}
+
 /// The vectors of a later step come from memory while those at `vectorIndex` are used.
 void Lowering::prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width) {
   Value ahead = vectors.advance(b, loc, vectorIndex, loop, constant(b, kVectorsAhead / width));
@@ -535,9 +558,9 @@ void Lowering::prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, i
     prefetch(b, vectors, vectors.advance(b, loc, ahead, roles.n, constant(b, vector * lanes)));
 }
 
-void Lowering::prefetch(OpBuilder &b, const StridedView &view, Value index) {
-  memref::PrefetchOp::create(b, loc, view.row, index, /*isWrite=*/false, /*localityHint=*/3,
-                             /*isDataCache=*/true);
+void Lowering::prefetch(OpBuilder &b, const StridedView &view, Value index, Cache level) {
+  memref::PrefetchOp::create(b, loc, view.row, index, /*isWrite=*/false,
+                             /*localityHint=*/level == Cache::First ? 3 : 2, /*isDataCache=*/true);
 }
 
 /// One element of each row times one row of vectors.

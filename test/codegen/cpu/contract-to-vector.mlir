@@ -41,7 +41,8 @@ func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<12
 // CHECK-LABEL: @accumulate
 // CHECK-DAG:      %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK:          %{{.*}}:24 = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
-// CHECK-COUNT-2:    memref.prefetch
+// CHECK-COUNT-2:    memref.prefetch {{.*}}locality<3>
+// CHECK:            memref.prefetch {{.*}}locality<2>
 // CHECK-NOT:        memref.prefetch
 // CHECK:            scf.yield
 // CHECK-COUNT-24: vector.load
@@ -220,12 +221,20 @@ func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16x
   return
 }
 
-// A long sum is split: the output is filled first, and each part is added to it.
+// A long sum is split: the output is filled first, and each part is added to it. The vectors are panels, of which the next
+// part, 192 * 64 elements, comes to the second cache: a line an iteration, up to the last 96.
 // CHECK-LABEL: @long_sum
+// CHECK-SAME:    %{{[^:]*}}: memref<12x3072xf32>, %[[B:[^:]*]]: memref<3072x64xf32>
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 10752 : index
 // CHECK:         linalg.fill
+// CHECK:         %[[PANEL:.*]] = memref.reinterpret_cast %[[B]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c3072 step %c192
-// CHECK:           scf.for %{{.*}} = %c0 to %c12 step %c6
+// CHECK:           scf.for %[[ROW:.*]] = %c0 to %c12 step %c6
 // CHECK:             %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c192 step %c2
+// CHECK:               arith.divui %[[ROW]], %c6
+// CHECK:               arith.minui %{{.*}}, %[[LAST]]
+// CHECK:               memref.prefetch %[[PANEL]][%{{.*}}], read, locality<2>
+// CHECK-NOT:           memref.prefetch
 // CHECK:             arith.addf
 func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref<12x64xf32>) {
   %zero = arith.constant 0.0 : f32
