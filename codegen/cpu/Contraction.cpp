@@ -9,6 +9,7 @@
 #include "codegen/cpu/TilePrefetch.h"
 #include "passes/plan/RegisterBlocks.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -358,8 +359,8 @@ SmallVector<Lanes> Lowering::columnsAt(OpBuilder &b, Value offset, int64_t count
 }
 
 /// Full blocks of columns, then the rest, whose last vector may be partial: one narrower block where
-/// their number is known, otherwise vector by vector, which costs loads but no multiplications, and
-/// one piece of code instead of one for each number.
+/// their number is known, otherwise halves down to a vector, which costs loads but no multiplications,
+/// and fewer pieces of code than one for each number.
 void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   OpFoldResult size = sizes[roles.n], whole = roundDown(b, loc, size, block.vectors * lanes);
   auto emit = [&](OpBuilder &inner, Value j, int64_t vectors, Value mask) {
@@ -383,6 +384,15 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
     return;
   }
   Value end = getValueOrCreateConstantIndexOp(b, loc, size);
+  for (int64_t width = llvm::bit_floor<uint64_t>(block.vectors - 1); width > 1; width /= 2) {
+    AffineExpr begin, end;
+    bindSymbols(b.getContext(), begin, end);
+    OpFoldResult next = affine::makeComposedFoldedAffineApply(
+        b, loc, begin + (end - begin).floorDiv(width * lanes) * (width * lanes), {whole, size});
+    createLoop(b, loc, whole, next, width * lanes, {},
+               [&](OpBuilder &inner, Value j, ValueRange) { return emit(inner, j, width, {}); });
+    whole = next;
+  }
   createLoop(b, loc, whole, size, lanes, {}, [&](OpBuilder &inner, Value j, ValueRange) {
     Value rest = arith::SubIOp::create(inner, loc, end, j);
     return emit(inner, j, 1, vector::CreateMaskOp::create(inner, loc, maskType, rest));

@@ -4,7 +4,7 @@
 //
 // Counts what register blocks, exponentials and copies issue, at the rates of a core that does one vector multiply-add
 // and two loads at a time, and adds the time of what passes through a cache that is too small. The constants were
-// measured on Zen 4; attn-bench-plans shows where their order is wrong.
+// measured on Zen 4, some on Granite Rapids as well; attn-bench-plans shows where their order is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +21,7 @@ using namespace attn;
 // Issue slots of one vector.
 static constexpr double kLoadsAtOnce = 2;
 static constexpr double kLatency = 4; // of a multiply-add: fewer accumulators wait for it
+static constexpr double kLoad = 0.05; // in their shadow: 0 on Zen 4, up to 0.4 where power is short
 static constexpr double kStore = 1;
 static constexpr double kExponential = 8;       // with its difference and its sum
 static constexpr double kScaledExponential = 6; // where 2^n is an instruction
@@ -117,7 +118,8 @@ double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, in
     double products = height * width * multiplyAdd(target);
     if (isGuarded) // a comparison of each vector, or also a selection for each product
       products += hasMaskRegisters(target) ? width : height * width;
-    double step = std::max({products, (height + width) / kLoadsAtOnce, kLatency});
+    double step = std::max({products, (height + width) / kLoadsAtOnce, kLatency}) +
+                  kLoad * (height + width);
     return count * (depth * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
   };
   auto panel = [&](int64_t width) {
@@ -234,7 +236,7 @@ struct Model {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
     double dots = double(shape.keys) * vectorsOf(shape.d) *
-                      (multiplyAdd(target) + kDotLoad / multiplyAdd(target)) +
+                      (multiplyAdd(target) + (kDotLoad + kLoad) / multiplyAdd(target)) +
                   vectors * target.getLanes() * shuffles(target);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;

@@ -106,14 +106,18 @@ func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref
   return
 }
 
-// Rows left of unknown number: blocks of half the height, down to one. Columns: vector by vector. All but the full block
-// have two sums of each vector.
+// Rows left of unknown number: blocks of half the height, down to one. Columns: two vectors, then vector by vector. All but
+// the full block have two sums of each vector.
 // CHECK-LABEL: @dynamic_edges
-// CHECK:         scf.for
+// CHECK:         scf.for %{{.*}} step %c64
 // CHECK:           %{{.*}}:24 = scf.for
 // CHECK:           %{{.*}}:24 = scf.for
 // CHECK:           %{{.*}}:8 = scf.for
-// CHECK:         scf.for
+// CHECK:         scf.for %{{.*}} step %c32
+// CHECK:           %{{.*}}:24 = scf.for
+// CHECK:           %{{.*}}:12 = scf.for
+// CHECK:           %{{.*}}:4 = scf.for
+// CHECK:         scf.for %{{.*}} step %c16
 // CHECK:           %[[MASK:.*]] = vector.create_mask %{{.*}} : vector<16xi1>
 // CHECK:           %{{.*}}:12 = scf.for
 // CHECK:             vector.maskedload %{{.*}}[%{{.*}}], %[[MASK]]
@@ -125,10 +129,15 @@ func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<
   return
 }
 
-// A tile that is ragged at the edge has the block of a whole tile.
+// A tile that is ragged at the edge has the block of a whole tile, and of what is left two vectors go together.
 // CHECK-LABEL: @bounded_columns
-// CHECK:         %{{.*}}:24 = scf.for
-// CHECK:         %{{.*}}:16 = scf.for
+// CHECK:         scf.for %{{.*}} = %c0 to %[[WHOLE:.*]] step %c48
+// CHECK:           %{{.*}}:24 = scf.for
+// CHECK:         scf.for %{{.*}} = %[[WHOLE]] to %[[PAIRS:.*]] step %c32
+// CHECK:           %{{.*}}:16 = scf.for
+// CHECK:         scf.for %{{.*}} = %[[PAIRS]] to %{{.*}} step %c16
+// CHECK:           vector.create_mask
+// CHECK:           %{{.*}}:16 = scf.for
 func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<128x48xf32>) {
   %n = affine.min affine_map<()[s0] -> (s0, 48)>()[%left]
   %bn = memref.subview %b[0, 0] [64, %n] [1, 1] : memref<64x48xf32> to memref<64x?xf32, strided<[48, 1]>>

@@ -12,8 +12,8 @@
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
   // Tiles that leave room in the first cache.
   // CHECK-LABEL: @dynamic(
-  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 96>)
-  // NAMED: attn.attention {{.*}} plan(<phased, q = 32, k = 96>)
+  // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 64>)
+  // NAMED: attn.attention {{.*}} plan(<phased, q = 48, k = 64>)
   // UNFUSED: attn.attention {{.*}} plan(<unfused, q = 48, k = 96>)
   func.func @dynamic(%x: tensor<2x?x64xf32>, %e: tensor<2x?x64xf32>) -> tensor<2x?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<2x?x64xf32>, tensor<2x?x64xf32>, tensor<2x?x64xf32>) outs(%e : tensor<2x?x64xf32>)
