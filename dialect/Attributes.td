@@ -35,7 +35,7 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
     "bool":$fma,            // multiply-add is one instruction
     "unsigned":$l1,         // bytes
     "unsigned":$l2,         // bytes, of one core
-    DefaultValuedParameter<"bool", "false">:$scalef); // so is p * 2^n, x86vector.avx512.mask.scalef
+    DefaultValuedParameter<"bool", "false">:$scalef); // so are p * 2^n and x - floor(x), vscalefps and vreduceps
   let assemblyFormat = [{ `<` $level `,` struct($lanes, $registers, $fma, $l1, $l2, $scalef) `>` }];
   let genVerifyDecl = 1;
 }

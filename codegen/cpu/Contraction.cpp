@@ -6,7 +6,6 @@
 
 #include "codegen/cpu/Contraction.h"
 #include "codegen/cpu/StridedView.h"
-#include "codegen/cpu/TilePrefetch.h"
 #include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -181,9 +180,8 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
 
 /// The shortest sum that gets a second accumulator, if there are registers for it.
 static constexpr int64_t kLongChain = 64;
-static constexpr int64_t kElementsPerLine = 16;
-/// How far ahead vectors that are used once are asked for: what a core reads from memory in the time that memory
-/// takes to answer.
+/// How far ahead vectors that are used once are asked for: what a core reads from memory in the time
+/// that memory takes to answer.
 static constexpr int64_t kVectorsAhead = 64;
 
 namespace {
@@ -254,8 +252,9 @@ private:
   SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
   Value startScalar; // instead of a start view
-  bool isPanel;      // the vectors: those of a step lie behind those of the step before
-  bool passesOnce;   // each vector: it comes from memory, and all rows are in one block
+  // The vectors come from memory, and
+  bool passesOnce; // one block has all the rows that they meet, or
+  bool isPanel;    // many do, and those of a step lie behind those of the step before.
 };
 
 } // namespace
@@ -314,16 +313,18 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   out = view(op.getDpsInitOperand(0));
   std::optional<int64_t> rowCount =
       roles.m ? getConstantIntValue(sizes[*roles.m]) : std::optional<int64_t>(1);
-  bool isFromMemory = isOfArgument(op.getDpsInputOperand(roles.vectorInput)->get());
-  isPanel = isFromMemory && !epilogue && roles.reductions.size() == 1 &&
-            getConstantIntValue(vectors.strides[roles.reductions.front()]) == block.vectors * lanes;
+  bool isFromMemory = isOfArgument(op.getDpsInputOperand(roles.vectorInput)->get()) &&
+                      vectors.strides[roles.reductions.back()];
   passesOnce = rowCount && *rowCount <= block.rows && isFromMemory;
+  isPanel = isFromMemory && !passesOnce && !epilogue && roles.reductions.size() == 1 &&
+            block.vectors * lanes >= kElementsPerLine &&
+            getConstantIntValue(vectors.strides[roles.reductions.front()]) == block.vectors * lanes;
   std::optional<int64_t> split = splitOf(contraction, target);
   if (!start.writer && !epilogue)
     depthBlock = split;
-  // An epilogue waits for the whole sum: its parts stay in registers, of half the rows.
-  if (epilogue && split && target.getFma())
-    block.rows = std::max<int64_t>(block.rows / 2, 1);
+  // An epilogue waits for the whole sum: its parts stay in registers, of fewer rows.
+  if (epilogue && split)
+    block = fitTwoSums(target, block);
   if (!start.writer)
     this->start = out;
   else if (start.map)
@@ -359,8 +360,8 @@ SmallVector<Lanes> Lowering::columnsAt(OpBuilder &b, Value offset, int64_t count
 }
 
 /// Full blocks of columns, then the rest, whose last vector may be partial: one narrower block where
-/// their number is known, otherwise halves down to a vector, which costs loads but no multiplications,
-/// and fewer pieces of code than one for each number.
+/// their number is known, otherwise halves down to a vector: more loads, but no multiplication more, and
+/// not a piece of code for each number.
 void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   OpFoldResult size = sizes[roles.n], whole = roundDown(b, loc, size, block.vectors * lanes);
   auto emit = [&](OpBuilder &inner, Value j, int64_t vectors, Value mask) {
@@ -385,10 +386,10 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   }
   Value end = getValueOrCreateConstantIndexOp(b, loc, size);
   for (int64_t width = llvm::bit_floor<uint64_t>(block.vectors - 1); width > 1; width /= 2) {
-    AffineExpr begin, end;
-    bindSymbols(b.getContext(), begin, end);
+    AffineExpr from, to;
+    bindSymbols(b.getContext(), from, to);
     OpFoldResult next = affine::makeComposedFoldedAffineApply(
-        b, loc, begin + (end - begin).floorDiv(width * lanes) * (width * lanes), {whole, size});
+        b, loc, from + (to - from).floorDiv(width * lanes) * (width * lanes), {whole, size});
     createLoop(b, loc, whole, next, width * lanes, {},
                [&](OpBuilder &inner, Value j, ValueRange) { return emit(inner, j, width, {}); });
     whole = next;
@@ -546,8 +547,9 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scal
       scalars.advance(b, loc, scalarIndex, *roles.m, arith::AddIOp::create(b, loc, turn, rows)));
 }
 
-/// What lies behind the vectors of this sum, those of its next part or of the next panel, comes to the second cache while
-/// the rows pass: each block asks for its share, of a pair of steps, at `k`, for one line.
+/// What lies behind the vectors of this sum, those of its next part or of the next panel, comes to the
+/// second cache while the rows pass: of a pair of steps, at `k`, a line, so that some ten blocks of rows
+/// ask for all of it. Fewer leave the rest to be waited for, more ask for the last lines again.
 void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,
                                  Value vectorIndex) {
   int64_t elements = length * block.vectors * lanes, share = length / 2 * kElementsPerLine;
@@ -564,7 +566,8 @@ void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value 
 /// The vectors of a later step come from memory while those at `vectorIndex` are used.
 void Lowering::prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width) {
   Value ahead = vectors.advance(b, loc, vectorIndex, loop, constant(b, kVectorsAhead / width));
-  for (int64_t vector = 0; vector < width; ++vector)
+  int64_t vectorsPerLine = std::max<int64_t>(kElementsPerLine / lanes, 1);
+  for (int64_t vector = 0; vector < width; vector += vectorsPerLine)
     prefetch(b, vectors, vectors.advance(b, loc, ahead, roles.n, constant(b, vector * lanes)));
 }
 

@@ -7,7 +7,6 @@
 #include "codegen/cpu/DotProducts.h"
 #include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/StridedView.h"
-#include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Transpose.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,7 +35,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     return stride(op.getDpsInitOperand(0), loop) == 1 &&
            stride(op.getDpsInputOperand(1 - input), loop) == 0;
   };
-  // A loop of one row is what is left where there are no rows.
+  // A loop with a single step will do as well, whatever its strides: they are not used.
   for (bool isSingle : {false, true})
     for (unsigned input : {1, 0})
       for (unsigned loop : parallel)
@@ -59,7 +58,7 @@ struct DotBuilder {
   SmallVector<OpFoldResult> sizes; // of each loop
   StridedView rows, row, out;
   Value start;       // a scalar, or null for the output itself
-  bool isFromMemory; // the rows
+  bool isFromMemory; // the rows, of which more follow
 
   struct Origin {
     Value rows, row, out;
@@ -94,7 +93,8 @@ struct DotBuilder {
     });
   }
 
-  /// The row whose turn it is L products later comes while the one at `row` is used.
+  /// The row whose turn it is L products later comes while the one at `row` is used. Asking again, in the
+  /// next pass or for the rest of a line, costs a slot.
   void prefetchNextRow(OpBuilder &b, Value row, const Lanes &k) const {
     Value count = arith::ConstantIndexOp::create(b, loc, lanes);
     Value next = rows.advance(b, loc, row, products.n, count);
@@ -182,7 +182,10 @@ void attn::createDotProducts(OpBuilder &builder, const DotProducts &products, co
                  view(op.getDpsInputOperand(1 - products.rows)),
                  view(op.getDpsInitOperand(0)),
                  start.map ? Value() : start.value,
-                 isOfArgument(op.getDpsInputOperand(products.rows)->get())};
+                 false};
+  std::optional<int64_t> numRows = getConstantIntValue(dot.sizes[products.n]);
+  dot.isFromMemory = isOfArgument(op.getDpsInputOperand(products.rows)->get()) &&
+                     (!numRows || *numRows > dot.lanes);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   dot.create(builder, {zero, zero, zero});
 }

@@ -13,10 +13,10 @@ namespace attn {
 
 /// A contraction whose inputs are both contiguous along its sum: scores of few queries, for which
 /// keys are not worth transposing. L dot products at a time, the lanes along the sum; their lanes
-/// are added up by a transposition.
+/// are added up by a transposition, or one by one where they are few.
 struct DotProducts {
-  /// `contraction` as dot products, or none: no loop of one input alone is contiguous in the output, and none has a
-  /// single step.
+  /// `contraction` as dot products, or none: no loop of one input alone is contiguous in the output,
+  /// and none has a single step.
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;

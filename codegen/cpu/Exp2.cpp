@@ -8,11 +8,12 @@
 // where the machine has an instruction for it (vscalefps), that takes one instead of two. Where it has
 // one for r as well (vreduceps), n is the integer below and r lies in [0, 1).
 //
-// Exponents that come as products x * c are rounded once: r = x * c - n is a fused multiply-add.
+// Exponents that come as products x * c are rounded once where multiply-adds are fused: r = x * c - n,
+// with what c lacks as a float added.
 //
-// Error over [-126, 0] against a double: 2.0 ulp with fused multiply-add, 2.2 without. Coefficients
-// minimise the relative error: 9.1e-8 for degree 5 around 0, 8.3e-8 for degree 5 from 0 on, 2.0e-9
-// for degree 6.
+// Relative error of the power, polynomial and roundings, with fused multiply-add: 1.7e-7 for degree 5
+// around 0, 1.5e-7 for degree 5 from 0 on, 8e-8 for degree 6. The coefficients minimise it before
+// rounding: 9.1e-8, 8.3e-8 and 2.0e-9.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,11 +32,8 @@ using namespace attn;
 static constexpr double kRound = 12582912.0; // 1.5 * 2^23
 static constexpr int64_t kMantissaBits = 23;
 static constexpr int64_t kExponentBias = 127;
-/// Of a clamped exponent, which is a product that may be off by an ulp and must not fall below the
-/// least normal number's.
-static constexpr double kLeastExponent = 1 - kExponentBias + 0.001;
-/// Of the instructions below, the rounding mode that is set.
-static constexpr int32_t kCurrentRounding = 4;
+/// For the instructions below: exceptions as they are set.
+static constexpr int32_t kCurrentDirection = 4;
 static constexpr double kPolynomial[] = {1.326472731e-03, 9.671512991e-03, 5.550733581e-02,
                                          2.402224988e-01, 6.931470037e-01, 1.0};
 static constexpr double kFromZero[] = {1.867130108e-03, 9.017030226e-03, 5.579991319e-02,
@@ -62,7 +60,6 @@ struct FloatBuilder {
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
-  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
   Value fma(Value a, Value b, Value c) { return createMultiplyAdd(builder, loc, a, b, c); }
 
   /// `bound` where x lies beyond it; NaN stays.
@@ -135,7 +132,7 @@ static Value createScaleF(FloatBuilder &f, Value p, Value exponent) {
   // where the mask is off, mask.
   return x86vector::MaskScaleFOp::create(f.builder, f.loc, f.type, p, exponent, p,
                                          constant(f.builder.getI16IntegerAttr(-1)),
-                                         constant(f.builder.getI32IntegerAttr(kCurrentRounding)));
+                                         constant(f.builder.getI32IntegerAttr(kCurrentDirection)));
 }
 
 /// x less the integer at or below it; 0 for infinity.
@@ -146,7 +143,7 @@ static Value createReduce(FloatBuilder &f, Value x) {
     return arith::ConstantOp::create(b, f.loc, value);
   };
   Value operands[] = {x, constant(b.getI32IntegerAttr(kDown)), x, constant(b.getI16IntegerAttr(-1)),
-                      constant(b.getI32IntegerAttr(kCurrentRounding))};
+                      constant(b.getI32IntegerAttr(kCurrentDirection))};
   return LLVM::CallIntrinsicOp::create(
              b, f.loc, f.type, b.getStringAttr("llvm.x86.avx512.mask.reduce.ps.512"), operands)
       .getResult(0);
@@ -154,42 +151,61 @@ static Value createReduce(FloatBuilder &f, Value x) {
 
 /// By instructions that take an exponent apart.
 static SmallVector<Value> createExp2ByReducing(FloatBuilder &f, ArrayRef<Value> xs) {
-  SmallVector<Value> clamped, rs;
-  for (Value x : xs) {
-    clamped.push_back(f.clamp(x, arith::CmpFPredicate::OLT, kLeastExponent));
-    rs.push_back(createReduce(f, clamped.back()));
-  }
+  auto rs = llvm::map_to_vector(xs, [&](Value x) { return createReduce(f, x); });
   SmallVector<Value> ps = createPolynomial(f, rs, kFromZero);
-  for (auto [p, x] : llvm::zip_equal(ps, clamped))
+  for (auto [p, x] : llvm::zip_equal(ps, xs))
     p = createScaleF(f, p, x);
   return ps;
 }
 
-SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
-                                    double factor, TargetAttr target, Overflow overflow) {
-  FloatBuilder f(builder, loc, xs.front().getType());
-  bool isProduct = static_cast<float>(factor) != 1, scales = target.getScalef();
-  if (scales && !isProduct)
-    return createExp2ByReducing(f, xs);
+/// By the addition that rounds.
+static SmallVector<Value> createExp2ByRounding(FloatBuilder &f, ArrayRef<Value> xs, double factor,
+                                               TargetAttr target) {
+  bool scales = target.getScalef();
   // Without an instruction that scales, the rounding constant carries the bias of the exponent too, so
   // that the low bits need no addition.
   Value round = f.constant(scales ? kRound : kRound + kExponentBias), c = f.constant(factor);
-  SmallVector<Value> rs, sums, ns;
-  for (Value x : xs) {
-    Value clamped = f.clamp(x, arith::CmpFPredicate::OLT, kLeastExponent / factor);
-    if (overflow == Overflow::Large)
-      clamped = f.clamp(clamped, arith::CmpFPredicate::OGT, 100 / factor);
-    rs.push_back(clamped);
-    sums.push_back(f.fma(clamped, c, round));
-    ns.push_back(f.sub(sums.back(), round));
-  }
-  for (auto [r, n] : llvm::zip_equal(rs, ns))
-    r = f.fma(r, c, f.neg(n));
   // Scores that still need a factor were rounded on their way: what can be spared is.
+  bool isPrecise = target.getFma() && static_cast<float>(factor) != 1;
+  Value rest = f.constant(factor - static_cast<float>(factor));
+  SmallVector<Value> sums, rs;
+  for (Value x : xs)
+    sums.push_back(f.fma(x, c, round));
+  for (auto [x, sum] : llvm::zip_equal(xs, sums)) {
+    rs.push_back(f.fma(x, c, f.sub(round, sum)));
+    if (isPrecise)
+      rs.back() = f.fma(x, rest, rs.back());
+  }
   SmallVector<Value> ps =
-      isProduct ? createPolynomial(f, rs, kPrecise) : createPolynomial(f, rs, kPolynomial);
-  for (auto [p, sum, n] : llvm::zip_equal(ps, sums, ns))
-    p = scales ? createScaleF(f, p, n) : f.mul(p, f.powerOfBiased(f.bits(sum)));
+      isPrecise ? createPolynomial(f, rs, kPrecise) : createPolynomial(f, rs, kPolynomial);
+  for (auto [p, sum] : llvm::zip_equal(ps, sums))
+    p = scales ? createScaleF(f, p, f.sub(sum, round)) : f.mul(p, f.powerOfBiased(f.bits(sum)));
+  return ps;
+}
+
+SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
+                                    double factor, TargetAttr target, Underflow underflow,
+                                    Overflow overflow) {
+  FloatBuilder f(builder, loc, xs.front().getType());
+  bool scales = target.getScalef(), reduces = scales && static_cast<float>(factor) == 1;
+  SmallVector<Value> clamped(xs);
+  for (Value &x : clamped) {
+    if (underflow == Underflow::Live)
+      x = f.clamp(x, arith::CmpFPredicate::OLT, AttnDialect::kLeastWeightExponent / factor);
+    else if (!scales) // one below the least normal exponent the low bits are 0, and so is the power
+      x = f.clamp(x, arith::CmpFPredicate::OLT, -kExponentBias / factor);
+    if (overflow == Overflow::Large && !reduces)
+      x = f.clamp(x, arith::CmpFPredicate::OGT, 100 / factor);
+  }
+  SmallVector<Value> ps =
+      reduces ? createExp2ByReducing(f, clamped) : createExp2ByRounding(f, clamped, factor, target);
+  if (underflow == Underflow::Zero && scales) {
+    Value least = f.constant((1 - kExponentBias) / factor), zero = f.constant(0);
+    for (auto [p, x] : llvm::zip_equal(ps, xs)) {
+      Value isSmall = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, least);
+      p = arith::SelectOp::create(builder, loc, isSmall, zero, p);
+    }
+  }
   return ps;
 }
 

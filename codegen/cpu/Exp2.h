@@ -13,6 +13,12 @@
 
 namespace attn {
 
+/// What becomes of small powers, those of -inf among them. None becomes a denormal number.
+enum class Underflow {
+  Live, // kLeastWeightExponent at least
+  Zero, // 0 below the least normal number
+};
+
 /// What becomes of powers beyond the greatest number.
 enum class Overflow {
   Never, // exponents are known to be small enough
@@ -24,13 +30,12 @@ enum class Overflow {
 int64_t exponentialsInFlight(TargetAttr target);
 
 /// 2^(x * factor) of each vector of f32, for a positive factor and, unless overflow is expected,
-/// products up to 127, or NaN: the exponential of a softmax. Powers below the least normal number, of
-/// -inf too, become slightly more than it: no live weight is 0, and no instruction meets a number that
-/// takes some machines two hundred cycles. Values are computed stage by stage: one alone waits for its
-/// own polynomial.
+/// products up to 127, or NaN: the exponential of a softmax. Values are computed stage by stage: one
+/// alone waits for its own polynomial.
 llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::Value> xs, double factor,
-                                          TargetAttr target, Overflow overflow = Overflow::Never);
+                                          TargetAttr target, Underflow underflow,
+                                          Overflow overflow = Overflow::Never);
 
 /// 2^x and e^x for every x, with infinities and denormals.
 mlir::Value createFullExp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);

@@ -84,7 +84,7 @@ static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueR
                                         Value m, const ScoreRegion &region, TargetAttr target) {
   auto differences = llvm::map_to_vector(
       scores, [&](Value s) -> Value { return arith::SubFOp::create(builder, loc, s, m); });
-  return createExp2(builder, loc, differences, region.exponentFactor(), target);
+  return createExp2(builder, loc, differences, region.exponentFactor(), target, Underflow::Live);
 }
 
 static double valueOf(EmptyRow emptyRow) {

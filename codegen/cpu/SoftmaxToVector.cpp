@@ -82,11 +82,7 @@ struct SoftmaxBuilder {
   SmallVector<Value> exponentials(OpBuilder &b, ValueRange xs, Value max) {
     auto differences = llvm::map_to_vector(
         xs, [&](Value x) -> Value { return arith::SubFOp::create(b, loc, x, max); });
-    SmallVector<Value> powers = createExp2(b, loc, differences, kLog2E, target);
-    for (auto [power, difference] : llvm::zip_equal(powers, differences))
-      power = arith::SelectOp::create(b, loc, createIsEqual(b, loc, difference, -kInfinity),
-                                      floatConstant(b, loc, power.getType(), 0), power);
-    return powers;
+    return createExp2(b, loc, differences, kLog2E, target, Underflow::Zero);
   }
   void scale(OpBuilder &b, const Lanes &vector, ValueRange at, Value factor) {
     vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor),

@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/StridedView.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -21,12 +22,6 @@ static constexpr int64_t kLineBits = 512;
 static bool hasRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type);
-}
-
-bool attn::isOfArgument(Value view) {
-  while (auto part = view.getDefiningOp<memref::SubViewOp>())
-    view = part.getSource();
-  return isa<BlockArgument>(view);
 }
 
 /// Whether `view` is known to be all of what it is a view of, but for one index of some dimensions.

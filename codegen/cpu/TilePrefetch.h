@@ -13,9 +13,6 @@
 
 namespace attn {
 
-/// Whether `view` is a part of an argument of the function. What a task computes itself is in its caches.
-bool isOfArgument(mlir::Value view);
-
 /// A tile of queries is packed, and one of outputs written, in one go between two long
 /// computations, and nothing there hides the way to memory. So the computation asks for them a row
 /// at a time: for the outputs of this tile, and the next queries, which lie behind those of this

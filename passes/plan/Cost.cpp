@@ -21,7 +21,9 @@ using namespace attn;
 // Issue slots of one vector.
 static constexpr double kLoadsAtOnce = 2;
 static constexpr double kLatency = 4; // of a multiply-add: fewer accumulators wait for it
-static constexpr double kLoad = 0.05; // in their shadow: 0 on Zen 4, up to 0.4 where power is short
+// Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids, whose clock falls
+// with them. Enough for blocks with fewer loads to win where plans are equal otherwise.
+static constexpr double kLoad = 0.06;
 static constexpr double kStore = 1;
 static constexpr double kExponential = 8;       // with its difference and its sum
 static constexpr double kScaledExponential = 6; // where 2^n is an instruction
@@ -111,15 +113,17 @@ static double shuffles(TargetAttr target) { return llvm::Log2_64(target.getLanes
 static double transpose(TargetAttr target) { return 1 / kLoadsAtOnce + shuffles(target) + kStore; }
 
 double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, int64_t depth,
-                            bool isGuarded) {
+                            bool isGuarded, bool hasEpilogue) {
   int64_t vectors = llvm::divideCeil(columns, int64_t(target.getLanes()));
   RegisterBlock block = chooseRegisterBlock(target, columns, isGuarded);
+  if (hasEpilogue && chooseDepthBlock(target, block, depth) != depth)
+    block = fitTwoSums(target, block);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
     double products = height * width * multiplyAdd(target);
     if (isGuarded) // a comparison of each vector, or also a selection for each product
       products += hasMaskRegisters(target) ? width : height * width;
-    double step = std::max({products, (height + width) / kLoadsAtOnce, kLatency}) +
-                  kLoad * (height + width);
+    double step =
+        std::max({products, (height + width) / kLoadsAtOnce, kLatency}) + kLoad * (height + width);
     return count * (depth * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
   };
   auto panel = [&](int64_t width) {
@@ -172,7 +176,8 @@ struct Model {
   /// A tile of `keys` of which the first `exact` need the maximum first.
   double step(int64_t queries, int64_t keys, bool isMasked, int64_t exact) const {
     int64_t vectors = vectorsOf(queries);
-    return predictProduct(target, keys, queries, shape.d) +
+    return predictProduct(target, keys, queries, shape.d, /*isGuarded=*/false,
+                          /*hasEpilogue=*/true) +
            predictProduct(target, shape.e, queries, keys, /*isGuarded=*/isMasked) +
            vectors * ((keys - exact) * weights(isMasked, false) + exact * weights(isMasked, true));
   }
@@ -224,10 +229,13 @@ struct Model {
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * kBytes;
     double left = 1 - bytes / target.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
-    // Where no other tile of queries reads the keys, all but the first come while the tile before is computed.
-    if (shape.queries <= tile && plan.getK() < shape.keys && shape.groups == 1 && !shape.depth)
+    // A single tile of keys comes while the one of the head before is computed. Of several, where no other tile of
+    // queries reads them, all but the first come while the tile before is computed; otherwise only the first does.
+    if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth) {
+      int64_t waitedFor = shape.queries <= tile ? plan.getK() : shape.keys - plan.getK();
       cost +=
-          predictTraffic(target, double(plan.getK()) * (shape.d + shape.e) * kBytes, bytesOfKeys());
+          predictTraffic(target, double(waitedFor) * (shape.d + shape.e) * kBytes, bytesOfKeys());
+    }
     return cost;
   }
 

@@ -34,9 +34,9 @@ struct AttentionShape {
 };
 
 /// c[rows, columns] += a[rows, depth] * b[depth, columns] in register blocks. Guarded products skip the zeros of one
-/// side.
+/// side; an epilogue waits for whole sums.
 double predictProduct(TargetAttr target, int64_t rows, int64_t columns, int64_t depth,
-                      bool isGuarded = false);
+                      bool isGuarded = false, bool hasEpilogue = false);
 
 /// An attention with the projections before it.
 double predictAttention(TargetAttr target, const AttentionShape &shape, PlanAttr plan);

@@ -34,6 +34,14 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
   return double(loads) / block.rows;
 }
 
+RegisterBlock attn::fitTwoSums(TargetAttr target, RegisterBlock block) {
+  // 8, 6, 4, 3, 2, 1: tiles of keys are multiples of most.
+  while (target.getFma() && block.rows > 1 &&
+         !fitsRegisters(target, {2 * block.rows, block.vectors}, /*guarded=*/false))
+    block.rows -= block.rows > 4 ? 2 : 1;
+  return block;
+}
+
 int64_t attn::chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth) {
   // The error of a sum grows with its length; parts are added up at the end.
   static constexpr int64_t kLongestSum = 192;

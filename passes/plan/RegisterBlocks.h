@@ -30,6 +30,9 @@ bool fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded);
 ///   x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
 RegisterBlock chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded);
 
+/// As much of `block` as leaves registers for two sums of each element, where products are fused.
+RegisterBlock fitTwoSums(TargetAttr target, RegisterBlock block);
+
 /// How much of a sum of `depth` products register blocks go through before they start over with
 /// the next rows: all of it, or the greatest divisor up to 192 for which the rows of the vector
 /// operand stay in a quarter of the second-level cache.

@@ -197,8 +197,11 @@ private:
               arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0], lowest);
           Value hidden =
               op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
-          Value smallest = constant(APFloat::getSmallestNormalized(semantics));
-          Value live = arith::MaximumFOp::create(b, loc, args[1], smallest);
+          int exponent = std::max<int>(AttnDialect::kLeastWeightExponent,
+                                       APFloat::semanticsMinExponent(semantics));
+          Value least =
+              constant(scalbn(APFloat::getOne(semantics), exponent, APFloat::rmNearestTiesToEven));
+          Value live = arith::MaximumFOp::create(b, loc, args[1], least);
           linalg::YieldOp::create(
               b, loc, arith::SelectOp::create(b, loc, isHidden, hidden, live).getResult());
         });

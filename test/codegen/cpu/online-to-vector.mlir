@@ -60,7 +60,7 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-NEXT:        scf.yield %[[PRODUCT]]#0,
 // CHECK-NEXT:      } else {
 // CHECK-NOT:         arith.subf %[[PRODUCT]]
-// CHECK-COUNT-192:   vector.fma
+// CHECK-COUNT-216:   vector.fma
 // CHECK-NOT:         vector.fma
 // CHECK:             scf.yield
 // CHECK:           vector.store %[[STORED]]#0, %[[SCORES]]
@@ -87,7 +87,7 @@ func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memre
   return
 }
 
-// A sum of 256 products is one of two chains, for which registers are left in half the rows; nothing of it is stored.
+// A sum of 256 products is one of two chains, for which registers are left in 4 of 8 rows; nothing of it is stored.
 // CHECK-LABEL: @fast_long_heads
 // CHECK:       scf.while
 // CHECK:         %[[LESS:.*]] = arith.negf
