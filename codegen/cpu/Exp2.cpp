@@ -188,10 +188,11 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
                                     Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
   bool scales = target.getScalef(), reduces = scales && static_cast<float>(factor) == 1;
+  double least = AttnDialect::kLeastWeightExponent / factor;
   SmallVector<Value> clamped(xs);
   for (Value &x : clamped) {
     if (underflow == Underflow::Live)
-      x = f.clamp(x, arith::CmpFPredicate::OLT, AttnDialect::kLeastWeightExponent / factor);
+      x = f.clamp(x, arith::CmpFPredicate::OLT, least);
     else if (!scales) // one below the least normal exponent the low bits are 0, and so is the power
       x = f.clamp(x, arith::CmpFPredicate::OLT, -kExponentBias / factor);
     if (overflow == Overflow::Large && !reduces)
@@ -200,9 +201,9 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
   SmallVector<Value> ps =
       reduces ? createExp2ByReducing(f, clamped) : createExp2ByRounding(f, clamped, factor, target);
   if (underflow == Underflow::Zero && scales) {
-    Value least = f.constant((1 - kExponentBias) / factor), zero = f.constant(0);
+    Value bound = f.constant(least), zero = f.constant(0);
     for (auto [p, x] : llvm::zip_equal(ps, xs)) {
-      Value isSmall = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, least);
+      Value isSmall = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, bound);
       p = arith::SelectOp::create(builder, loc, isSmall, zero, p);
     }
   }

@@ -13,10 +13,10 @@
 
 namespace attn {
 
-/// What becomes of small powers, those of -inf among them. None becomes a denormal number.
+/// What becomes of small powers, those of -inf among them.
 enum class Underflow {
-  Live, // kLeastWeightExponent at least
-  Zero, // 0 below the least normal number
+  Live, // 2^kLeastWeightExponent at least
+  Zero, // 0, below the least normal number at the latest
 };
 
 /// What becomes of powers beyond the greatest number.
