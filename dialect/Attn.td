@@ -34,8 +34,8 @@ def Attn_Dialect : Dialect {
     /// Module: the version of the dialect that wrote the file. Newer files are refused.
     static constexpr ::llvm::StringLiteral kVersionAttr = "attn.version";
     static constexpr int64_t kVersion = 1;
-    /// A pair that is not hidden weighs at least two to this power: not 0, which would hide it, and nothing whose
-    /// products with values are denormal numbers, which take some machines two hundred cycles.
+    /// A pair that is not hidden weighs about two to this power at least: not 0, which would hide it, and nothing
+    /// whose products with values are denormal numbers, as a rule, which take some machines two hundred cycles.
     static constexpr int kLeastWeightExponent = -100;
     /// Module: the machine that its functions are compiled for, an #attn.target.
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";

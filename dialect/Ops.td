@@ -254,11 +254,11 @@ def Attn_OnlineUpdateOp : Attn_ScoreOp<"online_update"> {
   let description = [{
     The heart of `attn.online_step` once its two products are contractions. On entry `scores (k, q)` holds
     K Q^T; on exit it holds the weights p, exactly 0 where a pair is not kept or its score is -inf and at least
-    2^-100 elsewhere: a product that skips zeros skips hidden pairs and nothing else. The exception is an update
-    without mask and region, which hides no pair: what would weigh less may weigh 0, and a score of -inf, then an
-    infinite product, 2^-100, but the sum of a row of such scores alone stays 0. max and sum are updated, acc is
-    rescaled by exp(old max - new max). max may stay behind the greatest score as long as weights are far from
-    overflow: sum, acc and every later weight are relative to the same max.
+    about 2^-100 elsewhere: a product that skips zeros skips hidden pairs and nothing else. The exception is an
+    update without mask and region, which hides no pair: a score of -inf, then an infinite product, may weigh
+    2^-100 too, but the sum of a row of such scores alone stays 0. max and sum are updated, acc is rescaled by
+    exp(old max - new max). max may stay behind the greatest score as long as weights are far from overflow: sum,
+    acc and every later weight are relative to the same max.
 
     Constraints: (U1) outputs are scores, max, sum, acc of one float type and of agreeing sizes; (U3) to (U6) as
     (S3) to (S6).

@@ -548,8 +548,8 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scal
 }
 
 /// What lies behind the vectors of this sum, those of its next part or of the next panel, comes to the
-/// second cache while the rows pass: of a pair of steps, at `k`, a line, so that some ten blocks of rows
-/// ask for all of it. Fewer leave the rest to be waited for, more ask for the last lines again.
+/// second cache while the rows pass: of a pair of steps, at `k`, a line, so that a block of rows asks for
+/// an eighth of it, of four vectors of 16. More blocks ask for the last lines again.
 void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,
                                  Value vectorIndex) {
   int64_t elements = length * block.vectors * lanes, share = length / 2 * kElementsPerLine;

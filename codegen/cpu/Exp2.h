@@ -15,8 +15,8 @@ namespace attn {
 
 /// What becomes of small powers, those of -inf among them.
 enum class Underflow {
-  Live, // 2^kLeastWeightExponent at least
-  Zero, // 0, below the least normal number at the latest
+  Live, // about 2^kLeastWeightExponent at least
+  Zero, // 0 below it
 };
 
 /// What becomes of powers beyond the greatest number.

@@ -98,9 +98,8 @@ private:
         }
         differences.push_back(value);
       }
-      SmallVector<Value> weights =
-          createExp2(b, loc, differences, region.exponentFactor(), target,
-                     region.canHide() ? Underflow::Live : Underflow::Zero, Overflow::Large);
+      SmallVector<Value> weights = createExp2(b, loc, differences, region.exponentFactor(), target,
+                                              Underflow::Live, Overflow::Large);
       for (auto [i, weight] : llvm::enumerate(weights)) {
         size_t column = (first + i) % columns.size();
         if (region.canHide())

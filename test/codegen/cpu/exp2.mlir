@@ -15,6 +15,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 // CHECK-DAG:     %[[REST:.*]] = arith.constant dense<1.925963{{.*}}E-8> : vector<16xf32>
 // CHECK-DAG:     %[[ROUND:.*]] = arith.constant dense<0x4B400000> : vector<16xf32>
 // CHECK:         %[[X:.*]] = arith.subf
+// CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X]], %[[LEAST]]
 // CHECK:         %[[SUM:.*]] = vector.fma %[[X]], %[[LOG2E]], %[[ROUND]]
 // CHECK:         %[[LESS:.*]] = arith.subf %[[ROUND]], %[[SUM]]
 // CHECK:         %[[R:.*]] = vector.fma %[[X]], %[[LOG2E]], %[[LESS]]
@@ -22,7 +23,6 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 // CHECK-COUNT-6: vector.fma
 // CHECK:         %[[N:.*]] = arith.subf %[[SUM]], %[[ROUND]]
 // CHECK:         %[[P:.*]] = x86vector.avx512.mask.scalef %{{.*}}, %[[N]]
-// CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X]], %[[LEAST]]
 // CHECK:         arith.select %[[SMALL]], %[[ZERO]], %[[P]]
 func.func @softmax(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
   linalg.softmax dimension(1) ins(%s : memref<4x32xf32>) outs(%p : memref<4x32xf32>)
@@ -41,6 +41,23 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
                   %q0: index, %k0: index) {
   attn.online_update outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 6.93147182e-01 : f32}
+  return
+}
+}
+
+// Without such instructions: below the bound stands an exponent whose bits are 0.
+module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>} {
+// CHECK-LABEL: @softmax_by_rounding
+// CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-69.3147202> : vector<8xf32>
+// CHECK-DAG:     %[[GONE:.*]] = arith.constant dense<-88.0296936> : vector<8xf32>
+// CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X:.*]], %[[LEAST]]
+// CHECK:         %[[CLAMPED:.*]] = arith.select %[[SMALL]], %[[GONE]], %[[X]]
+// CHECK:         vector.fma %[[CLAMPED]],
+// CHECK:         arith.shli
+// CHECK-NOT:     arith.select
+// CHECK:         return
+func.func @softmax_by_rounding(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
+  linalg.softmax dimension(1) ins(%s : memref<4x32xf32>) outs(%p : memref<4x32xf32>)
   return
 }
 }
