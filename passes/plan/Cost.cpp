@@ -21,8 +21,8 @@ using namespace attn;
 // Issue slots of one vector.
 static constexpr double kLoadsAtOnce = 2;
 static constexpr double kLatency = 4; // of a multiply-add: fewer accumulators wait for it
-// Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids, whose clock falls
-// with them. Enough for blocks with fewer loads to win where plans are equal otherwise.
+// Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. Enough for
+// blocks with fewer loads to win where plans are equal otherwise.
 static constexpr double kLoad = 0.06;
 static constexpr double kStore = 1;
 static constexpr double kExponential = 8;       // with its difference and its sum
