@@ -70,7 +70,7 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
     auto &aliases = getAnalysis<AliasAnalysis>();
     SmallVector<Start> starts;
     for (Contraction &contraction : contractions)
-      starts.push_back(contraction.isSplit(target) ? Start() : findStart(contraction, aliases));
+      starts.push_back(contraction.getSplit(target) ? Start() : findStart(contraction, aliases));
     IRRewriter rewriter(&getContext());
     for (auto [contraction, start] : llvm::zip_equal(contractions, starts)) {
       rewriter.setInsertionPoint(contraction.op);

@@ -33,8 +33,9 @@ struct Contraction {
   /// `op` as a contraction, or none if it is no product sum of strided f32 buffers.
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
 
-  /// Whether its sum is so long that it is split: its parts are then added to the output.
-  bool isSplit(TargetAttr target) const;
+  /// How much of its sum goes through register blocks at once, if it is so long that it is split: its
+  /// parts are then added to the output.
+  std::optional<int64_t> getSplit(TargetAttr target) const;
 
   mlir::linalg::LinalgOp op;
   std::optional<unsigned>

@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/DotProducts.h"
 #include "codegen/cpu/Exp2.h"
+#include "codegen/cpu/Prefetch.h"
 #include "codegen/cpu/StridedView.h"
 #include "codegen/cpu/Transpose.h"
 
@@ -98,9 +99,7 @@ struct DotBuilder {
   void prefetchNextRow(OpBuilder &b, Value row, const Lanes &k) const {
     Value count = arith::ConstantIndexOp::create(b, loc, lanes);
     Value next = rows.advance(b, loc, row, products.n, count);
-    memref::PrefetchOp::create(b, loc, rows.row,
-                               rows.advance(b, loc, next, products.reduction, k.offset),
-                               /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+    createPrefetch(b, loc, rows.row, rows.advance(b, loc, next, products.reduction, k.offset));
   }
 
   /// The sum of each vector in a lane of its own.

@@ -27,12 +27,6 @@ FailureOr<SmallVector<int64_t>> attn::getLoopStrides(MemRefType type, AffineMap 
   return ofLoops;
 }
 
-bool attn::isOfArgument(Value view) {
-  while (auto part = view.getDefiningOp<memref::SubViewOp>())
-    view = part.getSource();
-  return isa<BlockArgument>(view);
-}
-
 StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, AffineMap map) {
   auto type = cast<MemRefType>(memref.getType());
   auto [strides, offset] = type.getStridesAndOffset();

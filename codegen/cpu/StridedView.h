@@ -19,12 +19,6 @@ namespace attn {
 llvm::FailureOr<llvm::SmallVector<int64_t>> getLoopStrides(mlir::MemRefType type,
                                                            mlir::AffineMap map);
 
-/// Of f32, in a line of the caches.
-inline constexpr int64_t kElementsPerLine = 16;
-
-/// Whether `view` is a part of an argument of the function. What a task computes itself is in its caches.
-bool isOfArgument(mlir::Value view);
-
 /// An operand seen as one row of elements whose indices are sums of loop index times stride. Any
 /// layout, order of dimensions and unit dimension is then the same case, and addresses are
 /// arithmetic that LLVM folds.

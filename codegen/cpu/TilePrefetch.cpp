@@ -6,7 +6,6 @@
 
 #include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Lanes.h"
-#include "codegen/cpu/StridedView.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -16,8 +15,6 @@
 
 using namespace mlir;
 using namespace attn;
-
-static constexpr int64_t kLineBits = 512;
 
 static bool hasRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
@@ -57,8 +54,7 @@ int64_t TilePrefetch::Rows::getElementsPerLine() const {
 void TilePrefetch::Rows::createLine(OpBuilder &builder, Location loc, Value row, Value column,
                                     Cache level) const {
   row = arith::AddIOp::create(builder, loc, row, createIndex(builder, loc, ahead));
-  memref::PrefetchOp::create(builder, loc, buffer, ValueRange{row, column}, isWrite,
-                             level == Cache::First ? 3 : 2, /*isDataCache=*/true);
+  createPrefetch(builder, loc, buffer, {row, column}, level, isWrite);
 }
 
 void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cache level) const {

@@ -7,6 +7,7 @@
 #ifndef ATTN_CODEGEN_CPU_TILEPREFETCH_H
 #define ATTN_CODEGEN_CPU_TILEPREFETCH_H
 
+#include "codegen/cpu/Prefetch.h"
 #include "dialect/Attn.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -37,9 +38,6 @@ public:
                    mlir::Value step, int64_t steps, int64_t length) const;
 
 private:
-  /// A single tile of keys asks for more than the first cache can wait for; long rows for more than it
-  /// holds.
-  enum class Cache { First, Second };
   struct Rows {
     mlir::Value buffer;
     int64_t ahead; // rows behind those of the tile
@@ -58,7 +56,9 @@ private:
   mlir::scf::ForOp loop; // null for a single tile of keys
   mlir::OpFoldResult numRows;
   int64_t keysPerRow = 8;
-  Cache level = Cache::Second; // of queries and outputs
+  /// Of queries and outputs. A single tile of keys asks for more than the first cache can wait for; long
+  /// rows for more than it holds.
+  Cache level = Cache::Second;
   llvm::SmallVector<Rows, 2> all;
 };
 

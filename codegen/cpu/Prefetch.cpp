@@ -1,0 +1,24 @@
+//===- Prefetch.cpp - asking for memory ahead of time ----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Prefetch.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace attn;
+
+void attn::createPrefetch(OpBuilder &builder, Location loc, Value buffer, ValueRange indices,
+                          Cache level, bool isWrite) {
+  memref::PrefetchOp::create(builder, loc, buffer, indices, isWrite,
+                             /*localityHint=*/level == Cache::First ? 3 : 2, /*isDataCache=*/true);
+}
+
+bool attn::isOfArgument(Value view) {
+  while (auto part = view.getDefiningOp<memref::SubViewOp>())
+    view = part.getSource();
+  return isa<BlockArgument>(view);
+}
