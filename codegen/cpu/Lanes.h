@@ -58,7 +58,11 @@ llvm::SmallVector<mlir::Value> createUnrolledLoop(mlir::OpBuilder &builder, mlir
                                                   mlir::OpFoldResult size, int64_t unroll,
                                                   mlir::ValueRange inits, UnrolledBody body);
 
-/// The greatest multiple of `factor` that is at most `size`.
+/// Whether `size` is known to be a multiple of `factor`.
+bool isMultiple(mlir::OpFoldResult size, int64_t factor);
+
+/// The greatest multiple of `factor` that is at most `size`; `size` itself where it is known to be one,
+/// so that no code follows for a rest.
 mlir::OpFoldResult roundDown(mlir::OpBuilder &builder, mlir::Location loc, mlir::OpFoldResult size,
                              int64_t factor);
 

@@ -70,7 +70,7 @@ private:
                                     ArrayRef<Lanes> columns);
   SmallVector<Value> emitSteps(OpBuilder &b, unsigned loop, Value scalarIndex, Value vectorIndex,
                                ValueRange sums, ArrayRef<Value> rows, ArrayRef<Lanes> columns);
-  void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex);
+  void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex, int64_t steps);
   void prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k, Value vectorIndex);
   void prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width);
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
@@ -206,8 +206,11 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
     whole = next;
   }
   createLoop(b, loc, whole, size, lanes, {}, [&](OpBuilder &inner, Value j, ValueRange) {
-    Value rest = arith::SubIOp::create(inner, loc, end, j);
-    return emit(inner, j, 1, vector::CreateMaskOp::create(inner, loc, maskType, rest));
+    Value mask;
+    if (!isMultiple(size, lanes))
+      mask = vector::CreateMaskOp::create(inner, loc, maskType,
+                                          arith::SubIOp::create(inner, loc, end, j).getResult());
+    return emit(inner, j, 1, mask);
   });
 }
 
@@ -296,10 +299,10 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
                                        Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
                                        ArrayRef<Lanes> columns) {
   std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
-  bool isEven = length && *length > 0 && *length % 2 == 0;
+  bool isEven = isMultiple(sizes[loop], 2);
   int64_t height = rows.size(), width = columns.size();
   // Every other step adds to sums of its own where registers are left for them: shorter chains err less, and wait less.
-  bool alternates = isEven && target.getFma() && *length >= kLongChain &&
+  bool alternates = isEven && target.getFma() && length.value_or(0) >= kLongChain &&
                     fitsRegisters(target, {2 * height, width}, guarded.has_value());
   // Two steps an iteration where they always come in pairs and it pays: blocks that are not full are for
   // edges. Not where products are separate instructions: LLVM moves them up until they spill.
@@ -315,9 +318,9 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
         SmallVector<Value> result(carried);
         Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
         Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
-        if (inPairs && isFull && roles.m)
-          prefetchNextRows(inner, loop, k, s);
-        if (inPairs && isFull && isPanel)
+        if (isFull && roles.m)
+          prefetchNextRows(inner, loop, k, s, steps);
+        if (inPairs && isFull && isPanel && length)
           prefetchNextPanel(inner, *length, rows.front(), k, vectorIndex);
         if (epilogue && length)
           epilogue->overlap(inner, rows, k, steps, *length);
@@ -339,18 +342,21 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   return totals;
 }
 
-/// The next block of rows comes from memory while this one is computed: of a pair of steps, at `k`,
-/// one element of the row whose turn it is; both elements where rows are neighbours, and an element
-/// stands for all of them. At the last block that is what lies behind the operand, often the next
-/// tile; an address is never wrong.
-void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex) {
+/// The next block of rows comes from memory while this one is computed: each element where rows are
+/// neighbours, and it stands for all of them; otherwise of a pair of steps, at `k`, one element of the row
+/// whose turn it is. At the last block that is what lies behind the operand, often the next tile; an
+/// address is never wrong.
+void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex,
+                                int64_t steps) {
   Value rows = constant(b, block.rows);
   if (getConstantIntValue(scalars.strides[*roles.m]) == 1) {
     Value ahead = scalars.advance(b, loc, scalarIndex, *roles.m, rows);
-    createPrefetch(b, loc, scalars.row, ahead);
-    createPrefetch(b, loc, scalars.row, scalars.advance(b, loc, ahead, loop, constant(b, 1)));
+    for (int64_t step = 0; step < steps; ++step)
+      createPrefetch(b, loc, scalars.row, scalars.advance(b, loc, ahead, loop, constant(b, step)));
     return;
   }
+  if (steps != 2)
+    return;
   Value pair = arith::ShRUIOp::create(b, loc, k, constant(b, 1));
   Value turn = arith::RemUIOp::create(b, loc, pair, rows);
   createPrefetch(

@@ -36,8 +36,8 @@ func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<12
   return
 }
 
-// Without a fill the output is added, after the loop: a sum in parts errs less than one long chain. The names of the inputs and the layout of the scalar one do not matter: here the
-// first input has n, the second is read along its columns.
+// Without a fill the output is added, after the loop: a sum in parts errs less than one long chain. The names of the
+// inputs and the layout of the scalar one do not matter: here the first input has n, the second is read along its columns.
 // CHECK-LABEL: @accumulate
 // CHECK-DAG:      %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK:          %{{.*}}:24 = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
@@ -68,9 +68,13 @@ func.func @bias(%bias: memref<64xf32>, %a: memref<12x32xf32>, %b: memref<32x64xf
   return
 }
 
-// Zeros of the guarded input take no part.
+// Zeros of the guarded input take no part. The next rows are asked for in steps that come in no pairs as well.
 // CHECK-LABEL: @guarded
+// CHECK-SAME:    %[[V:[a-z0-9]*]]: memref<?x64xf32>
+// CHECK:         %[[ROWS:.*]] = memref.reinterpret_cast %[[V]]
 // CHECK:         scf.for {{.*}} iter_args
+// CHECK:           memref.prefetch %[[ROWS]]
+// CHECK-NOT:       memref.prefetch
 // CHECK:           %[[P:.*]] = vector.load
 // CHECK:           %[[KEEP:.*]] = arith.cmpf une, %[[P]], %{{.*}} : vector<16xf32>
 // CHECK:           %[[SUM:.*]] = vector.fma %{{.*}}, %[[P]], %[[ACC:.*]] : vector<16xf32>
@@ -144,6 +148,43 @@ func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x4
   %cn = memref.subview %c[0, 0] [128, %n] [1, 1] : memref<128x48xf32> to memref<128x?xf32, strided<[48, 1]>>
   linalg.matmul ins(%a, %bn : memref<128x64xf32>, memref<64x?xf32, strided<[48, 1]>>)
       outs(%cn : memref<128x?xf32, strided<[48, 1]>>)
+  return
+}
+
+// Tiles of 48 of 512 are multiples of 16, the last one too: no mask, and no rows but blocks of 8. So are tasks that begin at
+// a product.
+// CHECK-LABEL: @multiples
+// CHECK-NOT:     vector.create_mask
+// CHECK:         scf.for
+// CHECK:           scf.for %{{.*}} = %c0 to %[[SIZE:.*]] step %c8
+// CHECK:             %{{.*}}:24 = scf.for
+// CHECK:           scf.for %{{.*}} to %{{.*}} step %c32
+// CHECK:             scf.for %{{.*}} = %c0 to %[[SIZE]] step %c8
+// CHECK:           scf.for %{{.*}} to %[[SIZE]] step %c16
+// CHECK:             scf.for %{{.*}} = %c0 to %[[SIZE]] step %c8
+// CHECK-NOT:         vector.maskedload
+// CHECK-NOT:         scf.for %{{.*}} step %c4
+// CHECK:         return
+func.func @multiples(%task: index, %a: memref<512x64xf32>, %b: memref<64x512xf32>, %c: memref<512x512xf32>) {
+  %c0 = arith.constant 0 : index
+  %c48 = arith.constant 48 : index
+  %c512 = arith.constant 512 : index
+  scf.for %i = %c0 to %c512 step %c48 {
+    %m = affine.min affine_map<(d0) -> (-d0 + 512, 48)>(%i)
+    %am = memref.subview %a[%i, 0] [%m, 64] [1, 1] : memref<512x64xf32> to memref<?x64xf32, strided<[64, 1], offset: ?>>
+    %bm = memref.subview %b[0, %i] [64, %m] [1, 1] : memref<64x512xf32> to memref<64x?xf32, strided<[512, 1], offset: ?>>
+    %cm = memref.subview %c[%i, %i] [%m, %m] [1, 1] : memref<512x512xf32> to memref<?x?xf32, strided<[512, 1], offset: ?>>
+    linalg.matmul ins(%am, %bm : memref<?x64xf32, strided<[64, 1], offset: ?>>, memref<64x?xf32, strided<[512, 1], offset: ?>>)
+        outs(%cm : memref<?x?xf32, strided<[512, 1], offset: ?>>)
+  }
+  %c96 = arith.constant 96 : index
+  %begin = arith.muli %task, %c96 : index
+  %m = affine.min affine_map<()[s0] -> (-s0 + 512, 96)>()[%begin]
+  %am = memref.subview %a[%begin, 0] [%m, 64] [1, 1] : memref<512x64xf32> to memref<?x64xf32, strided<[64, 1], offset: ?>>
+  %b0 = memref.subview %b[0, 0] [64, 48] [1, 1] : memref<64x512xf32> to memref<64x48xf32, strided<[512, 1]>>
+  %cm = memref.subview %c[%begin, 0] [%m, 48] [1, 1] : memref<512x512xf32> to memref<?x48xf32, strided<[512, 1], offset: ?>>
+  linalg.matmul ins(%am, %b0 : memref<?x64xf32, strided<[64, 1], offset: ?>>, memref<64x48xf32, strided<[512, 1]>>)
+      outs(%cm : memref<?x48xf32, strided<[512, 1], offset: ?>>)
   return
 }
 
