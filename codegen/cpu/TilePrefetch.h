@@ -20,7 +20,8 @@ namespace attn {
 /// tile. Where these are all queries of a head, its keys and values are new to the caches, as a rule: then it
 /// also asks for the values of this tile, and for the keys of the next, or of the next head. These, and all that the
 /// only tile of keys asks for, are spread over the steps of the products: a cache has few lines under way at a time,
-/// and what asks for more at once waits, with all that follows.
+/// and what asks for more at once waits, with all that follows. Where many tiles of queries share the keys of a head,
+/// they ask for those of the next head, each for a part.
 class TilePrefetch {
 public:
   /// What is packed before and finished after `update`, or the loop over keys around it, as far as
@@ -52,6 +53,10 @@ private:
   };
   /// Keys and values that no other tile of queries reads.
   void addKeys(OnlineUpdateOp update, int64_t numKeys);
+  /// Keys and values of the head behind this one: each tile of `queries` asks for a share of them.
+  void addNextHead(OnlineUpdateOp update, int64_t numKeys, mlir::Value queries, int64_t tile);
+  void createNextHead(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key,
+                      int64_t numKeys) const;
 
   mlir::scf::ForOp loop; // null for a single tile of keys
   mlir::OpFoldResult numRows;
@@ -60,6 +65,9 @@ private:
   /// rows for more than it holds.
   Cache level = Cache::Second;
   llvm::SmallVector<Rows, 2> all;
+  llvm::SmallVector<Rows, 2> nextHead;
+  int64_t numTiles = 0;  // of queries of a head
+  mlir::Value tilesLeft; // of this one
 };
 
 } // namespace attn

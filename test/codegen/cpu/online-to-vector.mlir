@@ -205,6 +205,70 @@ func.func @long_rows(%queries: memref<192x128xf32>, %keys: memref<?x128xf32>, %p
   return
 }
 
+// Keys and values of all heads do not fit the second cache. The tiles of queries share those of the next head, 512 rows behind
+// this one: each of 11 tiles asks for 2 of the 16 lines behind each block of eight keys.
+// CHECK-LABEL: @next_head
+// CHECK-DAG:   %[[LAST:.*]] = arith.constant 511 : index
+// CHECK:       %[[LEFT:.*]] = arith.subi %[[LAST]], %{{.*}} : index
+// CHECK:       %[[TILES:.*]] = arith.divui %[[LEFT]], %c48
+// CHECK:       scf.for {{.*}} step %c8
+// CHECK:         scf.for
+// CHECK:           scf.yield
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[TILES]], %c2
+// CHECK:         %[[ROW:.*]] = arith.addi %{{.*}}, %c512
+// CHECK:         memref.prefetch %[[KEYS:.*]][%[[ROW]], %{{.*}}], read, locality<2>
+// CHECK:         memref.prefetch %[[KEYS]][%{{.*}}, %{{.*}}], read, locality<2>
+// CHECK-COUNT-2: memref.prefetch %[[VALUES:.*]][%{{.*}}, %{{.*}}], read, locality<2>
+// CHECK-NOT:     memref.prefetch %[[VALUES]]
+// CHECK:         scf.if
+func.func @next_head(%queries: memref<24x512x32xf32>, %keys: memref<24x512x32xf32>, %values: memref<24x512x32xf32>, %packed: memref<1x32x48xf32>,
+    %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %h: index, %q0: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c96 = arith.constant 96 : index
+  %zero = arith.constant 0.0 : f32
+  %tile_of_queries = memref.subview %queries[%h, %q0, 0] [1, 48, 32] [1, 1, 1] : memref<24x512x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
+  attn.pack ins(%tile_of_queries : memref<48x32xf32, strided<[32, 1], offset: ?>>) outs(%packed : memref<1x32x48xf32>)
+  %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
+  scf.for %k0 = %c0 to %n step %c96 {
+    %tile = memref.subview %keys[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<24x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
+    %values_tile = memref.subview %values[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<24x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+    linalg.contract indexing_maps = [#key, #query, #score]
+      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
+    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+      at(%h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+    linalg.contract indexing_maps = [#value, #weight, #out]
+      ins(%values_tile, %s : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
+  }
+  return
+}
+
+// All heads stay in the second cache.
+// CHECK-LABEL: @few_heads
+// CHECK-NOT:   arith.constant 511
+// CHECK:       return
+func.func @few_heads(%queries: memref<4x512x32xf32>, %keys: memref<4x512x32xf32>, %values: memref<4x512x32xf32>, %packed: memref<1x32x48xf32>,
+    %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %h: index, %q0: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c96 = arith.constant 96 : index
+  %zero = arith.constant 0.0 : f32
+  %tile_of_queries = memref.subview %queries[%h, %q0, 0] [1, 48, 32] [1, 1, 1] : memref<4x512x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
+  attn.pack ins(%tile_of_queries : memref<48x32xf32, strided<[32, 1], offset: ?>>) outs(%packed : memref<1x32x48xf32>)
+  %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
+  scf.for %k0 = %c0 to %n step %c96 {
+    %tile = memref.subview %keys[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<4x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
+    %values_tile = memref.subview %values[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<4x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
+    linalg.contract indexing_maps = [#key, #query, #score]
+      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
+    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+      at(%h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+    linalg.contract indexing_maps = [#value, #weight, #out]
+      ins(%values_tile, %s : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
+  }
+  return
+}
+
 // No other tile of queries reads the keys: those of the next tile are asked for, and the values of this one.
 // CHECK-LABEL: @single_tile
 // CHECK:           memref.prefetch %[[KEYS:.*]][%c96, %{{.*}}], read, locality<2>
