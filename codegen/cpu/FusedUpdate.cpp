@@ -55,7 +55,6 @@ public:
 
   SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
                            MutableArrayRef<Value> sums, ValueRange carried) override {
-    prefetch.createNext(b, loc, rows.front(), rows.size());
     SmallVector<Value> products = llvm::to_vector(sums);
     products.append(carried.begin(), carried.end());
     auto choice = scf::IfOp::create(

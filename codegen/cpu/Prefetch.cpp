@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace attn;
 
 void attn::createPrefetch(OpBuilder &builder, Location loc, Value buffer, ValueRange indices,
-                          Cache level, bool isWrite) {
-  memref::PrefetchOp::create(builder, loc, buffer, indices, isWrite,
+                          Cache level) {
+  memref::PrefetchOp::create(builder, loc, buffer, indices, /*isWrite=*/false,
                              /*localityHint=*/level == Cache::First ? 3 : 2, /*isDataCache=*/true);
 }
 

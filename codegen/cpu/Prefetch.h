@@ -20,7 +20,7 @@ enum class Cache { First, Second };
 
 /// Asks for the line of an element; an address is never wrong.
 void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
-                    mlir::ValueRange indices, Cache level = Cache::First, bool isWrite = false);
+                    mlir::ValueRange indices, Cache level = Cache::First);
 
 /// Whether `view` is a part of an argument of the function. What a task computes itself is in its caches.
 bool isOfArgument(mlir::Value view);

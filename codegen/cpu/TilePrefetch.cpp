@@ -6,9 +6,11 @@
 
 #include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/Prefetch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Dominance.h"
@@ -16,8 +18,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// What a first cache waits for at a time.
-static constexpr int64_t kLinesUnderWay = 16;
+static constexpr int64_t kBytesPerLine = kLineBits / 8;
 
 static bool hasRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
@@ -46,24 +47,51 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-int64_t TilePrefetch::Rows::getWidth() const {
-  return cast<MemRefType>(buffer.getType()).getDimSize(1);
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+int64_t TilePrefetch::Rows::getBytesOfRow() const {
+  auto type = cast<MemRefType>(buffer.getType());
+  return type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
 }
 
-int64_t TilePrefetch::Rows::getElementsPerLine() const {
-  return kLineBits / cast<MemRefType>(buffer.getType()).getElementTypeBitWidth();
+int64_t TilePrefetch::Rows::getLines() const {
+  return llvm::divideCeil(getBytesOfRow(), kBytesPerLine);
 }
 
-void TilePrefetch::Rows::createLine(OpBuilder &builder, Location loc, Value row, Value column,
-                                    Cache level) const {
-  row = arith::AddIOp::create(builder, loc, row, createIndex(builder, loc, ahead));
-  createPrefetch(builder, loc, buffer, {row, column}, level, isWrite);
+Value TilePrefetch::Rows::createStride(OpBuilder &builder, Location loc) const {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (isDense(type))
+    return createIndex(builder, loc, getBytesOfRow());
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
+  return builder.createOrFold<arith::MulIOp>(
+      loc, metadata.getStrides()[0], createIndex(builder, loc, type.getElementTypeBitWidth() / 8));
 }
 
-void TilePrefetch::Rows::create(OpBuilder &builder, Location loc, Value row, Cache level) const {
-  for (int64_t column = 0; column < getWidth(); column += getElementsPerLine())
-    createLine(builder, loc, row, createIndex(builder, loc, column), level);
+static Value createAddress(OpBuilder &builder, Location loc, Value pointer, Value bytes) {
+  Value offset = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), bytes);
+  return LLVM::GEPOp::create(builder, loc, pointer.getType(), builder.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{offset});
 }
+
+Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value row) const {
+  auto type = cast<MemRefType>(buffer.getType());
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, buffer);
+  base = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), base);
+  base = LLVM::IntToPtrOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
+                                  base);
+  Value bytes = arith::MulIOp::create(builder, loc, metadata.getOffset(),
+                                      createIndex(builder, loc, type.getElementTypeBitWidth() / 8));
+  row = arith::AddIOp::create(builder, loc, first, row);
+  row = arith::MulIOp::create(builder, loc, row, createStride(builder, loc));
+  return createAddress(builder, loc, base, arith::AddIOp::create(builder, loc, bytes, row));
+}
+
+//===----------------------------------------------------------------------===//
+// What is due
+//===----------------------------------------------------------------------===//
 
 /// Calls `body` with the keys and the values of the products before and after `update`, as far as they
 /// are rows of an argument.
@@ -89,8 +117,10 @@ static void forEachKeys(OnlineUpdateOp update, int64_t numKeys,
 }
 
 void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
+  OpBuilder builder(update);
   forEachKeys(update, numKeys, [&](Value rows, bool isBefore) {
-    all.push_back({rows, isBefore ? numKeys : 0, /*isWrite=*/false, /*isKeys=*/true});
+    ofKeys.push_back(
+        {rows, createIndex(builder, update.getLoc(), isBefore ? numKeys : 0), numKeys});
   });
 }
 
@@ -116,57 +146,34 @@ void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value que
   if (!heads || getRowsOfHead(heads) <= tile)
     return;
   int64_t bytes = 0, bytesOfHead = 0, l2 = getTarget(update).getL2();
+  SmallVector<Value> tiles;
   forEachKeys(update, numKeys, [&](Value rows, bool) {
     MemRefType keys = getHeads(rows);
     if (!keys)
       return;
-    Rows next = {rows, getRowsOfHead(keys), /*isWrite=*/false, /*isKeys=*/true};
     int64_t size = keys.getElementTypeBitWidth() / 8;
     bytes += keys.hasStaticShape() ? keys.getNumElements() * size : l2 + 1;
-    bytesOfHead += next.ahead * next.getWidth() * size;
-    nextHead.push_back(next);
+    bytesOfHead += getRowsOfHead(keys) * keys.getShape().back() * size;
+    tiles.push_back(rows);
   });
   // All heads stay from call to call, or not even two.
   if (bytes <= l2 || 2 * bytesOfHead > l2)
-    return nextHead.clear();
+    return;
 
   OpBuilder builder(update);
   Location loc = update.getLoc();
-  int64_t numQueries = getRowsOfHead(heads);
-  numTiles = llvm::divideCeil(numQueries, tile);
-  Value queriesLeft = arith::SubIOp::create(builder, loc, createIndex(builder, loc, numQueries - 1),
-                                            update.getOrigin().drop_back().back());
-  tilesLeft = arith::DivUIOp::create(builder, loc, queriesLeft, createIndex(builder, loc, tile));
-  // The first tiles meet few keys where a mask hides the rest: the last half of them asks for all.
-  if (update.getMaskAttr())
-    numTiles = llvm::divideCeil(numTiles, 2);
-}
-
-void TilePrefetch::createNextHead(OpBuilder &builder, Location loc, Value key,
-                                  int64_t numKeys) const {
   auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
-  auto linesOf = [](const Rows &rows) {
-    return llvm::divideCeil(rows.getWidth(), rows.getElementsPerLine());
-  };
-  int64_t atOnce = 0;
-  for (const Rows &rows : nextHead)
-    atOnce += llvm::divideCeil(numKeys * linesOf(rows), numTiles);
-  if (atOnce > kLinesUnderWay)
-    return;
-  for (const Rows &rows : nextHead) {
-    int64_t linesPerRow = linesOf(rows), lines = numKeys * linesPerRow;
-    int64_t share = llvm::divideCeil(lines, numTiles);
-    Value first = arith::MulIOp::create(builder, loc, tilesLeft, constant(share));
-    for (int64_t i = 0; i < share; ++i) {
-      Value line = arith::AddIOp::create(builder, loc, first, constant(i));
-      line = arith::RemUIOp::create(builder, loc, line, constant(lines));
-      Value row = arith::DivUIOp::create(builder, loc, line, constant(linesPerRow));
-      Value column = arith::RemUIOp::create(builder, loc, line, constant(linesPerRow));
-      rows.createLine(
-          builder, loc, arith::AddIOp::create(builder, loc, key, row),
-          arith::MulIOp::create(builder, loc, column, constant(rows.getElementsPerLine())),
-          Cache::Second);
-    }
+  int64_t numTiles = llvm::divideCeil(getRowsOfHead(heads), tile);
+  Value number =
+      arith::DivUIOp::create(builder, loc, update.getOrigin().drop_back().back(), constant(tile));
+  for (Value rows : tiles) {
+    int64_t count = getRowsOfHead(getHeads(rows)), share = llvm::divideCeil(count, numTiles);
+    Value first =
+        arith::AddIOp::create(builder, loc, constant(count),
+                              arith::MulIOp::create(builder, loc, number, constant(share)));
+    // The tile of keys begins behind those before it.
+    first = arith::SubIOp::create(builder, loc, first, loop.getInductionVar());
+    ofTile.push_back({rows, first, share});
   }
 }
 
@@ -176,90 +183,111 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   result.loop = loop;
   Operation *whole = loop ? loop : update.getOperation();
   Block &block = *whole->getBlock();
-  int64_t tile = 0;
-  bool readsKeysOnce = false; // there is no other tile of queries of the head
-  Value queries;
-  for (PackOp pack : block.getOps<PackOp>()) {
-    if (whole->isBeforeInBlock(pack) || pack.getFromRows() || !hasRows(pack.getSource()))
-      continue;
-    tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
-    readsKeysOnce |= isOfArgument(pack.getSource()) && isWhole(pack.getSource());
-    int64_t numRows = cast<MemRefType>(pack.getSource().getType()).getDimSize(0);
-    queries = pack.getSource();
-    result.all.push_back({pack.getSource(),
-                          ShapedType::isDynamic(numRows) ? tile : std::min(tile, numRows),
-                          /*isWrite=*/false});
-  }
-  for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
-    if (whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]))
-      result.all.push_back({finish.getOuts()[0], 0, /*isWrite=*/true});
   OpBuilder builder(update);
-  Value scores = update.getOuts()[0];
-  result.numRows = memref::getMixedSize(builder, update.getLoc(), scores, 1);
-  std::optional<int64_t> numKeys =
-      getConstantIntValue(memref::getMixedSize(builder, update.getLoc(), scores, 0));
-  if (readsKeysOnce && numKeys)
-    result.addKeys(update, *numKeys);
-  else if (loop && queries && numKeys)
-    result.addNextHead(update, *numKeys, queries, tile);
+  Location loc = update.getLoc();
+  Value queries;
+  int64_t tile = 0;
+  for (PackOp pack : block.getOps<PackOp>())
+    if (!whole->isBeforeInBlock(pack) && !pack.getFromRows() && hasRows(pack.getSource())) {
+      queries = pack.getSource();
+      tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
+    }
+  for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
+    if (tile && whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]))
+      result.ofTile.push_back({finish.getOuts()[0], createIndex(builder, loc, 0), tile});
+  if (!queries)
+    return result;
+  int64_t numRows = cast<MemRefType>(queries.getType()).getDimSize(0);
+  int64_t next = ShapedType::isDynamic(numRows) ? tile : std::min(tile, numRows);
+  result.ofTile.push_back({queries, createIndex(builder, loc, next), next});
+
+  result.numKeys = getConstantIntValue(memref::getMixedSize(builder, loc, update.getOuts()[0], 0));
+  // There is no other tile of queries of the head.
+  bool readsKeysOnce = isOfArgument(queries) && isWhole(queries);
+  if (readsKeysOnce && result.numKeys)
+    result.addKeys(update, *result.numKeys);
+  else if (loop && result.numKeys)
+    result.addNextHead(update, *result.numKeys, queries, tile);
   if (loop) {
     std::optional<int64_t> begin = getConstantIntValue(loop.getLowerBound()),
                            end = getConstantIntValue(loop.getUpperBound());
-    numKeys = begin && end ? std::optional(*end - *begin) : std::nullopt;
+    result.numKeys = begin && end ? std::optional(*end - *begin) : std::nullopt;
   }
-  // What is due together with the tile's own operands.
-  int64_t lines = 0;
-  for (const Rows &rows : result.all)
-    if (!rows.isKeys)
-      lines += llvm::divideCeil(rows.getWidth(), rows.getElementsPerLine()) * tile;
-  if (loop && lines * kLineBits / 8 <= getTarget(update).getL1())
-    result.level = Cache::First;
-  if (numKeys && tile)
-    result.keysPerRow = std::clamp<int64_t>(*numKeys / tile, 1, result.keysPerRow);
   return result;
 }
+
+//===----------------------------------------------------------------------===//
+// When
+//===----------------------------------------------------------------------===//
 
 void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int64_t numKeys,
                                Value step, int64_t steps, int64_t length) const {
   auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
-  for (const Rows &rows : all) {
-    if (loop && !rows.isKeys)
-      continue;
-    // In elements of all rows, one behind the other.
-    int64_t width = rows.getWidth(), keysPerRow = rows.isKeys ? 1 : this->keysPerRow;
-    int64_t perStep = llvm::divideCeil(llvm::divideCeil(numKeys, keysPerRow) * width, length);
-    Value row = arith::DivUIOp::create(builder, loc, key, constant(keysPerRow));
-    Value first = arith::AddIOp::create(
-        builder, loc, arith::MulIOp::create(builder, loc, row, constant(width)),
-        arith::MulIOp::create(builder, loc, step, constant(perStep)));
-    for (int64_t i = 0; i < steps * perStep; i += rows.getElementsPerLine()) {
-      Value column = arith::AddIOp::create(builder, loc, first, constant(i));
-      row = constant(0);
-      if (!isDense(cast<MemRefType>(rows.buffer.getType()))) {
-        row = arith::DivUIOp::create(builder, loc, column, constant(width));
-        column = arith::RemUIOp::create(builder, loc, column, constant(width));
+  int64_t iterations = llvm::divideCeil(length, steps);
+  Value iteration = arith::DivUIOp::create(builder, loc, step, constant(steps));
+  // `perIteration` of the lines of rows, one row behind the other.
+  auto createLines = [&](Value pointer, Value stride, int64_t linesOfRow, int64_t perIteration) {
+    for (int64_t i = 0; i < perIteration; ++i) {
+      Value line = arith::MulIOp::create(builder, loc, iteration, constant(perIteration));
+      line = arith::AddIOp::create(builder, loc, line, constant(i));
+      Value bytes = arith::MulIOp::create(builder, loc, line, constant(kBytesPerLine));
+      if (getConstantIntValue(stride) != linesOfRow * kBytesPerLine) {
+        Value row = arith::DivUIOp::create(builder, loc, line, constant(linesOfRow));
+        Value gap =
+            arith::SubIOp::create(builder, loc, stride, constant(linesOfRow * kBytesPerLine));
+        bytes = arith::AddIOp::create(builder, loc, bytes,
+                                      arith::MulIOp::create(builder, loc, row, gap));
       }
-      rows.createLine(builder, loc, row, column, Cache::Second);
+      LLVM::Prefetch::create(builder, loc, createAddress(builder, loc, pointer, bytes), /*rw=*/0,
+                             /*hint=*/2, /*cache=*/1);
     }
-  }
-}
-
-void TilePrefetch::createNext(OpBuilder &builder, Location loc, Value key, int64_t numKeys) {
-  if (!loop || all.empty())
+  };
+  for (const Rows &rows : ofKeys)
+    createLines(rows.createPointer(builder, loc, key), rows.createStride(builder, loc),
+                rows.getLines(), llvm::divideCeil(numKeys * rows.getLines(), iterations));
+  if (ofTile.empty())
     return;
-  createNextHead(builder, loc, key, numKeys);
-  auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
-  Value before = arith::SubIOp::create(builder, loc, loop.getInductionVar(), loop.getLowerBound());
-  key = arith::AddIOp::create(builder, loc, before, key);
-  Value first = arith::DivUIOp::create(builder, loc, key, constant(keysPerRow));
-  // Beyond the last row, that one again.
-  Value last = arith::SubIOp::create(
-      builder, loc, getValueOrCreateConstantIndexOp(builder, loc, numRows), constant(1));
-  for (int64_t i = 0; i * keysPerRow < numKeys; ++i) {
-    Value row = arith::AddIOp::create(builder, loc, first, constant(i));
-    row = arith::MinUIOp::create(builder, loc, row, last);
-    for (const Rows &rows : all)
-      if (!rows.isKeys)
-        rows.create(builder, loc, row, level);
+
+  // Groups of rows with a line for each iteration: those of all buffers, one behind the other, are dealt to
+  // the blocks of keys.
+  int64_t linesOfRow = 0, numGroups = 0;
+  for (const Rows &rows : ofTile)
+    linesOfRow = std::max(linesOfRow, rows.getLines());
+  int64_t rowsOfGroup = std::max<int64_t>(iterations / linesOfRow, 1);
+  int64_t perIteration = llvm::divideCeil(rowsOfGroup * linesOfRow, iterations);
+  SmallVector<int64_t> firstGroups;
+  for (const Rows &rows : ofTile) {
+    firstGroups.push_back(numGroups);
+    numGroups += llvm::divideCeil(rows.count, rowsOfGroup);
+  }
+  int64_t numBlocks = this->numKeys ? std::max<int64_t>(*this->numKeys / numKeys, 1) : numGroups;
+  int64_t atOnce = llvm::divideCeil(numGroups, numBlocks);
+  if (scf::ForOp around = loop)
+    key = arith::AddIOp::create(
+        builder, loc, key,
+        arith::SubIOp::create(builder, loc, around.getInductionVar(), around.getLowerBound()));
+  Value block = arith::DivUIOp::create(builder, loc, key, constant(numKeys));
+  for (int64_t i = 0; i < atOnce; ++i) {
+    Value group = arith::MulIOp::create(builder, loc, block, constant(atOnce));
+    group = arith::AddIOp::create(builder, loc, group, constant(i));
+    // Beyond the last group, that one again.
+    group = arith::MinUIOp::create(builder, loc, group, constant(numGroups - 1));
+    Value pointer, stride;
+    for (auto [rows, firstGroup] : llvm::zip_equal(ofTile, firstGroups)) {
+      Value row = arith::SubIOp::create(builder, loc, group, constant(firstGroup));
+      row = arith::MulIOp::create(builder, loc, row, constant(rowsOfGroup));
+      Value itsPointer = rows.createPointer(builder, loc, row),
+            itsStride = rows.createStride(builder, loc);
+      if (!pointer) {
+        pointer = itsPointer;
+        stride = itsStride;
+        continue;
+      }
+      Value isIts = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, group,
+                                          constant(firstGroup));
+      pointer = arith::SelectOp::create(builder, loc, isIts, itsPointer, pointer);
+      stride = builder.createOrFold<arith::SelectOp>(loc, isIts, itsStride, stride);
+    }
+    createLines(pointer, stride, linesOfRow, perIteration);
   }
 }

@@ -145,17 +145,27 @@ func.func @not_from_zero(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, 
   return
 }
 
-// In a loop over keys each block of eight asks for a row of what is written after the loop and packed before the next.
+// In a loop over keys the steps of each block of eight ask, line by line, for eight rows: of what is written after the loop,
+// six blocks, then of what is packed before the next, six too. Later blocks ask for the last again.
 // CHECK-LABEL: @edges
 // CHECK:       scf.for
 // CHECK:         scf.for {{.*}} step %c8
-// CHECK-NOT:       locality<2>
-// CHECK:           %[[ROW:.*]] = arith.minui %{{.*}}, %c47
-// CHECK:           %[[NEXT:.*]] = arith.addi %[[ROW]], %c48
-// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c0], read, locality<3>
-// CHECK:           memref.prefetch %{{.*}}[%[[NEXT]], %c16], read, locality<3>
-// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c0], write, locality<3>
-// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c16], write, locality<3>
+// CHECK:           scf.for %[[STEP:.*]] = %c0 to %c32 step %c2
+// CHECK:             %[[PAIR:.*]] = arith.divui %[[STEP]], %c2
+// CHECK:             %[[BLOCK:.*]] = arith.divui %{{.*}}, %c8
+// CHECK:             %[[GROUP:.*]] = arith.minui %[[BLOCK]], %c11
+// CHECK:             memref.extract_aligned_pointer_as_index
+// CHECK:             %[[OUT_ROW:.*]] = llvm.getelementptr
+// CHECK:             memref.extract_aligned_pointer_as_index
+// CHECK:             arith.addi %{{.*}}, %c48
+// CHECK:             %[[NEXT_ROW:.*]] = llvm.getelementptr
+// CHECK:             %[[IS_NEXT:.*]] = arith.cmpi uge, %[[GROUP]], %c6
+// CHECK:             %[[ROW:.*]] = arith.select %[[IS_NEXT]], %[[NEXT_ROW]], %[[OUT_ROW]] : !llvm.ptr
+// CHECK:             %[[BYTES:.*]] = arith.muli %[[PAIR]], %c64
+// CHECK:             %[[LINE:.*]] = llvm.getelementptr %[[ROW]]
+// CHECK:             "llvm.intr.prefetch"(%[[LINE]]) <{cache = 1 : i32, hint = 2 : i32, rw = 0 : i32}>
+// CHECK-NOT:         llvm.intr.prefetch
+// CHECK:             scf.yield
 func.func @edges(%queries: memref<192x32xf32>, %keys: memref<?x32xf32>, %packed: memref<1x32x48xf32>,
     %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>,
     %out: memref<192x32xf32>, %q0: index, %n: index) {
@@ -178,49 +188,28 @@ func.func @edges(%queries: memref<192x32xf32>, %keys: memref<?x32xf32>, %packed:
   return
 }
 
-// Rows so long that the first cache cannot hold a tile of each: into the second.
-// CHECK-LABEL: @long_rows
-// CHECK:           %[[ROW:.*]] = arith.minui %{{.*}}, %c47
-// CHECK:           memref.prefetch %{{.*}}[%{{.*}}, %c0], read, locality<2>
-// CHECK:           memref.prefetch %{{.*}}[%[[ROW]], %c0], write, locality<2>
-func.func @long_rows(%queries: memref<192x128xf32>, %keys: memref<?x128xf32>, %packed: memref<1x128x48xf32>,
-    %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<128x48xf32>,
-    %out: memref<192x128xf32>, %q0: index, %n: index) {
-  %c0 = arith.constant 0 : index
-  %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
-  %tile_of_queries = memref.subview %queries[%q0, 0] [48, 128] [1, 1] : memref<192x128xf32> to memref<48x128xf32, strided<[128, 1], offset: ?>>
-  %tile_of_outs = memref.subview %out[%q0, 0] [48, 128] [1, 1] : memref<192x128xf32> to memref<48x128xf32, strided<[128, 1], offset: ?>>
-  attn.pack ins(%tile_of_queries : memref<48x128xf32, strided<[128, 1], offset: ?>>) outs(%packed : memref<1x128x48xf32>)
-  %panel = memref.subview %packed[0, 0, 0] [1, 128, 48] [1, 1, 1] : memref<1x128x48xf32> to memref<128x48xf32>
-  scf.for %k0 = %c0 to %n step %c96 {
-    %tile = memref.subview %keys[%k0, 0] [96, 128] [1, 1] : memref<?x128xf32> to memref<96x128xf32, strided<[128, 1], offset: ?>>
-    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-    linalg.contract indexing_maps = [#key, #query, #score]
-      ins(%tile, %panel : memref<96x128xf32, strided<[128, 1], offset: ?>>, memref<128x48xf32>) outs(%s : memref<96x48xf32>)
-    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<128x48xf32>)
-      at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
-  }
-  attn.online_finish ins(%l, %a : memref<48xf32>, memref<128x48xf32>) outs(%tile_of_outs : memref<48x128xf32, strided<[128, 1], offset: ?>>)
-  return
-}
-
-// Keys and values of all heads do not fit the second cache. The tiles of queries share those of the next head, 512 rows behind
-// this one: each of 11 tiles asks for 2 of the 16 lines behind each block of eight keys.
+// Keys and values of all heads do not fit the second cache. Each of 11 tiles of queries asks for 47 rows of those of the next
+// head, 512 rows behind this one: six blocks for the keys, after six for the next queries, and six for the values.
 // CHECK-LABEL: @next_head
-// CHECK-DAG:   %[[LAST:.*]] = arith.constant 511 : index
-// CHECK:       %[[LEFT:.*]] = arith.subi %[[LAST]], %{{.*}} : index
-// CHECK:       %[[TILES:.*]] = arith.divui %[[LEFT]], %c48
-// CHECK:       scf.for {{.*}} step %c8
-// CHECK:         scf.for
-// CHECK:           scf.yield
-// CHECK:         %[[FIRST:.*]] = arith.muli %[[TILES]], %c2
-// CHECK:         %[[ROW:.*]] = arith.addi %{{.*}}, %c512
-// CHECK:         memref.prefetch %[[KEYS:.*]][%[[ROW]], %{{.*}}], read, locality<2>
-// CHECK:         memref.prefetch %[[KEYS]][%{{.*}}, %{{.*}}], read, locality<2>
-// CHECK-COUNT-2: memref.prefetch %[[VALUES:.*]][%{{.*}}, %{{.*}}], read, locality<2>
-// CHECK-NOT:     memref.prefetch %[[VALUES]]
-// CHECK:         scf.if
+// CHECK:       scf.for %[[K0:.*]] = %c0
+// CHECK:         %[[TILE:.*]] = arith.divui %{{.*}}, %c48
+// CHECK:         %[[SHARE:.*]] = arith.muli %[[TILE]], %c47
+// CHECK:         %[[BEHIND:.*]] = arith.addi %[[SHARE]], %c512
+// CHECK:         %[[FIRST:.*]] = arith.subi %[[BEHIND]], %[[K0]]
+// CHECK:         scf.for {{.*}} step %c8
+// CHECK:           scf.for
+// CHECK:             %[[GROUP:.*]] = arith.minui %{{.*}}, %c17
+// CHECK:             %[[QUERIES:.*]] = llvm.getelementptr
+// CHECK:             arith.addi %[[FIRST]]
+// CHECK:             %[[KEYS:.*]] = llvm.getelementptr
+// CHECK:             %[[IS_KEY:.*]] = arith.cmpi uge, %[[GROUP]], %c6
+// CHECK:             arith.select %[[IS_KEY]], %[[KEYS]], %[[QUERIES]] : !llvm.ptr
+// CHECK:             arith.addi %[[FIRST]]
+// CHECK:             arith.cmpi uge, %[[GROUP]], %c12
+// CHECK:             arith.select {{.*}} : !llvm.ptr
+// CHECK:             llvm.intr.prefetch
+// CHECK-NOT:         llvm.intr.prefetch
+// CHECK:             scf.yield
 func.func @next_head(%queries: memref<24x512x32xf32>, %keys: memref<24x512x32xf32>, %values: memref<24x512x32xf32>, %packed: memref<1x32x48xf32>,
     %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %h: index, %q0: index, %n: index) {
   %c0 = arith.constant 0 : index
@@ -245,7 +234,8 @@ func.func @next_head(%queries: memref<24x512x32xf32>, %keys: memref<24x512x32xf3
 
 // All heads stay in the second cache.
 // CHECK-LABEL: @few_heads
-// CHECK-NOT:   arith.constant 511
+// CHECK:       arith.minui %{{.*}}, %c5
+// CHECK-NOT:   arith.select {{.*}} : !llvm.ptr
 // CHECK:       return
 func.func @few_heads(%queries: memref<4x512x32xf32>, %keys: memref<4x512x32xf32>, %values: memref<4x512x32xf32>, %packed: memref<1x32x48xf32>,
     %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %h: index, %q0: index, %n: index) {
@@ -269,12 +259,15 @@ func.func @few_heads(%queries: memref<4x512x32xf32>, %keys: memref<4x512x32xf32>
   return
 }
 
-// No other tile of queries reads the keys: those of the next tile are asked for, and the values of this one.
+// No other tile of queries reads the keys: each block asks for those as far behind as the tile is long, and for its values.
 // CHECK-LABEL: @single_tile
-// CHECK:           memref.prefetch %[[KEYS:.*]][%c96, %{{.*}}], read, locality<2>
-// CHECK:           memref.prefetch %[[VALUES:.*]][%c0, %{{.*}}], read, locality<2>
-// CHECK:           vector.fma
-// CHECK:           scf.yield
+// CHECK:         scf.for %[[KEY:.*]] = %c0 to %c96 step %c8
+// CHECK:           scf.for
+// CHECK:             arith.addi %[[KEY]], %c96
+// CHECK-COUNT-3:     llvm.intr.prefetch
+// CHECK-NOT:         llvm.intr.prefetch
+// CHECK:             vector.fma
+// CHECK:             scf.yield
 func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %values: memref<?x32xf32>, %packed: memref<1x32x48xf32>,
     %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>,
     %out: memref<48x32xf32>, %q0: index, %n: index) {
@@ -298,17 +291,16 @@ func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %va
   return
 }
 
-// Nor is there another tile of keys: what is asked for is spread over the steps of the product.
+// Nor is there another tile of keys: the same, at the keys of the next head.
 // CHECK-LABEL: @single_tile_of_keys
-// CHECK:       %[[QUERIES:.*]]: memref<48x32xf32>, %[[KEYS:.*]]: memref<96x32xf32>, %[[VALUES:.*]]: memref<96x32xf32>,
-// CHECK-SAME:  %[[OUT:.*]]: memref<48x32xf32>,
-// CHECK:       scf.for %{{.*}} = %c0 to %c32 step %c2
-// CHECK:         memref.prefetch %[[OUT]][%c0, %{{.*}}], write, locality<2>
-// CHECK:         memref.prefetch %[[KEYS]][%c96, %{{.*}}], read, locality<2>
-// CHECK:         vector.fma
-// CHECK:         scf.yield
-// CHECK-NOT:     memref.prefetch
-// CHECK:       scf.if
+// CHECK:       scf.for %[[KEY:.*]] = %c0 to %c96 step %c8
+// CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c2
+// CHECK:           arith.addi %[[KEY]], %c96
+// CHECK-COUNT-3:   llvm.intr.prefetch
+// CHECK-NOT:       llvm.intr.prefetch
+// CHECK:           vector.fma
+// CHECK:           scf.yield
+// CHECK:         scf.if
 func.func @single_tile_of_keys(%queries: memref<48x32xf32>, %keys: memref<96x32xf32>, %values: memref<96x32xf32>,
     %out: memref<48x32xf32>, %packed: memref<1x32x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
     %l: memref<48xf32>, %a: memref<32x48xf32>, %q0: index, %k0: index) {
