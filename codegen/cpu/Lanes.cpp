@@ -41,7 +41,8 @@ static int64_t knownDivisor(OpFoldResult index) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))
     return *constant; // 0 is a multiple of everything
   auto value = cast<Value>(index);
-  if (scf::ForOp loop = scf::getForInductionVarOwner(value))
+  scf::ForOp loop = scf::getForInductionVarOwner(value); // of any argument of its body
+  if (loop && value == loop.getInductionVar())
     return std::gcd(knownDivisor(loop.getLowerBound()), knownDivisor(loop.getStep()));
   Operation *op = value.getDefiningOp();
   if (!op)

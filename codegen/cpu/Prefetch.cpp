@@ -6,15 +6,22 @@
 
 #include "codegen/cpu/Prefetch.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace attn;
 
+static int32_t getLocality(Cache level) { return level == Cache::First ? 3 : 2; }
+
 void attn::createPrefetch(OpBuilder &builder, Location loc, Value buffer, ValueRange indices,
                           Cache level) {
-  memref::PrefetchOp::create(builder, loc, buffer, indices, /*isWrite=*/false,
-                             /*localityHint=*/level == Cache::First ? 3 : 2, /*isDataCache=*/true);
+  memref::PrefetchOp::create(builder, loc, buffer, indices, /*isWrite=*/false, getLocality(level),
+                             /*isDataCache=*/true);
+}
+
+void attn::createPrefetch(OpBuilder &builder, Location loc, Value pointer, Cache level) {
+  LLVM::Prefetch::create(builder, loc, pointer, /*rw=*/0, getLocality(level), /*cache=*/1);
 }
 
 bool attn::isOfArgument(Value view) {

@@ -12,15 +12,18 @@
 namespace attn {
 
 /// Of a cache's line.
-inline constexpr int64_t kLineBits = 512;
+inline constexpr int64_t kBytesPerLine = 64;
 /// Of f32, in a line.
-inline constexpr int64_t kElementsPerLine = kLineBits / 32;
+inline constexpr int64_t kElementsPerLine = kBytesPerLine / 4;
 
 enum class Cache { First, Second };
 
 /// Asks for the line of an element; an address is never wrong.
 void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
                     mlir::ValueRange indices, Cache level = Cache::First);
+
+/// Asks for the line at `pointer`, of the LLVM dialect.
+void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value pointer, Cache level);
 
 /// Whether `view` is a part of an argument of the function. What a task computes itself is in its caches.
 bool isOfArgument(mlir::Value view);

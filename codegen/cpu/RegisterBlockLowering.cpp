@@ -344,7 +344,7 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
 
 /// The next block of rows comes from memory while this one is computed: each element where rows are
 /// neighbours, and it stands for all of them; otherwise of a pair of steps, at `k`, one element of the row
-/// whose turn it is. At the last block that is what lies behind the operand, often the next tile; an
+/// whose turn it is, and none in single steps. At the last block that is what lies behind the operand, often the next tile; an
 /// address is never wrong.
 void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex,
                                 int64_t steps) {

@@ -1,4 +1,4 @@
-//===- TilePrefetch.cpp - the edges of a tile come while it is computed ----===//
+//===- TilePrefetch.cpp - what a tile needs next comes meanwhile -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,11 +18,11 @@
 using namespace mlir;
 using namespace attn;
 
-static constexpr int64_t kBytesPerLine = kLineBits / 8;
-
+/// Whether `buffer` is rows of f32, of a known length.
 static bool hasRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
-  return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type);
+  return type && type.getRank() == 2 && type.getElementType().isF32() && !type.isDynamicDim(1) &&
+         isRowContiguous(type);
 }
 
 /// Whether `view` is known to be all of what it is a view of, but for one index of some dimensions.
@@ -51,22 +51,20 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-int64_t TilePrefetch::Rows::getBytesOfRow() const {
-  auto type = cast<MemRefType>(buffer.getType());
-  return type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
-}
+static int64_t getBytesOfElement(MemRefType type) { return type.getElementTypeBitWidth() / 8; }
 
 int64_t TilePrefetch::Rows::getLines() const {
-  return llvm::divideCeil(getBytesOfRow(), kBytesPerLine);
+  auto type = cast<MemRefType>(buffer.getType());
+  return llvm::divideCeil(type.getDimSize(1) * getBytesOfElement(type), kBytesPerLine);
 }
 
 Value TilePrefetch::Rows::createStride(OpBuilder &builder, Location loc) const {
   auto type = cast<MemRefType>(buffer.getType());
-  if (isDense(type))
-    return createIndex(builder, loc, getBytesOfRow());
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
-  return builder.createOrFold<arith::MulIOp>(
-      loc, metadata.getStrides()[0], createIndex(builder, loc, type.getElementTypeBitWidth() / 8));
+  Value stride =
+      getValueOrCreateConstantIndexOp(builder, loc, metadata.getConstifiedMixedStrides()[0]);
+  return arith::MulIOp::create(builder, loc, stride,
+                               createIndex(builder, loc, getBytesOfElement(type)));
 }
 
 static Value createAddress(OpBuilder &builder, Location loc, Value pointer, Value bytes) {
@@ -83,7 +81,7 @@ Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value 
   base = LLVM::IntToPtrOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
                                   base);
   Value bytes = arith::MulIOp::create(builder, loc, metadata.getOffset(),
-                                      createIndex(builder, loc, type.getElementTypeBitWidth() / 8));
+                                      createIndex(builder, loc, getBytesOfElement(type)));
   row = arith::AddIOp::create(builder, loc, first, row);
   row = arith::MulIOp::create(builder, loc, row, createStride(builder, loc));
   return createAddress(builder, loc, base, arith::AddIOp::create(builder, loc, bytes, row));
@@ -96,7 +94,7 @@ Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value 
 /// Calls `body` with the keys and the values of the products before and after `update`, as far as they
 /// are rows of an argument.
 static void forEachKeys(OnlineUpdateOp update, int64_t numKeys,
-                        llvm::function_ref<void(Value rows, bool isBefore)> body) {
+                        llvm::function_ref<void(Value rows, bool isKeys)> body) {
   // Scores out, weights in.
   Value scores = update.getOuts()[0];
   DominanceInfo dominance;
@@ -118,19 +116,22 @@ static void forEachKeys(OnlineUpdateOp update, int64_t numKeys,
 
 void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
   OpBuilder builder(update);
-  forEachKeys(update, numKeys, [&](Value rows, bool isBefore) {
-    ofKeys.push_back(
-        {rows, createIndex(builder, update.getLoc(), isBefore ? numKeys : 0), numKeys});
+  forEachKeys(update, numKeys, [&](Value rows, bool isKeys) {
+    ofKeys.push_back({rows, createIndex(builder, update.getLoc(), isKeys ? numKeys : 0), numKeys});
   });
+}
+
+static Value getSource(Value view) {
+  while (auto part = view.getDefiningOp<memref::SubViewOp>())
+    view = part.getSource();
+  return view;
 }
 
 /// The type of the argument that `rows` are a part of, if its heads follow each other and the rows of a
 /// head too.
-static MemRefType getHeads(Value rows) {
+static MemRefType getTypeOfHeads(Value rows) {
   auto type = cast<MemRefType>(rows.getType());
-  while (auto part = rows.getDefiningOp<memref::SubViewOp>())
-    rows = part.getSource();
-  auto heads = cast<MemRefType>(rows.getType());
+  auto heads = cast<MemRefType>(getSource(rows).getType());
   int64_t rank = heads.getRank();
   bool follow = rank > 2 && heads.getLayout().isIdentity() && isDense(type) &&
                 heads.getDimSize(rank - 1) == type.getDimSize(1) &&
@@ -142,21 +143,21 @@ static int64_t getRowsOfHead(MemRefType heads) { return heads.getDimSize(heads.g
 
 void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value queries,
                                int64_t tile) {
-  MemRefType heads = getHeads(queries);
+  MemRefType heads = getTypeOfHeads(queries);
   if (!heads || getRowsOfHead(heads) <= tile)
     return;
   int64_t bytes = 0, bytesOfHead = 0, l2 = getTarget(update).getL2();
   SmallVector<Value> tiles;
   forEachKeys(update, numKeys, [&](Value rows, bool) {
-    MemRefType keys = getHeads(rows);
+    MemRefType keys = getTypeOfHeads(rows);
     if (!keys)
       return;
-    int64_t size = keys.getElementTypeBitWidth() / 8;
+    int64_t size = getBytesOfElement(keys);
     bytes += keys.hasStaticShape() ? keys.getNumElements() * size : l2 + 1;
     bytesOfHead += getRowsOfHead(keys) * keys.getShape().back() * size;
     tiles.push_back(rows);
   });
-  // All heads stay from call to call, or not even two.
+  // Either all heads stay from call to call, or two do not fit.
   if (bytes <= l2 || 2 * bytesOfHead > l2)
     return;
 
@@ -164,22 +165,37 @@ void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value que
   Location loc = update.getLoc();
   auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
   int64_t numTiles = llvm::divideCeil(getRowsOfHead(heads), tile);
-  Value number =
+  Value tileIndex =
       arith::DivUIOp::create(builder, loc, update.getOrigin().drop_back().back(), constant(tile));
   for (Value rows : tiles) {
-    int64_t count = getRowsOfHead(getHeads(rows)), share = llvm::divideCeil(count, numTiles);
+    int64_t count = getRowsOfHead(getTypeOfHeads(rows)), share = llvm::divideCeil(count, numTiles);
     Value first =
         arith::AddIOp::create(builder, loc, constant(count),
-                              arith::MulIOp::create(builder, loc, number, constant(share)));
-    // The tile of keys begins behind those before it.
-    first = arith::SubIOp::create(builder, loc, first, loop.getInductionVar());
+                              arith::MulIOp::create(builder, loc, tileIndex, constant(share)));
+    // From where the tile of keys begins.
+    first = arith::SubIOp::create(builder, loc, first, update.getOrigin().back());
     ofTile.push_back({rows, first, share});
   }
+}
+
+/// Whether the product that computes the scores of `update` reads `packed`.
+static bool isOfProduct(Value packed, OnlineUpdateOp update) {
+  return llvm::any_of(
+      update->getBlock()->getOps<linalg::LinalgOp>(), [&](linalg::LinalgOp product) {
+        return product.getNumDpsInputs() == 2 && product.getDpsInits()[0] == update.getOuts()[0] &&
+               llvm::any_of(product.getDpsInputs(),
+                            [&](Value input) { return getSource(input) == packed; });
+      });
 }
 
 TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   TilePrefetch result;
   auto loop = dyn_cast<scf::ForOp>(update->getParentOp());
+  if (loop && loop.getInductionVar() != update.getOrigin().back())
+    loop = {}; // over something else
+  // A tile behind a loop over the others: those have asked.
+  if (!loop && !isConstantIntValue(update.getOrigin().back(), 0))
+    return result;
   result.loop = loop;
   Operation *whole = loop ? loop : update.getOperation();
   Block &block = *whole->getBlock();
@@ -188,12 +204,15 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   Value queries;
   int64_t tile = 0;
   for (PackOp pack : block.getOps<PackOp>())
-    if (!whole->isBeforeInBlock(pack) && !pack.getFromRows() && hasRows(pack.getSource())) {
+    if (!whole->isBeforeInBlock(pack) && !pack.getFromRows() && hasRows(pack.getSource()) &&
+        isOfProduct(pack.getOuts()[0], update)) {
       queries = pack.getSource();
       tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
     }
+  DominanceInfo dominance;
   for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
-    if (tile && whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]))
+    if (tile && whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]) &&
+        dominance.properlyDominates(finish.getOuts()[0], update))
       result.ofTile.push_back({finish.getOuts()[0], createIndex(builder, loc, 0), tile});
   if (!queries)
     return result;
@@ -206,7 +225,7 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   bool readsKeysOnce = isOfArgument(queries) && isWhole(queries);
   if (readsKeysOnce && result.numKeys)
     result.addKeys(update, *result.numKeys);
-  else if (loop && result.numKeys)
+  else if (result.numKeys)
     result.addNextHead(update, *result.numKeys, queries, tile);
   if (loop) {
     std::optional<int64_t> begin = getConstantIntValue(loop.getLowerBound()),
@@ -220,7 +239,7 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
 // When
 //===----------------------------------------------------------------------===//
 
-void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int64_t numKeys,
+void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int64_t height,
                                Value step, int64_t steps, int64_t length) const {
   auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
   int64_t iterations = llvm::divideCeil(length, steps);
@@ -230,21 +249,18 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
     for (int64_t i = 0; i < perIteration; ++i) {
       Value line = arith::MulIOp::create(builder, loc, iteration, constant(perIteration));
       line = arith::AddIOp::create(builder, loc, line, constant(i));
-      Value bytes = arith::MulIOp::create(builder, loc, line, constant(kBytesPerLine));
-      if (getConstantIntValue(stride) != linesOfRow * kBytesPerLine) {
-        Value row = arith::DivUIOp::create(builder, loc, line, constant(linesOfRow));
-        Value gap =
-            arith::SubIOp::create(builder, loc, stride, constant(linesOfRow * kBytesPerLine));
-        bytes = arith::AddIOp::create(builder, loc, bytes,
-                                      arith::MulIOp::create(builder, loc, row, gap));
-      }
-      LLVM::Prefetch::create(builder, loc, createAddress(builder, loc, pointer, bytes), /*rw=*/0,
-                             /*hint=*/2, /*cache=*/1);
+      // Rows without a gap are one row of lines.
+      Value row = arith::DivUIOp::create(builder, loc, line, constant(linesOfRow));
+      Value gap = arith::SubIOp::create(builder, loc, stride, constant(linesOfRow * kBytesPerLine));
+      Value bytes = arith::AddIOp::create(
+          builder, loc, arith::MulIOp::create(builder, loc, line, constant(kBytesPerLine)),
+          arith::MulIOp::create(builder, loc, row, gap));
+      createPrefetch(builder, loc, createAddress(builder, loc, pointer, bytes), Cache::Second);
     }
   };
   for (const Rows &rows : ofKeys)
     createLines(rows.createPointer(builder, loc, key), rows.createStride(builder, loc),
-                rows.getLines(), llvm::divideCeil(numKeys * rows.getLines(), iterations));
+                rows.getLines(), llvm::divideCeil(height * rows.getLines(), iterations));
   if (ofTile.empty())
     return;
 
@@ -260,13 +276,13 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
     firstGroups.push_back(numGroups);
     numGroups += llvm::divideCeil(rows.count, rowsOfGroup);
   }
-  int64_t numBlocks = this->numKeys ? std::max<int64_t>(*this->numKeys / numKeys, 1) : numGroups;
+  int64_t numBlocks = numKeys ? std::max<int64_t>(*numKeys / height, 1) : numGroups;
   int64_t atOnce = llvm::divideCeil(numGroups, numBlocks);
   if (scf::ForOp around = loop)
     key = arith::AddIOp::create(
         builder, loc, key,
         arith::SubIOp::create(builder, loc, around.getInductionVar(), around.getLowerBound()));
-  Value block = arith::DivUIOp::create(builder, loc, key, constant(numKeys));
+  Value block = arith::DivUIOp::create(builder, loc, key, constant(height));
   for (int64_t i = 0; i < atOnce; ++i) {
     Value group = arith::MulIOp::create(builder, loc, block, constant(atOnce));
     group = arith::AddIOp::create(builder, loc, group, constant(i));
@@ -286,7 +302,7 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
       Value isIts = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, group,
                                           constant(firstGroup));
       pointer = arith::SelectOp::create(builder, loc, isIts, itsPointer, pointer);
-      stride = builder.createOrFold<arith::SelectOp>(loc, isIts, itsStride, stride);
+      stride = arith::SelectOp::create(builder, loc, isIts, itsStride, stride);
     }
     createLines(pointer, stride, linesOfRow, perIteration);
   }

@@ -1,4 +1,4 @@
-//===- TilePrefetch.h - the edges of a tile come while it is computed -*- C++ -*-===//
+//===- TilePrefetch.h - what a tile needs next comes meanwhile ---*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,9 +18,10 @@ namespace attn {
 /// steps of the products ask for them, one line or a few at a time: a cache has few lines under way, and what
 /// asks for more at once waits, with all that follows.
 ///
-/// A tile asks once for its outputs, for the next queries, which lie behind its own, and for its share of the
-/// keys and values of the next head, if the head has other tiles of queries. Otherwise each block of keys
-/// asks for the values that belong to it and for the keys as far behind as the tile of keys is long.
+/// A tile asks for its outputs, for the next queries, which lie behind its own, and for its share of the keys and
+/// values of the next head, if the head has other tiles of queries: once in each loop over keys. Otherwise each
+/// block of keys asks for the values that belong to it and for the keys as far behind as the tile of keys is
+/// long.
 class TilePrefetch {
 public:
   /// For what is packed before and finished after `update`, or the loop over keys around it, as far as
@@ -28,8 +29,8 @@ public:
   static TilePrefetch create(OnlineUpdateOp update);
 
   /// Asks for what is due in `steps` of the `length` steps, from `step` on, of the products of the keys
-  /// `[key, key + numKeys)` of the update.
-  void createShare(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t numKeys,
+  /// `[key, key + height)` of the update.
+  void createShare(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t height,
                    mlir::Value step, int64_t steps, int64_t length) const;
 
 private:
@@ -39,7 +40,6 @@ private:
     mlir::Value first;
     int64_t count;
 
-    int64_t getBytesOfRow() const;
     int64_t getLines() const; // of a row
     /// Where row `first + row` begins, an LLVM pointer.
     mlir::Value createPointer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value row) const;

@@ -23,7 +23,7 @@ static constexpr double kLoadsAtOnce = 2;
 static constexpr double kLatency = 4; // of a multiply-add: fewer accumulators wait for it
 // Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. Enough for
 // blocks with fewer loads to win where plans are equal otherwise.
-static constexpr double kLoad = 0.06;
+static constexpr double kLoad = 0.08;
 static constexpr double kStore = 1;
 static constexpr double kExponential = 8;       // with its difference and its sum
 static constexpr double kScaledExponential = 6; // where 2^n is an instruction
@@ -229,11 +229,13 @@ struct Model {
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * kBytes;
     double left = 1 - bytes / target.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
-    // Where no other tile of queries reads the keys, all but the first tile come while the one before is computed, and
-    // a single one while that of the head before is. Otherwise the first tile of queries waits for what it reads: so
-    // measured for two tiles of keys and more (8 x 12 heads, 128 queries and keys of 128, Granite Rapids).
-    if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth) {
-      int64_t waitedFor = shape.queries <= tile ? plan.getK() : shape.keys - plan.getK();
+    // All keys but the first tile come while the one before is computed where no other tile of queries reads them.
+    // Otherwise the first tile of queries waits for what it reads, unless those before ask for it, the keys of two heads
+    // being few enough for a cache.
+    bool readsOnce = shape.queries <= tile,
+         comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= target.getL2();
+    if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth && !comeBefore) {
+      int64_t waitedFor = readsOnce ? plan.getK() : shape.keys - plan.getK();
       cost +=
           predictTraffic(target, double(waitedFor) * (shape.d + shape.e) * kBytes, bytesOfKeys());
     }

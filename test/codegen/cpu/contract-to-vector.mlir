@@ -188,6 +188,40 @@ func.func @multiples(%task: index, %a: memref<512x64xf32>, %b: memref<64x512xf32
   return
 }
 
+// Of 40 of 512 only 8 is known to divide the last: rows are whole blocks, columns need their mask. Nothing is known of what a
+// loop carries.
+// CHECK-LABEL: @not_multiples
+// CHECK:         scf.for %{{.*}} to %{{.*}} step %c40
+// CHECK-NOT:       scf.for {{.*}} step %c4 {
+// CHECK:           vector.create_mask
+// CHECK:         scf.for {{.*}} iter_args(%[[SIZE:.*]] = %{{.*}}) -> (index)
+// CHECK:           scf.for %{{.*}} to %[[SIZE]] step %c1 {
+// CHECK:         return
+func.func @not_multiples(%a: memref<512x64xf32>, %b: memref<64x512xf32>, %c: memref<512x512xf32>) -> index {
+  %c0 = arith.constant 0 : index
+  %c5 = arith.constant 5 : index
+  %c40 = arith.constant 40 : index
+  %c48 = arith.constant 48 : index
+  %c512 = arith.constant 512 : index
+  scf.for %i = %c0 to %c512 step %c40 {
+    %m = affine.min affine_map<(d0) -> (-d0 + 512, 40)>(%i)
+    %am = memref.subview %a[%i, 0] [%m, 64] [1, 1] : memref<512x64xf32> to memref<?x64xf32, strided<[64, 1], offset: ?>>
+    %bm = memref.subview %b[0, %i] [64, %m] [1, 1] : memref<64x512xf32> to memref<64x?xf32, strided<[512, 1], offset: ?>>
+    %cm = memref.subview %c[%i, %i] [%m, %m] [1, 1] : memref<512x512xf32> to memref<?x?xf32, strided<[512, 1], offset: ?>>
+    linalg.matmul ins(%am, %bm : memref<?x64xf32, strided<[64, 1], offset: ?>>, memref<64x?xf32, strided<[512, 1], offset: ?>>)
+        outs(%cm : memref<?x?xf32, strided<[512, 1], offset: ?>>)
+  }
+  %last = scf.for %i = %c0 to %c512 step %c48 iter_args(%m = %c5) -> (index) {
+    %am = memref.subview %a[0, 0] [%m, 64] [1, 1] : memref<512x64xf32> to memref<?x64xf32, strided<[64, 1]>>
+    %b0 = memref.subview %b[0, 0] [64, 48] [1, 1] : memref<64x512xf32> to memref<64x48xf32, strided<[512, 1]>>
+    %cm = memref.subview %c[0, 0] [%m, 48] [1, 1] : memref<512x512xf32> to memref<?x48xf32, strided<[512, 1]>>
+    linalg.matmul ins(%am, %b0 : memref<?x64xf32, strided<[64, 1]>>, memref<64x48xf32, strided<[512, 1]>>)
+        outs(%cm : memref<?x48xf32, strided<[512, 1]>>)
+    scf.yield %i : index
+  }
+  return %last : index
+}
+
 // Panels are an outer loop. All reductions stay inside, around the registers. A unit dimension is no loop.
 // CHECK-LABEL: @panels_and_reductions
 // CHECK-DAG:     %[[C12:.*]] = arith.constant 12 : index

@@ -303,7 +303,8 @@ func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %va
 // CHECK:         scf.if
 func.func @single_tile_of_keys(%queries: memref<48x32xf32>, %keys: memref<96x32xf32>, %values: memref<96x32xf32>,
     %out: memref<48x32xf32>, %packed: memref<1x32x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
-    %l: memref<48xf32>, %a: memref<32x48xf32>, %q0: index, %k0: index) {
+    %l: memref<48xf32>, %a: memref<32x48xf32>, %q0: index) {
+  %k0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   attn.pack ins(%queries : memref<48x32xf32>) outs(%packed : memref<1x32x48xf32>)
   %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
