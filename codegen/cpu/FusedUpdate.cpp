@@ -27,10 +27,10 @@ namespace {
 /// stay what they are where `exact` is true.
 class WeightsEpilogue : public Epilogue {
 public:
-  WeightsEpilogue(OnlineUpdateOp op, const ScoreRegion &region, Value exact, Value tileSums,
-                  TargetAttr target)
+  WeightsEpilogue(OnlineUpdateOp op, linalg::LinalgOp product, const ScoreRegion &region,
+                  Value exact, Value tileSums, TargetAttr target)
       : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
-        target(target), prefetch(TilePrefetch::create(op)) {}
+        target(target), prefetch(TilePrefetch::create(op, product)) {}
 
   SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns,
                            SmallVectorImpl<Value> &starts) override {
@@ -150,9 +150,7 @@ static std::optional<Product> findProduct(OnlineUpdateOp op, AliasAnalysis &alia
 
 /// The most queries that a tile of scores has, from the buffer it is a part of.
 static int64_t boundOfQueries(Value scores) {
-  while (auto part = scores.getDefiningOp<memref::SubViewOp>())
-    scores = part.getSource();
-  return cast<MemRefType>(scores.getType()).getShape().back();
+  return cast<MemRefType>(getSource(scores).getType()).getShape().back();
 }
 
 /// Whether any value of a row of vectors `is`, a comparison of one of them.
@@ -187,7 +185,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     return createIsEqual(b, loc, max, -kInfinity);
   });
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
-    WeightsEpilogue epilogue(op, region, exact[0], tileSums, target);
+    WeightsEpilogue epilogue(op, product->contraction.op, region, exact[0], tileSums, target);
     createContraction(b, product->contraction, product->start, target, &epilogue);
     auto updateExactly = [&](OpBuilder &inner, Location) {
       createUpdate(inner);

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -170,6 +171,12 @@ Value attn::reduceTree(ArrayRef<Value> values, llvm::function_ref<Value(Value, V
   size_t half = values.size() / 2;
   return combine(reduceTree(values.take_front(half), combine),
                  reduceTree(values.drop_front(half), combine));
+}
+
+Value attn::getSource(Value view) {
+  while (auto part = view.getDefiningOp<memref::SubViewOp>())
+    view = part.getSource();
+  return view;
 }
 
 bool attn::isRowContiguous(MemRefType type) {

@@ -85,6 +85,9 @@ mlir::Value createMax(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value 
 mlir::Value reduceTree(llvm::ArrayRef<mlir::Value> values,
                        llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 
+/// The buffer that `view` is a part of.
+mlir::Value getSource(mlir::Value view);
+
 /// Whether the elements of the last dimension are neighbours.
 bool isRowContiguous(mlir::MemRefType type);
 

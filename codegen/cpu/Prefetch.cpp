@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/Prefetch.h"
+#include "codegen/cpu/Lanes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -24,8 +25,4 @@ void attn::createPrefetch(OpBuilder &builder, Location loc, Value pointer, Cache
   LLVM::Prefetch::create(builder, loc, pointer, /*rw=*/0, getLocality(level), /*cache=*/1);
 }
 
-bool attn::isOfArgument(Value view) {
-  while (auto part = view.getDefiningOp<memref::SubViewOp>())
-    view = part.getSource();
-  return isa<BlockArgument>(view);
-}
+bool attn::isOfArgument(Value view) { return isa<BlockArgument>(getSource(view)); }

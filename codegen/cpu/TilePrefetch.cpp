@@ -11,7 +11,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Dominance.h"
 
@@ -121,12 +120,6 @@ void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
   });
 }
 
-static Value getSource(Value view) {
-  while (auto part = view.getDefiningOp<memref::SubViewOp>())
-    view = part.getSource();
-  return view;
-}
-
 /// The type of the argument that `rows` are a part of, if its heads follow each other and the rows of a
 /// head too.
 static MemRefType getTypeOfHeads(Value rows) {
@@ -178,17 +171,7 @@ void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value que
   }
 }
 
-/// Whether the product that computes the scores of `update` reads `packed`.
-static bool isOfProduct(Value packed, OnlineUpdateOp update) {
-  return llvm::any_of(
-      update->getBlock()->getOps<linalg::LinalgOp>(), [&](linalg::LinalgOp product) {
-        return product.getNumDpsInputs() == 2 && product.getDpsInits()[0] == update.getOuts()[0] &&
-               llvm::any_of(product.getDpsInputs(),
-                            [&](Value input) { return getSource(input) == packed; });
-      });
-}
-
-TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
+TilePrefetch TilePrefetch::create(OnlineUpdateOp update, linalg::LinalgOp product) {
   TilePrefetch result;
   auto loop = dyn_cast<scf::ForOp>(update->getParentOp());
   if (loop && loop.getInductionVar() != update.getOrigin().back())
@@ -205,7 +188,8 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update) {
   int64_t tile = 0;
   for (PackOp pack : block.getOps<PackOp>())
     if (!whole->isBeforeInBlock(pack) && !pack.getFromRows() && hasRows(pack.getSource()) &&
-        isOfProduct(pack.getOuts()[0], update)) {
+        llvm::any_of(product.getDpsInputs(),
+                     [&](Value input) { return getSource(input) == pack.getOuts()[0]; })) {
       queries = pack.getSource();
       tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
     }

@@ -9,6 +9,7 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn {
@@ -24,9 +25,9 @@ namespace attn {
 /// long.
 class TilePrefetch {
 public:
-  /// For what is packed before and finished after `update`, or the loop over keys around it, as far as
-  /// rows are contiguous.
-  static TilePrefetch create(OnlineUpdateOp update);
+  /// For what is packed for `product`, the scores of `update`, before it or the loop over keys around it,
+  /// and finished behind, as far as rows are contiguous.
+  static TilePrefetch create(OnlineUpdateOp update, mlir::linalg::LinalgOp product);
 
   /// Asks for what is due in `steps` of the `length` steps, from `step` on, of the products of the keys
   /// `[key, key + height)` of the update.
