@@ -262,11 +262,13 @@ typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 
 /// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel;
 /// returns when all are done. No two tasks that run at the same time are given the same worker.
+/// Indices near each other share data: fastest is a worker that gets neighbours, the same ones in
+/// every loop.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
 /// `workers` counts the calling thread; 0: as many as this process has CPUs, by its affinity and
-/// its control groups. Idle workers spin for some microseconds, then sleep. A child of fork() gets
-/// workers of its own at its first loop, unless it was forked inside a task.
+/// its control groups. Idle workers spin for a tenth of a millisecond or so, then sleep. A child of
+/// fork() gets workers of its own at its first loop, unless it was forked inside a task.
 ATTN_API attn_status attn_pool_create(int64_t workers, attn_pool **pool);
 
 /// Not while a loop runs.

@@ -8,6 +8,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include <signal.h>
@@ -59,6 +62,48 @@ TEST(PoolTest, EveryIndexOnce) {
       EXPECT_TRUE(loop.isRight()) << workers << " workers, " << count << " indices";
     }
   }
+}
+
+TEST(PoolTest, WorkersHaveShares) {
+  Pool pool = createPool(3);
+  Loop loop(31, 3);
+  std::mutex mutex;
+  std::map<std::thread::id, int64_t> first;
+  std::atomic<int> arrived{0};
+  // Until all three have begun, none can take what is another's.
+  loop.body = [&](int64_t index) {
+    {
+      std::lock_guard lock(mutex);
+      if (!first.emplace(std::this_thread::get_id(), index).second)
+        return;
+    }
+    ++arrived;
+    while (arrived < 3)
+      std::this_thread::yield();
+  };
+  loop.run(pool.get());
+  EXPECT_TRUE(loop.isRight());
+  std::set<int64_t> starts;
+  for (auto [thread, index] : first)
+    starts.insert(index);
+  EXPECT_EQ(starts, (std::set<int64_t>{0, 11, 21}));
+}
+
+TEST(PoolTest, WhoHasFinishedHelps) {
+  Pool pool = createPool(3);
+  Loop loop(100, 3);
+  std::atomic<int> others{0};
+  // The first task ends after all others, so those behind it in its share are for other workers.
+  loop.body = [&](int64_t index) {
+    if (index) {
+      ++others;
+      return;
+    }
+    while (others < 99)
+      std::this_thread::yield();
+  };
+  loop.run(pool.get());
+  EXPECT_TRUE(loop.isRight());
 }
 
 TEST(PoolTest, ManyShortLoops) {
