@@ -77,11 +77,14 @@ public:
   /// `length` steps from `step` on. Emits what is to be under way meanwhile.
   virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,
                        int64_t steps, int64_t length) {}
-  /// Replaces the accumulators of `rows`, row by row, by what is stored. Returns what is carried
-  /// on.
-  virtual llvm::SmallVector<mlir::Value>
-  apply(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, llvm::ArrayRef<Lanes> columns,
-        llvm::MutableArrayRef<mlir::Value> sums, mlir::ValueRange carried) = 0;
+  /// Stores what becomes of `sums`, the accumulators of `rows`, row by row, each as soon as it is known:
+  /// its register is then free. Returns what is carried on.
+  using Store =
+      llvm::function_ref<void(mlir::OpBuilder &builder, size_t accumulator, mlir::Value value)>;
+  virtual llvm::SmallVector<mlir::Value> apply(mlir::OpBuilder &builder,
+                                               llvm::ArrayRef<mlir::Value> rows,
+                                               llvm::ArrayRef<Lanes> columns, mlir::ValueRange sums,
+                                               mlir::ValueRange carried, Store store) = 0;
   /// Called after the last row.
   virtual void end(mlir::OpBuilder &builder, llvm::ArrayRef<Lanes> columns,
                    mlir::ValueRange carried) = 0;

@@ -54,21 +54,17 @@ public:
   }
 
   SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
-                           MutableArrayRef<Value> sums, ValueRange carried) override {
-    SmallVector<Value> products = llvm::to_vector(sums);
-    products.append(carried.begin(), carried.end());
-    auto choice = scf::IfOp::create(
-        b, loc, exact,
-        [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, products); },
-        [&](OpBuilder &inner, Location) {
-          SmallVector<Value> weights = llvm::to_vector(sums);
-          SmallVector<Value> tileSums(carried);
-          replaceByWeights(inner, rows, columns, weights, tileSums);
-          weights.append(tileSums);
-          scf::YieldOp::create(inner, loc, weights);
-        });
-    llvm::copy(choice.getResults().take_front(sums.size()), sums.begin());
-    return choice.getResults().drop_front(sums.size());
+                           ValueRange products, ValueRange carried, Store store) override {
+    auto storeProducts = [&](OpBuilder &inner, Location) {
+      for (auto [i, product] : llvm::enumerate(products))
+        store(inner, i, product);
+      scf::YieldOp::create(inner, loc, carried);
+    };
+    auto storeWeights = [&](OpBuilder &inner, Location) {
+      scf::YieldOp::create(inner, loc,
+                           createWeights(inner, rows, columns, products, carried, store));
+    };
+    return scf::IfOp::create(b, loc, exact, storeProducts, storeWeights).getResults();
   }
 
   void end(OpBuilder &b, ArrayRef<Lanes> columns, ValueRange carried) override {
@@ -77,17 +73,15 @@ public:
   }
 
 private:
-  /// Replaces products by weights and adds those to the sums of their columns.
-  void replaceByWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
-                        MutableArrayRef<Value> products, MutableArrayRef<Value> sums) {
+  /// Stores the weights of products. Returns the sums of their columns, with those added.
+  SmallVector<Value> createWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
+                                   ValueRange products, ValueRange sums, Store store) {
     size_t inFlight = exponentialsInFlight(target);
     // Summed up by themselves first: short chains err less.
     SmallVector<Value> parts(columns.size());
     for (size_t first = 0; first < products.size(); first += inFlight) {
-      MutableArrayRef<Value> group =
-          products.slice(first, std::min<size_t>(inFlight, products.size() - first));
       SmallVector<Value> scores, differences;
-      for (auto [i, value] : llvm::enumerate(group)) {
+      for (auto [i, value] : llvm::enumerate(products.drop_front(first).take_front(inFlight))) {
         size_t column = (first + i) % columns.size();
         if (!region.isIdentity()) {
           value =
@@ -106,11 +100,12 @@ private:
                                            floatConstant(b, loc, weight.getType(), 0), weight);
         Value &part = parts[column];
         part = part ? Value(arith::AddFOp::create(b, loc, part, weight)) : weight;
-        group[i] = weight;
+        store(b, first + i, weight);
       }
     }
-    for (auto [sum, part] : llvm::zip_equal(sums, parts))
-      sum = arith::AddFOp::create(b, loc, sum, part);
+    return llvm::map_to_vector(llvm::zip_equal(sums, parts), [&](auto both) -> Value {
+      return arith::AddFOp::create(b, loc, std::get<0>(both), std::get<1>(both));
+    });
   }
 
   Location loc;

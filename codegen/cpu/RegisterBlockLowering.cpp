@@ -70,7 +70,8 @@ private:
                                     ArrayRef<Lanes> columns);
   SmallVector<Value> emitSteps(OpBuilder &b, unsigned loop, Value scalarIndex, Value vectorIndex,
                                ValueRange sums, ArrayRef<Value> rows, ArrayRef<Lanes> columns);
-  void prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex, int64_t steps);
+  void prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k, Value scalarIndex,
+                        int64_t steps);
   void prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k, Value vectorIndex);
   void prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width);
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
@@ -243,11 +244,11 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
 SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                        ArrayRef<Lanes> columns, ArrayRef<Value> starts,
                                        ValueRange carried) {
-  auto rowIndex = [&](StridedView &view, Value index, int64_t row) {
-    return roles.m ? view.advance(b, loc, index, *roles.m, constant(b, row)) : index;
+  auto rowIndex = [&](OpBuilder &at, StridedView &view, Value index, int64_t row) {
+    return roles.m ? view.advance(at, loc, index, *roles.m, constant(at, row)) : index;
   };
-  auto columnIndex = [&](StridedView &view, Value index, int64_t vector) {
-    return view.advance(b, loc, index, roles.n, constant(b, vector * lanes));
+  auto columnIndex = [&](OpBuilder &at, StridedView &view, Value index, int64_t vector) {
+    return view.advance(at, loc, index, roles.n, constant(at, vector * lanes));
   };
   // What was summed up before is added last: a sum in parts errs less than one long chain.
   bool addsStart = starts.empty() && !startScalar;
@@ -263,21 +264,23 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
       emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rowNumbers, columns);
   for (int64_t i = 0; addsStart && i < rows; ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
-      Value index = columnIndex(start, rowIndex(start, origin.start, i), vector);
+      Value index = columnIndex(b, start, rowIndex(b, start, origin.start, i), vector);
       Value first = start.strides[roles.n]
                         ? columns[vector].load(b, loc, start.row, index)
                         : splat(b, memref::LoadOp::create(b, loc, start.row, index));
       Value &sum = sums[i * columns.size() + vector];
       sum = arith::AddFOp::create(b, loc, first, sum);
     }
-  SmallVector<Value> next(carried);
+  auto store = [&](OpBuilder &inner, size_t i, Value value) {
+    int64_t vector = i % columns.size(), row = i / columns.size();
+    columns[vector].store(inner, loc, value, out.row,
+                          columnIndex(inner, out, rowIndex(inner, out, origin.out, row), vector));
+  };
   if (epilogue)
-    next = epilogue->apply(b, rowNumbers, columns, sums, carried);
-  for (int64_t i = 0; i < rows; ++i)
-    for (size_t vector = 0; vector < columns.size(); ++vector)
-      columns[vector].store(b, loc, sums[i * columns.size() + vector], out.row,
-                            columnIndex(out, rowIndex(out, origin.out, i), vector));
-  return next;
+    return epilogue->apply(b, rowNumbers, columns, sums, carried, store);
+  for (auto [i, sum] : llvm::enumerate(sums))
+    store(b, i, sum);
+  return carried;
 }
 
 SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops,
@@ -319,7 +322,7 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
         Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
         Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
         if (isFull && roles.m)
-          prefetchNextRows(inner, loop, k, s, steps);
+          prefetchNextRows(inner, loop, rows.front(), k, s, steps);
         if (inPairs && isFull && isPanel && length)
           prefetchNextPanel(inner, *length, rows.front(), k, vectorIndex);
         if (epilogue && length)
@@ -342,26 +345,44 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   return totals;
 }
 
-/// The next block of rows comes from memory while this one is computed: each element where rows are
-/// neighbours, and it stands for all of them; otherwise of a pair of steps, at `k`, one element of the row
-/// whose turn it is, and none in single steps. At the last block that is what lies behind the operand, often the next tile; an
-/// address is never wrong.
-void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value k, Value scalarIndex,
+/// The next block of rows comes from memory while this one is computed, at `k`:
+/// - rows that are neighbours: an element stands for all of them. As a line has those of two blocks, each asks
+///   for every other element, in pairs of steps;
+/// - rows behind each other: a part of the stretch that they are;
+/// - others: an element of the row whose turn it is.
+/// The last two not in single steps. At the last block that is what lies behind the operand, often the next
+/// tile; an address is never wrong.
+void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k, Value scalarIndex,
                                 int64_t steps) {
+  auto advance = [&](Value index, unsigned along, Value count) {
+    return scalars.advance(b, loc, index, along, count);
+  };
+  unsigned m = *roles.m;
   Value rows = constant(b, block.rows);
-  if (getConstantIntValue(scalars.strides[*roles.m]) == 1) {
-    Value ahead = scalars.advance(b, loc, scalarIndex, *roles.m, rows);
+  std::optional<int64_t> stride = getConstantIntValue(scalars.strides[m]),
+                         length = getConstantIntValue(sizes[loop]);
+  if (stride == 1 && steps == 2 && 2 * block.rows <= kElementsPerLine) {
+    Value number = arith::DivUIOp::create(b, loc, row, rows);
+    Value parity = arith::RemUIOp::create(b, loc, number, constant(b, 2));
+    Value done = arith::MulIOp::create(b, loc, parity, rows);
+    Value ahead = arith::SubIOp::create(b, loc, constant(b, 2 * block.rows), done);
+    createPrefetch(b, loc, scalars.row, advance(advance(scalarIndex, m, ahead), loop, parity));
+  } else if (stride == 1) {
+    Value ahead = advance(scalarIndex, m, rows);
     for (int64_t step = 0; step < steps; ++step)
-      createPrefetch(b, loc, scalars.row, scalars.advance(b, loc, ahead, loop, constant(b, step)));
-    return;
+      createPrefetch(b, loc, scalars.row, advance(ahead, loop, constant(b, step)));
+  } else if (steps == 2 && length && stride == length &&
+             getConstantIntValue(scalars.strides[loop]) == 1) {
+    // The index is at step `k` of this block already.
+    Value part = arith::MulIOp::create(b, loc, k, constant(b, block.rows - 1));
+    Value index = arith::AddIOp::create(b, loc, advance(scalarIndex, m, rows), part);
+    createPrefetch(b, loc, scalars.row, index);
+  } else if (steps == 2) {
+    Value pair = arith::ShRUIOp::create(b, loc, k, constant(b, 1));
+    Value turn = arith::RemUIOp::create(b, loc, pair, rows);
+    Value ahead = arith::AddIOp::create(b, loc, turn, rows);
+    createPrefetch(b, loc, scalars.row, advance(scalarIndex, m, ahead));
   }
-  if (steps != 2)
-    return;
-  Value pair = arith::ShRUIOp::create(b, loc, k, constant(b, 1));
-  Value turn = arith::RemUIOp::create(b, loc, pair, rows);
-  createPrefetch(
-      b, loc, scalars.row,
-      scalars.advance(b, loc, scalarIndex, *roles.m, arith::AddIOp::create(b, loc, turn, rows)));
 }
 
 /// What lies behind the vectors of this sum, those of its next part or of the next panel, comes to the

@@ -10,15 +10,21 @@
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
 
 // The fill is where the accumulators start; 8 rows by 3 vectors, two steps of k an iteration.
-// Each iteration asks for a part of the next rows.
+// Each iteration asks for a part of the next rows, of which 64 bytes are 8 for each step.
 // CHECK-LABEL: @contract
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[C7:.*]] = arith.constant 7 : index
 // CHECK-DAG:     %[[C8:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[C512:.*]] = arith.constant 512 : index
 // CHECK-NOT:     linalg
 // CHECK:         scf.for %{{.*}} to %{{.*}} step %[[C8]] {
-// CHECK:           %[[ACC:.*]]:24 = scf.for %{{.*}} to %{{.*}} step %[[C2]] iter_args(%{{.*}} = %[[ZERO]],
-// CHECK:             memref.prefetch %[[A:.*]][%{{.*}}], read
+// CHECK:           %[[ACC:.*]]:24 = scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %[[C2]] iter_args(%{{.*}} = %[[ZERO]],
+// CHECK:             %[[AT:.*]] = arith.addi %{{.*}}, %[[K]]
+// CHECK:             %[[PART:.*]] = arith.muli %[[K]], %[[C7]]
+// CHECK:             %[[NEXT:.*]] = arith.addi %[[AT]], %[[C512]]
+// CHECK:             %[[LINE:.*]] = arith.addi %[[NEXT]], %[[PART]]
+// CHECK:             memref.prefetch %[[A:.*]][%[[LINE]]], read
 // CHECK-COUNT-3:     vector.load
 // CHECK:             memref.load %[[A]]
 // CHECK:             vector.broadcast %{{.*}} : f32 to vector<16xf32>
@@ -36,12 +42,30 @@ func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<12
   return
 }
 
+// Of rows with gaps between them, one after the other.
+// CHECK-LABEL: @rows_apart
+// CHECK:         iter_args
+// CHECK:           %[[TURN:.*]] = arith.remui %{{.*}}, %c8
+// CHECK:           %[[ROW:.*]] = arith.addi %[[TURN]], %c8
+// CHECK:           arith.muli %[[ROW]], %c256
+// CHECK:           memref.prefetch {{.*}}locality<3>
+// CHECK-NOT:       memref.prefetch {{.*}}locality<3>
+// CHECK:           scf.yield
+func.func @rows_apart(%a: memref<128x64xf32, strided<[256, 1]>>, %b: memref<64x48xf32>, %c: memref<128x48xf32>) {
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+    ins(%a, %b : memref<128x64xf32, strided<[256, 1]>>, memref<64x48xf32>) outs(%c : memref<128x48xf32>)
+  return
+}
+
 // Without a fill the output is added, after the loop: a sum in parts errs less than one long chain. The names of the
-// inputs and the layout of the scalar one do not matter: here the first input has n, the second is read along its columns.
+// inputs and the layout of the scalar one do not matter: here the first input has n, the second is read along its
+// columns. The 8 rows of a block are half a line: every other one of its steps asks for the next.
 // CHECK-LABEL: @accumulate
 // CHECK-DAG:      %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK:          %{{.*}}:24 = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
-// CHECK-COUNT-2:    memref.prefetch {{.*}}locality<3>
+// CHECK:            arith.remui %{{.*}}, %c2
+// CHECK:            memref.prefetch {{.*}}locality<3>
+// CHECK-NOT:        memref.prefetch {{.*}}locality<3>
 // CHECK:            memref.prefetch {{.*}}locality<2>
 // CHECK-NOT:        memref.prefetch
 // CHECK:            scf.yield

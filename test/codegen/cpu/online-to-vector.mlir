@@ -37,8 +37,9 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
   return
 }
 
-// A product just before: weights come out of its accumulators, which start from -max, and no score is stored. Only
-// where there is no max yet, or the sums are too big for it, is the product stored and the tile updated as above.
+// A product just before: weights come out of its accumulators, which start from -max, and no score is stored, but each
+// weight as soon as it is known, four at a time. Only where there is no max yet, or the sums are too big for it, is the
+// product stored and the tile updated as above.
 // CHECK-LABEL: @fast
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
 // CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
@@ -56,14 +57,18 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK:           %[[PRODUCT:.*]]:24 = scf.for {{.*}} iter_args({{.*}} = %[[START]],
 // CHECK-NOT:         vector.store
 // CHECK:             scf.yield
-// CHECK:           %[[STORED:.*]]:27 = scf.if %[[EXACT]]
-// CHECK-NEXT:        scf.yield %[[PRODUCT]]#0,
-// CHECK-NEXT:      } else {
+// CHECK:           %{{.*}}:3 = scf.if %[[EXACT]]
+// CHECK-COUNT-24:    vector.store %[[PRODUCT]]#{{.*}}, %[[SCORES]]
+// CHECK-NOT:         vector.store
+// CHECK:           } else {
 // CHECK-NOT:         arith.subf %[[PRODUCT]]
-// CHECK-COUNT-216:   vector.fma
+// CHECK-COUNT-36:    vector.fma
 // CHECK-NOT:         vector.fma
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
+// CHECK-COUNT-36:    vector.fma
+// CHECK-NOT:         vector.fma
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
 // CHECK:             scf.yield
-// CHECK:           vector.store %[[STORED]]#0, %[[SCORES]]
 // CHECK-COUNT-3: vector.store %{{.*}}, %[[SUMS]]
 // CHECK:         %[[AGAIN:.*]] = scf.if %[[EXACT]]
 // CHECK:           arith.cmpf ogt
