@@ -267,8 +267,9 @@ typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
 /// `workers` counts the calling thread; 0: as many as this process has CPUs, by its affinity and
-/// its control groups. Idle workers spin for a tenth of a millisecond or so, then sleep. A child of
-/// fork() gets workers of its own at its first loop, unless it was forked inside a task.
+/// its control groups. Who waits spins, then sleeps: after some milliseconds while a loop runs, a
+/// tenth of one after it. A child of fork() gets workers of its own at its first loop, unless it
+/// was forked inside a task.
 ATTN_API attn_status attn_pool_create(int64_t workers, attn_pool **pool);
 
 /// Not while a loop runs.

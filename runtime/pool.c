@@ -8,7 +8,7 @@
 // who joined. So nobody waits for a worker that is still asleep, and a worker that wakes late finds
 // the loop closed.
 //
-// Each worker has a share of the indices, the same part in every loop and call, and takes it from
+// Each worker has a share of the indices, the same one in loops of equal counts, and takes it from
 // its beginning: neighbours read the same keys or rows, and the next loop finds in a core's cache
 // what this one left there. Who has finished takes from the ends of the other shares.
 //
@@ -18,15 +18,18 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 enum {
   MAX_WORKERS = 1024,
-  // Pauses of 10 to 40 ns before a thread sleeps; to sleep and wake took 300 us on a virtual machine.
-  // While a loop runs: by how much one task outlasts another.
+  // Pauses, of 10 to 40 ns on x86, before a thread sleeps; to sleep and wake took 300 us on a
+  // virtual machine. While a loop runs: by how much one task outlasts another.
   BUSY_SPINS = 100000,
   // While none does: a gap between the calls of a layer and the next.
   IDLE_SPINS = 5000,
+  // Who spins that long may hold the core that another thread waits for.
+  SPINS_BEFORE_YIELD = 1000,
 };
 
 // The word: bits 0-15 workers in the loop, three flags, bits 32-63 the number of the loop.
@@ -39,11 +42,11 @@ enum {
 typedef struct worker {
   attn_pool *pool;
   int64_t number;
-  pthread_t thread; ///< but of number 0, who is the caller of a loop
+  pthread_t thread; ///< of number 0 none: that is the caller of a loop
 
   // Its share of the loop: [next, end), of which `left` have not been claimed. Who has claimed one
-  // takes the first if the share is its own, else the last, so the two sides never meet. Apart from
-  // what other workers write.
+  // takes the first if the share is its own, else the last, so the two sides never meet. On a line
+  // of its own, which others write only when they help.
   _Alignas(64) atomic_llong left;
   atomic_llong end;
   int64_t next; ///< for its owner alone
@@ -76,14 +79,17 @@ static int fork_watch_error;
 
 static void watch_forks(void) { fork_watch_error = pthread_atfork(NULL, NULL, count_fork); }
 
-static inline void pause_briefly(void) {
+static inline void pause_briefly(int spins) {
+  if (spins > SPINS_BEFORE_YIELD && spins % 64 == 0)
+    sched_yield();
 #if defined __x86_64__
   __builtin_ia32_pause();
 #elif defined __aarch64__
-  __asm__ volatile("yield");
+  __asm__ volatile("isb"); // `yield` takes no time
 #endif
 }
 
+/// Who joins sees all of it: the loop is opened after, and the next one waits until all have left.
 static void deal_indices(attn_pool *pool, int64_t count) {
   int64_t share = count / pool->workers, rest = count % pool->workers, next = 0;
   for (worker *it = pool->members; it < pool->members + pool->workers; ++it) {
@@ -118,11 +124,10 @@ static bool is_news(uint64_t state, uint64_t last_loop) {
 /// Spins, then sleeps, until there is a loop after `last_loop` or an end.
 static uint64_t await_news(attn_pool *pool, uint64_t last_loop) {
   uint64_t state;
-  for (int spins = 0, idle = 0; spins < BUSY_SPINS && idle < IDLE_SPINS; ++spins) {
+  for (int busy = 0, idle = 0; busy < BUSY_SPINS && idle < IDLE_SPINS;) {
     if (is_news(state = atomic_load(&pool->state), last_loop))
       return state;
-    idle += !(state & (OPEN | JOINED));
-    pause_briefly();
+    pause_briefly(++*(state & (OPEN | JOINED) ? &busy : &idle));
   }
   pthread_mutex_lock(&pool->mutex);
   // The opener changes the state, then looks for sleepers; here it is the other way round.
@@ -168,7 +173,7 @@ static void await_workers(attn_pool *pool) {
   for (int i = 0; i < BUSY_SPINS; ++i) {
     if (!(atomic_load(&pool->state) & JOINED))
       return;
-    pause_briefly();
+    pause_briefly(i);
   }
   if (!(atomic_fetch_or(&pool->state, CALLER_SLEEPS) & JOINED))
     return;

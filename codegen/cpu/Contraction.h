@@ -63,7 +63,7 @@ mlir::Operation *findLastAccess(mlir::Operation *op, mlir::Value buffer,
 llvm::SmallVector<mlir::OpFoldResult> getLoopSizes(mlir::OpBuilder &builder,
                                                    mlir::linalg::LinalgOp op);
 
-/// What becomes of accumulators before they are stored.
+/// What is stored of accumulators.
 class Epilogue {
 public:
   virtual ~Epilogue() = default;
@@ -77,14 +77,14 @@ public:
   /// `length` steps from `step` on. Emits what is to be under way meanwhile.
   virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,
                        int64_t steps, int64_t length) {}
-  /// Stores what becomes of `sums`, the accumulators of `rows`, row by row, each as soon as it is known:
-  /// its register is then free. Returns what is carried on.
+  /// Stores `value` where accumulator number `accumulator`, row by row, belongs.
   using Store =
       llvm::function_ref<void(mlir::OpBuilder &builder, size_t accumulator, mlir::Value value)>;
-  virtual llvm::SmallVector<mlir::Value> apply(mlir::OpBuilder &builder,
-                                               llvm::ArrayRef<mlir::Value> rows,
-                                               llvm::ArrayRef<Lanes> columns, mlir::ValueRange sums,
-                                               mlir::ValueRange carried, Store store) = 0;
+  /// Stores what becomes of `sums`, the accumulators of `rows`: each once on every path, as soon as it is known,
+  /// so that its register is free. Returns what is carried on.
+  virtual llvm::SmallVector<mlir::Value>
+  finish(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, llvm::ArrayRef<Lanes> columns,
+         mlir::ValueRange sums, mlir::ValueRange carried, Store store) = 0;
   /// Called after the last row.
   virtual void end(mlir::OpBuilder &builder, llvm::ArrayRef<Lanes> columns,
                    mlir::ValueRange carried) = 0;

@@ -53,16 +53,16 @@ public:
     prefetch.createShare(b, loc, rows.front(), rows.size(), step, steps, length);
   }
 
-  SmallVector<Value> apply(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
-                           ValueRange products, ValueRange carried, Store store) override {
+  SmallVector<Value> finish(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
+                            ValueRange products, ValueRange carried, Store store) override {
     auto storeProducts = [&](OpBuilder &inner, Location) {
       for (auto [i, product] : llvm::enumerate(products))
         store(inner, i, product);
       scf::YieldOp::create(inner, loc, carried);
     };
     auto storeWeights = [&](OpBuilder &inner, Location) {
-      scf::YieldOp::create(inner, loc,
-                           createWeights(inner, rows, columns, products, carried, store));
+      SmallVector<Value> sums = createWeights(inner, rows, columns, products, carried, store);
+      scf::YieldOp::create(inner, loc, sums);
     };
     return scf::IfOp::create(b, loc, exact, storeProducts, storeWeights).getResults();
   }

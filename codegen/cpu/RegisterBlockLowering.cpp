@@ -244,11 +244,11 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
 SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                        ArrayRef<Lanes> columns, ArrayRef<Value> starts,
                                        ValueRange carried) {
-  auto rowIndex = [&](OpBuilder &at, StridedView &view, Value index, int64_t row) {
-    return roles.m ? view.advance(at, loc, index, *roles.m, constant(at, row)) : index;
+  auto rowIndex = [&](OpBuilder &inner, StridedView &view, Value index, int64_t i) {
+    return roles.m ? view.advance(inner, loc, index, *roles.m, constant(inner, i)) : index;
   };
-  auto columnIndex = [&](OpBuilder &at, StridedView &view, Value index, int64_t vector) {
-    return view.advance(at, loc, index, roles.n, constant(at, vector * lanes));
+  auto columnIndex = [&](OpBuilder &inner, StridedView &view, Value index, int64_t vector) {
+    return view.advance(inner, loc, index, roles.n, constant(inner, vector * lanes));
   };
   // What was summed up before is added last: a sum in parts errs less than one long chain.
   bool addsStart = starts.empty() && !startScalar;
@@ -271,13 +271,13 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
       Value &sum = sums[i * columns.size() + vector];
       sum = arith::AddFOp::create(b, loc, first, sum);
     }
-  auto store = [&](OpBuilder &inner, size_t i, Value value) {
-    int64_t vector = i % columns.size(), row = i / columns.size();
-    columns[vector].store(inner, loc, value, out.row,
-                          columnIndex(inner, out, rowIndex(inner, out, origin.out, row), vector));
+  auto store = [&](OpBuilder &inner, size_t accumulator, Value value) {
+    int64_t i = accumulator / columns.size(), vector = accumulator % columns.size();
+    Value index = columnIndex(inner, out, rowIndex(inner, out, origin.out, i), vector);
+    columns[vector].store(inner, loc, value, out.row, index);
   };
   if (epilogue)
-    return epilogue->apply(b, rowNumbers, columns, sums, carried, store);
+    return epilogue->finish(b, rowNumbers, columns, sums, carried, store);
   for (auto [i, sum] : llvm::enumerate(sums))
     store(b, i, sum);
   return carried;
@@ -345,15 +345,17 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   return totals;
 }
 
-/// The next block of rows comes from memory while this one is computed, at `k`:
-/// - rows that are neighbours: an element stands for all of them. As a line has those of two blocks, each asks
-///   for every other element, in pairs of steps;
-/// - rows behind each other: a part of the stretch that they are;
+/// The rows of later blocks come from memory while this one is computed, at `k`:
+/// - rows that are neighbours: an element stands for all of a line, which at least two blocks share. In pairs of
+///   steps each block asks for every other element of the last row of the block after the next, and so two blocks
+///   for all of a line before the first that reads it, wherever lines begin;
+/// - rows behind each other: a part of the stretch that the next block is;
 /// - others: an element of the row whose turn it is.
 /// The last two not in single steps. At the last block that is what lies behind the operand, often the next
 /// tile; an address is never wrong.
 void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k, Value scalarIndex,
                                 int64_t steps) {
+  assert(2 * block.rows <= kElementsPerLine && "two steps ask for more than a line");
   auto advance = [&](Value index, unsigned along, Value count) {
     return scalars.advance(b, loc, index, along, count);
   };
@@ -361,28 +363,25 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
   Value rows = constant(b, block.rows);
   std::optional<int64_t> stride = getConstantIntValue(scalars.strides[m]),
                          length = getConstantIntValue(sizes[loop]);
-  if (stride == 1 && steps == 2 && 2 * block.rows <= kElementsPerLine) {
+  Value index;
+  if (stride == 1 && steps == 2) {
     Value number = arith::DivUIOp::create(b, loc, row, rows);
     Value parity = arith::RemUIOp::create(b, loc, number, constant(b, 2));
-    Value done = arith::MulIOp::create(b, loc, parity, rows);
-    Value ahead = arith::SubIOp::create(b, loc, constant(b, 2 * block.rows), done);
-    createPrefetch(b, loc, scalars.row, advance(advance(scalarIndex, m, ahead), loop, parity));
+    index = advance(advance(scalarIndex, m, constant(b, 3 * block.rows - 1)), loop, parity);
   } else if (stride == 1) {
-    Value ahead = advance(scalarIndex, m, rows);
-    for (int64_t step = 0; step < steps; ++step)
-      createPrefetch(b, loc, scalars.row, advance(ahead, loop, constant(b, step)));
+    index = advance(scalarIndex, m, rows);
   } else if (steps == 2 && length && stride == length &&
              getConstantIntValue(scalars.strides[loop]) == 1) {
     // The index is at step `k` of this block already.
     Value part = arith::MulIOp::create(b, loc, k, constant(b, block.rows - 1));
-    Value index = arith::AddIOp::create(b, loc, advance(scalarIndex, m, rows), part);
-    createPrefetch(b, loc, scalars.row, index);
+    index = arith::AddIOp::create(b, loc, advance(scalarIndex, m, rows), part);
   } else if (steps == 2) {
     Value pair = arith::ShRUIOp::create(b, loc, k, constant(b, 1));
     Value turn = arith::RemUIOp::create(b, loc, pair, rows);
-    Value ahead = arith::AddIOp::create(b, loc, turn, rows);
-    createPrefetch(b, loc, scalars.row, advance(scalarIndex, m, ahead));
+    index = advance(scalarIndex, m, arith::AddIOp::create(b, loc, turn, rows));
   }
+  if (index)
+    createPrefetch(b, loc, scalars.row, index);
 }
 
 /// What lies behind the vectors of this sum, those of its next part or of the next panel, comes to the

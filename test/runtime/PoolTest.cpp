@@ -64,13 +64,12 @@ TEST(PoolTest, EveryIndexOnce) {
   }
 }
 
-TEST(PoolTest, WorkersHaveShares) {
-  Pool pool = createPool(3);
-  Loop loop(31, 3);
+/// The first index of each thread that takes part, where none ends it before `workers` have begun.
+std::map<std::thread::id, int64_t> firstIndices(attn_pool *pool, int64_t count, int64_t workers) {
+  Loop loop(count, workers);
   std::mutex mutex;
   std::map<std::thread::id, int64_t> first;
-  std::atomic<int> arrived{0};
-  // Until all three have begun, none can take what is another's.
+  std::atomic<int64_t> arrived{0};
   loop.body = [&](int64_t index) {
     {
       std::lock_guard lock(mutex);
@@ -78,15 +77,22 @@ TEST(PoolTest, WorkersHaveShares) {
         return;
     }
     ++arrived;
-    while (arrived < 3)
+    while (arrived < workers)
       std::this_thread::yield();
   };
-  loop.run(pool.get());
+  loop.run(pool);
   EXPECT_TRUE(loop.isRight());
+  return first;
+}
+
+TEST(PoolTest, WorkersKeepTheirShares) {
+  Pool pool = createPool(3);
+  std::map<std::thread::id, int64_t> first = firstIndices(pool.get(), 31, 3);
   std::set<int64_t> starts;
   for (auto [thread, index] : first)
     starts.insert(index);
   EXPECT_EQ(starts, (std::set<int64_t>{0, 11, 21}));
+  EXPECT_EQ(first, firstIndices(pool.get(), 31, 3));
 }
 
 TEST(PoolTest, WhoHasFinishedHelps) {
@@ -94,13 +100,15 @@ TEST(PoolTest, WhoHasFinishedHelps) {
   Loop loop(100, 3);
   std::atomic<int> others{0};
   // The first task ends after all others, so those behind it in its share are for other workers.
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   loop.body = [&](int64_t index) {
     if (index) {
       ++others;
       return;
     }
-    while (others < 99)
+    while (others < 99 && std::chrono::steady_clock::now() < end)
       std::this_thread::yield();
+    loop.faults += others < 99;
   };
   loop.run(pool.get());
   EXPECT_TRUE(loop.isRight());
@@ -130,7 +138,7 @@ TEST(PoolTest, WakesAndWaitsForSleepers) {
       while (arrived < 3)
         std::this_thread::yield();
       if (std::this_thread::get_id() != caller)
-        std::this_thread::sleep_for(5ms);
+        std::this_thread::sleep_for(50ms);
     };
     loop.run(pool.get());
     EXPECT_TRUE(loop.isRight());

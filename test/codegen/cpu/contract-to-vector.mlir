@@ -10,7 +10,7 @@
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
 
 // The fill is where the accumulators start; 8 rows by 3 vectors, two steps of k an iteration.
-// Each iteration asks for a part of the next rows, of which 64 bytes are 8 for each step.
+// Each iteration asks for a part of the next rows, 8 elements for each of its steps.
 // CHECK-LABEL: @contract
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
@@ -59,12 +59,16 @@ func.func @rows_apart(%a: memref<128x64xf32, strided<[256, 1]>>, %b: memref<64x4
 
 // Without a fill the output is added, after the loop: a sum in parts errs less than one long chain. The names of the
 // inputs and the layout of the scalar one do not matter: here the first input has n, the second is read along its
-// columns. The 8 rows of a block are half a line: every other one of its steps asks for the next.
+// columns. Blocks of 8 rows ask for the line of those after the next, in even or in odd steps.
 // CHECK-LABEL: @accumulate
 // CHECK-DAG:      %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK:          %{{.*}}:24 = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
-// CHECK:            arith.remui %{{.*}}, %c2
-// CHECK:            memref.prefetch {{.*}}locality<3>
+// CHECK:            %[[BLOCK:.*]] = arith.divui %{{.*}}, %c8
+// CHECK:            %[[PARITY:.*]] = arith.remui %[[BLOCK]], %c2
+// CHECK:            %[[AHEAD:.*]] = arith.addi %{{.*}}, %c23
+// CHECK:            %[[STEP:.*]] = arith.muli %[[PARITY]], %c256
+// CHECK:            %[[NEXT:.*]] = arith.addi %[[AHEAD]], %[[STEP]]
+// CHECK:            memref.prefetch %{{.*}}[%[[NEXT]]], {{.*}}locality<3>
 // CHECK-NOT:        memref.prefetch {{.*}}locality<3>
 // CHECK:            memref.prefetch {{.*}}locality<2>
 // CHECK-NOT:        memref.prefetch

@@ -56,12 +56,13 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
   return
 }
 
-// With its product: the loop of an 8 x 3 or 4 x 3 block as it is without, and weights of its accumulators, of which
-// LLVM puts those of 16 lanes before the loop. The first four are stored, so the others have registers.
+// With its product: the loop of an 8 x 3 or 4 x 3 block as it is without, and weights of its accumulators. Once the first
+// four are stored, nothing of the others goes to the stack. Those of 16 lanes stand before the loop.
 // CHECK-LABEL: fused:
 // CHECK-NOT:     call
 // V4-COUNT-4:    vscalefps
 // V4-COUNT-20:   vscalefps {{%zmm[0-9]+, %zmm[0-9]+, %zmm}}
+// V4-NOT:        vscalefps
 // V4:            Inner Loop Header: Depth=3
 // V4-NOT:        (%rsp
 // V4-COUNT-48:   vfmadd{{.*}}zmm

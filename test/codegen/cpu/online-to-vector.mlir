@@ -67,7 +67,19 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
 // CHECK-COUNT-36:    vector.fma
 // CHECK-NOT:         vector.fma
+// Behind a row of three vectors and one of the next.
+// CHECK:             %[[INDEX:.*]] = arith.addi %{{.*}}, %c64
+// CHECK:             vector.store %{{.*}}, %[[SCORES]][%[[INDEX]]]
+// CHECK-COUNT-3:     vector.store %{{.*}}, %[[SCORES]]
+// CHECK-COUNT-36:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
+// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
+// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
+// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
+// CHECK-NOT:         {{vector.fma|vector.store}}
 // CHECK:             scf.yield
 // CHECK-COUNT-3: vector.store %{{.*}}, %[[SUMS]]
 // CHECK:         %[[AGAIN:.*]] = scf.if %[[EXACT]]
