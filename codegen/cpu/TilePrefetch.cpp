@@ -193,29 +193,33 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update, linalg::LinalgOp produc
       queries = pack.getSource();
       tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
     }
-  DominanceInfo dominance;
-  for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
-    if (tile && whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]) &&
-        dominance.properlyDominates(finish.getOuts()[0], update))
-      result.ofTile.push_back({finish.getOuts()[0], createIndex(builder, loc, 0), tile});
   if (!queries)
     return result;
+  DominanceInfo dominance;
+  for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
+    if (whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]) &&
+        dominance.properlyDominates(finish.getOuts()[0], update))
+      result.ofTile.push_back({finish.getOuts()[0], createIndex(builder, loc, 0), tile});
   int64_t numRows = cast<MemRefType>(queries.getType()).getDimSize(0);
   int64_t next = ShapedType::isDynamic(numRows) ? tile : std::min(tile, numRows);
   result.ofTile.push_back({queries, createIndex(builder, loc, next), next});
 
-  result.numKeys = getConstantIntValue(memref::getMixedSize(builder, loc, update.getOuts()[0], 0));
+  std::optional<int64_t> keysOfTile =
+      getConstantIntValue(memref::getMixedSize(builder, loc, update.getOuts()[0], 0));
   // There is no other tile of queries of the head.
   bool readsKeysOnce = isOfArgument(queries) && isWhole(queries);
-  if (readsKeysOnce && result.numKeys)
-    result.addKeys(update, *result.numKeys);
-  else if (result.numKeys)
-    result.addNextHead(update, *result.numKeys, queries, tile);
-  if (loop) {
-    std::optional<int64_t> begin = getConstantIntValue(loop.getLowerBound()),
-                           end = getConstantIntValue(loop.getUpperBound());
-    result.numKeys = begin && end ? std::optional(*end - *begin) : std::nullopt;
+  if (readsKeysOnce && keysOfTile)
+    result.addKeys(update, *keysOfTile);
+  else if (keysOfTile)
+    result.addNextHead(update, *keysOfTile, queries, tile);
+  if (!loop) {
+    result.numKeys = keysOfTile;
+    return result;
   }
+  std::optional<int64_t> begin = getConstantIntValue(loop.getLowerBound()),
+                         end = getConstantIntValue(loop.getUpperBound());
+  if (begin && end)
+    result.numKeys = *end - *begin;
   return result;
 }
 
