@@ -68,11 +68,9 @@ class Epilogue {
 public:
   virtual ~Epilogue() = default;
 
-  /// Called before the first row of a block of columns. Sets where the accumulators of each vector
-  /// start, if not where the contraction does, and returns what is carried down the rows.
+  /// Called before the first row of a block of columns. Returns what is carried down the rows.
   virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder,
-                                               llvm::ArrayRef<Lanes> columns,
-                                               llvm::SmallVectorImpl<mlir::Value> &starts) = 0;
+                                               llvm::ArrayRef<Lanes> columns) = 0;
   /// Called in every iteration of the loop that sums the products of `rows` up, where its length is known: `steps` of
   /// `length` steps from `step` on. Emits what is to be under way meanwhile.
   virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,

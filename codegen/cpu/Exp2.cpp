@@ -8,12 +8,8 @@
 // where the machine has an instruction for it (vscalefps), that takes one instead of two. Where it has
 // one for r as well (vreduceps), n is the integer below and r lies in [0, 1).
 //
-// Exponents that come as products x * c are rounded once where multiply-adds are fused: r = x * c - n,
-// with what c lacks as a float added.
-//
-// Relative error of the power, polynomial and roundings, with fused multiply-add: 1.7e-7 for degree 5
-// around 0, 1.6e-7 for degree 5 from 0 on, 9.2e-8 for degree 6. Without it a product's grows with x, to
-// 4e-6 at 2^-100. The coefficients minimise the error before rounding: 9.1e-8, 8.3e-8 and 2.0e-9.
+// Relative error of the power, polynomial and roundings: 1.7e-7 around 0, 1.6e-7 from 0 on. The coefficients
+// minimise the error before rounding: 9.1e-8 and 8.3e-8.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +19,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
@@ -38,13 +35,6 @@ static constexpr double kPolynomial[] = {1.326472731e-03, 9.671512991e-03, 5.550
                                          2.402224988e-01, 6.931470037e-01, 1.0};
 static constexpr double kFromZero[] = {1.867130108e-03, 9.017030226e-03, 5.579991319e-02,
                                        2.401644501e-01, 6.931513118e-01, 1.0};
-static constexpr double kPrecise[] = {1.535336222e-04,
-                                      1.339887441e-03,
-                                      9.618437356e-03,
-                                      5.550332471e-02,
-                                      2.402264791e-01,
-                                      6.931472029e-01,
-                                      1.0};
 
 namespace {
 /// Builds ops of one type, f32 or a vector of it.
@@ -60,6 +50,7 @@ struct FloatBuilder {
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value negate(Value x) { return arith::NegFOp::create(builder, loc, x); }
   Value fma(Value a, Value b, Value c) { return createMultiplyAdd(builder, loc, a, b, c); }
 
   /// `bound` where x lies beyond it; NaN stays.
@@ -100,6 +91,51 @@ struct FloatBuilder {
   }
 };
 } // namespace
+
+/// A quarter of the least large c: what a smaller one lacks is at most 2^-13.
+static constexpr double kLarge = 1 << 10;
+
+Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double factor, TargetAttr target)
+    : loc(loc), max(max), factor(factor), isFused(target.getFma()) {
+  if (!isFused)
+    return;
+  FloatBuilder f(builder, loc, max.getType());
+  quarter = f.mul(max, f.constant(factor / 4));
+  lack = arith::SelectOp::create(builder, loc, isLarge(builder),
+                                 f.fma(max, f.constant(factor / 4), f.negate(quarter)),
+                                 f.constant(0));
+}
+
+Value Exponents::of(OpBuilder &builder, Value score) const {
+  if (!isFused)
+    return ofModerate(builder, score);
+  FloatBuilder f(builder, loc, max.getType());
+  Value exponent = f.fma(score, f.constant(factor / 4), f.negate(quarter));
+  return f.mul(f.sub(exponent, lack), f.constant(4));
+}
+
+Value Exponents::ofModerate(OpBuilder &builder, Value score) const {
+  FloatBuilder f(builder, loc, max.getType());
+  if (!isFused)
+    return f.mul(f.sub(score, max), f.constant(factor));
+  return f.fma(score, f.constant(factor), f.mul(quarter, f.constant(-4)));
+}
+
+Value Exponents::isLarge(OpBuilder &builder) const {
+  FloatBuilder f(builder, loc, max.getType());
+  if (!isFused)
+    return createIsEqual(builder, loc, max, -std::numeric_limits<double>::infinity());
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
+                               math::AbsFOp::create(builder, loc, quarter), f.constant(kLarge));
+}
+
+Value Exponents::changeTo(OpBuilder &builder, const Exponents &next) const {
+  if (!isFused)
+    return next.ofModerate(builder, max);
+  FloatBuilder f(builder, loc, max.getType());
+  Value change = f.add(f.sub(quarter, next.quarter), f.sub(lack, next.lack));
+  return f.mul(change, f.constant(4));
+}
 
 int64_t attn::exponentialsInFlight(TargetAttr target) {
   return std::max(1u, target.getRegisters() / 8);
@@ -159,49 +195,38 @@ static SmallVector<Value> createExp2ByReducing(FloatBuilder &f, ArrayRef<Value> 
 }
 
 /// By the addition that rounds.
-static SmallVector<Value> createExp2ByRounding(FloatBuilder &f, ArrayRef<Value> xs, double factor,
-                                               TargetAttr target) {
-  bool scales = target.getScalef();
-  // Without an instruction that scales, the rounding constant carries the bias of the exponent too, so
-  // that the low bits need no addition.
-  Value round = f.constant(scales ? kRound : kRound + kExponentBias), c = f.constant(factor);
-  // Scores that still need a factor were rounded on their way, so that errors are spared here; not where
-  // the product with the factor is rounded anyway.
-  bool isPrecise = target.getFma() && static_cast<float>(factor) != 1;
+static SmallVector<Value> createExp2ByRounding(FloatBuilder &f, ArrayRef<Value> xs) {
+  // The rounding constant carries the bias of the exponent too, so that the low bits need no addition.
+  Value round = f.constant(kRound + kExponentBias);
   SmallVector<Value> sums, rs;
-  for (Value x : xs)
-    sums.push_back(f.fma(x, c, round));
-  for (auto [x, sum] : llvm::zip_equal(xs, sums)) {
-    rs.push_back(f.fma(x, c, f.sub(round, sum)));
-    if (isPrecise)
-      rs.back() = f.fma(x, f.constant(factor - static_cast<float>(factor)), rs.back());
+  for (Value x : xs) {
+    sums.push_back(f.add(x, round));
+    rs.push_back(f.sub(x, f.sub(sums.back(), round)));
   }
-  SmallVector<Value> ps =
-      isPrecise ? createPolynomial(f, rs, kPrecise) : createPolynomial(f, rs, kPolynomial);
+  SmallVector<Value> ps = createPolynomial(f, rs, kPolynomial);
   for (auto [p, sum] : llvm::zip_equal(ps, sums))
-    p = scales ? createScaleF(f, p, f.sub(sum, round)) : f.mul(p, f.powerOfBiased(f.bits(sum)));
+    p = f.mul(p, f.powerOfBiased(f.bits(sum)));
   return ps;
 }
 
 SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
-                                    double factor, TargetAttr target, Underflow underflow,
-                                    Overflow overflow) {
+                                    TargetAttr target, Underflow underflow, Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
-  bool scales = target.getScalef(), reduces = scales && static_cast<float>(factor) == 1;
-  Value least = f.constant(AttnDialect::kLeastWeightExponent / factor);
+  bool scales = target.getScalef();
+  Value least = f.constant(AttnDialect::kLeastWeightExponent);
   // Of one below the least normal exponent the low bits are 0, and so is the power.
-  Value gone = f.constant(-kExponentBias / factor);
+  Value gone = f.constant(-kExponentBias);
   SmallVector<Value> clamped(xs), areSmall;
   for (Value &x : clamped) {
     areSmall.push_back(arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, least));
     if (underflow == Underflow::Live || !scales)
       x = arith::SelectOp::create(builder, loc, areSmall.back(),
                                   underflow == Underflow::Live ? least : gone, x);
-    if (overflow == Overflow::Large && !reduces)
-      x = f.clamp(x, arith::CmpFPredicate::OGT, 100 / factor);
+    if (overflow == Overflow::Large && !scales)
+      x = f.clamp(x, arith::CmpFPredicate::OGT, 100);
   }
   SmallVector<Value> ps =
-      reduces ? createExp2ByReducing(f, clamped) : createExp2ByRounding(f, clamped, factor, target);
+      scales ? createExp2ByReducing(f, clamped) : createExp2ByRounding(f, clamped);
   if (underflow == Underflow::Zero && scales)
     for (auto [p, isSmall] : llvm::zip_equal(ps, areSmall))
       p = arith::SelectOp::create(builder, loc, isSmall, f.constant(0), p);

@@ -25,16 +25,45 @@ enum class Overflow {
   Large, // 2^100 or more, infinity, or NaN
 };
 
+/// Scores as exponents of two relative to their maximum: (s - max) * factor.
+///
+/// An exponent depends on the score and on the maximum alone, never on the tile that it is in, and is rounded
+/// once, at its own size and not at that of the scores. Where multiply-adds are fused it is s * factor - c with
+/// c = max * factor, rounded: what c lacks is the same for all scores, and as long as it is small it may stay in
+/// every exponent. Of a large c it is taken off. No finite score overflows: what might is computed in quarters.
+class Exponents {
+public:
+  /// `max` holds the maximum of each lane, -inf where there is none yet.
+  Exponents(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value max, double factor,
+            TargetAttr target);
+
+  /// The exponent of any finite score.
+  mlir::Value of(mlir::OpBuilder &builder, mlir::Value score) const;
+
+  /// The same bits by fewer instructions, in lanes that are not `isLarge`: whose maximum is large or -inf.
+  mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
+  mlir::Value isLarge(mlir::OpBuilder &builder) const;
+
+  /// The exponent that takes powers relative to this maximum to powers relative to `next`.
+  mlir::Value changeTo(mlir::OpBuilder &builder, const Exponents &next) const;
+
+private:
+  mlir::Location loc;
+  mlir::Value max;
+  double factor;
+  bool isFused;
+  mlir::Value quarter, lack; // of c, and what that lacks if it is large
+};
+
 /// How many vectors createExp2 best gets at once: each needs three registers, their constants and
 /// what a loop carries about ten.
 int64_t exponentialsInFlight(TargetAttr target);
 
-/// 2^(x * factor) of each vector of f32, for a positive factor and, unless overflow is expected,
-/// products up to 127, or NaN: the exponential of a softmax. Values are computed stage by stage: one
-/// alone waits for its own polynomial.
+/// 2^x of each vector of f32, for x up to 127 unless overflow is expected, or NaN: the exponential of a
+/// softmax. Values are computed stage by stage: one alone waits for its own polynomial.
 llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
-                                          llvm::ArrayRef<mlir::Value> xs, double factor,
-                                          TargetAttr target, Underflow underflow,
+                                          llvm::ArrayRef<mlir::Value> xs, TargetAttr target,
+                                          Underflow underflow,
                                           Overflow overflow = Overflow::Never);
 
 /// 2^x and e^x for every x, with infinities and denormals.

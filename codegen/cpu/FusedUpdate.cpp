@@ -23,8 +23,8 @@ using namespace attn;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// Makes weights of products while they are in registers, relative to the reference so far; products
-/// stay what they are where `exact` is true.
+/// Makes weights of products while they are in registers, relative to the maximum so far; products stay
+/// what they are where `exact` is true.
 class WeightsEpilogue : public Epilogue {
 public:
   WeightsEpilogue(OnlineUpdateOp op, linalg::LinalgOp product, const ScoreRegion &region,
@@ -32,18 +32,14 @@ public:
       : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
         target(target), prefetch(TilePrefetch::create(op, product)) {}
 
-  SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns,
-                           SmallVectorImpl<Value> &starts) override {
+  SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns) override {
     SmallVector<Value> sums;
-    maxima.clear();
+    relative.clear();
     queries.clear();
     for (const Lanes &q : columns) {
-      maxima.push_back(q.load(b, loc, max, q.offset));
+      relative.push_back(region.createExponents(b, q.load(b, loc, max, q.offset), target));
       queries.push_back(region.createQueries(b, q));
       sums.push_back(floatConstant(b, loc, q.vectorOf(b.getF32Type()), 0));
-      if (region.isIdentity()) // the difference comes with the product
-        starts.push_back(arith::SelectOp::create(b, loc, exact, sums.back(),
-                                                 arith::NegFOp::create(b, loc, maxima.back())));
     }
     return sums;
   }
@@ -80,19 +76,15 @@ private:
     // Summed up by themselves first: short chains err less.
     SmallVector<Value> parts(columns.size());
     for (size_t first = 0; first < products.size(); first += inFlight) {
-      SmallVector<Value> scores, differences;
+      SmallVector<Value> scores, exponents;
       for (auto [i, value] : llvm::enumerate(products.drop_front(first).take_front(inFlight))) {
         size_t column = (first + i) % columns.size();
-        if (!region.isIdentity()) {
-          value =
-              region.createScores(b, value, rows[(first + i) / columns.size()], queries[column]);
-          scores.push_back(value);
-          value = arith::SubFOp::create(b, loc, value, maxima[column]);
-        }
-        differences.push_back(value);
+        scores.push_back(
+            region.createScores(b, value, rows[(first + i) / columns.size()], queries[column]));
+        exponents.push_back(relative[column].ofModerate(b, scores.back()));
       }
-      SmallVector<Value> weights = createExp2(b, loc, differences, region.exponentFactor(), target,
-                                              Underflow::Live, Overflow::Large);
+      SmallVector<Value> weights =
+          createExp2(b, loc, exponents, target, Underflow::Live, Overflow::Large);
       for (auto [i, weight] : llvm::enumerate(weights)) {
         size_t column = (first + i) % columns.size();
         if (region.canHide())
@@ -114,7 +106,7 @@ private:
   Value exact, tileSums;
   TargetAttr target;
   TilePrefetch prefetch;
-  SmallVector<Value> maxima;
+  SmallVector<Exponents> relative;
   SmallVector<ScoreRegion::Queries> queries;
 };
 
@@ -176,8 +168,8 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   tileSums = memref::SubViewOp::create(builder, loc, tileSums, {builder.getIndexAttr(0)},
                                        {numQueries}, {builder.getIndexAttr(1)});
 
-  Value isFirst = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
-    return createIsEqual(b, loc, max, -kInfinity);
+  Value isFirstOrLarge = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
+    return region.createExponents(b, max, target).isLarge(b);
   });
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
     WeightsEpilogue epilogue(op, product->contraction.op, region, exact[0], tileSums, target);
@@ -209,7 +201,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     scf::ConditionOp::create(b, loc, again.getResult(0), again.getResults());
   };
   scf::WhileOp::create(
-      builder, loc, TypeRange{isFirst.getType()}, isFirst, computeUntilRight,
+      builder, loc, TypeRange{isFirstOrLarge.getType()}, isFirstOrLarge, computeUntilRight,
       [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
   product->contraction.op->erase();
   product->start.writer->erase();

@@ -8,8 +8,8 @@
 // small; then, and where there is none yet, scores are stored and updated as OnlineToVector.cpp
 // says:
 //
-//   scf.while (%exact = any %max == -inf) {
-//     %scores = product, from %exact ? 0 : -max, each block: %exact ? itself : weights, tile sums
+//   scf.while (%exact = any %max == -inf or large) {
+//     %scores = product, each block: %exact ? itself : weights, tile sums
 //     %again = scf.if %exact { update of stored scores; false }
 //              else { %big = any (tile sums >= 2^20, or NaN); if not %big: sum += tile sums; %big }
 //     scf.condition(%again)
@@ -27,11 +27,8 @@
 
 namespace attn {
 
-/// Weights are relative to 0, not to their maximum, where that is at most this exponent of two. A product that starts
-/// from -max has every partial sum rounded at that size, which costs more than what the product itself errs.
-inline constexpr double kSmallMax = 8;
 /// A tile whose weights add up to more is done again with its own maximum: sums and accumulators stay
-/// far from overflow. A tile of 4096 keys that are all at `kSmallMax` is not.
+/// far from overflow.
 inline constexpr double kBigSum = 1 << 20;
 
 /// Lowers `op` together with the contraction that computes its scores, which is erased. Returns

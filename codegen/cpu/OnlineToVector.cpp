@@ -6,10 +6,9 @@
 // becomes
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
 //     %greatest = scf.for %k = 0 to 128 step 4 ...   // of the tile, from the old maximum
-//     %m = %greatest in [0, 8 / c) ? 0 : %greatest   // FusedUpdate.h says why
-//     %alpha = exp2((old max - %m) * c)
+//     %alpha = exp2((old max - %greatest) * c)
 //     %l = scf.for %k = 0 to 128 step 4 ...          // weights in place of scores, and their sum
-//     vector.store %m, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
+//     vector.store %greatest, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha
 //   }
 //
@@ -79,12 +78,11 @@ static Value createSum(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::AddFOp::create(builder, loc, a, b);
 }
 
-/// exp(s - m) of each score, m and scores being in the units of the region.
+/// The powers of two of scores.
 static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueRange scores,
-                                        Value m, const ScoreRegion &region, TargetAttr target) {
-  auto differences = llvm::map_to_vector(
-      scores, [&](Value s) -> Value { return arith::SubFOp::create(builder, loc, s, m); });
-  return createExp2(builder, loc, differences, region.exponentFactor(), target, Underflow::Live);
+                                        const Exponents &relative, TargetAttr target) {
+  auto exponents = llvm::map_to_vector(scores, [&](Value s) { return relative.of(builder, s); });
+  return createExp2(builder, loc, exponents, target, Underflow::Live);
 }
 
 static double valueOf(EmptyRow emptyRow) {
@@ -122,21 +120,6 @@ static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
 // attn.online_update
 //===----------------------------------------------------------------------===//
 
-/// What stands for `max` as the reference of weights: 0 for a small one (FusedUpdate.h).
-static Value createLaggingMax(OpBuilder &builder, Location loc, Value max,
-                              const ScoreRegion &region) {
-  auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
-    return arith::CmpFOp::create(builder, loc, predicate, max,
-                                 floatConstant(builder, loc, max.getType(), bound));
-  };
-  // Not for a negative one: its weights would underflow earlier.
-  Value isSmall = arith::AndIOp::create(
-      builder, loc, compare(arith::CmpFPredicate::OGE, 0),
-      compare(arith::CmpFPredicate::OLT, kSmallMax / region.exponentFactor()));
-  return arith::SelectOp::create(builder, loc, isSmall,
-                                 floatConstant(builder, loc, max.getType(), 0), max);
-}
-
 static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region,
                          TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
@@ -166,13 +149,14 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
                              maxima[i] = createMax(b, loc, score, maxima[i]);
                            return maxima;
                          });
-  Value newMax = createLaggingMax(
-      builder, loc,
-      reduceTree(greatest, [&](Value x, Value y) { return createMax(builder, loc, x, y); }),
-      region);
+  Value newMax =
+      reduceTree(greatest, [&](Value x, Value y) { return createMax(builder, loc, x, y); });
 
   // Without a live key so far max stays -inf, and -inf - -inf would be NaN.
-  Value reference = createReplace(builder, loc, newMax, -kInfinity, 0);
+  auto relativeTo = [&](Value max) {
+    return region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), target);
+  };
+  Exponents relative = relativeTo(newMax);
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
   Value tileSum = createUnrolledLoop(
       builder, loc, numKeys, unroll, zero,
@@ -180,7 +164,7 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(q.load(b, loc, scores, {k, q.offset}));
-        SmallVector<Value> weights = createWeights(b, loc, tile, reference, region, target);
+        SmallVector<Value> weights = createWeights(b, loc, tile, relative, target);
         for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
           if (region.canHide())
             weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity), zero,
@@ -198,8 +182,9 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
                             arith::SelectOp::create(builder, loc, isEmpty, zero, one));
   }
 
-  // Before the first live key there is nothing to rescale, and -inf - max may overflow.
-  Value alpha = createWeights(builder, loc, oldMax, reference, region, target)[0];
+  // Before the first live key there is nothing to rescale.
+  Value change = relativeTo(oldMax).changeTo(builder, relative);
+  Value alpha = createExp2(builder, loc, change, target, Underflow::Live)[0];
   alpha = arith::SelectOp::create(builder, loc, createIsEqual(builder, loc, oldMax, -kInfinity),
                                   one, alpha);
   Value oldSum = q.load(builder, loc, sum, q.offset);
@@ -252,8 +237,9 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
   ScoreRegion::Queries queries = region.createQueries(builder, q);
   VectorType type = q.vectorOf(builder.getF32Type());
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
-  Value max =
-      createReplace(builder, loc, q.load(builder, loc, op.getMax(), q.offset), -kInfinity, 0);
+  Value max = q.load(builder, loc, op.getMax(), q.offset);
+  Exponents relative = region.createExponents(
+      builder, createReplace(builder, loc, max, -kInfinity, 0), target);
   Value sum = q.load(builder, loc, op.getSum(), q.offset);
   Value isEmpty = createIsEqual(builder, loc, sum, 0);
   Value emptyRow = floatConstant(builder, loc, type, valueOf(op.getEmptyRow()));
@@ -267,7 +253,7 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(region.createScores(b, q.load(b, loc, scores, {k, q.offset}), k, queries));
-        SmallVector<Value> weights = createWeights(b, loc, tile, max, region, target);
+        SmallVector<Value> weights = createWeights(b, loc, tile, relative, target);
         for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
           weight = createProduct(b, loc, weight, inverse);
           if (region.canHide())

@@ -64,7 +64,7 @@ private:
   SmallVector<Lanes> columnsAt(OpBuilder &b, Value offset, int64_t count, Value mask);
   void emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns);
   SmallVector<Value> emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
-                               ArrayRef<Lanes> columns, ArrayRef<Value> starts, ValueRange carried);
+                               ArrayRef<Lanes> columns, ValueRange carried);
   SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
                                     Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
                                     ArrayRef<Lanes> columns);
@@ -89,6 +89,7 @@ private:
   Epilogue *epilogue;
   int64_t lanes;
   RegisterBlock block;
+  int64_t wholeHeight;               // rows of the tallest block that there is
   std::optional<int64_t> depthBlock; // of the sum, if it is split
   SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
@@ -137,6 +138,7 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // An epilogue waits for the whole sum: its parts stay in registers, of fewer rows.
   if (epilogue && split)
     block = fitTwoSums(target, block);
+  wholeHeight = std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
     this->start = out;
   else if (start.map)
@@ -217,9 +219,9 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
 
 /// Blocks of the full height, then lower ones: the known remainder, or halves down to single rows.
 void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
-  SmallVector<Value> carried, starts;
+  SmallVector<Value> carried;
   if (epilogue)
-    carried = epilogue->begin(b, columns, starts);
+    carried = epilogue->begin(b, columns);
   SmallVector<int64_t> heights = {roles.m ? block.rows : 1};
   OpFoldResult size = roles.m ? sizes[*roles.m] : b.getIndexAttr(1), begin = b.getIndexAttr(0);
   if (std::optional<int64_t> rowCount = getConstantIntValue(size))
@@ -233,7 +235,7 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
     carried = createLoop(b, loc, begin, end, height, carried,
                          [&](OpBuilder &inner, Value i, ValueRange values) {
                            Origin block = roles.m ? advance(inner, origin, *roles.m, i) : origin;
-                           return emitBlock(inner, block, i, height, columns, starts, values);
+                           return emitBlock(inner, block, i, height, columns, values);
                          });
     begin = end;
   }
@@ -242,8 +244,7 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
 }
 
 SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
-                                       ArrayRef<Lanes> columns, ArrayRef<Value> starts,
-                                       ValueRange carried) {
+                                       ArrayRef<Lanes> columns, ValueRange carried) {
   auto rowIndex = [&](OpBuilder &inner, StridedView &view, Value index, int64_t i) {
     return roles.m ? view.advance(inner, loc, index, *roles.m, constant(inner, i)) : index;
   };
@@ -251,18 +252,17 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
     return view.advance(inner, loc, index, roles.n, constant(inner, vector * lanes));
   };
   // What was summed up before is added last: a sum in parts errs less than one long chain.
-  bool addsStart = starts.empty() && !startScalar;
   Value initial = startScalar ? splat(b, startScalar)
                               : floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0);
   SmallVector<Value> sums, rowNumbers;
   for (int64_t i = 0; i < rows; ++i) {
     rowNumbers.push_back(b.createOrFold<arith::AddIOp>(loc, row, constant(b, i)));
     for (size_t vector = 0; vector < columns.size(); ++vector)
-      sums.push_back(starts.empty() ? initial : starts[vector]);
+      sums.push_back(initial);
   }
   sums =
       emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rowNumbers, columns);
-  for (int64_t i = 0; addsStart && i < rows; ++i)
+  for (int64_t i = 0; !startScalar && i < rows; ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
       Value index = columnIndex(b, start, rowIndex(b, start, origin.start, i), vector);
       Value first = start.strides[roles.n]
@@ -304,9 +304,10 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
   bool isEven = isMultiple(sizes[loop], 2);
   int64_t height = rows.size(), width = columns.size();
-  // Every other step adds to sums of its own where registers are left for them: shorter chains err less, and wait less.
+  // Every other step adds to sums of its own where registers are left for them: shorter chains err less, and wait
+  // less. The height of whole blocks decides for their tails too, so that equal rows have equal sums.
   bool alternates = isEven && target.getFma() && length.value_or(0) >= kLongChain &&
-                    fitsRegisters(target, {2 * height, width}, guarded.has_value());
+                    fitsRegisters(target, {2 * wholeHeight, width}, guarded.has_value());
   // Two steps an iteration where they always come in pairs and it pays: blocks that are not full are for
   // edges. Not where products are separate instructions: LLVM moves them up until they spill.
   bool isFull = height == block.rows;

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
@@ -71,9 +72,9 @@ LogicalResult ScoreRegion::verify() const {
   return success();
 }
 
-double ScoreRegion::exponentFactor() const {
-  constexpr double log2e = 1.4426950408889634;
-  return isRaw() ? scale * log2e : log2e;
+Exponents ScoreRegion::createExponents(OpBuilder &builder, Value max, TargetAttr target) const {
+  double factor = (isRaw() ? scale : 1) * llvm::numbers::log2e;
+  return Exponents(builder, op->getLoc(), max, factor, target);
 }
 
 Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
@@ -241,7 +242,7 @@ Value ScoreRegion::createScores(OpBuilder &builder, Value products, Value k,
   Location loc = op->getLoc();
   Type type = products.getType();
   Value scores = products;
-  if (!isRaw())
+  if (!isRaw() && scale != 1)
     scores = arith::MulFOp::create(builder, loc, scores, floatConstant(builder, loc, type, scale));
   if (!canHide())
     return scores;

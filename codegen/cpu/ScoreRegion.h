@@ -7,6 +7,7 @@
 #ifndef ATTN_CODEGEN_CPU_SCOREREGION_H
 #define ATTN_CODEGEN_CPU_SCOREREGION_H
 
+#include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/Lanes.h"
 #include "dialect/Attn.h"
 
@@ -14,10 +15,10 @@ namespace attn {
 
 /// How one tile step turns products K Q^T into scores, a vector of queries at a time.
 ///
-/// Without a region and with a positive scale, the greatest product is the greatest score: scores
-/// then stay raw, max is in units of products, and the scale is part of the factor of the exponent,
-/// at no cost. Otherwise scores are what the definition says. `attn.online_update` and
-/// `attn.online_weights` of one attention have the same region and scale, hence the same units.
+/// Without a region and with a positive scale, the greatest product is the greatest score: products then
+/// stay as they are, max is in units of products, and the scale is part of the factor of the exponent, at
+/// no cost. Otherwise scores are what the definition says. `attn.online_update` and `attn.online_weights`
+/// of one attention have the same region and scale, hence the same units.
 class ScoreRegion {
 public:
   template <typename OpTy>
@@ -33,8 +34,8 @@ public:
   /// Reports what cannot be computed on vectors.
   llvm::LogicalResult verify() const;
 
-  /// exp(s - m) is 2^((s - m) * factor).
-  double exponentFactor() const;
+  /// Scores relative to `max`, in the units of both, as exponents of two.
+  Exponents createExponents(mlir::OpBuilder &builder, mlir::Value max, TargetAttr target) const;
 
   /// Whether products are scores as they are.
   bool isIdentity() const { return isRaw() && kept.empty(); }

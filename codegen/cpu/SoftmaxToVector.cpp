@@ -29,6 +29,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
@@ -38,7 +39,6 @@ namespace attn {
 #include "codegen/cpu/Passes.h.inc"
 } // namespace attn
 
-static constexpr double kLog2E = 1.4426950408889634;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
@@ -80,9 +80,9 @@ struct SoftmaxBuilder {
     return arith::DivFOp::create(b, loc, floatConstant(b, loc, sum.getType(), 1), sum);
   }
   SmallVector<Value> exponentials(OpBuilder &b, ValueRange xs, Value max) {
-    auto differences = llvm::map_to_vector(
-        xs, [&](Value x) -> Value { return arith::SubFOp::create(b, loc, x, max); });
-    return createExp2(b, loc, differences, kLog2E, target, Underflow::Zero);
+    Exponents relative(b, loc, max, llvm::numbers::log2e, target);
+    auto exponents = llvm::map_to_vector(xs, [&](Value x) { return relative.of(b, x); });
+    return createExp2(b, loc, exponents, target, Underflow::Zero);
   }
   void scale(OpBuilder &b, const Lanes &vector, ValueRange at, Value factor) {
     vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor),

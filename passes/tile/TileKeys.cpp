@@ -14,8 +14,9 @@
 //   attn.online_finish ins(%l, %a) outs(...)
 //   attn.count_tiles run(ceil((%hi - %lo) / 128)) skipped(ceil(%n / 128) - the same)
 //
-// The scale of the scores is multiplied into the packed queries, as many multiplications fewer as there are keys.
-// Without a score region so is log2(e), and steps have the scale ln(2): their scores are exponents of two.
+// The power of two in a scale below 1 is multiplied into the packed queries, without an error, so that no product
+// overflows where its score does not; the rest of the scale, from 1 to 2, comes with the exponential. Queries times a
+// greater scale might overflow where no score does.
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
 // to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
 // maximum and sum. Test: test/passes/tile/tile-keys.mlir
@@ -115,7 +116,7 @@ private:
   SmallVector<Range> domain;
   OpFoldResult zero, one;
   SmallVector<Value> origin;
-  FloatAttr queryScale, scoreScale; // their product is the scale; no queryScale is 1
+  FloatAttr queryScale, scoreScale; // their product is the scale; a null queryScale is 1
 };
 
 } // namespace
@@ -164,15 +165,14 @@ Value KeyLoops::temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, 
 }
 
 void KeyLoops::splitScale() {
-  auto attribute = [&](double value) { return rewriter.getF32FloatAttr(value); };
-  bool toBase2 = op.getScore().empty();
-  double scale = op.getScale().convertToDouble() * (toBase2 ? llvm::numbers::log2e : 1);
+  float scale = op.getScale().convertToFloat();
   scoreScale = op.getScaleAttr();
-  if (!std::isnormal(static_cast<float>(scale)))
+  if (!std::isnormal(scale) || std::abs(scale) >= 1)
     return;
-  scoreScale = attribute(toBase2 ? llvm::numbers::ln2 : 1);
-  if (scale != 1)
-    queryScale = attribute(scale);
+  // With its sign: the rest is positive.
+  float power = std::copysign(std::exp2(std::floor(std::log2(std::abs(scale)))), scale);
+  queryScale = rewriter.getF32FloatAttr(power);
+  scoreScale = rewriter.getF32FloatAttr(scale / power);
 }
 
 Value KeyLoops::packQueries() {

@@ -8,23 +8,28 @@
 #weight = affine_map<(e, q, k) -> (k, q)>
 #out = affine_map<(e, q, k) -> (e, q)>
 
-// Three vectors of queries without a mask, four keys at a time; scores stay raw, the scale is in the exponent. A
-// maximum up to 8 as an exponent of two counts as 0.
+// Three vectors of queries without a mask, four keys at a time; scores stay raw, the scale is in the exponent, which is
+// computed in quarters.
 module attributes {attn.target = #v4} {
 // CHECK-LABEL: @update
-// CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
-// CHECK-DAG:   %[[SMALL:.*]] = arith.constant dense<44.3614197> : vector<16xf32>
+// CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.0450842194> : vector<16xf32>
+// CHECK-DAG:   %[[LARGE:.*]] = arith.constant dense<1.024000e+03> : vector<16xf32>
+// CHECK-DAG:   %[[FOUR:.*]] = arith.constant dense<4.000000e+00> : vector<16xf32>
 // CHECK:       scf.for %[[Q:.*]] = %c0 to %c48 step %c16
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
 // CHECK-NOT:       arith.mulf
 // CHECK:           scf.yield
-// CHECK:         arith.cmpf oge, %[[MAX:.*]], %[[ZERO:.*]] : vector<16xf32>
-// CHECK:         arith.cmpf olt, %[[MAX]], %[[SMALL]] : vector<16xf32>
-// CHECK:         arith.select %{{.*}}, %[[ZERO]], %[[MAX]]
+// CHECK:         %[[QUARTER:.*]] = arith.mulf %[[MAX:.*]], %[[FACTOR]]
+// CHECK:         %[[SIZE:.*]] = math.absf %[[QUARTER]]
+// CHECK:         %[[IS_LARGE:.*]] = arith.cmpf uge, %[[SIZE]], %[[LARGE]]
+// CHECK:         %[[LESS:.*]] = arith.negf %[[QUARTER]]
+// CHECK:         %[[REST:.*]] = vector.fma %[[MAX]], %[[FACTOR]], %[[LESS]]
+// CHECK:         %[[LACK:.*]] = arith.select %[[IS_LARGE]], %[[REST]], %{{.*}}
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>)
 // CHECK-COUNT-4:   vector.load
-// CHECK-COUNT-4:   arith.subf
-// CHECK:           vector.fma %{{.*}}, %[[FACTOR]]
+// CHECK:           %[[EXPONENT:.*]] = vector.fma %{{.*}}, %[[FACTOR]], %{{.*}}
+// CHECK:           %[[RELATIVE:.*]] = arith.subf %[[EXPONENT]], %[[LACK]]
+// CHECK:           arith.mulf %[[RELATIVE]], %[[FOUR]]
 // CHECK-COUNT-4:   vector.store
 // CHECK:         vector.reduction <or>
 // CHECK:         scf.if
@@ -37,47 +42,48 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
   return
 }
 
-// A product just before: weights come out of its accumulators, which start from -max, and no score is stored, but each
-// weight as soon as it is known, four at a time. Only where there is no max yet, or the sums are too big for it, is the
-// product stored and the tile updated as above.
+// A product just before: weights come out of its accumulators, each exponent by one multiply-add with what its query
+// subtracts, and no score is stored, but each weight as soon as it is known, four at a time. Only where there is no max
+// yet, or a large one, or the sums are too big for it, is the product stored and the tile updated as above. Both start
+// from zero, so that a product has the same bits either way.
 // CHECK-LABEL: @fast
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
-// CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
+// CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
+// CHECK-DAG:   %[[LARGE:.*]] = arith.constant dense<1.024000e+03> : vector<16xf32>
 // CHECK-DAG:   %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:   %[[BIG:.*]] = arith.constant dense<0x49800000> : vector<16xf32>
 // CHECK:       %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<48xf32>
 // CHECK:       %[[FIRST:.*]] = scf.for
-// CHECK:         arith.cmpf oeq, %{{.*}}, %[[LOWEST]]
+// CHECK:         arith.cmpf uge, %{{.*}}, %[[LARGE]]
 // CHECK:       scf.while (%[[EXACT:.*]] = %[[FIRST]])
 // CHECK:         %[[SCORES:.*]] = memref.reinterpret_cast %[[S]]
 // CHECK:         vector.load %[[M]]
-// CHECK:         %[[LESS:.*]] = arith.negf
-// CHECK:         %[[START:.*]] = arith.select %[[EXACT]], %[[ZERO]], %[[LESS]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c8 iter_args
-// CHECK:           %[[PRODUCT:.*]]:24 = scf.for {{.*}} iter_args({{.*}} = %[[START]],
+// CHECK:           %[[PRODUCT:.*]]:24 = scf.for {{.*}} iter_args({{.*}} = %[[ZERO]],
 // CHECK-NOT:         vector.store
 // CHECK:             scf.yield
 // CHECK:           %{{.*}}:3 = scf.if %[[EXACT]]
 // CHECK-COUNT-24:    vector.store %[[PRODUCT]]#{{.*}}, %[[SCORES]]
 // CHECK-NOT:         vector.store
 // CHECK:           } else {
-// CHECK-NOT:         arith.subf %[[PRODUCT]]
-// CHECK-COUNT-36:    vector.fma
+// CHECK:             %[[TAKEN:.*]] = arith.mulf
+// CHECK:             vector.fma %[[PRODUCT]]#0, %[[FACTOR]], %[[TAKEN]]
+// CHECK-COUNT-23:    vector.fma
 // CHECK-NOT:         vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-24:    vector.fma
 // CHECK-NOT:         vector.fma
 // Behind a row of three vectors and one of the next.
 // CHECK:             %[[INDEX:.*]] = arith.addi %{{.*}}, %c64
 // CHECK:             vector.store %{{.*}}, %[[SCORES]][%[[INDEX]]]
 // CHECK-COUNT-3:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-24:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-24:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-24:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-36:    vector.fma
+// CHECK-COUNT-24:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
 // CHECK-NOT:         {{vector.fma|vector.store}}
 // CHECK:             scf.yield
@@ -107,10 +113,8 @@ func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memre
 // A sum of 256 products is one of two chains, for which registers are left in 4 of 8 rows; nothing of it is stored.
 // CHECK-LABEL: @fast_long_heads
 // CHECK:       scf.while
-// CHECK:         %[[LESS:.*]] = arith.negf
-// CHECK:         %[[START:.*]] = arith.select %{{.*}}, %[[ZERO:.*]], %[[LESS]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c4 iter_args
-// CHECK:           %[[SUMS:.*]]:24 = scf.for %{{.*}} = %c0 to %c256 step %c2 iter_args(%[[EVEN:[^ ]*]] = %[[START]], {{.*}}, %[[ODD:[^ ]*]] = %[[ZERO]], {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}) ->
+// CHECK:           %[[SUMS:.*]]:24 = scf.for %{{.*}} = %c0 to %c256 step %c2 iter_args(%[[EVEN:[^ ]*]] = %[[ZERO:[^ ]*]], {{.*}}, %[[ODD:[^ ]*]] = %[[ZERO]], {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}, {{.*}}) ->
 // CHECK:             vector.fma %{{.*}}, %{{.*}}, %[[EVEN]]
 // CHECK:             vector.fma %{{.*}}, %{{.*}}, %[[ODD]]
 // CHECK-NOT:       vector.store
@@ -411,7 +415,7 @@ func.func @lengths(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>
 // A region sees the scaled score, a slope as a scalar until it meets the queries, a row of the bias.
 // CHECK-LABEL: @region
 // CHECK-DAG:   %[[SCALE:.*]] = arith.constant dense<1.250000e-01> : vector<16xf32>
-// CHECK-DAG:   arith.constant dense<1.44269502> : vector<16xf32>
+// CHECK-DAG:   arith.constant dense<0.360673755> : vector<16xf32>
 // CHECK:       scf.for
 // CHECK:         %[[SLOPE:.*]] = memref.load %{{.*}}[] : memref<f32>
 // CHECK:         scf.for

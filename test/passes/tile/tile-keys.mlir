@@ -10,8 +10,8 @@
 // CHECK: %[[N:.*]] = tensor.dim %[[K]]
 // CHECK: %[[OUT:.*]] = tensor.extract_slice %[[E]]{{.*}} to tensor<48x64xf32>
 // CHECK: %[[Q2:.*]] = tensor.extract_slice %[[Q]]{{.*}} to tensor<48x64xf32>
-// Queries take the scale times log2(e).
-// CHECK: attn.pack scale(0.180336878) ins(%[[Q2]] : tensor<48x64xf32>) outs(%{{.*}} : tensor<1x64x48xf32>)
+// Queries take the scale, a power of two.
+// CHECK: attn.pack scale(1.250000e-01) ins(%[[Q2]] : tensor<48x64xf32>) outs(%{{.*}} : tensor<1x64x48xf32>)
 // CHECK: %[[QP:.*]] = tensor.extract_slice {{.*}} to tensor<64x48xf32>
 // CHECK: %[[INIT:.*]]:3 = attn.online_init
 // CHECK: %[[LO:.*]], %[[FULL_LO:.*]], %[[FULL_HI:.*]], %[[HI:.*]] = attn.key_range batch(%[[B]], %[[H]]) rows(%[[I]], %{{.*}}) keys(%[[N]]) step 128 mask(#attn.causal)

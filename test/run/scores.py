@@ -1,0 +1,86 @@
+"""scores.py DIR: scores of any size, at every ISA level that this CPU runs, against float64.
+
+Queries and keys are small integers times powers of two, so that every product is exact in f32 in any order of summation:
+what is left of the error is that of the softmax, and the tolerance stays tight however large the scores are.
+"""
+import array, math, pathlib, random, struct, subprocess, sys
+
+LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
+FLOAT_MAX = struct.unpack("f", b"\xff\xff\x7f\x7f")[0]
+MODULE = """func.func @forward(%q: tensor<{S}x{D}xf32> {{attn.name = "q"}}, %k: tensor<{K}x{D}xf32> {{attn.name = "k"}},
+                   %v: tensor<{K}x4xf32> {{attn.name = "v"}}) -> (tensor<{S}x4xf32> {{attn.name = "out"}}) {{
+  %e = tensor.empty() : tensor<{S}x4xf32>
+  %o = attn.attention ins(%q, %k, %v : tensor<{S}x{D}xf32>, tensor<{K}x{D}xf32>, tensor<{K}x4xf32>) outs(%e : tensor<{S}x4xf32>)
+    {{indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>,
+                      affine_map<(q, k, d, e) -> (k, e)>, affine_map<(q, k, d, e) -> (q, e)>], scale = {scale} : f32}}
+    -> tensor<{S}x4xf32>
+  return %o : tensor<{S}x4xf32>
+}}
+"""
+rng = random.Random(1)
+
+
+def save(path, rows):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(rows)}, {len(rows[0])}), }}\n".encode()
+    path.write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header
+                     + array.array("f", [x for row in rows for x in row]).tobytes())
+
+
+def attend(q, k, v, scale):
+    rows = []
+    for query in q:
+        scores = [scale * sum(map(float.__mul__, query, key)) for key in k]
+        powers = [math.exp(s - max(scores)) for s in scores]
+        total = sum(powers)
+        rows.append([sum(p / total * value[e] for p, value in zip(powers, v)) for e in range(4)])
+    return rows
+
+
+def integers(rows, columns, factor=1.0):
+    return [[rng.randint(-8, 8) * factor for _ in range(columns)] for _ in range(rows)]
+
+
+def one_hot(value, rows, columns=4):
+    return [[value] + [0.0] * (columns - 1) for _ in range(rows)]
+
+
+def normal(rows, factor=1.0):
+    return [[struct.unpack("f", struct.pack("f", rng.gauss(0, 1)))[0] * factor for _ in range(4)] for _ in range(rows)]
+
+
+def module(S, K, D, scale, cases):
+    for schedule in ["per-head", "whole-scores"]:
+        folder = pathlib.Path(sys.argv[1])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "m.mlir").write_text(MODULE.format(S=S, K=K, D=D, scale=f"{scale:.9e}"))
+        subprocess.run(["attnc", folder / "m.mlir", "-o", folder / "m.so", f"--schedule={schedule}"], check=True)
+        for name, (q, k, v) in cases.items():
+            for file, rows in zip(["q", "k", "v", "want"], [q, k, v, attend(q, k, v, scale)]):
+                save(folder / f"{file}.npy", rows)
+            for level in LEVELS:
+                done = subprocess.run(["attn-run", folder / "m.so", f"--level={level}", "--tolerance=1e-6",
+                                       f"--expect={folder / 'want.npy'}"]
+                                      + [f"--input={folder / n}.npy" for n in "qkv"], capture_output=True, text=True)
+                if done.returncode and "a level that this CPU runs" not in done.stderr:
+                    sys.exit(f"{name}, {schedule}, {level}: {done.stderr.strip()}")
+    print(f"D = {D}, scale {scale:g}: {', '.join(cases)}")
+
+
+# Keys that repeat, in the first tile and in later ones, in whole blocks of rows and in their tails.
+few = integers(64, 64)
+keys = few + few + few + few[:7]
+module(50, len(keys), 64, 0.125, {
+    f"equal keys at scores of {8 * 8 * 64 / 8 * 2.0**power:g}": (integers(50, 64, 2.0**power), keys, normal(len(keys)))
+    for power in [-4, 0, 4, 11, 20]})
+
+some = normal(200)
+module(33, 200, 4, 1.0, {
+    "all the largest float": (one_hot(1.0, 33), one_hot(FLOAT_MAX, 200), some),
+    "all the lowest float": (one_hot(1.0, 33), one_hot(-FLOAT_MAX, 200), some),
+    "one the largest float": (one_hot(1.0, 33), one_hot(0.0, 150) + one_hot(FLOAT_MAX, 1) + one_hot(0.0, 49), some),
+    "one zero": (one_hot(1.0, 33), one_hot(-FLOAT_MAX, 150) + one_hot(0.0, 1) + one_hot(-FLOAT_MAX, 49), some),
+    # The maximum grows from tile to tile by less than makes a tile start over.
+    "values of 2^80": (one_hot(1.0, 33), [[k / 16, 0.0, 0.0, 0.0] for k in range(200)], normal(200, 2.0**80)),
+})
+module(9, 200, 4, 2.0**66, {
+    "queries that no scale fits": (integers(9, 4, 2.0**66), integers(200, 4, 2.0**-132), some)})
