@@ -160,6 +160,8 @@ typedef struct attn_function_options {
 ATTN_API attn_status attn_function_create(attn_library *library, const char *name,
                                           const attn_function_options *options,
                                           attn_function **function);
+
+/// Not while a call uses it.
 ATTN_API void attn_function_release(attn_function *function);
 
 ATTN_API const char *attn_function_name(const attn_function *function);
