@@ -289,11 +289,12 @@ llvm::Expected<CompileReport> Compilation::run() {
   SmallVector<Weight> weights;
   EmitOptions emission;
   emission.output = options.output;
-  emission.sanitizeAddress = options.sanitizeAddress;
+  emission.sanitizer = options.sanitizer;
   llvm::Expected<OutputKind> kind = getOutputKind(options.output);
   if (!kind)
     return kind.takeError();
-  if (options.sanitizeAddress && (*kind == OutputKind::MLIR || *kind == OutputKind::LLVMIR))
+  if (options.sanitizer != Sanitizer::None &&
+      (*kind == OutputKind::MLIR || *kind == OutputKind::LLVMIR))
     return fail("expected no --sanitize with an output of .ll or .mlir, got '" + options.output +
                 "'");
   if (options.embedWeights && *kind == OutputKind::MLIR)

@@ -11,6 +11,7 @@
 
 #include "codegen/Pipeline.h"
 #include "codegen/Target.h"
+#include "codegen/emit/Emit.h"
 
 #include "llvm/Support/Error.h"
 
@@ -26,9 +27,9 @@ struct CompileOptions {
   std::string dumpStages; ///< folder for one file a stage, or empty
   std::string from;       ///< the stage that wrote `input`, or empty: a model
   bool requireFused = false;
-  bool lint = false;            ///< look for mistakes in attentions
-  bool embedWeights = false;    ///< in the library, in place of a file beside it
-  bool sanitizeAddress = false; ///< see EmitOptions
+  bool lint = false;         ///< look for mistakes in attentions
+  bool embedWeights = false; ///< in the library, in place of a file beside it
+  Sanitizer sanitizer = Sanitizer::None;
 };
 
 /// What was fused and how, one line an attention, and why others were not. Text for people.

@@ -39,9 +39,11 @@ int main(int argc, char **argv) {
                              cl::desc("Fail, with the reason, if some attention is not fused"));
   cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
                              cl::desc("Put the weights into the library, not into a file"));
-  NameOption sanitize("sanitize", cl::value_desc("name"), cl::cat(attnCategory()),
-                      cl::desc("Check every access at run time, in programs with the sanitizer"),
-                      cl::values(clEnumValN(0, "address", "AddressSanitizer")));
+  NameOption sanitize(
+      "sanitize", cl::value_desc("name"), cl::cat(attnCategory()),
+      cl::desc("Check every access at run time, in programs with the sanitizer"),
+      cl::values(clEnumValN(0, "address", "AddressSanitizer: accesses beyond memory"),
+                 clEnumValN(0, "thread", "ThreadSanitizer: data races")));
   cl::opt<bool> lint(
       "lint", cl::cat(attnCategory()),
       cl::desc("Name mistakes in attentions, such as a dropped mask, at their source "
@@ -69,7 +71,10 @@ int main(int argc, char **argv) {
   options.from = from;
   options.requireFused = requireFused;
   options.embedWeights = embedWeights;
-  options.sanitizeAddress = sanitize == "address";
+  if (sanitize == "address")
+    options.sanitizer = Sanitizer::Address;
+  else if (sanitize == "thread")
+    options.sanitizer = Sanitizer::Thread;
   options.lint = lint;
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));

@@ -17,6 +17,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -29,6 +30,9 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
+#include "llvm/Transforms/Instrumentation/ThreadSanitizer.h"
+#include "llvm/Transforms/Scalar/ScalarizeMaskedMemIntrin.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
 
 using namespace attn;
 
@@ -142,13 +146,61 @@ llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::Str
 // From LLVM IR to machine code
 //===----------------------------------------------------------------------===//
 
-/// What the AddressSanitizer's code names: its runtime, and the ends of a section that may be absent.
-static bool isSanitizerSymbol(llvm::StringRef name) {
-  return name.starts_with("__asan_") || name.ends_with("_asan_globals");
+/// What a sanitizer's code names: its runtime, and the ends of a section that may be absent.
+static bool isSymbolOf(Sanitizer sanitizer, llvm::StringRef name) {
+  switch (sanitizer) {
+  case Sanitizer::None:
+    return false;
+  case Sanitizer::Address:
+    return name.starts_with("__asan_") || name.ends_with("_asan_globals");
+  case Sanitizer::Thread:
+    return name.starts_with("__tsan_");
+  }
+  llvm_unreachable("a sanitizer of the enum");
+}
+
+static void addAttribute(llvm::Module &ir, llvm::Attribute::AttrKind attribute) {
+  for (llvm::Function &function : ir)
+    if (!function.isDeclaration())
+      function.addFnAttr(attribute);
+}
+
+/// Has `builder` add the AddressSanitizer's checks to its pipelines for `ir`.
+static void addAddressSanitizer(llvm::PassBuilder &builder, llvm::Module &ir) {
+  addAttribute(ir, llvm::Attribute::SanitizeAddress);
+  // Tables and constants, which nothing indexes by what a call brings.
+  llvm::GlobalValue::SanitizerMetadata unchecked;
+  unchecked.NoAddress = true;
+  for (llvm::GlobalVariable &variable : ir.globals())
+    variable.setSanitizerMetadata(unchecked);
+  builder.registerOptimizerLastEPCallback(
+      [](llvm::ModulePassManager &manager, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
+        manager.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions()));
+      });
+}
+
+/// The same for the ThreadSanitizer, which has no checks of masked accesses, nor of more than 16
+/// bytes: the former become branches before, and vectors their elements.
+static void addThreadSanitizer(llvm::PassBuilder &builder, llvm::Module &ir,
+                               llvm::FunctionAnalysisManager &functions) {
+  addAttribute(ir, llvm::Attribute::SanitizeThread);
+  // What is known of a target with masked accesses would keep them.
+  functions.registerPass([] { return llvm::TargetIRAnalysis(); });
+  builder.registerOptimizerLastEPCallback(
+      [](llvm::ModulePassManager &manager, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
+        llvm::ScalarizerPassOptions scalarize;
+        scalarize.ScalarizeLoadStore = true;
+        llvm::FunctionPassManager passes;
+        passes.addPass(llvm::ScalarizeMaskedMemIntrinPass());
+        passes.addPass(llvm::ScalarizerPass(scalarize));
+        passes.addPass(llvm::ThreadSanitizerPass());
+        manager.addPass(llvm::ModuleThreadSanitizerPass());
+        manager.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+      });
 }
 
 /// Runs LLVM's passes and code generator.
-static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, bool sanitizeAddress,
+static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitizer sanitizer,
                            llvm::raw_pwrite_stream &out) {
   auto created = createTargetMachine(ir.getTargetTriple().str());
   if (!created)
@@ -168,25 +220,15 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, bool sa
   tuning.SLPVectorization = false;
   llvm::PassBuilder builder(&machine, tuning);
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(noLibrary); });
+  if (sanitizer == Sanitizer::Address)
+    addAddressSanitizer(builder, ir);
+  else if (sanitizer == Sanitizer::Thread)
+    addThreadSanitizer(builder, ir, functions);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  if (sanitizeAddress) {
-    for (llvm::Function &function : ir)
-      if (!function.isDeclaration())
-        function.addFnAttr(llvm::Attribute::SanitizeAddress);
-    // Tables and constants, which nothing indexes by what a call brings.
-    llvm::GlobalValue::SanitizerMetadata unchecked;
-    unchecked.NoAddress = true;
-    for (llvm::GlobalVariable &variable : ir.globals())
-      variable.setSanitizerMetadata(unchecked);
-    builder.registerOptimizerLastEPCallback(
-        [](llvm::ModulePassManager &manager, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
-          manager.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions()));
-        });
-  }
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(ir, modules);
 
   llvm::legacy::PassManager codegen;
@@ -199,7 +241,7 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, bool sa
 }
 
 /// Kernels bring all they need: a call of the C library would be a mistake of a lowering.
-static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object) {
+static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object, Sanitizer sanitizer) {
   auto file = llvm::object::ObjectFile::createObjectFile(object);
   if (!file)
     return file.takeError();
@@ -211,7 +253,7 @@ static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object) {
     if (!name)
       return name.takeError();
     if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty() &&
-        !isSanitizerSymbol(*name))
+        !isSymbolOf(sanitizer, *name))
       return llvm::createStringError("expected code without undefined symbols, got '" + *name +
                                      "'");
   }
@@ -296,11 +338,11 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   llvm::raw_svector_ostream stream(code);
   auto type = *kind == OutputKind::Assembly ? llvm::CodeGenFileType::AssemblyFile
                                             : llvm::CodeGenFileType::ObjectFile;
-  if (llvm::Error error = compile(*ir, type, options.sanitizeAddress, stream))
+  if (llvm::Error error = compile(*ir, type, options.sanitizer, stream))
     return error;
   llvm::MemoryBufferRef object(llvm::StringRef(code.data(), code.size()), "object");
   if (*kind != OutputKind::Assembly) {
-    if (llvm::Error error = verifyNoUndefinedSymbols(object))
+    if (llvm::Error error = verifyNoUndefinedSymbols(object, options.sanitizer))
       return error;
     if (llvm::Error error = addCompanions(files, *library, options))
       return error;
@@ -321,7 +363,7 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   } else if (*kind == OutputKind::Shared) {
     auto linked =
         linkShared(object, llvm::sys::path::filename(options.output), queryName(library->name),
-                   /*allowUndefined=*/options.sanitizeAddress);
+                   /*allowUndefined=*/options.sanitizer != Sanitizer::None);
     if (!linked)
       return linked.takeError();
     archive = std::move(*linked);

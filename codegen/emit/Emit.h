@@ -26,14 +26,16 @@ enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
 /// As the suffix of `path` says: .so .a .o .s .ll .mlir.
 llvm::Expected<OutputKind> getOutputKind(llvm::StringRef path);
 
+/// The sanitizer of the program that loads the library: the code has its checks of every access.
+enum class Sanitizer { None, Address, Thread };
+
 struct EmitOptions {
   /// Beside .so, .a and .o go the header (.h), the manifest (.json) and, where there are weights,
   /// their data (.safetensors).
   std::string output;
   /// What the import read. May be empty: users then bring their own.
   llvm::ArrayRef<Weight> weights;
-  /// Every access is checked by the AddressSanitizer of the program that loads the library.
-  bool sanitizeAddress = false;
+  Sanitizer sanitizer = Sanitizer::None;
 };
 
 /// Makes what both tools and passes need known to the context: the translations to LLVM IR.
