@@ -25,5 +25,6 @@ flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.at
          for key, value in values.items()]
 config.substitutions.append(("%cmake", " ".join(["cmake -G Ninja -DCMAKE_BUILD_TYPE=Release", *flags])))
 config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))
+config.substitutions.append(("%cxx", " ".join(config.attn_compilers["CXX"].values())))
 if all(shutil.which(program) for program in ("aarch64-linux-gnu-gcc", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")

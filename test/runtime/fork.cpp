@@ -1,0 +1,110 @@
+//===- fork.cpp - a process forks while its threads are in calls -------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   fork mha.so
+//
+// The layer is examples/models/mha.pt2. At each fork one call is in a loop of the pool, a swap
+// waits for that call, and other threads call all the time. A child calls the layer in the pool,
+// with the weights being swapped; the workers of the pool are made anew.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mha.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+constexpr int kCallers = 3, kWorkers = 3, kForks = 20;
+
+/// An index of a loop that ends only where each has a thread of its own.
+void meet(void *met, int64_t, int64_t) {
+  auto *count = static_cast<std::atomic<int64_t> *>(met);
+  ++*count;
+  while (*count < kWorkers)
+    std::this_thread::yield();
+}
+
+/// Ends the child: with 0 if all is right, and by a signal if it waits for a thread of the parent.
+[[noreturn]] void runChild(attn_function *layer, const attn_weights *weights, attn_pool *pool,
+                           Caller &caller, const std::vector<double> &answer) {
+  alarm(20);
+  attn_call_options options = inPool(pool);
+  caller.call(layer, weights, &options);
+  if (!caller.got(answer))
+    _exit(1);
+  std::atomic<int64_t> met{0};
+  attn_pool_parallel_for(pool, meet, &met, kWorkers);
+  attn_pool_release(pool);
+  _exit(0);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: fork mha.so\n");
+    return 1;
+  }
+  alarm(60); // where a promise is broken, threads may wait for each other
+  attn_library *library;
+  attn_function *layer;
+  attn_pool *pool;
+  check(attn_library_load(argv[1], &library));
+  check(attn_function_create(library, "forward", nullptr, &layer));
+  check(attn_pool_create(kWorkers, &pool));
+
+  std::vector<float> x = randomInput();
+  WeightSet sets[] = {WeightSet(1), WeightSet(2)};
+  std::vector<double> answers[] = {sets[0].answer(x), sets[1].answer(x)};
+  attn_weights *shared = sets[0].pack(layer), *other = sets[1].pack(layer);
+
+  Pause pause(pool);
+  bool former = false;
+  std::thread paused([&] {
+    Caller caller(x);
+    attn_call_options options = pause.options();
+    caller.call(layer, shared, &options);
+    former = caller.got(answers[0]);
+  });
+  pause.awaitStop();
+  std::thread swapper([&] { check(attn_weights_swap(shared, other)); });
+  Caller caller(x);
+  do
+    caller.call(layer, shared);
+  while (caller.got(answers[0]));
+
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> wrong{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i)
+    callers.emplace_back([&] {
+      Caller own(x);
+      while (!stop) {
+        own.call(layer, shared);
+        wrong += !own.got(answers[1]);
+      }
+    });
+
+  int right = 0, status = 0;
+  while (right < kForks) {
+    pid_t child = fork();
+    if (!child)
+      runChild(layer, shared, pool, caller, answers[1]);
+    if (waitpid(child, &status, 0) != child || status)
+      break;
+    ++right;
+  }
+  stop = true;
+  pause.resume();
+  for (std::thread *thread : {&paused, &swapper})
+    thread->join();
+  for (std::thread &thread : callers)
+    thread.join();
+  std::printf("children that answered right: %d of %d; wrong answers in the parent: %lld\n", right,
+              kForks, (long long)(wrong + !former));
+  attn_pool_release(pool);
+  attn_weights_release(other);
+  attn_weights_release(shared);
+  attn_function_release(layer);
+  attn_library_release(library);
+  return right != kForks || wrong || !former;
+}
