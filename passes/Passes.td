@@ -146,7 +146,9 @@ def GroupsToQueries : Pass<"attn-groups-to-queries", "::mlir::func::FuncOp"> {
 def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
   let summary = "every result starts from an init of its own";
   let description = [{
-    A `linalg.fill`, `linalg.broadcast` or `tensor.empty` that several ops write to is repeated for each of them.
+    An op computes in place of its init. A `linalg.fill`, `linalg.broadcast` or `tensor.empty` that several ops would
+    compute in place of is repeated for each of them; an argument, or a value with other uses, is copied first by a
+    `linalg.copy`, of which a contraction makes the values that its sums start from.
   }];
 }
 
@@ -184,6 +186,10 @@ def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
 
 def OutlineWeights : Pass<"attn-outline-weights", "::mlir::ModuleOp"> {
   let summary = "move what depends on weights alone to a function that runs when weights are set";
+  let description = [{
+    Every function with weights gets a second one, `<name>.pack`, that computes from weights alone, and takes its results
+    in place of the weights, as read-only arguments with `attn.packed`.
+  }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
@@ -259,7 +265,12 @@ def OutParams : Pass<"attn-out-params", "::mlir::func::FuncOp"> {
 }
 
 def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
-  let summary = "refuse copies, stray memory and work done twice";
+  let summary = "refuse writes to inputs, copies, stray memory and work done twice";
+  let description = [{
+    Checks, after bufferization, that no op writes to memory of an argument that is not an output, through views,
+    loops and choices; that there is no copy, no call and no buffer that is never read; and that no product is
+    computed twice. Each violation is an error at the source location. Nothing is changed.
+  }];
 }
 
 def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {

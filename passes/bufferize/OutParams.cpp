@@ -8,6 +8,7 @@
 //     ...
 //     bufferization.materialize_in_destination %y in restrict writable %out
 //
+// where inputs are no longer writable,
 // and a tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization then computes
 // straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
 // hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
@@ -81,6 +82,12 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       return;
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
+    // Bufferization copies rather than writes to them; attn-verify-buffers proves it.
+    for (BlockArgument input : function.getArguments())
+      if (isa<TensorType>(input.getType()))
+        function.setArgAttr(input.getArgNumber(),
+                            bufferization::BufferizationDialect::kWritableAttrName,
+                            builder.getBoolAttr(false));
     llvm::SmallPtrSet<Value, 4> stored;
     for (auto [i, value] : llvm::enumerate(llvm::to_vector(terminator.getOperands()))) {
       auto type = cast<RankedTensorType>(value.getType());

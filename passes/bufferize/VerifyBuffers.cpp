@@ -3,8 +3,10 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Tiling and bufferization keep working when one of the rules that make them free of copies is
-// broken: the result is right and slow. This pass turns each way to go wrong into an error at the
+// broken: most results are right and slow. This pass turns each way to go wrong into an error at the
 // source location:
+//   * a write to an argument that is not an output: inputs and packed weights are the caller's, and the next call
+//     reads them again. This one would be wrong, not slow;
 //   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
 //   * a func.call: buffers are copied at its boundary;
 //   * a returned buffer: a result without an out parameter;
@@ -22,6 +24,7 @@
 
 #include "passes/Passes.h"
 
+#include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
@@ -215,6 +218,35 @@ static LogicalResult verifyPhases(func::FuncOp function) {
   return success(isValid);
 }
 
+/// Writes may reach outputs and what the function allocates.
+static LogicalResult verifyArguments(func::FuncOp function) {
+  BufferViewFlowAnalysis flow(function);
+  auto isReadOnly = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getOwner()->getParentOp() == function &&
+           !function.getArgAttr(argument.getArgNumber(), AttnDialect::kOutputAttr);
+  };
+  bool isValid = true;
+  function.walk([&](Operation *op) {
+    // Loops have the effects of what is in them, which is visited too.
+    if (!isa<MemoryEffectOpInterface>(op) && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+      return;
+    for (OpOperand &use : op->getOpOperands()) {
+      if (!isa<BaseMemRefType>(use.get().getType()) || !writes(use))
+        continue;
+      for (Value source : flow.resolveReverse(use.get()))
+        if (isReadOnly(source)) {
+          unsigned number = cast<BlockArgument>(source).getArgNumber();
+          auto name = function.getArgAttrOfType<StringAttr>(number, AttnDialect::kNameAttr);
+          op->emitError() << "expected no write to an argument that is not an output, got one to "
+                          << (name ? "'" + name.getValue().str() + "'" : "%" + std::to_string(number));
+          isValid = false;
+        }
+    }
+  });
+  return success(isValid);
+}
+
 namespace {
 struct VerifyBuffers : attn::impl::VerifyBuffersBase<VerifyBuffers> {
   void runOnOperation() override {
@@ -222,6 +254,7 @@ struct VerifyBuffers : attn::impl::VerifyBuffersBase<VerifyBuffers> {
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
       function.walk([&](Operation *op) { isValid &= succeeded(verifyOp(op)); });
       isValid &= succeeded(verifyPhases(function));
+      isValid &= succeeded(verifyArguments(function));
     }
     if (!isValid)
       signalPassFailure();

@@ -11,8 +11,9 @@
 //   func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> { attn.pack ... }
 //
 // Moved is what depends on weights alone and is no larger than what it is computed from; a broadcast, which would
-// trade a small weight for a large one, stays. A weight used as it is becomes a copy: packed weights are one block
-// of memory. A function without weights is left alone. Test: test/passes/plan/outline-weights.mlir
+// trade a small weight for a large one, stays, and so does what another op writes over: every call reads the same
+// packed weights. A weight used as it is becomes a copy: packed weights are one block of memory. A function without
+// weights is left alone. Test: test/passes/plan/outline-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +63,34 @@ static bool isMovable(Operation *op) {
   return result > 0 && result <= inputs;
 }
 
+/// Whether an op that is not in `moved` computes in place of the result of `op`, or of a view of it.
+static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &moved) {
+  return llvm::any_of(op->getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (moved.contains(user))
+      return false;
+    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ExtractSliceOp>(
+            user))
+      return isOverwritten(user, moved);
+    auto dps = dyn_cast<DestinationStyleOpInterface>(user);
+    return dps && dps.isDpsInit(&use);
+  });
+}
+
+/// Takes out of `moved` what an op that stays would write over, and what is computed from that.
+static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved) {
+  auto dependsOnKept = [&](Operation *op) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      Operation *source = operand.getDefiningOp();
+      return source && dependsOnWeightsOnly(operand) && !moved.contains(source);
+    });
+  };
+  bool changes = true;
+  while (changes)
+    changes = moved.remove_if(
+        [&](Operation *op) { return isOverwritten(op, moved) || dependsOnKept(op); });
+}
+
 namespace {
 struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
   void runOnOperation() override {
@@ -92,6 +121,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
                    moved.contains(operand.getDefiningOp());
           }))
         moved.insert(&op);
+    keepInits(function, moved);
     for (unsigned i : weights)
       if (crosses(function.getArgument(i)))
         crossing.push_back(function.getArgument(i));

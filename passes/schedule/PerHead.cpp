@@ -73,6 +73,8 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   }
 
   Value query = op.getQuery();
+  // Queries that are the keys or the values too are not computed again for each tile.
+  bool isQueryShared = query == op.getKey() || query == op.getValue();
   FailureOr<Operation *> perHead =
       tileAndFuse(rewriter, cast<TilingInterface>(*op), outer, forall,
                   [&](tensor::ExtractSliceOp slice, OpResult producer) {
@@ -86,7 +88,8 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
       rewriter, cast<TilingInterface>(*perHead), inner, scf::SCFTilingOptions::LoopType::ForOp,
       [&](tensor::ExtractSliceOp slice, OpResult producer) {
         // What is in the task already is shared by its query tiles.
-        return !task->isProperAncestor(producer.getOwner()) && movesInside(slice, producer);
+        return !task->isProperAncestor(producer.getOwner()) &&
+               !(isQueryShared && producer == query) && movesInside(slice, producer);
       });
 }
 

@@ -435,6 +435,43 @@ bool isCutIntoParts(Value value) {
   return true;
 }
 
+/// `value` without the unit dimensions `dropped`.
+Value collapseDims(OpBuilder &builder, Location loc, Value value, const llvm::SmallBitVector &dropped) {
+  if (dropped.none())
+    return value;
+  SmallVector<ReassociationIndices> groups;
+  ReassociationIndices group;
+  for (unsigned dim = 0; dim < dropped.size(); ++dim) {
+    group.push_back(dim);
+    if (dropped[dim])
+      continue;
+    groups.push_back(std::move(group));
+    group.clear();
+  }
+  if (!groups.empty()) // those behind the last that is kept
+    llvm::append_range(groups.back(), group);
+  return tensor::CollapseShapeOp::create(builder, loc, value, groups);
+}
+
+/// A slice without the unit dimensions `dropped`. It drops the leading ones itself: upstream takes it that a slice drops
+/// the first unit dimensions, and tiling makes unit dimensions of those that are kept.
+Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFoldResult> offsets,
+                  ArrayRef<OpFoldResult> sizes, ArrayRef<OpFoldResult> strides,
+                  const llvm::SmallBitVector &dropped) {
+  int numLeading = dropped.find_first_unset();
+  numLeading = numLeading < 0 ? dropped.size() : numLeading;
+  SmallVector<int64_t> shape;
+  for (OpFoldResult size : sizes.drop_front(numLeading))
+    shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type = RankedTensorType::get(shape, getElementTypeOrSelf(source.getType()));
+  Value slice =
+      tensor::ExtractSliceOp::create(builder, loc, type, source, offsets, sizes, strides);
+  llvm::SmallBitVector rest(shape.size());
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    rest[dim] = dropped[numLeading + dim];
+  return collapseDims(builder, loc, slice, rest);
+}
+
 /// `op` with the loops of its result cut.
 Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
                MutableArrayRef<Cut> cutsOfResult) {
@@ -454,7 +491,7 @@ Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
   for (auto [operand, map] : llvm::zip_equal(op->getOperands(), op.getIndexingMapsArray())) {
     SmallVector<AffineExpr> exprs;
     SmallVector<OpFoldResult> offsets, sizes, strides;
-    SmallVector<int64_t> shape;
+    llvm::SmallBitVector dropped(map.getNumResults());
     bool isCut = false;
     for (auto [i, loop] : llvm::enumerate(getLoops(map))) {
       Cut cut = {rewriter.getIndexAttr(0), OpFoldResult(), rewriter.getIndexAttr(1), false, true};
@@ -468,18 +505,14 @@ Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
       sizes.push_back(cut.size);
       strides.push_back(cut.stride);
       if (cut.isDropped)
-        continue;
-      exprs.push_back(map.getResult(i));
-      shape.push_back(getConstantIntValue(cut.size).value_or(ShapedType::kDynamic));
+        dropped.set(i);
+      else
+        exprs.push_back(map.getResult(i));
     }
     maps.push_back(AffineMap::get(map.getNumDims(), 0, exprs, rewriter.getContext()));
-    if (!isCut) {
-      operands.push_back(operand);
-      continue;
-    }
-    auto type = RankedTensorType::get(shape, getElementTypeOrSelf(operand.getType()));
-    operands.push_back(
-        tensor::ExtractSliceOp::create(rewriter, loc, type, operand, offsets, sizes, strides));
+    if (isCut)
+      operand = createSlice(rewriter, loc, operand, offsets, sizes, strides, dropped);
+    operands.push_back(operand);
   }
   return rebuild(rewriter, op, operands, maps);
 }

@@ -5,15 +5,20 @@
 //   %0 = linalg.fill ins(%zero) outs(%empty)
 //   %k = linalg.contract ins(%x, %wk) outs(%0)
 //   %v = linalg.contract ins(%x, %wv) outs(%0)
+//   %y = linalg.contract ins(%v, %wo) outs(%residual)       an argument, or a value with other uses
 // becomes
 //   %0 = linalg.fill ins(%zero) outs(%empty)
 //   %k = linalg.contract ins(%x, %wk) outs(%0)
 //   %1 = linalg.fill ins(%zero) outs(%empty.1)
 //   %v = linalg.contract ins(%x, %wv) outs(%1)
+//   %2 = linalg.copy ins(%residual) outs(%empty.2)
+//   %y = linalg.contract ins(%v, %wo) outs(%2)
 //
-// Both products want to accumulate in place; of a shared init bufferization would have to copy one. Importers
-// and CSE share inits, so this is the last word of the stage.
-// Left alone: inits that hold data, such as a residual.
+// Results are computed in place of their inits, so a shared init would have to be copied by bufferization, and an
+// argument would be overwritten. Here the copy is explicit, and costs nothing before a contraction, which starts from
+// what the copy reads. An init that no element is read from becomes an empty tensor.
+//
+// Importers and CSE share inits, so this is the last word of the stage. Test: test/passes/simplify/unshare-inits.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,23 +36,56 @@ namespace attn {
 
 using namespace mlir;
 
-namespace {
+/// Whether `op` reads elements of `init`, or leaves some as they are.
+static bool reads(DestinationStyleOpInterface op, OpOperand &init) {
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
+    return linalgOp.payloadUsesValueFromOperand(&init);
+  return !isa<attn::AttentionOp, attn::PackOp, linalg::SoftmaxOp>(op.getOperation());
+}
 
-void unshareInits(DestinationStyleOpInterface op) {
+/// Whether `value` is memory of its own that only one op reads or writes.
+static bool isOwn(Value value) {
+  while (value.hasOneUse()) {
+    Operation *source = value.getDefiningOp();
+    if (!source)
+      return false;
+    if (isa<DestinationStyleOpInterface, tensor::EmptyOp>(source))
+      return true;
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(source))
+      return false;
+    value = source->getOperand(0);
+  }
+  return false;
+}
+
+static void unshareInits(DestinationStyleOpInterface op) {
+  if (!op.hasPureTensorSemantics())
+    return;
+  OpBuilder builder(op);
   for (OpOperand &init : op.getDpsInitsMutable()) {
-    Operation *source = init.get().getDefiningOp();
-    if (!isa_and_nonnull<tensor::EmptyOp, linalg::FillOp, linalg::BroadcastOp>(source) ||
-        source->hasOneUse())
+    Value value = init.get();
+    if (isOwn(value))
       continue;
-    Operation *own = OpBuilder(op).clone(*source);
-    init.set(own->getResult(0));
-    if (auto dps = dyn_cast<DestinationStyleOpInterface>(own))
-      unshareInits(dps);
+    Operation *source = value.getDefiningOp();
+    if (isa_and_nonnull<tensor::EmptyOp, linalg::FillOp, linalg::BroadcastOp>(source)) {
+      Operation *own = builder.clone(*source);
+      init.set(own->getResult(0));
+      if (auto dps = dyn_cast<DestinationStyleOpInterface>(own))
+        unshareInits(dps);
+      continue;
+    }
+    Location loc = op->getLoc();
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    Value own = tensor::EmptyOp::create(builder, loc, tensor::getMixedSizes(builder, loc, value),
+                                        element);
+    if (reads(op, init))
+      own = linalg::CopyOp::create(builder, loc, value, own).getResult(0);
+    init.set(own);
   }
 }
 
+namespace {
 struct UnshareInits : attn::impl::UnshareInitsBase<UnshareInits> {
   void runOnOperation() override { getOperation().walk(unshareInits); }
 };
-
 } // namespace

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-out-params -split-input-file | FileCheck %s
 
 // CHECK-LABEL: @forward(
-// CHECK-SAME: %{{.*}}: tensor<?x768xf32>, %{{.*}}: tensor<?x768xf32>, %[[OUT:.*]]: memref<?x768xf32> {attn.name = "out", attn.output}) {
+// CHECK-SAME: %{{.*}}: tensor<?x768xf32> {bufferization.writable = false}, %{{.*}}: tensor<?x768xf32> {bufferization.writable = false}, %[[OUT:.*]]: memref<?x768xf32> {attn.name = "out", attn.output}) {
 // CHECK: %[[Y:.*]] = linalg.exp
 // CHECK-NEXT: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[OUT]]
 // CHECK-NEXT: return{{$}}
@@ -61,7 +61,7 @@ func.func @guessed(%x: tensor<?x?x64xf32>, %e: tensor<?x?x64xf32>) -> tensor<?x6
 
 // An argument, a value that another result has already, and a part of one are copied.
 // CHECK-LABEL: @copied(
-// CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32>, %{{.*}}: tensor<8xf32>, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output}, %[[O2:.*]]: memref<8xf32> {attn.output}, %[[O3:.*]]: memref<4xf32> {attn.output})
+// CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32> {bufferization.writable = false}, %{{.*}}: tensor<8xf32> {bufferization.writable = false}, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output}, %[[O2:.*]]: memref<8xf32> {attn.output}, %[[O3:.*]]: memref<4xf32> {attn.output})
 // CHECK: %[[Y:.*]] = linalg.exp
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[Y]]
 // CHECK: %[[C0:.*]] = linalg.copy ins(%[[X]] :
@@ -81,7 +81,7 @@ func.func @copied(%x: tensor<8xf32>, %e: tensor<8xf32>) -> (tensor<8xf32>, tenso
 
 // A function that begins at its return.
 // CHECK-LABEL: @identity(
-// CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32>, %[[Y:.*]]: tensor<8xf32>, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output})
+// CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32> {bufferization.writable = false}, %[[Y:.*]]: tensor<8xf32> {bufferization.writable = false}, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output})
 // CHECK-NEXT: %[[T0:.*]] = bufferization.to_tensor %[[O0]] restrict writable
 // CHECK-NEXT: %[[C0:.*]] = linalg.copy ins(%[[X]] : {{.*}}) outs(%[[T0]] :
 // CHECK-NEXT: bufferization.materialize_in_destination %[[C0]] in restrict writable %[[O0]]

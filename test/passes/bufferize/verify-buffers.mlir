@@ -9,7 +9,7 @@
 
 // A good layer: keys once a head, queries once a tile, every temporary read, scores of full and partial tiles from
 // the same buffers at one location, the bias in the init.
-func.func @layer(%x: memref<96x64xf32>, %w: memref<2x64x32xf32>, %b: memref<32xf32>, %out: memref<2x96x32xf32>) {
+func.func @layer(%x: memref<96x64xf32>, %w: memref<2x64x32xf32>, %b: memref<32xf32>, %out: memref<2x96x32xf32> {attn.output}) {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
@@ -68,7 +68,7 @@ func.func @unread(%x: memref<?x64xf32>, %w: memref<64x32xf32>) -> index {
 // -----
 
 // Two products began from one fill: one of them has to copy it, in every task.
-func.func @merged_fills(%k: memref<2x8x4xf32>, %v: memref<2x8x4xf32>) {
+func.func @merged_fills(%k: memref<2x8x4xf32> {attn.output}, %v: memref<2x8x4xf32> {attn.output}) {
   %zero = arith.constant 0.0 : f32
   scf.forall (%h) in (2) {
     %kh = memref.subview %k[%h, 0, 0] [1, 8, 4] [1, 1, 1] : memref<2x8x4xf32> to memref<8x4xf32, strided<[4, 1], offset: ?>>
@@ -85,7 +85,7 @@ func.func @merged_fills(%k: memref<2x8x4xf32>, %v: memref<2x8x4xf32>) {
 func.func private @project(memref<8x4xf32>)
 
 // Its operands are copied where their layout is not the callee's.
-func.func @call_boundary(%x: memref<8x4xf32>) {
+func.func @call_boundary(%x: memref<8x4xf32> {attn.output}) {
   // expected-error@+1 {{expected calls to be inlined, got one of @project}}
   call @project(%x) : (memref<8x4xf32>) -> ()
   return
@@ -96,7 +96,7 @@ func.func @call_boundary(%x: memref<8x4xf32>) {
 // A bias that needs a pass of its own.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 #id = affine_map<(s, n) -> (s, n)>
-func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32>) {
+func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}) {
   %zero = arith.constant 0.0 : f32
   %p = memref.alloc() : memref<8x32xf32>
   linalg.fill ins(%zero : f32) outs(%p : memref<8x32xf32>)
@@ -116,7 +116,7 @@ func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>,
 // What cannot be an init: the product is read by another op too, or starts from something already.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 #id = affine_map<(s, n) -> (s, n)>
-func.func @no_bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32>, %sums: memref<8x32xf32>) {
+func.func @no_bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}, %sums: memref<8x32xf32> {attn.output}) {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%out : memref<8x32xf32>)
   linalg.contract indexing_maps = #maps ins(%x, %w : memref<8x64xf32>, memref<64x32xf32>) outs(%out : memref<8x32xf32>)
@@ -134,7 +134,7 @@ func.func @no_bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf3
 
 // Keys projected by every query tile.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
-func.func @repeated(%x: memref<2x8x64xf32>, %w: memref<64x32xf32>, %out: memref<2x8x32xf32>) {
+func.func @repeated(%x: memref<2x8x64xf32>, %w: memref<64x32xf32>, %out: memref<2x8x32xf32> {attn.output}) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %c8 = arith.constant 8 : index
@@ -158,7 +158,7 @@ func.func @repeated(%x: memref<2x8x64xf32>, %w: memref<64x32xf32>, %out: memref<
 
 // An operand that the loop writes is another one each time.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
-func.func @rewritten(%x: memref<32x8x64xf32>, %w: memref<64x32xf32>, %out: memref<8x32xf32>) {
+func.func @rewritten(%x: memref<32x8x64xf32>, %w: memref<64x32xf32>, %out: memref<8x32xf32> {attn.output}) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c32 = arith.constant 32 : index
@@ -176,7 +176,7 @@ func.func @rewritten(%x: memref<32x8x64xf32>, %w: memref<64x32xf32>, %out: memre
 // A producer with another use, here the cache of keys: projected in a phase of its own and again where it was fused.
 // Parts of a packed projection share their location too, but read different weights.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (n, k)>, affine_map<(s, n, k) -> (s, n)>]
-func.func @two_phases(%x: memref<2x8x64xf32>, %w: memref<96x64xf32>, %cache: memref<2x8x32xf32>, %out: memref<2x8x32xf32>) {
+func.func @two_phases(%x: memref<2x8x64xf32>, %w: memref<96x64xf32>, %cache: memref<2x8x32xf32> {attn.output}, %out: memref<2x8x32xf32> {attn.output}) {
   %zero = arith.constant 0.0 : f32
   %wk = memref.subview %w[0, 0] [32, 64] [1, 1] : memref<96x64xf32> to memref<32x64xf32, strided<[64, 1]>>
   %wq = memref.subview %w[32, 0] [32, 64] [1, 1] : memref<96x64xf32> to memref<32x64xf32, strided<[64, 1], offset: 2048>>
@@ -197,5 +197,38 @@ func.func @two_phases(%x: memref<2x8x64xf32>, %w: memref<96x64xf32>, %cache: mem
     linalg.contract indexing_maps = #maps ins(%xb, %wk : memref<8x64xf32, strided<[64, 1], offset: ?>>, memref<32x64xf32, strided<[64, 1]>>) outs(%k : memref<8x32xf32>) loc(unknown)
     linalg.add ins(%q, %k : memref<8x32xf32, strided<[32, 1], offset: ?>>, memref<8x32xf32>) outs(%q : memref<8x32xf32, strided<[32, 1], offset: ?>>)
   }
+  return
+}
+
+// -----
+
+// Inputs and packed weights are only read. A write reaches them through views, loops and choices, too.
+func.func @overwritten(%x: memref<8x4xf32> {attn.name = "x"}, %w: memref<8x4xf32> {attn.packed = 0}, %b: memref<1x4x8xf32> {attn.name = "b"},
+                       %out: memref<8x4xf32> {attn.output}, %c: i1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  linalg.copy ins(%x : memref<8x4xf32>) outs(%out : memref<8x4xf32>)
+  // expected-error@+1 {{expected no write to an argument that is not an output, got one to 'x'}}
+  linalg.exp ins(%out : memref<8x4xf32>) outs(%x : memref<8x4xf32>)
+  scf.for %i = %c0 to %c8 step %c1 {
+    %row = memref.subview %w[%i, 0] [1, 4] [1, 1] : memref<8x4xf32> to memref<1x4xf32, strided<[4, 1], offset: ?>>
+    // expected-error@+1 {{expected no write to an argument that is not an output, got one to %1}}
+    linalg.fill ins(%zero : f32) outs(%row : memref<1x4xf32, strided<[4, 1], offset: ?>>)
+  }
+  %either = arith.select %c, %x, %out : memref<8x4xf32>
+  // expected-error@+1 {{expected no write to an argument that is not an output, got one to 'x'}}
+  memref.store %zero, %either[%c0, %c0] : memref<8x4xf32>
+  %last = scf.for %i = %c0 to %c8 step %c1 iter_args(%buffer = %out) -> (memref<8x4xf32>) {
+    // expected-error@+1 {{expected no write to an argument that is not an output, got one to 'x'}}
+    memref.store %zero, %buffer[%i, %c0] : memref<8x4xf32>
+    scf.yield %x : memref<8x4xf32>
+  }
+  %flat = memref.collapse_shape %b [[0, 1, 2]] : memref<1x4x8xf32> into memref<32xf32>
+  // expected-error@+1 {{expected no write to an argument that is not an output, got one to 'b'}}
+  memref.store %zero, %flat[%c0] : memref<32xf32>
+  // expected-error@+1 {{expected no write to an argument that is not an output, got one to 'b'}}
+  attn.pack ins(%x : memref<8x4xf32>) outs(%b : memref<1x4x8xf32>)
   return
 }

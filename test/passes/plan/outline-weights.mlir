@@ -69,3 +69,27 @@ func.func @chain(%x: tensor<8x4xf32>, %a: tensor<4x2xf32> {attn.weight}, %b: ten
 func.func @no_weights(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   return %x : tensor<8x4xf32>
 }
+
+// -----
+
+// What a call writes over is made by the call: a broadcast as large as its bias, where a product starts, and a view of it.
+// CHECK-LABEL: @starts_from_bias(
+// CHECK-SAME: %[[X:.*]]: tensor<1x8xf32>, %[[W:.*]]: tensor<8x4xf32> {attn.packed = 0 : i64}, %[[B:.*]]: tensor<4xf32> {attn.packed = 1 : i64})
+// CHECK: %[[I:.*]] = linalg.broadcast ins(%[[B]] :
+// CHECK: linalg.matmul {{.*}} outs(%[[I]] :
+// CHECK: %[[J:.*]] = linalg.copy ins(%[[B]] :
+// CHECK: %[[V:.*]] = tensor.expand_shape %[[J]]
+// CHECK: linalg.matmul {{.*}} outs(%[[V]] :
+// CHECK-LABEL: @starts_from_bias.pack(
+// CHECK-NOT: linalg.broadcast
+// CHECK: return
+func.func @starts_from_bias(%x: tensor<1x8xf32>, %w: tensor<8x4xf32> {attn.weight}, %b: tensor<4xf32> {attn.weight}) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
+  %e = tensor.empty() : tensor<1x4xf32>
+  %i = linalg.broadcast ins(%b : tensor<4xf32>) outs(%e : tensor<1x4xf32>) dimensions = [0]
+  %y = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x4xf32>) outs(%i : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %f = tensor.empty() : tensor<4xf32>
+  %j = linalg.copy ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+  %v = tensor.expand_shape %j [[0, 1]] output_shape [1, 4] : tensor<4xf32> into tensor<1x4xf32>
+  %z = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x4xf32>) outs(%v : tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %y, %z : tensor<1x4xf32>, tensor<1x4xf32>
+}

@@ -20,12 +20,57 @@ func.func @two_products(%x: tensor<4x16xf32>, %wk: tensor<8x16xf32>, %wv: tensor
   return %k, %v : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
+// An argument is read again by later calls, and here by another product: each product starts from a copy.
 // CHECK-LABEL: @init_with_data
 // CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<4x8xf32>)
-// CHECK: linalg.contract {{.*}} outs(%[[R]]
-// CHECK: linalg.contract {{.*}} outs(%[[R]]
+// CHECK: %[[C0:.*]] = linalg.copy ins(%[[R]]
+// CHECK: linalg.contract {{.*}} outs(%[[C0]]
+// CHECK: %[[C1:.*]] = linalg.copy ins(%[[R]]
+// CHECK: linalg.contract {{.*}} outs(%[[C1]]
 func.func @init_with_data(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>, %r: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<4x16xf32>, tensor<8x16xf32>) outs(%r : tensor<4x8xf32>) -> tensor<4x8xf32>
   %v = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<4x16xf32>, tensor<8x16xf32>) outs(%r : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %k, %v : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// A view of an argument is the argument's memory.
+// CHECK-LABEL: @init_view
+// CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<32xf32>)
+// CHECK: %[[V:.*]] = tensor.expand_shape %[[R]]
+// CHECK: %[[C:.*]] = linalg.copy ins(%[[V]]
+// CHECK: linalg.contract {{.*}} outs(%[[C]]
+func.func @init_view(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>, %r: tensor<32xf32>) -> tensor<4x8xf32> {
+  %v = tensor.expand_shape %r [[0, 1]] output_shape [4, 8] : tensor<32xf32> into tensor<4x8xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<4x16xf32>, tensor<8x16xf32>) outs(%v : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %k : tensor<4x8xf32>
+}
+
+// A product that is used elsewhere too is copied; one that is not goes on in its own memory.
+// CHECK-LABEL: @sum_of_products
+// CHECK: %[[K:.*]] = linalg.contract
+// CHECK: %[[C:.*]] = linalg.copy ins(%[[K]]
+// CHECK: %[[V:.*]] = linalg.contract {{.*}} outs(%[[C]]
+// CHECK: linalg.contract {{.*}} outs(%[[V]]
+func.func @sum_of_products(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x8xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<4x16xf32>, tensor<8x16xf32>) outs(%0 : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %v = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<4x16xf32>, tensor<8x16xf32>) outs(%k : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %u = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<4x16xf32>, tensor<8x16xf32>) outs(%v : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %k, %u : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// Of an init that is not read only the sizes matter; of one that is written in part the rest stays.
+// CHECK-LABEL: @init_unread
+// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x16xf32>
+// CHECK: %[[N:.*]] = tensor.dim %[[X]]
+// CHECK: %[[E:.*]] = tensor.empty(%[[N]])
+// CHECK: linalg.exp {{.*}} outs(%[[E]]
+// CHECK: %[[C:.*]] = linalg.copy ins(%[[X]]
+// CHECK: tensor.insert_slice %{{.*}} into %[[C]]
+func.func @init_unread(%x: tensor<?x16xf32>, %row: tensor<1x16xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %e = linalg.exp ins(%x : tensor<?x16xf32>) outs(%x : tensor<?x16xf32>) -> tensor<?x16xf32>
+  %i = tensor.insert_slice %row into %x[0, 0] [1, 16] [1, 1] : tensor<1x16xf32> into tensor<?x16xf32>
+  return %e, %i : tensor<?x16xf32>, tensor<?x16xf32>
 }
