@@ -1,0 +1,148 @@
+"""Float64 values with a bound on how far from them f32 arithmetic may end: the formulas of a graph's operations.
+
+A product of numbers on a common grid, such as small integers, is exact in f32 whatever the order of its sum: its bound
+is 0. Everything else adds a few roundings. Scores of size s are known to about 2^-24 s, hence probabilities to a factor
+exp(2^-22 s); scores equal to the row's largest and exact are the exception: equal keys get equal probabilities.
+"""
+import numpy as np
+
+ROUNDING = 2.0**-24
+LEAST_PROBABILITY = 2.0**-80  # less than this may be anything up to it
+
+
+class Bounded:
+    def __init__(self, value, error=None, live=None, said=None):
+        self.value = np.asarray(value, np.float64)
+        error = np.zeros(self.value.shape) if error is None else np.broadcast_to(error, self.value.shape)
+        self.error = np.where(np.isfinite(self.value), np.where(np.isnan(error), np.inf, error), 0)
+        self.live = live  # of scores and probabilities: the pairs that the mask keeps; None: all
+        self.said = said  # False where nothing is said of the value; None: everywhere something is
+
+    def map(self, function):
+        """The same change of shape for all parts."""
+        part = lambda a: None if a is None else function(np.broadcast_to(a, self.value.shape))
+        return Bounded(function(self.value), function(self.error), part(self.live), part(self.said))
+
+
+def grid(value):
+    """The largest of some powers of two that divides every value, or None."""
+    if not np.isfinite(value).all():
+        return None
+    largest = np.abs(value).max(initial=0)
+    if largest == 0:
+        return 1.0
+    start = 2.0**(np.floor(np.log2(largest)) - 23)
+    for unit in (start * 2.0**i for i in range(22, -1, -3)):
+        if (value == np.rint(value / unit) * unit).all():
+            return unit
+    return None
+
+
+def rounded(value, error):
+    """After an operation that rounds once: nothing is added where f32 holds the value."""
+    exact = (error == 0) & (value.astype(np.float32) == value)
+    return Bounded(value, np.where(exact, 0, error + ROUNDING * np.abs(value)))
+
+
+def contract(spec, a, b, init=None):
+    """A product summed over the letters that the result lacks, from `init` on."""
+    sizes = dict(zip(spec.split("->")[0].replace(",", ""), a.value.shape + b.value.shape))
+    terms = np.prod([n for letter, n in sizes.items() if letter not in spec.split("->")[1]])
+    value = np.einsum(spec, a.value, b.value)
+    absolute = np.einsum(spec, np.abs(a.value), np.abs(b.value))
+    error = 0 * absolute
+    if a.error.any():
+        error = error + np.einsum(spec, a.error, np.abs(b.value) + b.error)
+    if b.error.any():
+        error = error + np.einsum(spec, np.abs(a.value), b.error)
+    if init is not None:
+        value, absolute = value + init.value, absolute + np.abs(init.value)
+        error = error + init.error
+    inexact = error.any() or not is_exact(a.value, b.value, init, absolute)
+    return Bounded(value, error + inexact * (4 + terms**0.5) * ROUNDING * absolute)
+
+
+def is_exact(a, b, init, absolute):
+    units = grid(a), grid(b)
+    if None in units:
+        return False
+    unit = units[0] * units[1]
+    if init is not None:
+        if grid(init.value) is None:
+            return False
+        unit = min(unit, grid(init.value))
+    return absolute.max(initial=0) < 2.0**23 * unit  # twice that: the difference of two sums
+
+
+def scaled(a, factor):
+    """Times a constant. Equal exact values stay equal; the rounding is part of what softmax adds to others."""
+    value = a.value * factor
+    return Bounded(value, np.where(a.error == 0, 0, abs(factor) * a.error + ROUNDING * np.abs(value)), a.live, a.said)
+
+
+def add(a, b):
+    sum = rounded(a.value + b.value, a.error + b.error)
+    return Bounded(sum.value, sum.error, a.live, a.said)
+
+
+def masked(a, live):
+    live = np.broadcast_to(live, a.value.shape)
+    return Bounded(a.value, a.error, live if a.live is None else a.live & live)
+
+
+def softmax(scores, empty):
+    """Over the last axis; a row without a score above -inf becomes `empty`."""
+    s = scores.value
+    live = s != -np.inf
+    if scores.live is not None:
+        live &= scores.live
+    poisoned = (live & ~(s < np.inf)).any(-1, keepdims=True)
+    none = ~live.any(-1, keepdims=True)
+    known = np.where(live & (s < np.inf), s, -np.inf)
+    largest = known.max(-1, keepdims=True, initial=-np.inf)
+    largest = np.where(np.isfinite(largest), largest, 0)
+    weight = np.where(live, np.exp(np.minimum(known - largest, 0)), 0)
+    total = weight.sum(-1, keepdims=True)
+    p = weight / np.where(total, total, 1)
+    apart = np.where(known == largest, 0, 4 * ROUNDING * np.maximum(np.abs(known), np.abs(largest)))
+    factor = np.where(live, np.expm1(np.minimum(scores.error + apart, 80)), 0)
+    weighted = np.where(p > 0, p * factor, 0)
+    error = weighted + p * weighted.sum(-1, keepdims=True) + 32 * ROUNDING * p + LEAST_PROBABILITY * live
+    p = np.where(none, empty, p)
+    p = np.where(poisoned & live, np.nan, p)
+    said = ~(poisoned & ~live)
+    return Bounded(p, np.minimum(error, 1), live & ~none, None if said.all() else said)
+
+
+def average(spec, p, v):
+    """Values weighted by probabilities. What a pair that is not kept holds has no influence."""
+    absent = ~np.isfinite(v.value)
+    finite = Bounded(np.where(absent, 0, v.value), np.where(absent, 0, v.error))
+    known = Bounded(np.where(p.live | np.isnan(p.value), p.value, 0), p.error)
+    out = contract(spec, known, finite)
+    if absent.any():
+        count = lambda held: np.einsum(spec, p.live.astype(float), held.astype(float)) > 0
+        nan, plus, minus = (count(held) for held in (np.isnan(v.value), v.value == np.inf, v.value == -np.inf))
+        value = np.where(plus, np.inf, np.where(minus, -np.inf, out.value))
+        value = np.where(np.isnan(out.value) | nan | (plus & minus), np.nan, value)
+        out = Bounded(value, out.error)
+    return out
+
+
+def difference(got, want, rtol=2e-5):
+    """Why an array is not the wanted one, or None."""
+    if got.shape != want.value.shape:
+        return f"shape {got.shape}, expected {want.value.shape}"
+    finite = np.isfinite(want.value)
+    bound = rtol * np.abs(want.value[finite]).max(initial=0) + 1e-9 + want.error
+    with np.errstate(all="ignore"):
+        right = np.where(finite, np.abs(got - want.value) <= bound,
+                         (got == want.value) | (np.isnan(got) & np.isnan(want.value)))
+    if want.said is not None:
+        right |= ~want.said
+    if right.all():
+        return None
+    index = tuple(int(i) for i in np.argwhere(~right)[0])
+    worst = np.where(right | ~finite, 0, np.abs(got - np.where(finite, want.value, 0)))
+    text = f"element {index} is {got[index]}, expected {want.value[index]:.9g} within {bound[index]:.2e}"
+    return f"{text}; {int((~right).sum())} of {right.size} wrong, by up to {np.nanmax(worst, initial=0):.2e}"
