@@ -28,6 +28,7 @@ import numpy as np
 
 import bounded
 import library
+from differential_module import ModuleDraw
 from differential_op import OpDraw
 
 PROBLEMS = 8  # of a draw
@@ -39,7 +40,7 @@ TIME_LIMIT = 60  # seconds for the calls of a draw
 
 def make_draw(seed, index):
     rng = random.Random(f"{seed}:{index}")
-    draw = OpDraw(rng)
+    draw = (OpDraw if rng.random() < 0.4 else ModuleDraw)(rng)
     draw.schedule = rng.choice(SCHEDULES)
     draw.maps_weights = bool(draw.weights) and rng.random() < 0.3
     return draw
