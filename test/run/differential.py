@@ -189,12 +189,14 @@ def check_one(index):
 parser = argparse.ArgumentParser()
 parser.add_argument("--draws", type=int, default=40, help=f"modules, each called with {PROBLEMS} problems")
 parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--only", type=int, help="the index of the one draw to run; its text is printed")
+parser.add_argument("--only", type=int, help="the index of the one draw to run")
 parser.add_argument("--first", type=int, default=0, help="the index of the first draw")
-parser.add_argument("--keep", type=pathlib.Path, help="where the files of the last draw stay")
+parser.add_argument("--keep", type=pathlib.Path, help="where the files of a single draw stay")
 parser.add_argument("--jobs", type=int, default=1, help="draws at once")
 parser.add_argument("--runtime", type=pathlib.Path, help="libattn.so; beside attnc unless given")
 options = parser.parse_args()
+if options.keep and options.only is None and options.draws > 1:
+    parser.error("expected --only beside --keep")
 if not options.runtime:
     options.runtime = pathlib.Path(shutil.which("attnc") or sys.exit("expected attnc on PATH")).parent / "../lib/libattn.so"
 if options.keep:
@@ -202,8 +204,6 @@ if options.keep:
 
 start = time.monotonic()
 indices = range(options.first, options.first + options.draws) if options.only is None else [options.only]
-if options.only is not None:
-    print(make_draw(options.seed, options.only).text())
 counts, wrong = collections.Counter(), 0
 with multiprocessing.get_context("fork").Pool(options.jobs) as workers:
     for found, wrong_here, failures in workers.imap(check_one, indices):
@@ -211,7 +211,6 @@ with multiprocessing.get_context("fork").Pool(options.jobs) as workers:
         wrong += wrong_here
         for failure in failures[:3]:
             print(failure, flush=True)
-usage = os.times()
 groups = collections.defaultdict(list)
 for (group, name), count in sorted(counts.items()):
     groups[group].append(f"{name} {count}")
