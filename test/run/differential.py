@@ -198,7 +198,8 @@ options = parser.parse_args()
 if options.keep and options.only is None and options.draws > 1:
     parser.error("expected --only beside --keep")
 if not options.runtime:
-    options.runtime = pathlib.Path(shutil.which("attnc") or sys.exit("expected attnc on PATH")).parent / "../lib/libattn.so"
+    attnc = shutil.which("attnc") or parser.error("expected attnc on PATH")
+    options.runtime = pathlib.Path(attnc).parent / "../lib/libattn.so"
 if options.keep:
     options.keep.mkdir(parents=True, exist_ok=True)
 

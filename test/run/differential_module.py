@@ -34,8 +34,8 @@ def affine(dims, results):
 class Graph:
     """The text of a function and, beside each line, what it computes."""
 
-    def __init__(self):
-        self.lines, self.steps, self.arguments, self.results = [], [], [], []
+    def __init__(self, rng):
+        self.rng, self.lines, self.steps, self.arguments = rng, [], [], []
 
     def fresh(self, shape, element="f32"):
         return Value(f"%{len(self.steps)}", shape, element)
@@ -66,8 +66,14 @@ class Graph:
         if init is None:
             empty = self.empty(shape)
             outs = Value(f"%f{len(self.lines)}", shape)
-            self.lines.append(f"{outs.name} = linalg.fill ins(%zero : f32) outs({empty.name} : {empty.type}) -> {empty.type}")
-        text = (f"linalg.contract indexing_maps = [{maps}] ins({a.name}, {b.name} : {a.type}, {b.type}) "
+            self.lines.append(f"{outs.name} = linalg.fill ins(%zero : f32) outs({empty.name} : {empty.type}) "
+                              f"-> {empty.type}")
+        named = {"sc,co->so": "matmul", "st,te->se": "matmul", "bsc,bcd->bsd": "batch_matmul",
+                 "bst,bte->bse": "batch_matmul", "bsd,bdt->bst": "batch_matmul"}.get(spec)
+        operation = f"contract indexing_maps = [{maps}]"
+        if named and self.rng.random() < 0.5:
+            operation = named
+        text = (f"linalg.{operation} ins({a.name}, {b.name} : {a.type}, {b.type}) "
                 f"outs({outs.name} : {outs.type}) -> {outs.type}")
         formula = lambda x, y, *start: (bounded.average if x.live is not None and not start else bounded.contract)(
             spec, x, y, *start)
@@ -130,14 +136,15 @@ class Graph:
             whole = [sizes.get(d, d) for d in shape]
             return x.map(lambda part: np.broadcast_to(part[at], whole))
 
-        return self.emit(self.fresh(shape), f"linalg.broadcast ins({a.name} : {a.type}) outs({empty.name} : {empty.type}) "
-                         f"dimensions = [{dims}]", formula, a, Value("sizes", []))
+        text = f"linalg.broadcast ins({a.name} : {a.type}) outs({empty.name} : {empty.type}) dimensions = [{dims}]"
+        return self.emit(self.fresh(shape), text, formula, a, Value("sizes", []))
 
     def transpose(self, a, permutation):
         shape = [a.shape[i] for i in permutation]
         empty = self.empty(shape)
-        return self.emit(self.fresh(shape), f"linalg.transpose ins({a.name} : {a.type}) outs({empty.name} : {empty.type}) "
-                         f"permutation = {list(permutation)}", lambda x: x.map(lambda part: part.transpose(permutation)), a)
+        text = (f"linalg.transpose ins({a.name} : {a.type}) outs({empty.name} : {empty.type}) "
+                f"permutation = {list(permutation)}")
+        return self.emit(self.fresh(shape), text, lambda x: x.map(lambda part: part.transpose(permutation)), a)
 
     @staticmethod
     def groups(rank, first, count):
@@ -190,6 +197,24 @@ class Graph:
 
         return self.pointwise(scores.shape, [(scores, whole)], body, formula)
 
+    def causal_addend(self, shape, offset):
+        """-inf where k > q + offset and 0 elsewhere."""
+        body = ["%q = linalg.index 0 : index", "%k = linalg.index 1 : index",
+                f"%n = arith.constant {offset} : index", "%l = arith.addi %q, %n : index",
+                "%c = arith.cmpi sgt, %k, %l : index", "%i = arith.constant 0xFF800000 : f32",
+                "%z = arith.constant 0.0 : f32", "%y = arith.select %c, %i, %z : f32", "linalg.yield %y : f32"]
+
+        def formula(sizes):
+            queries, keys = (sizes.get(d, d) for d in shape)
+            return Bounded(np.where(np.arange(keys)[None] <= np.arange(queries)[:, None] + offset, 0, -np.inf))
+
+        dims = "ab"
+        empty = self.empty(shape)
+        kinds = '["parallel", "parallel"]'
+        text = (f"linalg.generic {{indexing_maps = [{affine(dims, dims)}], iterator_types = {kinds}}} outs({empty.name} : {empty.type}) {{\n  ^bb0(%o: f32):\n" + "".join(f"    {line}\n" for line in body)
+                + f"  }} -> {empty.type}")
+        return self.emit(self.fresh(shape), text, formula, Value("sizes", []))
+
     def dense(self, scores, mask, letters):
         """-inf where a boolean does not keep."""
         whole = "abcde"[:len(scores.shape)]
@@ -224,13 +249,14 @@ class Graph:
 
 class ModuleDraw:
     def __init__(self, rng):
-        self.rng, self.graph, self.found, self.hides = rng, Graph(), set(), True
+        self.rng, self.graph, self.found, self.hides = rng, Graph(rng), set(), True
         self.inputs, self.weights = {}, {}  # by name: shape and element of an input; array of a weight
         numpy_rng = np.random.default_rng(rng.getrandbits(64))
         self.exact = rng.random() < 0.4
         self.draw_weight = lambda shape, fan: ((numpy_rng.integers(-1, 2, shape) if self.exact else
                                                 numpy_rng.standard_normal(shape) / max(fan, 1)**0.5).astype(np.float32))
         self.draw_sizes()
+        self.shares = rng.random() < 0.25
         self.build()
         self.kinds = ["module"] + [f"module: {kind}" for kind in sorted(self.found)]
 
@@ -272,6 +298,10 @@ class ModuleDraw:
         return self.graph.argument(name, shape, element)
 
     def weight(self, name, shape, fan=1):
+        if self.shares:
+            same = [v for v, is_weight in self.graph.arguments if is_weight and v.shape == list(shape)]
+            if same and self.maybe(0.5, "shared weights"):
+                return self.rng.choice(same)
         self.weights[name] = self.draw_weight(shape, fan)
         return self.graph.argument(name, shape, weight=True)
 
@@ -390,18 +420,23 @@ class ModuleDraw:
         g, whole = self.graph, "abcde"[:len(scores.shape)]
         size = dict(zip(whole, scores.shape))
         q, k = whole[-2:]
-        kinds = self.rng.sample(["causal", "dense", "additive"], self.rng.choice([0, 0, 1, 1, 1, 2]))
+        kinds = self.rng.sample(["causal", "causal", "dense", "additive", "added causal"],
+                                self.rng.choice([0, 0, 1, 1, 1, 2]))
         # What is added to a score of -inf may be NaN in general, so that -inf is no mask there: its pair counts.
-        self.hides &= "additive" not in kinds[1:]
+        self.hides &= "additive" not in kinds[1:] and "added causal" not in kinds
         for kind in kinds:
             self.found.add(f"{kind} mask")
-            letters = self.rng.choice([q + k, q + k, k, *([whole[0] + k, whole[0] + q + k, whole] if len(whole) > 2 else [])])
+            batched = [whole[0] + k, whole[0] + q + k, whole] if len(whole) > 2 else []
+            letters = self.rng.choice([q + k, q + k, k, *batched])
             shape = [size[d] for d in letters]
             if len(letters) < len(whole) and self.maybe(0.3):  # (1, 1, S, T) or the like
                 shape = [size[d] if d in letters else 1 for d in whole]
                 letters = "".join(d if d in letters else "0" for d in whole)
             if kind == "causal":
                 scores = g.causal(scores, self.rng.choice([0, 0, 0, 1, 2, -1, 5]))
+            elif kind == "added causal":
+                addend = g.causal_addend([size[q], size[k]], self.rng.choice([0, 0, 1, -1]))
+                scores = g.add(scores, addend, q + k)
             elif kind == "dense":
                 scores = g.dense(scores, self.input(f"{name}_keep", shape, "i1"), letters)
             elif self.maybe(0.3, "added weight") and all(isinstance(d, int) for d in shape):
@@ -419,7 +454,8 @@ class ModuleDraw:
         scale = self.D**-0.5 if self.maybe(0.6, "usual scale") else self.rng.choice([1.0, 0.5, 2.0, 64.0, 128.0])
         if scale > 2 and not self.exact:
             scale = 0.125
-        where = self.pick("scale on query", "scale on scores", "scores divided", "scale on key", "scale on both", "no scale")
+        where = self.pick("scale on query", "scale on scores", "scores divided", "scale on key", "scale on both",
+                          "no scale")
         if where in ("scale on query", "scale on both"):
             q = g.scale(q, scale if where == "scale on query" else scale**0.5)
         if where in ("scale on key", "scale on both"):
@@ -452,14 +488,14 @@ class ModuleDraw:
         batch = [self.B] if batched else []
         if not batched:
             self.found.add("no batch")
-        g, self.results = self.graph, []
+        self.results = []
         first = x = self.input("x", [*batch, self.S, self.C])
         x = self.positions(x, "pos")
         count = self.rng.choice([1] * 7 + [2] * 2 + [3])
         self.found.add(f"{count} attentions" if count > 1 else "1 attention")
         cross = self.maybe(0.3, "other keys")
         y = self.input("memory", [*batch, self.T, self.C if self.maybe(0.6) else 7]) if cross else None
-        chained = self.maybe(0.6)
+        chained = self.maybe(0.6) and not self.exact  # what follows a softmax is not exact
         outs = []
         for i in range(count):
             source = outs[-1] if outs and chained else x
@@ -508,9 +544,9 @@ class ModuleDraw:
             most = max(sizes["S"], sizes["T"])
             if sizes["B"] * self.H * sizes["S"] * most * (self.D + self.E) <= MULTIPLY_ADDS:
                 break
-        kinds = ["exact", "exact duplicates"] * 2 if self.exact else ["duplicates", "near duplicates", "large"]
+        kinds = ["exact", "exact duplicates"] if self.exact else ["plain", "duplicates", "near duplicates", "large"]
         masked = "dense mask" in self.found or "causal mask" in self.found
-        hostile = rng.choice(["plain", *kinds] + ["nan"] * (masked and self.hides))
+        hostile = rng.choice(kinds + ["nan"] * (masked and self.hides))
         arrays = {}
         for name, (shape, element) in self.inputs.items():
             shape = [sizes.get(d, d) for d in shape]
@@ -527,7 +563,7 @@ class ModuleDraw:
     def draw_tokens(self, hostile, shape, numpy_rng):
         tokens = shape[-2]
         a = numpy_rng.standard_normal(shape)
-        if hostile.startswith("exact"):
+        if self.exact:
             a = numpy_rng.integers(-3, 4, shape).astype(float)
         if hostile == "large":
             a *= 10.0**numpy_rng.integers(1, 3)
@@ -542,7 +578,6 @@ class ModuleDraw:
         return a
 
     def draw_addend(self, hostile, shape, numpy_rng):
-        a = numpy_rng.integers(-4, 5, shape).astype(float) if hostile.startswith("exact") else \
-            numpy_rng.standard_normal(shape)
+        a = numpy_rng.integers(-4, 5, shape).astype(float) if self.exact else numpy_rng.standard_normal(shape)
         share = 0 if hostile == "nan" else self.rng.choice([0, 0, 0.3])
         return np.where(numpy_rng.random(shape) < share, -np.inf, a)

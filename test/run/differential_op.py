@@ -11,7 +11,6 @@ HEAD_SIZES = [*range(2, 21), 32, 48, 63, 64, 72]
 MULTIPLY_ADDS = 400_000  # of a problem
 FILL = -1e9
 DTYPES = {"f32": np.float32, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
-LETTERS = {"b": "b", "h": "h", "g": "g", "q": "q", "k": "k", "d": "d", "e": "e"}
 
 
 class Operand:
@@ -44,14 +43,14 @@ class OpDraw:
         self.fill_side = rng.choice(["sge", "slt"])
         self.empty_row = rng.choice(["zero", "nan"])
         usual = max(self.sizes["d"], 1)**-0.5
-        self.scale = float(np.float32(rng.choice([1.0, 0.25, usual, usual, 128.0, 128.0, -usual, 2.0**66])))
+        self.scale = float(np.float32(rng.choice([1.0, 1.0, 0.25, 0.25, *[usual] * 6, *[128.0] * 4, -usual, 2.0**66])))
         self.captures = []
         self.layout_and_operands()
         self.mask, self.kept = self.draw_mask()
-        names = ["scale", "empty row " + self.empty_row, self.region or "no region", *self.mask_kinds]
+        names = ["empty row " + self.empty_row, self.region or "no region", *self.mask_kinds]
         names += ["grouped heads"] * self.grouped + ["returned weights"] * self.returns_weights
         names += [f"{'dynamic' if self.dynamic else 'static'} sizes"]
-        self.kinds = ["op"] + [f"op: {name}" for name in names[1:]]
+        self.kinds = ["op"] + [f"op: {name}" for name in names]
 
     def draw_sizes(self, fixed):
         """Random sizes that agree with those `fixed`; 1 is as likely as all others in most dimensions."""
@@ -243,14 +242,14 @@ class OpDraw:
         if hostile == "climbing":  # from scores near 0 to some that are far above what came before
             k = k * 6 * np.arange(keys, dtype=np.float32)[:, None] / max(keys, 1)
         if hostile in ("one greatest", "all least", "mixed extremes", "equal 1e8"):
-            # The first element of a key decides; the others are whole numbers that vanish beside it.
-            q, k = np.zeros(q.shape, np.float32), integers(k.shape)
+            # A key is one number: 1.5 * 2**127 is near the largest float, and exact after a shift.
+            q, k, most = np.zeros(q.shape), np.zeros(k.shape), 1.5 * 2.0**127
             q[..., 0] = 1
-            k[..., 0] = {"one greatest": 0.0, "all least": -3e38, "mixed extremes": 0.0, "equal 1e8": 1e8}[hostile]
+            k[..., 0] = {"all least": -most, "equal 1e8": 1e8}.get(hostile, 0)
             if hostile == "one greatest" and keys:
-                k[:, :, self.numpy.integers(keys), 0] = 3e38
+                k[:, :, self.numpy.integers(keys), 0] = most
             if hostile == "mixed extremes":
-                k[..., 0] = self.numpy.choice([-3e38, 0, 1, 3e38], k.shape[:-1])
+                k[..., 0] = self.numpy.choice([-most, 0, 2.0**120, most], k.shape[:-1])
         if hostile == "nan":
             self.spoil(k, [math.nan], share)
         if hostile in ("nan", "nan value"):

@@ -175,7 +175,8 @@ class Runtime:
     def calls(self, function, weights, inputs, outputs, pool, workers, patterns, at_end):
         """The bytes of all outputs after a call for each pattern, which the memory to write to holds before it."""
         size = Workspace(ctypes.sizeof(Workspace))
-        self("attn_workspace_size", function, pointers(inputs), len(inputs), ctypes.c_int64(workers), ctypes.byref(size))
+        self("attn_workspace_size", function, pointers(inputs), len(inputs), ctypes.c_int64(workers),
+             ctypes.byref(size))
         workspace = Pages(size.total, at_end)
         options = CallOptions(ctypes.sizeof(CallOptions), workspace.address, size.total)
         if pool:
