@@ -211,8 +211,9 @@ class Graph:
         dims = "ab"
         empty = self.empty(shape)
         kinds = '["parallel", "parallel"]'
-        text = (f"linalg.generic {{indexing_maps = [{affine(dims, dims)}], iterator_types = {kinds}}} outs({empty.name} : {empty.type}) {{\n  ^bb0(%o: f32):\n" + "".join(f"    {line}\n" for line in body)
-                + f"  }} -> {empty.type}")
+        text = (f"linalg.generic {{indexing_maps = [{affine(dims, dims)}], iterator_types = {kinds}}} "
+                f"outs({empty.name} : {empty.type}) {{\n  ^bb0(%o: f32):\n"
+                + "".join(f"    {line}\n" for line in body) + f"  }} -> {empty.type}")
         return self.emit(self.fresh(shape), text, formula, Value("sizes", []))
 
     def dense(self, scores, mask, letters):
@@ -415,14 +416,17 @@ class ModuleDraw:
         q, k, v = (self.split(part, H, D) for part in parts)
         return q, (k[0], k[1].replace("s", "t")), (v[0], v[1].replace("s", "t"))
 
-    def mask(self, scores, name):
+    def mask(self, scores, name, in_a_row):
         """Scores (b, h, s, t), some of them hidden."""
         g, whole = self.graph, "abcde"[:len(scores.shape)]
         size = dict(zip(whole, scores.shape))
         q, k = whole[-2:]
         kinds = self.rng.sample(["causal", "causal", "dense", "additive", "added causal"],
                                 self.rng.choice([0, 0, 1, 1, 1, 2]))
-        # What is added to a score of -inf may be NaN in general, so that -inf is no mask there: its pair counts.
+        # Nothing is promised of NaN behind a mask that is added, or that something is added to. Rows without a key are
+        # NaN, so a second attention in a row has no such mask: what is added comes first there.
+        if in_a_row:
+            kinds = sorted(set(kinds) - {"added causal"})
         self.hides &= "additive" not in kinds[1:] and "added causal" not in kinds
         for kind in kinds:
             self.found.add(f"{kind} mask")
@@ -445,7 +449,7 @@ class ModuleDraw:
                 scores = g.add(scores, self.input(f"{name}_add", shape), letters)
         return scores
 
-    def attend(self, x, y, name):
+    def attend(self, x, y, name, in_a_row):
         """One attention with all around it; (b, s, c)."""
         g = self.graph
         (q, ql), (k, kl), (v, vl) = self.heads(x, y, name)
@@ -467,7 +471,7 @@ class ModuleDraw:
         scores = g.contract(f"{ql},{kl}->{pairs}", q, k)
         if where in ("scale on scores", "scores divided"):
             scores = g.scale(scores, scale, divide=where == "scores divided")
-        p = g.softmax(self.mask(scores, name))
+        p = g.softmax(self.mask(scores, name, in_a_row))
         if self.maybe(0.12, "probabilities returned"):
             self.results.append(p)
         together = head and self.maybe(0.3, "output written token by token")
@@ -499,7 +503,7 @@ class ModuleDraw:
         outs = []
         for i in range(count):
             source = outs[-1] if outs and chained else x
-            outs.append(self.attend(source, source if y is None else y, f"l{i}"))
+            outs.append(self.attend(source, source if y is None else y, f"l{i}", source is not x))
         if count > 1:
             self.found.add("attentions in a row" if chained else "attentions of one input")
         self.results[:0] = outs if not chained or self.maybe(0.2) else outs[-1:]
