@@ -77,6 +77,7 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPerHead());
   level.addNestedPass<func::FuncOp>(createDecomposeAttention()); // of tasks
+  level.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());   // of their scores
   level.addNestedPass<func::FuncOp>(createPhased());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPhases());

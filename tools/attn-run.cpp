@@ -20,6 +20,7 @@
 
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
@@ -36,6 +37,8 @@
 namespace cl = llvm::cl;
 using namespace llvm;
 using namespace attn;
+
+static constexpr int64_t kWorkspaceAlignment = 64;
 
 static Error fail(const Twine &message) { return createStringError(message); }
 
@@ -67,9 +70,10 @@ struct Flags {
                          cl::desc("Say what can be called and how, and call nothing")};
   cl::opt<bool> json{"json", cl::cat(calling), cl::desc("Print one JSON object and nothing else")};
   cl::opt<bool> guard{"guard", cl::cat(comparing),
-                      cl::desc("Call with tensors, weights and workspace between pages that no "
-                               "stray access survives, at their ends and at their starts; fail "
-                               "where the outputs differ")};
+                      cl::desc("Call three times, with tensors, weights and workspace next to guard "
+                               "pages, inputs and packed weights on read-only pages and another "
+                               "pattern in the workspace each time; fail if an output changes. "
+                               "--expect and --reference do so too")};
   cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(comparing),
                                  cl::desc("Expected outputs, in order; fail where they differ")};
   cl::opt<bool> reference{
@@ -108,6 +112,9 @@ struct Options {
       benchmark = flags.benchmark;
   }
 
+  /// Whether calls are repeated in memory that wrong accesses do not survive.
+  bool isGuarded() const { return guard || reference || !expected.empty(); }
+
   std::string model, weights, outputDir, entry, level;
   std::vector<std::string> inputs, dims, expected;
   std::optional<std::string> benchmark;
@@ -133,9 +140,12 @@ private:
   Error createFunction();
   Error loadWeights();
   Error makeInputs();
-  Error call(const Arguments &arguments, attn_call_options options);
+  Error call(const Arguments &arguments, const rt::Weights &weights, attn_call_options options);
   Error callOnce();
-  Error callGuarded(GuardedMemory::Side side, attn_call_options options);
+  Expected<rt::Weights> mapWeights();
+  Error callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
+                    attn_call_options options);
+  Error callThrice(attn_call_options options);
   Error writeOutputs();
   Error compareWithFiles();
   Error compareWithReference();
@@ -269,7 +279,8 @@ Error Runner::makeInputs() {
   return Error::success();
 }
 
-Error Runner::call(const Arguments &arguments, attn_call_options options) {
+Error Runner::call(const Arguments &arguments, const rt::Weights &weights,
+                   attn_call_options options) {
   options.size = sizeof(options);
   if (pool) {
     options.parallel_for = attn_pool_parallel_for;
@@ -280,9 +291,38 @@ Error Runner::call(const Arguments &arguments, attn_call_options options) {
                            arguments.outputs().size(), &options));
 }
 
-Error Runner::callGuarded(GuardedMemory::Side side, attn_call_options options) {
+/// The packed weights on read-only pages: a file of them.
+Expected<rt::Weights> Runner::mapWeights() {
+  if (!weights)
+    return rt::Weights();
+  SmallString<128> path;
+  if (std::error_code error = sys::fs::createTemporaryFile("attn-run", "packed", path))
+    return fail("cannot create a temporary file: " + error.message());
+  FileRemover remover(path);
+  attn_weights *mapped = nullptr;
+  if (Error error = toError(attn_weights_save(weights.get(), path.c_str())))
+    return error;
+  if (Error error = toError(attn_weights_map(function.get(), path.c_str(), &mapped)))
+    return error;
+  return rt::Weights(mapped);
+}
+
+Error Runner::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
+                          attn_call_options options) {
   std::vector<GuardedMemory> memory;
   Arguments arguments(inputs, outputs);
+  attn_workspace size = {};
+  size.size = sizeof(size);
+  if (Error error = toError(attn_workspace_size(function.get(), arguments.inputs().data(),
+                                                arguments.inputs().size(), flags.threads, &size)))
+    return error;
+  Expected<GuardedMemory> workspace =
+      GuardedMemory::create(alignTo(size.total, kWorkspaceAlignment), side);
+  if (!workspace)
+    return workspace.takeError();
+  llvm::fill(workspace->get(), pattern);
+  options.workspace = workspace->get().data();
+  options.workspace_bytes = size.total;
   for (Array *array : concat<Array *>(map_to_vector(inputs, [](Array &a) { return &a; }),
                                       map_to_vector(outputs, [](Array &a) { return &a; }))) {
     Expected<GuardedMemory> guarded = GuardedMemory::create(array->data.size(), side);
@@ -295,12 +335,35 @@ Error Runner::callGuarded(GuardedMemory::Side side, attn_call_options options) {
     arguments.setData(i, guarded.get().data());
     if (i < inputs.size())
       guarded.protect();
+    else
+      llvm::fill(guarded.get(), pattern);
   }
-  if (Error error = call(arguments, options))
+  if (Error error = call(arguments, weights, options))
     return error;
   for (auto [i, array] : enumerate(outputs))
     llvm::copy(memory[inputs.size() + i].get(), array.data.begin());
   return Error::success();
+}
+
+/// A call that reads more than its inputs and weights, or changes them, makes the outputs of these differ.
+Error Runner::callThrice(attn_call_options options) {
+  Expected<rt::Weights> mapped = mapWeights();
+  if (!mapped)
+    return mapped.takeError();
+  if (Error error = callGuarded(GuardedMemory::Side::Start, '\xff', weights, options))
+    return error;
+  std::vector<Array> first = outputs;
+  auto repeat = [&](char pattern, const rt::Weights &weights) -> Error {
+    if (Error error = callGuarded(GuardedMemory::Side::End, pattern, weights, options))
+      return error;
+    for (auto [i, array] : enumerate(outputs))
+      if (array.data != first[i].data)
+        return fail("expected output " + Twine(i) + " of the same bits from every call, got others");
+    return Error::success();
+  };
+  if (Error error = repeat('\x55', weights))
+    return error;
+  return repeat('\0', *mapped);
 }
 
 /// What an output looks like: mean and largest magnitude of what is finite.
@@ -340,19 +403,9 @@ Error Runner::callOnce() {
   statistics.worker_tasks = tasks.data();
   attn_call_options options = {};
   options.statistics = &statistics;
-  if (flags.guard) {
-    if (Error error = callGuarded(GuardedMemory::Side::Start, options))
-      return error;
-    std::vector<Array> first = outputs;
-    if (Error error = callGuarded(GuardedMemory::Side::End, options))
-      return error;
-    for (auto [i, array] : enumerate(outputs))
-      if (array.data != first[i].data)
-        return fail("expected output " + Twine(i) +
-                    " of the same bits wherever memory lies, got others");
-  } else if (Error error = call(Arguments(inputs, outputs), options)) {
+  if (Error error = flags.isGuarded() ? callThrice(options)
+                                      : call(Arguments(inputs, outputs), weights, options))
     return error;
-  }
   json::Array summaries;
   for (auto [i, array] : enumerate(outputs)) {
     attn_argument argument = {};
@@ -450,8 +503,8 @@ Error Runner::compareWithReference() {
 
 /// Bytes as a call wants its workspace.
 static std::unique_ptr<char, decltype(&free)> allocateWorkspace(int64_t bytes) {
-  constexpr int64_t kAlignment = 64;
-  void *memory = aligned_alloc(kAlignment, alignTo(std::max<int64_t>(bytes, 1), kAlignment));
+  void *memory = aligned_alloc(kWorkspaceAlignment,
+                               alignTo(std::max<int64_t>(bytes, 1), kWorkspaceAlignment));
   return {static_cast<char *>(memory), free};
 }
 
@@ -491,7 +544,7 @@ Error Runner::benchmark() {
       attn_call_options options = {};
       options.workspace = workspace.get();
       options.workspace_bytes = size.total;
-      return call(*arguments, options);
+      return call(*arguments, weights, options);
     });
   }
   double peak = measureFmaPeak(0.2);
@@ -532,7 +585,7 @@ Error Runner::benchmark() {
 Error Runner::run() {
   if (flags.concurrency > 1 && !flags.benchmark)
     return fail("expected --benchmark with --concurrency, got none");
-  if (flags.guard)
+  if (flags.isGuarded())
     if (Error error = toError(guardRuntimeMemory()))
       return error;
   for (auto step : {&Runner::compileModel, &Runner::loadLibrary})

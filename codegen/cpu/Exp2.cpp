@@ -52,6 +52,8 @@ struct FloatBuilder {
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
   Value negate(Value x) { return arith::NegFOp::create(builder, loc, x); }
   Value fma(Value a, Value b, Value c) { return createMultiplyAdd(builder, loc, a, b, c); }
+  /// Rounded once without exception: LLVM may fold a vector.fma of constants in two steps.
+  Value fused(Value a, Value b, Value c) { return LLVM::FMAOp::create(builder, loc, a, b, c); }
 
   /// `bound` where x lies beyond it; NaN stays.
   Value clamp(Value x, arith::CmpFPredicate beyond, double bound) {
@@ -102,7 +104,7 @@ Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double factor,
   FloatBuilder f(builder, loc, max.getType());
   quarter = f.mul(max, f.constant(factor / 4));
   lack = arith::SelectOp::create(builder, loc, isLarge(builder),
-                                 f.fma(max, f.constant(factor / 4), f.negate(quarter)),
+                                 f.fused(max, f.constant(factor / 4), f.negate(quarter)),
                                  f.constant(0));
 }
 
@@ -110,7 +112,7 @@ Value Exponents::of(OpBuilder &builder, Value score) const {
   if (!isFused)
     return ofModerate(builder, score);
   FloatBuilder f(builder, loc, max.getType());
-  Value exponent = f.fma(score, f.constant(factor / 4), f.negate(quarter));
+  Value exponent = f.fused(score, f.constant(factor / 4), f.negate(quarter));
   return f.mul(f.sub(exponent, lack), f.constant(4));
 }
 
@@ -118,7 +120,7 @@ Value Exponents::ofModerate(OpBuilder &builder, Value score) const {
   FloatBuilder f(builder, loc, max.getType());
   if (!isFused)
     return f.mul(f.sub(score, max), f.constant(factor));
-  return f.fma(score, f.constant(factor), f.mul(quarter, f.constant(-4)));
+  return f.fused(score, f.constant(factor), f.mul(quarter, f.constant(-4)));
 }
 
 Value Exponents::isLarge(OpBuilder &builder) const {

@@ -129,15 +129,19 @@ static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
          });
 }
 
-/// True if `op` does no more than add a broadcast to a product that started from zero and has no
+/// True if `op` does no more than add what is smaller to a product that started from zero and has no
 /// other reader.
 static bool addsBias(linalg::LinalgOp op) {
   Block &body = *op.getBlock();
   if (op.getNumReductionLoops() > 0 || body.getOperations().size() != 2 ||
       !isa<arith::AddFOp>(body.front()))
     return false;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   bool broadcasts = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
-    return op.getMatchingIndexingMap(operand).getNumResults() < op.getNumLoops();
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    return llvm::any_of(llvm::seq(op.getNumLoops()), [&](unsigned loop) {
+      return sizes[loop] != 1 && !map.isFunctionOfDim(loop);
+    });
   });
   return broadcasts && llvm::any_of(op.getDpsInputs(), [&](Value input) {
            bool isProduct = false, fromZero = false, onlyReader = true;

@@ -233,7 +233,11 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
     };
     RewritePatternSet patterns(&getContext());
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [&](OpOperand *fused) {
-      return isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp());
+      // A part of a weight is made when weights are set, whatever its shape.
+      bool isPartOfWeight =
+          fused->get().getDefiningOp<tensor::CollapseShapeOp>() && dependsOnWeightsOnly(fused->get());
+      return !isPartOfWeight &&
+             (isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp()));
     });
     linalg::FillOp::getCanonicalizationPatterns(patterns, &getContext());
     tensor::EmptyOp::getCanonicalizationPatterns(patterns, &getContext());

@@ -519,6 +519,7 @@ Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
 
 struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
   using OpRewritePattern::OpRewritePattern;
+  static llvm::SmallBitVector getCutDims(tensor::ExtractSliceOp view);
 
   LogicalResult matchAndRewrite(tensor::ExtractSliceOp view,
                                 PatternRewriter &rewriter) const override {
@@ -528,7 +529,7 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
     if (!isa<linalg::FillOp>(op) && !isCutIntoParts(view.getSource()))
       return rewriter.notifyMatchFailure(view, "expected only disjoint slices of the product");
     SmallVector<Cut> cuts;
-    llvm::SmallBitVector dropped = view.getDroppedDims();
+    llvm::SmallBitVector dropped = getCutDims(view);
     for (auto [i, range] : llvm::enumerate(
              llvm::zip_equal(view.getMixedOffsets(), view.getMixedSizes(), view.getMixedStrides())))
       cuts.push_back({std::get<0>(range), std::get<1>(range), std::get<2>(range), dropped[i]});
@@ -536,6 +537,24 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
     return success();
   }
 };
+
+/// The unit dimensions that `view` drops: where several could be meant, the one that it cuts and not one that was of
+/// size 1 before.
+llvm::SmallBitVector HoistSlice::getCutDims(tensor::ExtractSliceOp view) {
+  llvm::SmallBitVector dropped = view.getDroppedDims();
+  ArrayRef<int64_t> source = view.getSourceType().getShape(), sizes = view.getStaticSizes();
+  for (unsigned first : dropped.set_bits()) {
+    if (source[first] != 1)
+      continue;
+    for (unsigned dim = first + 1; dim < sizes.size() && sizes[dim] == 1; ++dim)
+      if (!dropped[dim] && source[dim] != 1) {
+        dropped.flip(first);
+        dropped.flip(dim);
+        break;
+      }
+  }
+  return dropped;
+}
 
 /// Unit dimensions that a collapse removes take their loops along, wherever the operands have them;
 /// what it merges besides is a collapse of the rest.

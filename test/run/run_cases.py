@@ -8,7 +8,6 @@ torch 2.15; outputs are the module run in float64.
 import array, json, math, pathlib, re, struct, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
 
 
 def load(path):
@@ -59,12 +58,14 @@ def check(case, folder):
     if status:
         return [said]
     meta, problems = json.loads((case / "case.json").read_text()), []
+    manifest = json.loads(library.with_suffix(".json").read_text())
+    levels = [level["level"] for level in manifest["functions"][0]["levels"]]
     workspace = quadratic_workspace(library.with_suffix(".json"))
     if workspace and len(meta["sets"][0]["outputs"]) == 1:
         problems.append(f"workspace '{workspace}' holds all scores at once")
     for number, tensors in enumerate(meta["sets"]):
         inputs = [f"--input={case / name}" for name in tensors["inputs"]]
-        for level in LEVELS:
+        for level in levels:
             first = None
             for workers in (1, 2, 7):
                 where = f"set {number}, {level}, {workers} workers"

@@ -3,9 +3,8 @@
 Queries and keys are small integers times powers of two, so that every product is exact in f32 in any order of summation:
 what is left of the error is that of the softmax, and the tolerance stays tight however large the scores are.
 """
-import array, math, pathlib, random, struct, subprocess, sys
+import array, json, math, pathlib, random, struct, subprocess, sys
 
-LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
 FLOAT_MAX = struct.unpack("f", b"\xff\xff\x7f\x7f")[0]
 MODULE = """func.func @forward(%q: tensor<{S}x{D}xf32> {{attn.name = "q"}}, %k: tensor<{K}x{D}xf32> {{attn.name = "k"}},
                    %v: tensor<{K}x4xf32> {{attn.name = "v"}}) -> (tensor<{S}x4xf32> {{attn.name = "out"}}) {{
@@ -54,10 +53,12 @@ def module(S, K, D, scale, cases):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "m.mlir").write_text(MODULE.format(S=S, K=K, D=D, scale=f"{scale:.9e}"))
         subprocess.run(["attnc", folder / "m.mlir", "-o", folder / "m.so", f"--schedule={schedule}"], check=True)
+        manifest = json.loads((folder / "m.json").read_text())
+        levels = [level["level"] for level in manifest["functions"][0]["levels"]]
         for name, (q, k, v) in cases.items():
             for file, rows in zip(["q", "k", "v", "want"], [q, k, v, attend(q, k, v, scale)]):
                 save(folder / f"{file}.npy", rows)
-            for level in LEVELS:
+            for level in levels:
                 done = subprocess.run(["attn-run", folder / "m.so", f"--level={level}", "--tolerance=1e-6",
                                        f"--expect={folder / 'want.npy'}"]
                                       + [f"--input={folder / n}.npy" for n in "qkv"], capture_output=True, text=True)

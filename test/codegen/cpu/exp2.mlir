@@ -15,7 +15,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 // CHECK-DAG:     %[[FOUR:.*]] = arith.constant dense<4.000000e+00> : vector<16xf32>
 // CHECK:         %[[QUARTER:.*]] = arith.mulf %[[MAX:.*]], %[[LOG2E]]
 // CHECK:         %[[LACK:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
-// CHECK:         %[[LESS:.*]] = vector.fma %{{.*}}, %[[LOG2E]], %{{.*}}
+// CHECK:         %[[LESS:.*]] = llvm.intr.fma(%{{.*}}, %[[LOG2E]], %{{.*}})
 // CHECK:         %[[EXACT:.*]] = arith.subf %[[LESS]], %[[LACK]]
 // CHECK:         %[[X:.*]] = arith.mulf %[[EXACT]], %[[FOUR]]
 // CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X]], %[[LEAST]]

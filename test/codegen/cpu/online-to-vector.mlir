@@ -23,11 +23,11 @@ module attributes {attn.target = #v4} {
 // CHECK:         %[[SIZE:.*]] = math.absf %[[QUARTER]]
 // CHECK:         %[[IS_LARGE:.*]] = arith.cmpf uge, %[[SIZE]], %[[LARGE]]
 // CHECK:         %[[LESS:.*]] = arith.negf %[[QUARTER]]
-// CHECK:         %[[REST:.*]] = vector.fma %[[MAX]], %[[FACTOR]], %[[LESS]]
+// CHECK:         %[[REST:.*]] = llvm.intr.fma(%[[MAX]], %[[FACTOR]], %[[LESS]])
 // CHECK:         %[[LACK:.*]] = arith.select %[[IS_LARGE]], %[[REST]], %{{.*}}
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>)
 // CHECK-COUNT-4:   vector.load
-// CHECK:           %[[EXPONENT:.*]] = vector.fma %{{.*}}, %[[FACTOR]], %{{.*}}
+// CHECK:           %[[EXPONENT:.*]] = llvm.intr.fma(%{{.*}}, %[[FACTOR]], %{{.*}})
 // CHECK:           %[[RELATIVE:.*]] = arith.subf %[[EXPONENT]], %[[LACK]]
 // CHECK:           arith.mulf %[[RELATIVE]], %[[FOUR]]
 // CHECK-COUNT-4:   vector.store
@@ -67,23 +67,23 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-NOT:         vector.store
 // CHECK:           } else {
 // CHECK:             %[[TAKEN:.*]] = arith.mulf
-// CHECK:             vector.fma %[[PRODUCT]]#0, %[[FACTOR]], %[[TAKEN]]
-// CHECK-COUNT-23:    vector.fma
+// CHECK:             llvm.intr.fma(%[[PRODUCT]]#0, %[[FACTOR]], %[[TAKEN]])
+// CHECK-COUNT-20:    vector.fma
 // CHECK-NOT:         vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-24:    vector.fma
+// CHECK-COUNT-20:    vector.fma
 // CHECK-NOT:         vector.fma
 // Behind a row of three vectors and one of the next.
 // CHECK:             %[[INDEX:.*]] = arith.addi %{{.*}}, %c64
 // CHECK:             vector.store %{{.*}}, %[[SCORES]][%[[INDEX]]]
 // CHECK-COUNT-3:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-24:    vector.fma
+// CHECK-COUNT-20:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-24:    vector.fma
+// CHECK-COUNT-20:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-24:    vector.fma
+// CHECK-COUNT-20:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
-// CHECK-COUNT-24:    vector.fma
+// CHECK-COUNT-20:    vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
 // CHECK-NOT:         {{vector.fma|vector.store}}
 // CHECK:             scf.yield
