@@ -161,7 +161,7 @@ struct Model {
     return llvm::divideCeil(queries, int64_t(target.getLanes()));
   }
 
-  /// From products to weights, for each vector of scores.
+  /// From products to weights, for each vector of scores. An exact maximum is taken first.
   double weights(bool isMasked, bool isExact) const {
     double cost = target.getScalef() ? kScaledExponential : kExponential;
     if (isMasked)
@@ -173,13 +173,12 @@ struct Model {
     return cost;
   }
 
-  /// A tile of `keys` of which the first `exact` need the maximum first.
-  double step(int64_t queries, int64_t keys, bool isMasked, int64_t exact) const {
-    int64_t vectors = vectorsOf(queries);
+  /// A tile of keys.
+  double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
     return predictProduct(target, keys, queries, shape.d, /*isGuarded=*/false,
                           /*hasEpilogue=*/true) +
            predictProduct(target, shape.e, queries, keys, /*isGuarded=*/isMasked) +
-           vectors * ((keys - exact) * weights(isMasked, false) + exact * weights(isMasked, true));
+           vectorsOf(queries) * keys * weights(isMasked, isExact) + kTileOverhead;
   }
 
   /// The tile of queries at `q`.
@@ -196,13 +195,20 @@ struct Model {
     // Queries in, output out.
     double cost = (shape.d + shape.e) * vectors * transpose(target) + kTileOverhead;
     cost += shape.e * vectors * kStore;
-    int64_t exact = plan.getK();
+    // The first tile with an exact maximum, then whole tiles, which cost the same, and the tail.
+    bool isExact = true;
     auto range = [&](int64_t from, int64_t to, bool isMasked) {
-      for (int64_t k = from; k < to; k += plan.getK()) {
-        int64_t keys = std::min(plan.getK(), to - k);
-        cost += step(queries, keys, isMasked, std::min(exact, keys)) + kTileOverhead;
-        exact = 0;
+      if (isExact && from < to) {
+        int64_t keys = std::min(plan.getK(), to - from);
+        cost += step(queries, keys, isMasked, /*isExact=*/true);
+        from += keys;
+        isExact = false;
       }
+      int64_t keys = std::max<int64_t>(to - from, 0), tail = keys % plan.getK();
+      if (int64_t whole = keys / plan.getK())
+        cost += whole * step(queries, plan.getK(), isMasked);
+      if (tail)
+        cost += step(queries, tail, isMasked);
     };
     range(lo, fullLo, bool(shape.mask));
     range(fullLo, fullHi, false);
