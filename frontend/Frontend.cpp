@@ -7,6 +7,8 @@
 #include "frontend/Frontend.h"
 
 #include "dialect/Attn.h"
+#include "frontend/FirstError.h"
+#include "frontend/Types.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -34,6 +36,15 @@ void attn::loadFrontendDialects(MLIRContext &context) {
                       math::MathDialect, tensor::TensorDialect>();
 }
 
+/// What every format is held to.
+static llvm::Error verifyFunctions(ModuleOp module, StringRef path) {
+  FirstError error(*module.getContext(), path);
+  for (func::FuncOp function : module.getOps<func::FuncOp>())
+    if (failed(verifyTypes(function)))
+      return error.take();
+  return llvm::Error::success();
+}
+
 llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
   std::string known;
   for (const Format &format : kFormats) {
@@ -47,6 +58,9 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
       return llvm::createStringError(path + ": expected a regular file");
     loadFrontendDialects(context);
     llvm::Expected<Model> model = format.import(path, context);
+    if (model)
+      if (llvm::Error error = verifyFunctions(*model->module, path))
+        model = std::move(error);
     if (!model) {
       // Names in a file may hold anything; the error is one line all the same.
       std::string message = llvm::toString(model.takeError());

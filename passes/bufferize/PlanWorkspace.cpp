@@ -198,6 +198,12 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     });
     if (result.wasInterrupted())
       return failure();
+    for (const Polynomial *size : {&perCall, &perWorker})
+      if (uint64_t bytes = size->constant(); bytes > uint64_t(AttnDialect::kMaxBytes))
+        return function.emitError()
+               << "expected a workspace of at most 2^47 bytes, got " << bytes
+               << (bytes == std::numeric_limits<uint64_t>::max() ? " or more" : "")
+               << (size == &perCall ? " per call" : " per worker");
 
     function->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("entry"));
     builder.setInsertionPointAfter(function);

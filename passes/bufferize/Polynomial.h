@@ -32,6 +32,12 @@ public:
   Polynomial operator+(const Polynomial &other) const;
   Polynomial operator*(const Polynomial &other) const;
 
+  /// What is needed whatever the symbols are.
+  uint64_t constant() const {
+    auto term = terms.find({});
+    return term == terms.end() ? 0 : term->second;
+  }
+
   bool isMultipleOf(uint64_t divisor) const;
 
   /// This size and what it takes to place buffers one behind the other, each at the sum of the

@@ -50,6 +50,14 @@ def view(entries, model, weights):
     argument(node(model, "reshape.default"), "shape")["arg"]["as_sym_ints"][2] = {"as_int": 2}
 
 
+def too_large(entries, model, weights):
+    """One more input, of more than any machine holds."""
+    graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
+    sizes = [{"as_int": 1 << 45}, {"as_int": 3}]
+    graph["tensor_values"]["large"] = {**graph["tensor_values"]["x"], "sizes": sizes, "strides": sizes[::-1]}
+    signature["input_specs"].append({"user_input": {"arg": {"as_tensor": {"name": "large"}}}})
+
+
 def order(entries, model, weights):
     model["graph_module"]["graph"]["nodes"].reverse()
 

@@ -1,0 +1,19 @@
+//===- Types.h - which tensors can be compiled -------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_TYPES_H
+#define ATTN_FRONTEND_TYPES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace attn {
+
+/// Arguments and results, which have names, fit the address space.
+mlir::LogicalResult verifyTypes(mlir::func::FuncOp function);
+
+} // namespace attn
+
+#endif // ATTN_FRONTEND_TYPES_H
