@@ -308,7 +308,10 @@ llvm::Expected<CompileReport> Compilation::run() {
     auto text = llvm::MemoryBuffer::getFile(options.input, /*IsText=*/true);
     if (!text)
       return fail("cannot read '" + options.input + "': " + text.getError().message());
-    if (llvm::Error error = emitLLVMIR((*text)->getMemBufferRef(), emission))
+    llvm::Expected<LLVMModule> ir = parseLLVMIR((*text)->getMemBufferRef());
+    if (!ir)
+      return ir.takeError();
+    if (llvm::Error error = emitLLVMIR(std::move(*ir), emission))
       return std::move(error);
     return result;
   }
@@ -336,16 +339,17 @@ llvm::Expected<CompileReport> Compilation::run() {
   if (!options.embedWeights)
     emission.weights = weights;
   std::string library = toIdentifier(llvm::sys::path::stem(options.output));
-  llvm::Expected<std::string> ir = lowerToLLVMIR(
+  llvm::Expected<LLVMModule> ir = lowerToLLVMIR(
       *model.module, library, options.embedWeights ? ArrayRef(weights) : ArrayRef<Weight>());
   if (!ir) {
     llvm::consumeError(ir.takeError());
     return fail(firstError.empty() ? "stage emit failed" : llvm::Twine(firstError));
   }
   if (llvm::Error error =
-          dump(getStages().size() + 2, "emit", ".ll", [&](llvm::raw_ostream &os) { os << *ir; }))
+          dump(getStages().size() + 2, "emit", ".ll",
+               [&](llvm::raw_ostream &os) { os << *ir->module; }))
     return std::move(error);
-  if (llvm::Error error = emitLLVMIR(llvm::MemoryBufferRef(*ir, options.input), emission))
+  if (llvm::Error error = emitLLVMIR(std::move(*ir), emission))
     return std::move(error);
   return result;
 }

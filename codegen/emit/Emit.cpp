@@ -124,22 +124,34 @@ static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weig
   return llvm::Error::success();
 }
 
-llvm::Expected<std::string> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef name,
-                                                llvm::ArrayRef<Weight> embedded) {
+llvm::Expected<LLVMModule> attn::lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef name,
+                                               llvm::ArrayRef<Weight> embedded) {
   llvm::Expected<LibraryInfo> library = lowerToLLVMDialect(module, name);
   if (!library)
     return library.takeError();
   if (!embedded.empty())
     if (llvm::Error error = verifyWeights(*library, embedded))
       return std::move(error);
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, context, library->name);
-  if (!ir)
+  LLVMModule ir;
+  ir.context = std::make_unique<llvm::LLVMContext>();
+  ir.module = mlir::translateModuleToLLVMIR(module, *ir.context, library->name);
+  if (!ir.module)
     return llvm::createStringError("the module could not be translated to LLVM IR");
-  addTables(*ir, *library, embedded);
-  std::string text;
-  llvm::raw_string_ostream(text) << *ir;
-  return text;
+  addTables(*ir.module, *library, embedded);
+  return ir;
+}
+
+llvm::Expected<LLVMModule> attn::parseLLVMIR(llvm::MemoryBufferRef text) {
+  LLVMModule ir;
+  ir.context = std::make_unique<llvm::LLVMContext>();
+  llvm::SMDiagnostic diagnostic;
+  ir.module = llvm::parseAssembly(text, diagnostic, *ir.context);
+  if (ir.module)
+    return ir;
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  diagnostic.print(nullptr, stream, /*ShowColors=*/false);
+  return llvm::createStringError(llvm::StringRef(message).rtrim());
 }
 
 //===----------------------------------------------------------------------===//
@@ -306,7 +318,7 @@ static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
              [&](llvm::raw_ostream &out) { writeSafetensors(options.weights, out); });
 }
 
-llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &options) {
+llvm::Error attn::emitLLVMIR(LLVMModule ir, const EmitOptions &options) {
   llvm::Expected<OutputKind> kind = getOutputKind(options.output);
   if (!kind)
     return kind.takeError();
@@ -316,21 +328,12 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   OutputFiles files;
   if (*kind == OutputKind::LLVMIR) {
     if (llvm::Error error =
-            files.add(options.output, [&](llvm::raw_ostream &out) { out << text.getBuffer(); }))
+            files.add(options.output, [&](llvm::raw_ostream &out) { out << *ir.module; }))
       return error;
     return files.keep();
   }
 
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic diagnostic;
-  std::unique_ptr<llvm::Module> ir = llvm::parseAssembly(text, diagnostic, context);
-  if (!ir) {
-    std::string message;
-    llvm::raw_string_ostream stream(message);
-    diagnostic.print(nullptr, stream, /*ShowColors=*/false);
-    return llvm::createStringError(llvm::StringRef(message).rtrim());
-  }
-  llvm::Expected<LibraryInfo> library = readTables(*ir);
+  llvm::Expected<LibraryInfo> library = readTables(*ir.module);
   if (!library)
     return library.takeError();
 
@@ -338,7 +341,7 @@ llvm::Error attn::emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &opti
   llvm::raw_svector_ostream stream(code);
   auto type = *kind == OutputKind::Assembly ? llvm::CodeGenFileType::AssemblyFile
                                             : llvm::CodeGenFileType::ObjectFile;
-  if (llvm::Error error = compile(*ir, type, options.sanitizer, stream))
+  if (llvm::Error error = compile(*ir.module, type, options.sanitizer, stream))
     return error;
   llvm::MemoryBufferRef object(llvm::StringRef(code.data(), code.size()), "object");
   if (*kind != OutputKind::Assembly) {

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The last stage. Its text is LLVM IR before optimisation, complete with the tables of the library:
-// what is compiled is always that text, so resuming from it gives the same bytes.
+// The last stage. What it compiles is LLVM IR before optimisation, complete with the tables of the
+// library; resuming from its text gives the same bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,8 @@
 #include "codegen/emit/Safetensors.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBufferRef.h"
 
@@ -44,16 +46,25 @@ void registerEmission(mlir::DialectRegistry &registry);
 /// Writes `module` with its locations: the text that a compilation resumes from.
 llvm::Error emitMLIR(mlir::ModuleOp module, llvm::StringRef path);
 
-/// Lowers `module`, which holds what `vectorize` left, and returns its LLVM IR as text. The library
-/// exports attn_query_<library> and holds the weights in `embedded`, all or none. The module is LLVM
-/// dialect afterwards. Errors of passes go to the diagnostic handler, the Error then says only that
-/// there were some.
-llvm::Expected<std::string> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef library,
-                                          llvm::ArrayRef<Weight> embedded = {});
+/// LLVM IR and the context that owns its types.
+struct LLVMModule {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+};
 
-/// Writes what options.output asks for from such text, anything but MLIR. Files appear whole and
+/// Lowers `module`, which holds what `vectorize` left, to LLVM IR. The library exports
+/// attn_query_<library> and holds the weights in `embedded`, all or none. The module is LLVM dialect
+/// afterwards. Errors of passes go to the diagnostic handler, the Error then says only that there
+/// were some.
+llvm::Expected<LLVMModule> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef library,
+                                         llvm::ArrayRef<Weight> embedded = {});
+
+/// Reads the text of such LLVM IR.
+llvm::Expected<LLVMModule> parseLLVMIR(llvm::MemoryBufferRef text);
+
+/// Writes what options.output asks for from such LLVM IR, anything but MLIR. Files appear whole and
 /// together, or not at all.
-llvm::Error emitLLVMIR(llvm::MemoryBufferRef text, const EmitOptions &options);
+llvm::Error emitLLVMIR(LLVMModule ir, const EmitOptions &options);
 
 } // namespace attn
 

@@ -167,10 +167,14 @@ protected:
   }
 
   std::string emitError(mlir::ModuleOp module, const EmitOptions &options) {
-    llvm::Expected<std::string> text = lowerToLLVMIR(module, "layer");
-    if (!text)
-      return llvm::toString(text.takeError());
-    return llvm::toString(emitLLVMIR(llvm::MemoryBufferRef(*text, "layer.ll"), options));
+    llvm::Expected<LLVMModule> ir = lowerToLLVMIR(module, "layer");
+    return ir ? llvm::toString(emitLLVMIR(std::move(*ir), options)) : llvm::toString(ir.takeError());
+  }
+
+  std::string emitTextError(llvm::StringRef text, llvm::StringRef name,
+                            const EmitOptions &options) {
+    llvm::Expected<LLVMModule> ir = parseLLVMIR(llvm::MemoryBufferRef(text, name));
+    return ir ? llvm::toString(emitLLVMIR(std::move(*ir), options)) : llvm::toString(ir.takeError());
   }
 
   mlir::MLIRContext context;
@@ -271,10 +275,7 @@ TEST_F(EmitTest, LLVMIRLeadsToTheSameBytes) {
   ASSERT_EQ(emitError(*parse(), {path("layer.o"), {}}), "");
   ASSERT_EQ(emitError(*parse(), {path("again.o"), {}}), "");
   ASSERT_EQ(emitError(*parse(), {path("text.ll"), {}}), "");
-  std::string text = read("text.ll");
-  ASSERT_EQ(
-      llvm::toString(emitLLVMIR(llvm::MemoryBufferRef(text, "text.ll"), {path("resumed.o"), {}})),
-      "");
+  ASSERT_EQ(emitTextError(read("text.ll"), "text.ll", {path("resumed.o"), {}}), "");
   EXPECT_FALSE(read("layer.o").empty());
   EXPECT_EQ(read("layer.o"), read("again.o"));
   EXPECT_EQ(read("layer.o"), read("resumed.o"));
@@ -365,11 +366,9 @@ TEST_F(EmitTest, OperationsWithoutLoweringAreNamed) {
 }
 
 TEST_F(EmitTest, OtherLLVMIRIsRefused) {
-  EXPECT_EQ(llvm::toString(
-                emitLLVMIR(llvm::MemoryBufferRef("@a = global i32 0", "a.ll"), {path("a.o"), {}})),
+  EXPECT_EQ(emitTextError("@a = global i32 0", "a.ll", {path("a.o"), {}}),
             "expected the LLVM IR of an attn library, got none named 'attn.manifest'");
-  std::string message =
-      llvm::toString(emitLLVMIR(llvm::MemoryBufferRef("nonsense", "a.ll"), {path("a.o"), {}}));
+  std::string message = emitTextError("nonsense", "a.ll", {path("a.o"), {}});
   EXPECT_TRUE(llvm::StringRef(message).starts_with("a.ll:1:1: error: expected top-level entity"))
       << message;
 }
