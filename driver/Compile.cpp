@@ -10,6 +10,7 @@
 #include "codegen/emit/Passes.h"
 #include "frontend/Frontend.h"
 #include "passes/plan/Choose.h"
+#include "support/RunPasses.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -258,7 +259,7 @@ llvm::Error Compilation::runStages() {
     }
     PassManager manager(&context);
     stage.build(manager, options.pipeline);
-    if (failed(manager.run(*model.module)))
+    if (failed(runPasses(manager, *model.module)))
       return fail(firstError.empty() ? "stage " + stage.name + " failed" : llvm::Twine(firstError));
     if (stage.name == "raise")
       noteUnraised();

@@ -11,6 +11,7 @@
 #include "codegen/emit/OutputFiles.h"
 #include "codegen/emit/Passes.h"
 #include "codegen/emit/Tables.h"
+#include "support/RunPasses.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -88,7 +89,7 @@ static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llv
 
   mlir::PassManager manager(module.getContext());
   addLowerToLLVMPipeline(manager);
-  if (failed(manager.run(module)))
+  if (failed(runPasses(manager, module)))
     return failure();
   mlir::WalkResult lowered = module->walk([&](mlir::Operation *op) {
     if (op == module || mlir::isa_and_present<mlir::LLVM::LLVMDialect>(op->getDialect()))

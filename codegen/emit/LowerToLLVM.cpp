@@ -25,8 +25,6 @@ using namespace attn;
 void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createFlattenLevels());
   manager.addPass(createLowerKernelAbi());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
   // Transfers of more than one dimension become transfers of rows. What is left of vectors goes to
   // LLVM before control flow does: transposes are shuffles of whole registers only while their
   // loops are still loops.
@@ -35,14 +33,13 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   vectors.vectorTransposeLowering = vector::VectorTransposeLowering::Shuffle16x16;
   vectors.x86Vector = true;
   manager.addPass(createConvertVectorToLLVMPass(vectors));
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createReadBooleans());
+  // Once: LLVM's own passes make the same code of what is cleaned up earlier.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // Line tables, so that profilers and debuggers show stages and the user's source.
