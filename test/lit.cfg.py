@@ -12,6 +12,8 @@ config.suffixes = [".mlir", ".test"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attn_build_dir, "test")
 config.excludes = ["lit.cfg.py", "lit.site.cfg.py.in", "CMakeLists.txt"]
+if not lit_config.params.get("full"):  # scripts/test full
+    config.excludes += ["differential-full.test"]
 
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "ASAN_OPTIONS"])
 llvm_config.use_default_substitutions()  # FileCheck, not, count
