@@ -110,15 +110,27 @@ private:
   SmallVector<ScoreRegion::Queries> queries;
 };
 
-/// The product of an update: what computes its scores, from zero, just before.
+/// Stores products as they are.
+class StoringEpilogue : public Epilogue {
+public:
+  SmallVector<Value> begin(OpBuilder &, ArrayRef<Lanes>) override { return {}; }
+  SmallVector<Value> finish(OpBuilder &b, ArrayRef<Value>, ArrayRef<Lanes>, ValueRange products,
+                            ValueRange, Store store) override {
+    for (auto [i, product] : llvm::enumerate(products))
+      store(b, i, product);
+    return {};
+  }
+  void end(OpBuilder &, ArrayRef<Lanes>, ValueRange) override {}
+};
+
+/// What computes the scores of an op, from zero, just before.
 struct Product {
   Contraction contraction;
   Start start;
 };
 } // namespace
 
-static std::optional<Product> findProduct(OnlineUpdateOp op, AliasAnalysis &aliases) {
-  Value scores = op.getOuts()[0];
+static std::optional<Product> findProduct(Operation *op, Value scores, AliasAnalysis &aliases) {
   auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, scores, aliases));
   std::optional<Contraction> contraction = writer ? Contraction::match(writer) : std::nullopt;
   if (!contraction || writer.getDpsInits()[0] != scores || !contraction->roles ||
@@ -154,7 +166,7 @@ static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t la
 bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr target,
                              const ScoreRegion &region, AliasAnalysis &aliases,
                              llvm::function_ref<void(OpBuilder &)> createUpdate) {
-  std::optional<Product> product = findProduct(op, aliases);
+  std::optional<Product> product = findProduct(op, op.getOuts()[0], aliases);
   int64_t bound = boundOfQueries(op.getOuts()[0]);
   if (!product || ShapedType::isDynamic(bound))
     return false;
@@ -206,4 +218,15 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   product->contraction.op->erase();
   product->start.writer->erase();
   return true;
+}
+
+void attn::createStoredProduct(OpBuilder &builder, OnlineWeightsOp op, TargetAttr target,
+                               AliasAnalysis &aliases) {
+  std::optional<Product> product = findProduct(op, op.getOuts()[0], aliases);
+  if (!product)
+    return;
+  StoringEpilogue epilogue;
+  createContraction(builder, product->contraction, product->start, target, &epilogue);
+  product->contraction.op->erase();
+  product->start.writer->erase();
 }

@@ -38,6 +38,11 @@ bool createFusedUpdate(mlir::OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
                        const ScoreRegion &region, mlir::AliasAnalysis &aliases,
                        llvm::function_ref<void(mlir::OpBuilder &)> createUpdate);
 
+/// Lowers the contraction that computes the scores of `op`, if there is one: its products have the same bits as those
+/// of the update before, so that the probabilities add up to 1.
+void createStoredProduct(mlir::OpBuilder &builder, OnlineWeightsOp op, TargetAttr target,
+                         mlir::AliasAnalysis &aliases);
+
 } // namespace attn
 
 #endif // ATTN_CODEGEN_CPU_FUSEDUPDATE_H

@@ -265,12 +265,13 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
       });
 }
 
-static LogicalResult lower(OnlineWeightsOp op, TargetAttr target) {
+static LogicalResult lower(OnlineWeightsOp op, TargetAttr target, AliasAnalysis &aliases) {
   ScoreRegion region(op);
   Value scores = op.getOuts()[0];
   if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) || failed(region.verify()))
     return failure();
   OpBuilder builder(op);
+  createStoredProduct(builder, op, target, aliases);
   forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), scores, 1),
                 target.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
                   createNormalised(b, op, region, target, q);
@@ -357,12 +358,12 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
       return signalPassFailure();
     }
     for (Operation *op : ops) {
-      LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                                 .Case([&](OnlineUpdateOp update) {
-                                   return lower(update, target, getAnalysis<AliasAnalysis>());
-                                 })
-                                 .Case<OnlineInitOp, OnlineWeightsOp, OnlineFinishOp>(
-                                     [&](auto online) { return lower(online, target); });
+      LogicalResult result =
+          llvm::TypeSwitch<Operation *, LogicalResult>(op)
+              .Case<OnlineUpdateOp, OnlineWeightsOp>([&](auto online) {
+                return lower(online, target, getAnalysis<AliasAnalysis>());
+              })
+              .Case<OnlineInitOp, OnlineFinishOp>([&](auto online) { return lower(online, target); });
       if (failed(result))
         return signalPassFailure();
       op->erase();
