@@ -113,7 +113,7 @@ Value Exponents::of(OpBuilder &builder, Value score) const {
     return ofModerate(builder, score);
   FloatBuilder f(builder, loc, max.getType());
   Value exponent = f.fused(score, f.constant(factor / 4), f.negate(quarter));
-  return f.mul(f.sub(exponent, lack), f.constant(4));
+  return f.fused(exponent, f.constant(4), f.mul(lack, f.constant(-4)));
 }
 
 Value Exponents::ofModerate(OpBuilder &builder, Value score) const {

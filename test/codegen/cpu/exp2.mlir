@@ -16,8 +16,8 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 // CHECK:         %[[QUARTER:.*]] = arith.mulf %[[MAX:.*]], %[[LOG2E]]
 // CHECK:         %[[LACK:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
 // CHECK:         %[[LESS:.*]] = llvm.intr.fma(%{{.*}}, %[[LOG2E]], %{{.*}})
-// CHECK:         %[[EXACT:.*]] = arith.subf %[[LESS]], %[[LACK]]
-// CHECK:         %[[X:.*]] = arith.mulf %[[EXACT]], %[[FOUR]]
+// CHECK:         %[[TAKEN:.*]] = arith.mulf %[[LACK]], %{{.*}}
+// CHECK:         %[[X:.*]] = llvm.intr.fma(%[[LESS]], %[[FOUR]], %[[TAKEN]])
 // CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X]], %[[LEAST]]
 // CHECK:         %[[R:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[X]],
 // CHECK-COUNT-5: vector.fma

@@ -27,7 +27,7 @@
 #score = affine_map<(k, q, c) -> (k, q)>
 module attributes {attn.target = #attn.target<LEVEL>} {
 
-// Maxima first: an instruction each. Then a multiply-add of each exponent and 5 of its power, of 4 or 2 exponentials.
+// Maxima first: an instruction each. Then two multiply-adds of each exponent and 5 of its power, of 4 or 2 exponentials.
 // CHECK-LABEL: update:
 // CHECK-NOT:     call
 // CHECK:         Inner Loop Header
@@ -37,13 +37,13 @@ module attributes {attn.target = #attn.target<LEVEL>} {
 // CHECK:         {{jb|jne|jae}}
 // CHECK:         Inner Loop Header
 // V4-NOT:        (%rsp
-// V4-COUNT-4:    {{vfm[as][a-z]*[0-9]+ps}}{{.*}}zmm
+// V4-COUNT-8:    {{vfm[as][a-z]*[0-9]+ps}}{{.*}}zmm
 // V4-COUNT-4:    vreduceps
 // V4-COUNT-20:   vfmadd{{.*}}zmm
 // V4-NOT:        {{vfm|vmulps|\(%rsp}}
 // V4-COUNT-4:    vscalefps
 // V3-NOT:        (%rsp
-// V3-COUNT-12:   vfm{{.*}}ymm
+// V3-COUNT-14:   vfm{{.*}}ymm
 // V3-NOT:        {{vfmadd|\(%rsp}}
 // V1-NOT:        (%rsp
 // V1-COUNT-2:    pslld

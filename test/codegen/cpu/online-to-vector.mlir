@@ -28,8 +28,7 @@ module attributes {attn.target = #v4} {
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>)
 // CHECK-COUNT-4:   vector.load
 // CHECK:           %[[EXPONENT:.*]] = llvm.intr.fma(%{{.*}}, %[[FACTOR]], %{{.*}})
-// CHECK:           %[[RELATIVE:.*]] = arith.subf %[[EXPONENT]], %[[LACK]]
-// CHECK:           arith.mulf %[[RELATIVE]], %[[FOUR]]
+// CHECK:           llvm.intr.fma(%[[EXPONENT]], %[[FOUR]], %{{.*}})
 // CHECK-COUNT-4:   vector.store
 // CHECK:         vector.reduction <or>
 // CHECK:         scf.if
