@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
@@ -103,7 +104,7 @@ Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double factor,
     return;
   FloatBuilder f(builder, loc, max.getType());
   quarter = f.mul(max, f.constant(factor / 4));
-  lack = arith::SelectOp::create(builder, loc, isLarge(builder),
+  lack = arith::SelectOp::create(builder, loc, needsExact(builder),
                                  f.fused(max, f.constant(factor / 4), f.negate(quarter)),
                                  f.constant(0));
 }
@@ -123,7 +124,7 @@ Value Exponents::ofModerate(OpBuilder &builder, Value score) const {
   return f.fused(score, f.constant(factor), f.mul(quarter, f.constant(-4)));
 }
 
-Value Exponents::isLarge(OpBuilder &builder) const {
+Value Exponents::needsExact(OpBuilder &builder) const {
   FloatBuilder f(builder, loc, max.getType());
   if (!isFused)
     return createIsEqual(builder, loc, max, -std::numeric_limits<double>::infinity());
@@ -248,7 +249,7 @@ Value attn::createFullExp2(OpBuilder &builder, Location loc, Value x) {
 Value attn::createFullExp(OpBuilder &builder, Location loc, Value x) {
   FloatBuilder f(builder, loc, x.getType());
   x = f.clamp(x, -105.0, 90.0);
-  Value round = f.constant(kRound), log2e = f.constant(1.4426950408889634);
+  Value round = f.constant(kRound), log2e = f.constant(llvm::numbers::log2e);
   Value sum = f.fma(x, log2e, round);
   Value n = f.sub(sum, round);
   // x - n ln 2 in two steps: the first part of ln 2 has 9 bits, so that its product is exact

@@ -27,10 +27,11 @@ enum class Overflow {
 
 /// Scores as exponents of two relative to their maximum: (s - max) * factor.
 ///
-/// An exponent depends on the score and on the maximum alone, never on the tile that it is in, and is rounded
-/// once, at its own size and not at that of the scores. Where multiply-adds are fused it is s * factor - c with
-/// c = max * factor, rounded: what c lacks is the same for all scores, and as long as it is small it may stay in
-/// every exponent. Of a large c it is taken off. No finite score overflows: what might is computed in quarters.
+/// An exponent depends on the score and on the maximum alone, never on the tile that the score is in, and is rounded
+/// at its own size, not at that of the scores. Where multiply-adds are fused, it is s * factor - c with c = max * factor,
+/// rounded. The rounding error of c is the same for all scores, so that it cancels in the division by their sum; where c
+/// is large, the error is subtracted again, because powers would overflow. Elsewhere the scores are subtracted first. No
+/// finite score overflows: `of` computes quarters of what might.
 class Exponents {
 public:
   /// `max` holds the maximum of each lane, -inf where there is none yet.
@@ -40,9 +41,11 @@ public:
   /// The exponent of any finite score.
   mlir::Value of(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// The same bits by fewer instructions, in lanes that are not `isLarge`: whose maximum is large or -inf.
+  /// The same bits by fewer instructions, except in lanes that `needsExact`.
   mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
-  mlir::Value isLarge(mlir::OpBuilder &builder) const;
+
+  /// Lanes where the maximum is -inf or NaN, or so large that `ofModerate` is not exact.
+  mlir::Value needsExact(mlir::OpBuilder &builder) const;
 
   /// The exponent that takes powers relative to this maximum to powers relative to `next`.
   mlir::Value changeTo(mlir::OpBuilder &builder, const Exponents &next) const;
@@ -52,7 +55,7 @@ private:
   mlir::Value max;
   double factor;
   bool isFused;
-  mlir::Value quarter, lack; // of c, and what that lacks if it is large
+  mlir::Value quarter, lack; // a quarter of c, and its rounding error if c is large
 };
 
 /// How many vectors createExp2 best gets at once: each needs three registers, their constants and

@@ -130,11 +130,16 @@ struct Product {
 };
 } // namespace
 
+/// The most queries that a tile of scores has, from the buffer it is a part of.
+static int64_t boundOfQueries(Value scores) {
+  return cast<MemRefType>(getSource(scores).getType()).getShape().back();
+}
+
 static std::optional<Product> findProduct(Operation *op, Value scores, AliasAnalysis &aliases) {
   auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, scores, aliases));
   std::optional<Contraction> contraction = writer ? Contraction::match(writer) : std::nullopt;
   if (!contraction || writer.getDpsInits()[0] != scores || !contraction->roles ||
-      contraction->guarded)
+      contraction->guarded || ShapedType::isDynamic(boundOfQueries(scores)))
     return std::nullopt;
   // Rows are keys, lanes are queries.
   AffineMap map = writer.getMatchingIndexingMap(writer.getDpsInitOperand(0));
@@ -145,11 +150,6 @@ static std::optional<Product> findProduct(Operation *op, Value scores, AliasAnal
   if (!start.writer || !matchPattern(start.value, m_AnyZeroFloat()))
     return std::nullopt;
   return Product{*contraction, start};
-}
-
-/// The most queries that a tile of scores has, from the buffer it is a part of.
-static int64_t boundOfQueries(Value scores) {
-  return cast<MemRefType>(getSource(scores).getType()).getShape().back();
 }
 
 /// Whether any value of a row of vectors `is`, a comparison of one of them.
@@ -167,21 +167,20 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
                              const ScoreRegion &region, AliasAnalysis &aliases,
                              llvm::function_ref<void(OpBuilder &)> createUpdate) {
   std::optional<Product> product = findProduct(op, op.getOuts()[0], aliases);
-  int64_t bound = boundOfQueries(op.getOuts()[0]);
-  if (!product || ShapedType::isDynamic(bound))
+  if (!product)
     return false;
   Location loc = op.getLoc();
   int64_t lanes = target.getLanes();
   Value max = op.getOuts()[1], sum = op.getOuts()[2];
   OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
-  auto type = MemRefType::get({bound}, builder.getF32Type());
+  auto type = MemRefType::get({boundOfQueries(op.getOuts()[0])}, builder.getF32Type());
   Value tileSums = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(64));
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
   tileSums = memref::SubViewOp::create(builder, loc, tileSums, {builder.getIndexAttr(0)},
                                        {numQueries}, {builder.getIndexAttr(1)});
 
-  Value isFirstOrLarge = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
-    return region.createExponents(b, max, target).isLarge(b);
+  Value needsExact = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
+    return region.createExponents(b, max, target).needsExact(b);
   });
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
     WeightsEpilogue epilogue(op, product->contraction.op, region, exact[0], tileSums, target);
@@ -213,7 +212,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     scf::ConditionOp::create(b, loc, again.getResult(0), again.getResults());
   };
   scf::WhileOp::create(
-      builder, loc, TypeRange{isFirstOrLarge.getType()}, isFirstOrLarge, computeUntilRight,
+      builder, loc, TypeRange{needsExact.getType()}, needsExact, computeUntilRight,
       [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
   product->contraction.op->erase();
   product->start.writer->erase();

@@ -8,7 +8,7 @@
 // small; then, and where there is none yet, scores are stored and updated as OnlineToVector.cpp
 // says:
 //
-//   scf.while (%exact = any %max == -inf or large) {
+//   scf.while (%exact = any %max needs exact exponents) {
 //     %scores = product, each block: %exact ? itself : weights, tile sums
 //     %again = scf.if %exact { update of stored scores; false }
 //              else { %big = any (tile sums >= 2^20, or NaN); if not %big: sum += tile sums; %big }

@@ -6,7 +6,7 @@
 // becomes
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
 //     %greatest = scf.for %k = 0 to 128 step 4 ...   // of the tile, from the old maximum
-//     %alpha = exp2((old max - %greatest) * c)
+//     %alpha = exp2(the exponent of the old max relative to %greatest)
 //     %l = scf.for %k = 0 to 128 step 4 ...          // weights in place of scores, and their sum
 //     vector.store %greatest, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha

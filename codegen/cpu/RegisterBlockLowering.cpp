@@ -89,7 +89,7 @@ private:
   Epilogue *epilogue;
   int64_t lanes;
   RegisterBlock block;
-  int64_t wholeHeight;               // rows of the tallest block that there is
+  int64_t wholeHeight;               // rows of the tallest block of the whole product
   std::optional<int64_t> depthBlock; // of the sum, if it is split
   SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
@@ -138,7 +138,8 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // An epilogue waits for the whole sum: its parts stay in registers, of fewer rows.
   if (epilogue && split)
     block = fitTwoSums(target, block);
-  wholeHeight = std::min(block.rows, rowCount.value_or(block.rows));
+  // An epilogue sees a tail of its rows as a product of its own.
+  wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
     this->start = out;
   else if (start.map)

@@ -15,8 +15,8 @@ namespace attn {
 
 /// How one tile step turns products K Q^T into scores, a vector of queries at a time.
 ///
-/// Without a region and with a positive scale, the greatest product is the greatest score: products then
-/// stay as they are, max is in units of products, and the scale is part of the factor of the exponent, at
+/// Without a region and with a positive scale, unless it is huge, the greatest product is the greatest score: products
+/// then stay as they are, max is in units of products, and the scale is part of the factor of the exponent, at
 /// no cost. Otherwise scores are what the definition says. `attn.online_update` and `attn.online_weights`
 /// of one attention have the same region and scale, hence the same units.
 class ScoreRegion {
@@ -56,7 +56,9 @@ public:
                            const Queries &queries) const;
 
 private:
-  bool isRaw() const { return region.empty() && scale > 0; }
+  /// A larger scale has no factor that is a float.
+  static constexpr double kGreatestRawScale = 0x1p126;
+  bool isRaw() const { return region.empty() && scale > 0 && scale <= kGreatestRawScale; }
   mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value k,
                             const Lanes &lanes) const;
   mlir::Value createRegion(mlir::OpBuilder &builder, mlir::Value score, mlir::Value k,

@@ -6,7 +6,7 @@
 // becomes
 //   scf.for %i = 0 to 4 {
 //     %m = scf.for %j = 0 to 48 step 16 ...     // maximum
-//     %l = scf.for %j = 0 to 48 step 16 ...     // y = exp2((x - m) * log2(e)), and the sum
+//     %l = scf.for %j = 0 to 48 step 16 ...     // y = exp2(the exponent of x relative to m), and the sum
 //     scf.for %j = 0 to 48 step 16 ...          // y *= 1 / l
 //   }
 //

@@ -48,6 +48,10 @@ llvm::Error emitMLIR(mlir::ModuleOp module, llvm::StringRef path);
 
 /// LLVM IR and the context that owns its types.
 struct LLVMModule {
+  LLVMModule() = default;
+  LLVMModule(LLVMModule &&) = default;
+  LLVMModule &operator=(LLVMModule &&) = delete; // would destroy the context before its module
+
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
 };

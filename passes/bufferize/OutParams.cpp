@@ -8,8 +8,8 @@
 //     ...
 //     bufferization.materialize_in_destination %y in restrict writable %out
 //
-// where inputs are no longer writable,
-// and a tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization then computes
+// Inputs get {bufferization.writable = false}: bufferization copies rather than writes to them.
+// A tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization then computes
 // straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
 // hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
 // linalg.copy that says so. Test: test/passes/bufferize/out-params.mlir
@@ -82,7 +82,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       return;
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
-    // Bufferization copies rather than writes to them; attn-verify-buffers proves it.
+    // attn-verify-buffers proves that nothing writes to them.
     for (BlockArgument input : function.getArguments())
       if (isa<TensorType>(input.getType()))
         function.setArgAttr(input.getArgNumber(),

@@ -199,11 +199,12 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     if (result.wasInterrupted())
       return failure();
     for (const Polynomial *size : {&perCall, &perWorker})
-      if (uint64_t bytes = size->constant(); bytes > uint64_t(AttnDialect::kMaxBytes))
-        return function.emitError()
-               << "expected a workspace of at most 2^47 bytes, got " << bytes
-               << (bytes == std::numeric_limits<uint64_t>::max() ? " or more" : "")
-               << (size == &perCall ? " per call" : " per worker");
+      if (uint64_t bytes = size->constant(); bytes > uint64_t(AttnDialect::kMaxBytes)) {
+        std::string got = std::to_string(bytes);
+        got += bytes == std::numeric_limits<uint64_t>::max() ? " or more" : "";
+        got += size == &perCall ? " per call" : " per worker";
+        return function.emitError() << "expected a workspace of at most 2^47 bytes, got " << got;
+      }
 
     function->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("entry"));
     builder.setInsertionPointAfter(function);

@@ -1,4 +1,4 @@
-//===- VerifyBuffers.cpp - no copy, no stray memory, nothing done twice ----===//
+//===- VerifyBuffers.cpp - inputs are read-only, nothing is copied or done twice ===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -6,7 +6,7 @@
 // broken: most results are right and slow. This pass turns each way to go wrong into an error at the
 // source location:
 //   * a write to an argument that is not an output: inputs and packed weights are the caller's, and the next call
-//     reads them again. This one would be wrong, not slow;
+//     reads them again. Such a result would be wrong, not only slow;
 //   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
 //   * a func.call: buffers are copied at its boundary;
 //   * a returned buffer: a result without an out parameter;
@@ -129,8 +129,8 @@ static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
          });
 }
 
-/// True if `op` does no more than add what is smaller to a product that started from zero and has no
-/// other reader.
+/// True if `op` does no more than add a smaller operand, broadcast, to a product that started from zero
+/// and has no other reader.
 static bool addsBias(linalg::LinalgOp op) {
   Block &body = *op.getBlock();
   if (op.getNumReductionLoops() > 0 || body.getOperations().size() != 2 ||
@@ -242,8 +242,10 @@ static LogicalResult verifyArguments(func::FuncOp function) {
         if (isReadOnly(source)) {
           unsigned number = cast<BlockArgument>(source).getArgNumber();
           auto name = function.getArgAttrOfType<StringAttr>(number, AttnDialect::kNameAttr);
-          op->emitError() << "expected no write to an argument that is not an output, got one to "
-                          << (name ? "'" + name.getValue().str() + "'" : "%" + std::to_string(number));
+          std::string written =
+              name ? "'" + name.getValue().str() + "'" : "argument " + std::to_string(number);
+          op->emitError() << "expected no write to an argument that is not an output, got a write to "
+                          << written;
           isValid = false;
         }
     }

@@ -63,7 +63,8 @@ static bool isMovable(Operation *op) {
   return result > 0 && result <= inputs;
 }
 
-/// Whether an op that is not in `moved` computes in place of the result of `op`, or of a view of it.
+/// Whether an op that is not in `moved` computes in place of the result of `op`, or of a view of it. What loops might
+/// overwrite in other ways is refused by attn-verify-buffers.
 static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &moved) {
   return llvm::any_of(op->getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();

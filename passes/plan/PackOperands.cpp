@@ -233,7 +233,7 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
     };
     RewritePatternSet patterns(&getContext());
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [&](OpOperand *fused) {
-      // A part of a weight is made when weights are set, whatever its shape.
+      // Weights are packed as they are read here: expanding what reads a part of one would undo its shape.
       bool isPartOfWeight =
           fused->get().getDefiningOp<tensor::CollapseShapeOp>() && dependsOnWeightsOnly(fused->get());
       return !isPartOfWeight &&

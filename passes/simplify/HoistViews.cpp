@@ -453,8 +453,8 @@ Value collapseDims(OpBuilder &builder, Location loc, Value value, const llvm::Sm
   return tensor::CollapseShapeOp::create(builder, loc, value, groups);
 }
 
-/// A slice without the unit dimensions `dropped`. It drops the leading ones itself: upstream takes it that a slice drops
-/// the first unit dimensions, and tiling makes unit dimensions of those that are kept.
+/// A slice without the unit dimensions `dropped`. Where several dimensions of a slice have size 1, as after tiling,
+/// upstream assumes that the leading ones were dropped. So the slice drops only leading ones, and a collapse the others.
 Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFoldResult> offsets,
                   ArrayRef<OpFoldResult> sizes, ArrayRef<OpFoldResult> strides,
                   const llvm::SmallBitVector &dropped) {
@@ -543,8 +543,8 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
 llvm::SmallBitVector HoistSlice::getCutDims(tensor::ExtractSliceOp view) {
   llvm::SmallBitVector dropped = view.getDroppedDims();
   ArrayRef<int64_t> source = view.getSourceType().getShape(), sizes = view.getStaticSizes();
-  for (unsigned first : dropped.set_bits()) {
-    if (source[first] != 1)
+  for (unsigned first = 0; first < dropped.size(); ++first) {
+    if (!dropped[first] || source[first] != 1)
       continue;
     for (unsigned dim = first + 1; dim < sizes.size() && sizes[dim] == 1; ++dim)
       if (!dropped[dim] && source[dim] != 1) {

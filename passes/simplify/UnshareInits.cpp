@@ -39,7 +39,8 @@ using namespace mlir;
 /// Whether `op` reads elements of `init`, or leaves some as they are.
 static bool reads(DestinationStyleOpInterface op, OpOperand &init) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
-    return linalgOp.payloadUsesValueFromOperand(&init);
+    return linalgOp.payloadUsesValueFromOperand(&init) ||
+           !linalgOp.getMatchingIndexingMap(&init).isPermutation();
   return !isa<attn::AttentionOp, attn::PackOp, linalg::SoftmaxOp>(op.getOperation());
 }
 

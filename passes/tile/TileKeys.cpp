@@ -14,8 +14,8 @@
 //   attn.online_finish ins(%l, %a) outs(...)
 //   attn.count_tiles run(ceil((%hi - %lo) / 128)) skipped(ceil(%n / 128) - the same)
 //
-// The power of two in a scale below 1 is multiplied into the packed queries, without an error, so that no product
-// overflows where its score does not; the rest of the scale, from 1 to 2, comes with the exponential. Queries times a
+// The power of two in a scale below 1 is multiplied into the packed queries, without a rounding error unless a scaled
+// query is a denormal number, so that no product overflows where its score does not; the rest of the scale, from 1 to 2, comes with the exponential. Queries times a
 // greater scale might overflow where no score does.
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
 // to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
@@ -170,7 +170,7 @@ void KeyLoops::splitScale() {
   if (!std::isnormal(scale) || std::abs(scale) >= 1)
     return;
   // With its sign: the rest is positive.
-  float power = std::copysign(std::exp2(std::floor(std::log2(std::abs(scale)))), scale);
+  float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
   queryScale = rewriter.getF32FloatAttr(power);
   scoreScale = rewriter.getF32FloatAttr(scale / power);
 }

@@ -1,4 +1,4 @@
-"""scores.py DIR: scores of any size, at every ISA level that this CPU runs, against float64.
+"""scores.py DIR: scores of any size, at every ISA level that this CPU runs, against float64; and equal scores.
 
 Queries and keys are small integers times powers of two, so that every product is exact in f32 in any order of summation:
 what is left of the error is that of the softmax, and the tolerance stays tight however large the scores are.
@@ -16,6 +16,7 @@ MODULE = """func.func @forward(%q: tensor<{S}x{D}xf32> {{attn.name = "q"}}, %k: 
   return %o : tensor<{S}x4xf32>
 }}
 """
+LEVELS = []  # those of the libraries
 rng = random.Random(1)
 
 
@@ -54,11 +55,11 @@ def module(S, K, D, scale, cases):
         (folder / "m.mlir").write_text(MODULE.format(S=S, K=K, D=D, scale=f"{scale:.9e}"))
         subprocess.run(["attnc", folder / "m.mlir", "-o", folder / "m.so", f"--schedule={schedule}"], check=True)
         manifest = json.loads((folder / "m.json").read_text())
-        levels = [level["level"] for level in manifest["functions"][0]["levels"]]
+        LEVELS[:] = [level["level"] for level in manifest["functions"][0]["levels"]]
         for name, (q, k, v) in cases.items():
             for file, rows in zip(["q", "k", "v", "want"], [q, k, v, attend(q, k, v, scale)]):
                 save(folder / f"{file}.npy", rows)
-            for level in levels:
+            for level in LEVELS:
                 done = subprocess.run(["attn-run", folder / "m.so", f"--level={level}", "--tolerance=1e-6",
                                        f"--expect={folder / 'want.npy'}"]
                                       + [f"--input={folder / n}.npy" for n in "qkv"], capture_output=True, text=True)
@@ -83,8 +84,42 @@ module(33, 200, 4, 1.0, {
     # The maximum grows from tile to tile by less than makes a tile start over.
     "values of 2^80": (one_hot(1.0, 33), [[k / 16, 0.0, 0.0, 0.0] for k in range(200)], normal(200, 2.0**80)),
 })
+module(9, 20, 4, 2.0**127, {"a huge scale": (integers(9, 4, 2.0**-66), integers(20, 4, 2.0**-66), some[:20])})
 module(9, 200, 4, 2.0**66, {
     "queries that no scale fits": (integers(9, 4, 2.0**66), integers(200, 4, 2.0**-132), some)})
+
+
+def equal_keys(K, D):
+    """Products that are rounded, of keys that repeat in whole tiles and in tails: their probabilities are equal to the bit. At
+    this size of scores one unit in the last place is some percent of a probability. Values are one at one key each."""
+    S = 20
+    folder = pathlib.Path(sys.argv[1])
+    (folder / "e.mlir").write_text(f"""func.func @forward(%q: tensor<{S}x{D}xf32>, %k: tensor<{K}x{D}xf32>, %v: tensor<{K}x{K}xf32>) -> tensor<{S}x{K}xf32> {{
+  %e = tensor.empty() : tensor<{S}x{K}xf32>
+  %o = attn.attention ins(%q, %k, %v : tensor<{S}x{D}xf32>, tensor<{K}x{D}xf32>, tensor<{K}x{K}xf32>) outs(%e : tensor<{S}x{K}xf32>)
+    {{indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>, affine_map<(q, k, d, e) -> (k, e)>,
+                      affine_map<(q, k, d, e) -> (q, e)>], scale = 1.25e-01 : f32}} -> tensor<{S}x{K}xf32>
+  return %o : tensor<{S}x{K}xf32>
+}}
+""")
+    subprocess.run(["attnc", folder / "e.mlir", "-o", folder / "e.so", "--schedule=per-head"], check=True)
+    few = [[rng.gauss(0, 1) for _ in range(D)] for _ in range(K // 4)]
+    save(folder / "q.npy", [[rng.gauss(0, 3e4) for _ in range(D)] for _ in range(S)])
+    save(folder / "k.npy", [few[k % len(few)] for k in range(K)])
+    save(folder / "v.npy", [[float(k == e) for e in range(K)] for k in range(K)])
+    for level in LEVELS:
+        done = subprocess.run(["attn-run", folder / "e.so", f"--level={level}", "--output-dir", folder]
+                              + [f"--input={folder / n}.npy" for n in "qkv"], capture_output=True, text=True)
+        if "a level that this CPU runs" in done.stderr:
+            continue
+        done.check_returncode()
+        p = array.array("f", (folder / "0.npy").read_bytes()[-4 * S * K:])
+        for row, k in ((row, k) for row in range(S) for k in range(len(few), K)):
+            first, later = p[row * K + k % len(few)], p[row * K + k]
+            # Sums of what earlier keys weigh are rescaled by later ones.
+            if abs(first - later) > 1e-6:
+                sys.exit(f"{K} keys, D = {D}, {level}: {first} of key {k % len(few)}, {later} of its equal {k}")
+    print(f"{K} keys, D = {D}: equal")
 
 
 def returned_probabilities():
@@ -116,4 +151,6 @@ def returned_probabilities():
     print(f"returned probabilities add up to 1{'' if furthest < 1e-6 else f' within {furthest:.1e} only'}")
 
 
+for K, D in [(130, 64), (131, 64), (129, 96), (258, 80)]:
+    equal_keys(K, D)
 returned_probabilities()

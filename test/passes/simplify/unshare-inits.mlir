@@ -61,7 +61,7 @@ func.func @sum_of_products(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>) -> (tenso
   return %k, %u : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// Of an init that is not read only the sizes matter; of one that is written in part the rest stays.
+// Of an init that is not read only the sizes matter; what is not written stays.
 // CHECK-LABEL: @init_unread
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x16xf32>
 // CHECK: %[[N:.*]] = tensor.dim %[[X]]
@@ -73,4 +73,18 @@ func.func @init_unread(%x: tensor<?x16xf32>, %row: tensor<1x16xf32>) -> (tensor<
   %e = linalg.exp ins(%x : tensor<?x16xf32>) outs(%x : tensor<?x16xf32>) -> tensor<?x16xf32>
   %i = tensor.insert_slice %row into %x[0, 0] [1, 16] [1, 1] : tensor<1x16xf32> into tensor<?x16xf32>
   return %e, %i : tensor<?x16xf32>, tensor<?x16xf32>
+}
+
+// Columns that are not written stay, too.
+// CHECK-LABEL: @init_written_in_part
+// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<4x3xf32>
+// CHECK: %[[C:.*]] = linalg.copy ins(%[[X]]
+// CHECK: linalg.generic {{.*}} outs(%[[C]]
+func.func @init_written_in_part(%x: tensor<4x3xf32>, %column: tensor<4xf32>) -> tensor<4x3xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i, 0)>], iterator_types = ["parallel"]}
+      ins(%column : tensor<4xf32>) outs(%x : tensor<4x3xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<4x3xf32>
+  return %r : tensor<4x3xf32>
 }
