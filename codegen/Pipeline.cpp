@@ -122,6 +122,7 @@ static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
   // What remains is elementwise or reduces: plain loops, which LLVM vectorises.
   functions.addPass(createReassociateSums());
   functions.addPass(createConvertLinalgToLoopsPass());
+  functions.addPass(createExpandHalves());
   functions.addPass(createExpandMath());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

@@ -23,7 +23,7 @@ llvm::ArrayRef<const Target *> attn::getTargets() {
 }
 
 TargetAttr Target::getAttr(mlir::MLIRContext *context) const {
-  return TargetAttr::get(context, level, lanes, registers, fma, l1, l2, scalef);
+  return TargetAttr::get(context, level, lanes, registers, fma, l1, l2, scalef, halves);
 }
 
 /// `architecture` is a triple, or how one starts.

@@ -33,7 +33,7 @@ struct Target {
   unsigned lanes, registers;
   bool fma;
   unsigned l1, l2;
-  bool scalef;
+  bool scalef, halves;
 
   TargetAttr getAttr(mlir::MLIRContext *context) const;
   /// Whether the CPU that runs the compiler can run its code.

@@ -84,6 +84,10 @@ mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);
 
+/// Reports an error if queries, keys, values, sums or outputs of `op` are of another type than f32,
+/// the only one that is compiled.
+mlir::LogicalResult verifyF32(AttentionOp op);
+
 /// The constant c for which `op` computes c * value, if it does.
 std::optional<double> constantFactor(mlir::Operation *op, mlir::Value value);
 

@@ -11,7 +11,7 @@ using namespace attn;
 
 LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                  StringRef level, unsigned lanes, unsigned registers, bool fma,
-                                 unsigned l1, unsigned l2, bool scalef) {
+                                 unsigned l1, unsigned l2, bool scalef, bool) {
   if (!llvm::isPowerOf2_32(lanes))
     return emitError() << "expected lanes to be a power of two, got " << lanes;
   if (registers < 8)

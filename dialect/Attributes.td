@@ -35,8 +35,9 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
     "bool":$fma,            // multiply-add is one instruction
     "unsigned":$l1,         // bytes
     "unsigned":$l2,         // bytes, of one core
-    DefaultValuedParameter<"bool", "false">:$scalef); // so are p * 2^n and x - floor(x), vscalefps and vreduceps
-  let assemblyFormat = [{ `<` $level `,` struct($lanes, $registers, $fma, $l1, $l2, $scalef) `>` }];
+    DefaultValuedParameter<"bool", "false">:$scalef,  // so are p * 2^n and x - floor(x), vscalefps and vreduceps
+    DefaultValuedParameter<"bool", "false">:$halves); // so are the conversions of f16 and f32
+  let assemblyFormat = [{ `<` $level `,` struct($lanes, $registers, $fma, $l1, $l2, $scalef, $halves) `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -173,6 +173,16 @@ static std::string nameOfOperand(AttentionOp op, unsigned i) {
   return i == 3 + numCaptures ? "out" : "weights";
 }
 
+LogicalResult attn::verifyF32(AttentionOp op) {
+  SmallVector<Type> types = {op.getQuery().getType(), op.getKey().getType(),
+                             op.getValue().getType(), op.getAccumulatorType()};
+  llvm::append_range(types, op.getOuts().getTypes());
+  for (Type type : types)
+    if (Type element = getElementTypeOrSelf(type); !element.isF32())
+      return op.emitError() << "expected an attention of f32, got " << element;
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   // A12
   if (getOuts().empty() || getOuts().size() > 2)

@@ -81,4 +81,14 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
+  let summary = "compute on f16 in f32";
+  let description = [{
+    Converts the operands of arithmetic on f16, scalars and vectors, to f32 and its results back, so that no library is called.
+    Where the `attn.target` of an enclosing module says `halves`, the two conversions are instructions; elsewhere
+    they become integer arithmetic. From f64 to f16 it goes through f32.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 #endif // ATTN_CODEGEN_CPU_PASSES_TD

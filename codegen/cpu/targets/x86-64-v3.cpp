@@ -27,5 +27,6 @@ const Target x86_64_v3 = {
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*scalef=*/false,
+    /*halves=*/true,
 };
 } // namespace attn::targets

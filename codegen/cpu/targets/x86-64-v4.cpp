@@ -28,5 +28,6 @@ const Target x86_64_v4 = {
     /*l1=*/32 * 1024,
     /*l2=*/1024 * 1024,
     /*scalef=*/true,
+    /*halves=*/true,
 };
 } // namespace attn::targets

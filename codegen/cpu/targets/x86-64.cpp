@@ -23,5 +23,6 @@ const Target x86_64 = {
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*scalef=*/false,
+    /*halves=*/false,
 };
 } // namespace attn::targets

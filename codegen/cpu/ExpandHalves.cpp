@@ -1,0 +1,184 @@
+//===- ExpandHalves.cpp - f16 as conversions of f32 ------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %z = arith.addf %x, %y : f16
+// becomes
+//   %a = arith.extf %x : f16 to f32
+//   %b = arith.extf %y : f16 to f32
+//   %s = arith.addf %a, %b : f32
+//   %z = arith.truncf %s : f32 to f16
+//
+// and the conversions, where they are no instructions of the target, integer arithmetic: LLVM would
+// call a library, and kernels have no undefined symbols. f64 is converted through f32.
+// Test: test/codegen/cpu/expand-halves.mlir, test/run/halves.test
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Passes.h"
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace attn {
+#define GEN_PASS_DEF_EXPANDHALVES
+#include "codegen/cpu/Passes.h.inc"
+} // namespace attn
+
+namespace {
+/// Arithmetic on the bits of floats, as i32: of a scalar or of each element of a vector.
+struct Bits {
+  ImplicitLocOpBuilder &b;
+  Type shape;
+
+  Type of(Type element) const {
+    auto vector = dyn_cast<VectorType>(shape);
+    return vector ? vector.clone(element) : element;
+  }
+  Value constant(uint32_t value) {
+    Type type = of(b.getI32Type());
+    IntegerAttr attr = b.getI32IntegerAttr(int32_t(value));
+    if (auto vector = dyn_cast<VectorType>(type))
+      return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, Attribute(attr)));
+    return arith::ConstantOp::create(b, attr);
+  }
+  Value ofFloat(Value x) { return arith::BitcastOp::create(b, of(b.getI32Type()), x); }
+  Value asFloat(Value x) { return arith::BitcastOp::create(b, of(b.getF32Type()), x); }
+  template <typename Op> Value binary(Value x, Value y) { return Op::create(b, x, y); }
+  template <typename Op> Value binary(Value x, uint32_t y) { return Op::create(b, x, constant(y)); }
+  Value isBelow(Value x, uint32_t y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, constant(y));
+  }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
+};
+} // namespace
+
+static constexpr uint32_t exponentOfF32(int exponent) { return uint32_t(exponent + 127) << 23; }
+
+static Value extend(ImplicitLocOpBuilder &b, Value half) {
+  Bits bits{b, half.getType()};
+  Value all = arith::ExtUIOp::create(b, bits.of(b.getI32Type()),
+                                     arith::BitcastOp::create(b, bits.of(b.getI16Type()), half));
+  Value sign = bits.binary<arith::ShLIOp>(bits.binary<arith::AndIOp>(all, 0x8000), 16);
+  Value magnitude = bits.binary<arith::ShLIOp>(bits.binary<arith::AndIOp>(all, 0x7fff), 13);
+  // The exponent of f32 starts 112 lower.
+  Value normal = bits.binary<arith::AddIOp>(magnitude, 112u << 23);
+  Value special = bits.binary<arith::OrIOp>(magnitude, exponentOfF32(128));
+  // 2^-14 and the fraction, less 2^-14: exact, and without a denormal f32.
+  Value least = bits.constant(exponentOfF32(-14));
+  Value denormal = bits.ofFloat(bits.binary<arith::SubFOp>(
+      bits.asFloat(bits.binary<arith::AddIOp>(magnitude, least)), bits.asFloat(least)));
+  Value finite = bits.select(bits.isBelow(magnitude, 0x0400 << 13), denormal, normal);
+  Value result = bits.select(bits.isBelow(magnitude, 0x7c00 << 13), finite, special);
+  return bits.asFloat(bits.binary<arith::OrIOp>(result, sign));
+}
+
+/// Rounds to the nearest, ties to even.
+static Value truncate(ImplicitLocOpBuilder &b, Value x) {
+  Bits bits{b, x.getType()};
+  Value all = bits.ofFloat(x);
+  Value magnitude = bits.binary<arith::AndIOp>(all, 0x7fffffff);
+  Value sign = bits.binary<arith::ShRUIOp>(bits.binary<arith::XOrIOp>(all, magnitude), 16);
+  // From 2^16 on infinity, and NaN. What rounds up to 2^16 carries into infinity by itself.
+  Value special = bits.select(bits.isBelow(magnitude, exponentOfF32(128) + 1),
+                              bits.constant(0x7c00), bits.constant(0x7e00));
+  // An ulp of 0.5 is the least denormal: the sum rounds.
+  Value half = bits.constant(exponentOfF32(-1));
+  Value denormal = bits.binary<arith::SubIOp>(
+      bits.ofFloat(bits.binary<arith::AddFOp>(bits.asFloat(magnitude), bits.asFloat(half))), half);
+  Value isOdd = bits.binary<arith::AndIOp>(bits.binary<arith::ShRUIOp>(magnitude, 13), 1);
+  Value rounded = bits.binary<arith::AddIOp>(
+      bits.binary<arith::AddIOp>(magnitude, uint32_t(-112) * (1u << 23) + 0xfff), isOdd);
+  Value normal = bits.binary<arith::ShRUIOp>(rounded, 13);
+  Value finite = bits.select(bits.isBelow(magnitude, exponentOfF32(-14)), denormal, normal);
+  Value result = bits.select(bits.isBelow(magnitude, exponentOfF32(16)), finite, special);
+  Value narrow =
+      arith::TruncIOp::create(b, bits.of(b.getI16Type()), bits.binary<arith::OrIOp>(result, sign));
+  return arith::BitcastOp::create(b, bits.of(b.getF16Type()), narrow);
+}
+
+/// Leaves no arithmetic on f16 but conversions.
+static LogicalResult computeInF32(func::FuncOp function) {
+  MLIRContext *context = function.getContext();
+  Type f16 = Float16Type::get(context), f32 = Float32Type::get(context);
+  // Functions first: their expansions are arithmetic.
+  {
+    TypeConverter converter;
+    llvm::SetVector<Type> supported;
+    supported.insert(f32);
+    supported.insert(Float64Type::get(context));
+    math::populateExtendToSupportedTypesTypeConverter(converter, supported, f32);
+    ConversionTarget target(*context);
+    math::populateExtendToSupportedTypesConversionTarget(target, converter);
+    RewritePatternSet patterns(context);
+    math::populateExtendToSupportedTypesPatterns(patterns, converter);
+    if (failed(applyPartialConversion(function, target, std::move(patterns))))
+      return failure();
+  }
+  TypeConverter converter;
+  arith::populateEmulateUnsupportedFloatsConversions(converter, {f16}, f32);
+  ConversionTarget target(*context);
+  arith::populateEmulateUnsupportedFloatsLegality(target, converter);
+  RewritePatternSet patterns(context);
+  arith::populateEmulateUnsupportedFloatsPatterns(patterns, converter);
+  return applyPartialConversion(function, target, std::move(patterns));
+}
+
+namespace {
+struct ExpandHalves : attn::impl::ExpandHalvesBase<ExpandHalves> {
+  void runOnOperation() override {
+    auto isHalf = [](Type type) {
+      return !isa<BaseMemRefType>(type) && getElementTypeOrSelf(type).isF16();
+    };
+    WalkResult found = getOperation().walk([&](Operation *op) {
+      return llvm::any_of(op->getOperandTypes(), isHalf) ||
+                     llvm::any_of(op->getResultTypes(), isHalf)
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    if (!found.wasInterrupted())
+      return;
+    if (failed(computeInF32(getOperation())))
+      return signalPassFailure();
+
+    TargetAttr machine = getTarget(getOperation());
+    bool isInstruction = machine && machine.getHalves();
+    getOperation().walk([&](Operation *op) {
+      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+        return;
+      Value from = op->getOperand(0);
+      Type to = op->getResult(0).getType(), source = getElementTypeOrSelf(from),
+           target = getElementTypeOrSelf(to);
+      bool widens = source.isF16(), isDouble = source.isF64() || target.isF64();
+      if ((!widens && !target.isF16()) || (isInstruction && !isDouble))
+        return;
+      ImplicitLocOpBuilder b(op->getLoc(), op);
+      Type single = Bits{b, to}.of(b.getF32Type());
+      Value result;
+      if (widens) {
+        result = extend(b, from);
+        if (isDouble)
+          result = arith::ExtFOp::create(b, to, result);
+      } else {
+        // Two conversions by instructions would become one, which is none.
+        if (isDouble)
+          from = arith::TruncFOp::create(b, single, from);
+        result = truncate(b, from);
+      }
+      op->replaceAllUsesWith(ValueRange(result));
+      op->erase();
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,66 @@
+// RUN: attn-opt %s -attn-expand-halves -split-input-file | FileCheck %s
+
+// Where the conversions are instructions they stay, and arithmetic between them is f32.
+module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144, halves = true>} {
+  // CHECK-LABEL: @converts
+  // CHECK-DAG:     %[[A:.*]] = arith.extf %arg0 {{.*}}: f16 to f32
+  // CHECK-DAG:     %[[B:.*]] = arith.extf %arg1 {{.*}}: f16 to f32
+  // CHECK:         %[[SUM:.*]] = arith.addf %[[A]], %[[B]] : f32
+  // CHECK:         %[[R:.*]] = arith.truncf %[[SUM]] {{.*}}: f32 to f16
+  // CHECK:         return %[[R]]
+  func.func @converts(%x: f16, %y: f16) -> f16 {
+    %z = arith.addf %x, %y : f16
+    return %z : f16
+  }
+
+  // A function of f16 is one of f32.
+  // CHECK-LABEL: @exp
+  // CHECK:         %[[X:.*]] = arith.extf %arg0 {{.*}}: f16 to f32
+  // CHECK:         %[[Y:.*]] = math.exp %[[X]] : f32
+  // CHECK:         arith.truncf %[[Y]] {{.*}}: f32 to f16
+  func.func @exp(%x: f16) -> f16 {
+    %y = math.exp %x : f16
+    return %y : f16
+  }
+
+  // No instruction converts f64, and LLVM makes one conversion of two.
+  // CHECK-LABEL: @double
+  // CHECK:         %[[F:.*]] = arith.truncf %arg0 : f64 to f32
+  // CHECK-NOT:     arith.truncf
+  // CHECK:         arith.bitcast %{{.*}} : i16 to f16
+  func.func @double(%x: f64) -> f16 {
+    %y = arith.truncf %x : f64 to f16
+    return %y : f16
+  }
+}
+
+// -----
+
+// Elsewhere they are integer arithmetic, of vectors too.
+module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
+  // CHECK-LABEL: @widen
+  // CHECK-NOT:     arith.extf
+  // CHECK:         arith.bitcast %arg0 : f16 to i16
+  // CHECK:         arith.bitcast %{{.*}} : i32 to f32
+  func.func @widen(%x: f16) -> f32 {
+    %y = arith.extf %x : f16 to f32
+    return %y : f32
+  }
+
+  // CHECK-LABEL: @widen_vector
+  // CHECK-NOT:     arith.extf
+  // CHECK:         arith.bitcast %arg0 : vector<4xf16> to vector<4xi16>
+  // CHECK:         arith.bitcast %{{.*}} : vector<4xi32> to vector<4xf32>
+  func.func @widen_vector(%x: vector<4xf16>) -> vector<4xf32> {
+    %y = arith.extf %x : vector<4xf16> to vector<4xf32>
+    return %y : vector<4xf32>
+  }
+
+  // CHECK-LABEL: @narrow
+  // CHECK-NOT:     arith.truncf
+  // CHECK:         arith.bitcast %{{.*}} : i16 to f16
+  func.func @narrow(%x: f32) -> f16 {
+    %y = arith.truncf %x : f32 to f16
+    return %y : f16
+  }
+}

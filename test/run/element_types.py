@@ -1,0 +1,89 @@
+"""element_types.py FOLDER: a product, a sum, a view and a conversion of every element type that is compiled, at every level.
+
+The reference is attn-run's, op by op in float64: results of float types are a rounding of that.
+"""
+import pathlib, subprocess, sys
+
+LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
+TOLERANCE = {"f16": 4e-3, "f32": 1e-5, "f64": 1e-12}
+
+CONTRACT = """
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @f(%x: tensor<5x7x{t}>, %y: tensor<7x9x{t}>, %z: tensor<9x{t}>) -> (tensor<9x5x{t}>, tensor<5x9x{other}>) {{
+  %zero = arith.constant {zero} : {t}
+  %e = tensor.empty() : tensor<5x9x{t}>
+  %s = linalg.fill ins(%zero : {t}) outs(%e : tensor<5x9x{t}>) -> tensor<5x9x{t}>
+  %p = linalg.contract indexing_maps = [#a, #b, #c] ins(%x, %y : tensor<5x7x{t}>, tensor<7x9x{t}>) outs(%s : tensor<5x9x{t}>) -> tensor<5x9x{t}>
+  %b = linalg.broadcast ins(%z : tensor<9x{t}>) outs(%e : tensor<5x9x{t}>) dimensions = [0]
+  %q = linalg.add ins(%p, %b : tensor<5x9x{t}>, tensor<5x9x{t}>) outs(%e : tensor<5x9x{t}>) -> tensor<5x9x{t}>
+  %et = tensor.empty() : tensor<9x5x{t}>
+  %r = linalg.transpose ins(%q : tensor<5x9x{t}>) outs(%et : tensor<9x5x{t}>) permutation = [1, 0]
+  %eo = tensor.empty() : tensor<5x9x{other}>
+  %o = linalg.map ins(%q : tensor<5x9x{t}>) outs(%eo : tensor<5x9x{other}>) (%in: {t}, %init: {other}) {{
+    %v = arith.{cast} %in : {t} to {other}
+    linalg.yield %v : {other}
+  }}
+  return %r, %o : tensor<9x5x{t}>, tensor<5x9x{other}>
+}}
+"""
+VIEW = """
+func.func @f(%x: tensor<5x7x{t}>) -> tensor<7x5x{t}> {{
+  %e = tensor.empty() : tensor<7x5x{t}>
+  %r = linalg.transpose ins(%x : tensor<5x7x{t}>) outs(%e : tensor<7x5x{t}>) permutation = [1, 0]
+  return %r : tensor<7x5x{t}>
+}}
+"""
+EXP = """
+func.func @f(%x: tensor<5x7xf16>) -> tensor<5x7xf16> {{
+  %e = tensor.empty() : tensor<5x7xf16>
+  %r = linalg.exp ins(%x : tensor<5x7xf16>) outs(%e : tensor<5x7xf16>) -> tensor<5x7xf16>
+  return %r : tensor<5x7xf16>
+}}
+"""
+# A bias of f16 is read in the lanes of an attention of f32.
+BIAS = """
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+#b = affine_map<(q, k, d, e) -> (q, k)>
+func.func @f(%x: tensor<37x8xf32>, %bias: tensor<37x37xf16>) -> tensor<37x8xf32> {{
+  %e = tensor.empty() : tensor<37x8xf32>
+  %o = attn.attention ins(%x, %x, %x : tensor<37x8xf32>, tensor<37x8xf32>, tensor<37x8xf32>)
+    captures(%bias : tensor<37x37xf16>) outs(%e : tensor<37x8xf32>)
+    {{indexing_maps = [#q, #k, #v, #b, #o], scale = 1.0 : f32}} score {{
+    ^bb0(%q: index, %k: index, %s: f32, %h: f16):
+      %w = arith.extf %h : f16 to f32
+      %t = arith.addf %s, %w : f32
+      attn.yield %t : f32
+    }} -> tensor<37x8xf32>
+  return %o : tensor<37x8xf32>
+}}
+"""
+CONVERSIONS = [("f16", "f32", "extf"), ("f16", "f64", "extf"), ("f32", "f16", "truncf"), ("f32", "f64", "extf"),
+               ("f64", "f16", "truncf"), ("f64", "f32", "truncf"), ("i8", "f16", "sitofp"), ("i16", "f32", "sitofp"),
+               ("i32", "f64", "sitofp"), ("i64", "f16", "sitofp"), ("i64", "i8", "trunci")]
+
+
+def run(folder, name, text, tolerance):
+    path = folder / f"{name}.mlir"
+    path.write_text(text)
+    for level in LEVELS:
+        result = subprocess.run(["attn-run", path, "--reference", f"--level={level}", f"--tolerance={tolerance}"],
+                                capture_output=True, text=True)
+        if result.returncode and "expected a level that this CPU runs" in result.stderr:
+            continue
+        assert not result.returncode, f"{name} at {level}: {result.stderr}"
+        print(name, level)
+
+
+folder = pathlib.Path(sys.argv[1])
+for t, other, cast in CONVERSIONS:
+    text = CONTRACT.format(t=t, other=other, cast=cast, zero="0.0" if t[0] == "f" else "0")
+    run(folder, f"{t}-{other}", text, max(TOLERANCE.get(t, 0), TOLERANCE.get(other, 0)))
+for t in ("i1", "i8", "i16", "i32", "i64", "f16", "f64"):
+    run(folder, f"view-{t}", VIEW.format(t=t), 0)
+run(folder, "exp-f16", EXP.format(), TOLERANCE["f16"])
+run(folder, "bias-f16", BIAS.format(), TOLERANCE["f32"])
