@@ -6,6 +6,7 @@
 
 #include "tools/Tensors.h"
 
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -83,6 +84,13 @@ static Expected<StringMap<int64_t>> parseDims(const attn_function *function,
   return sizes;
 }
 
+static uint16_t toHalf(float value) {
+  APFloat half(value);
+  bool losesInfo;
+  half.convert(APFloat::IEEEhalf(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return half.bitcastToAPInt().getZExtValue();
+}
+
 Expected<std::vector<Array>> attn::makeRandomInputs(const attn_function *function,
                                                     ArrayRef<std::string> dims) {
   Expected<StringMap<int64_t>> sizes = parseDims(function, dims);
@@ -110,8 +118,12 @@ Expected<std::vector<Array>> attn::makeRandomInputs(const attn_function *functio
       return error;
     std::normal_distribution<float> normal;
     for (int64_t e = 0; e < array.getNumElements(); ++e) {
-      if (array.code == kDLFloat && array.bits == 32)
+      if (array.code == kDLFloat && array.bits == 64)
+        reinterpret_cast<double *>(array.data.data())[e] = normal(generator);
+      else if (array.code == kDLFloat && array.bits == 32)
         reinterpret_cast<float *>(array.data.data())[e] = normal(generator);
+      else if (array.code == kDLFloat && array.bits == 16)
+        reinterpret_cast<uint16_t *>(array.data.data())[e] = toHalf(normal(generator));
       else // masks, lengths: ones and zeros
         array.data[e * (array.bits / 8)] = generator() & 1;
     }
