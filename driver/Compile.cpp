@@ -306,6 +306,8 @@ llvm::Expected<CompileReport> Compilation::run() {
       return fail("expected --embed-weights before stage emit, got --from=emit");
     if (options.requireFused)
       return fail("expected --require-fused before stage emit, got --from=emit");
+    if (*kind == OutputKind::MLIR)
+      return fail("expected an output made from LLVM IR, got '" + options.output + "'");
     auto text = llvm::MemoryBuffer::getFile(options.input, /*IsText=*/true);
     if (!text)
       return fail("cannot read '" + options.input + "': " + text.getError().message());

@@ -8,6 +8,8 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/DynamicAPInt.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -25,10 +27,31 @@ static Location lineOf(BlockArgument argument) {
   return first->getLoc();
 }
 
+/// The same of an op: in the body of a named op, which has no lines, that op's.
+static Location lineOf(Operation *op) {
+  Operation *place = op;
+  while (place && !place->getLoc()->findInstanceOf<FileLineColLoc>())
+    place = place->getParentOp();
+  return place ? place->getLoc() : op->getLoc();
+}
+
+/// What code computes on, apart from indices. Users know 8 bits without a sign as i8, marked attn.unsigned.
+static bool isElement(Type type) {
+  unsigned width = type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0;
+  return type.isF16() || type.isF32() || type.isF64() || width == 1 || width == 8 || width == 16 ||
+         width == 32 || width == 64;
+}
+
+/// Refuses elements of `type`, of which `what` is.
+static LogicalResult refuse(Location loc, const Twine &what, Type type) {
+  return emitError(loc) << "expected " << what << " of f16, f32, f64, i1, i8, i16, i32 or i64, got "
+                        << type;
+}
+
 /// `what` is an argument or a result with its name. Sizes known at the call only count as 1.
-static LogicalResult verifyHolds(Location loc, const Twine &what, RankedTensorType type) {
-  if (!type.getElementType().isIntOrFloat())
-    return success();
+static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorType type) {
+  if (!isElement(type.getElementType()))
+    return refuse(loc, what, type.getElementType());
   llvm::DynamicAPInt bytes(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
   for (int64_t size : type.getShape())
     if (!ShapedType::isDynamic(size))
@@ -48,11 +71,35 @@ static LogicalResult verifyHolds(Location loc, const Twine &what, RankedTensorTy
                         << (type.hasStaticShape() ? "" : " or more");
 }
 
+/// Functions of math are expanded for f32, which f16 is converted to.
+static bool isExpanded(Operation *op) {
+  return isa<math::MathDialect>(op->getDialect()) &&
+         !isa<math::AbsFOp, math::CopySignOp, math::SqrtOp>(op);
+}
+
+static LogicalResult verifyOp(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op); attention && failed(verifyF32(attention)))
+    return failure();
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  for (Type type : types) {
+    Type element = getElementTypeOrSelf(type);
+    if (!element.isIndex() && !isElement(element))
+      return refuse(lineOf(op), "elements", element);
+    if (isa<linalg::SoftmaxOp>(op) && !element.isF32())
+      return emitError(lineOf(op)) << "expected a softmax of f32, got " << element;
+    if (isExpanded(op) && element.isF64())
+      return emitError(lineOf(op))
+             << "expected a '" << op->getName() << "' of f16 or f32, got " << element;
+  }
+  return success();
+}
+
 LogicalResult attn::verifyTypes(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     auto name =
         function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), AttnDialect::kNameAttr);
-    if (failed(verifyHolds(lineOf(argument), "argument '" + name.getValue() + "'",
+    if (failed(verifyNamed(lineOf(argument), "argument '" + name.getValue() + "'",
                            cast<RankedTensorType>(argument.getType()))))
       return failure();
   }
@@ -60,10 +107,12 @@ LogicalResult attn::verifyTypes(func::FuncOp function) {
     auto name =
         function.getResultAttrOfType<StringAttr>(result.getOperandNumber(), AttnDialect::kNameAttr);
     Operation *op = result.get().getDefiningOp();
-    if (failed(verifyHolds(op ? op->getLoc() : result.getOwner()->getLoc(),
+    if (failed(verifyNamed(op ? op->getLoc() : result.getOwner()->getLoc(),
                            "result '" + name.getValue() + "'",
                            cast<RankedTensorType>(result.get().getType()))))
       return failure();
   }
-  return success();
+  WalkResult checked =
+      function.getBody().walk([](Operation *op) -> WalkResult { return verifyOp(op); });
+  return failure(checked.wasInterrupted());
 }

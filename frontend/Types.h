@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// Arguments and results, which have names, fit the address space.
+/// Every element is of a type that can be compiled, and arguments and results, which have names, fit the address space.
 mlir::LogicalResult verifyTypes(mlir::func::FuncOp function);
 
 } // namespace attn

@@ -47,12 +47,8 @@ struct Plan : attn::impl::PlanBase<Plan> {
       choice = {*given};
     }
     WalkResult planned = getOperation().walk([&](AttentionOp op) -> WalkResult {
-      SmallVector<Type> types = {op.getQuery().getType(), op.getKey().getType(),
-                                 op.getValue().getType(), op.getAccumulatorType()};
-      llvm::append_range(types, op.getOuts().getTypes());
-      for (Type type : types)
-        if (Type element = getElementTypeOrSelf(type); !element.isF32())
-          return op.emitError() << "expected an attention of f32, got " << element;
+      if (failed(verifyF32(op)))
+        return WalkResult::interrupt();
       if (op.getPlan())
         return WalkResult::advance();
       op.setPlanAttr(predictPlans(target, AttentionShape::get(op), choice).front().plan);

@@ -72,6 +72,16 @@ static bool isPlainContraction(linalg::LinalgOp op) {
                       [](Type type) { return cast<ShapedType>(type).getElementType().isF32(); });
 }
 
+/// A float type other than f32 that `op` reads or writes, if there is one.
+static Type findOtherFloat(Operation *op) {
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  for (Type type : types)
+    if (Type element = getElementTypeOrSelf(type); isa<FloatType>(element) && !element.isF32())
+      return element;
+  return {};
+}
+
 /// `map` with the coordinate for 0 wherever a dimension of size 1 allows either.
 static AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
   SmallVector<AffineExpr> exprs(map.getResults());
@@ -180,6 +190,9 @@ LogicalResult Raiser::findValueProduct() {
     (isPlainContraction(dyn_cast<linalg::LinalgOp>(use.getOwner())) ? products : others)
         .push_back(&use);
   if (products.empty()) {
+    for (OpOperand *use : others)
+      if (Type type = findOtherFloat(use->getOwner()))
+        return leftUnfused() << "weights and values of type f32, got " << type;
     InFlightDiagnostic remark = leftUnfused() << "the weights to be multiplied with values, got ";
     if (others.empty())
       return remark << "no use of them";
