@@ -174,8 +174,9 @@ static LogicalResult verify(linalg::LinalgOp op) {
       llvm::all_of(op.getDpsInputs(), [&](Value input) { return isInvariant(input, loop); }))
     return op.emitError()
            << "expected a product that changes with its loop, got one that every iteration repeats";
+  // No error: a product with other uses, as of queries and keys that differ in their biases, keeps its biases apart.
   if (addsBias(op))
-    return op.emitError() << "expected the bias as the init of its product, got a pass of its own";
+    op.emitWarning() << "expected the bias as the init of its product, got a pass of its own";
   return success();
 }
 

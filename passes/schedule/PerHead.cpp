@@ -43,6 +43,17 @@ static bool hasFusableProducer(Value value) {
   return result && isa<linalg::LinalgOp>(result.getOwner());
 }
 
+/// True if `task` reads `producer` outside the loops over query tiles, where `slice` is, too: queries and keys share a
+/// projection, which is a phase of its own then.
+static bool isReadElsewhere(Operation *task, tensor::ExtractSliceOp slice, OpResult producer) {
+  Operation *loops = slice;
+  while (loops->getParentOp() != task)
+    loops = loops->getParentOp();
+  return llvm::any_of(producer.getUsers(), [&](Operation *user) {
+    return task->isProperAncestor(user) && !loops->isAncestor(user);
+  });
+}
+
 static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   rewriter.setInsertionPoint(op);
   unsigned numBatch = op.getNumBatch();
@@ -73,8 +84,6 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   }
 
   Value query = op.getQuery();
-  // Queries that are the keys or the values too are not computed again for each tile.
-  bool isQueryShared = query == op.getKey() || query == op.getValue();
   FailureOr<Operation *> perHead =
       tileAndFuse(rewriter, cast<TilingInterface>(*op), outer, forall,
                   [&](tensor::ExtractSliceOp slice, OpResult producer) {
@@ -89,7 +98,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
       [&](tensor::ExtractSliceOp slice, OpResult producer) {
         // What is in the task already is shared by its query tiles.
         return !task->isProperAncestor(producer.getOwner()) &&
-               !(isQueryShared && producer == query) && movesInside(slice, producer);
+               !isReadElsewhere(task, slice, producer) && movesInside(slice, producer);
       });
 }
 
