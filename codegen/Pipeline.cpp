@@ -141,6 +141,11 @@ ArrayRef<Stage> attn::getStages() {
   return kStages;
 }
 
+void attn::addStage(OpPassManager &manager, const Stage &stage, const PipelineOptions &options) {
+  stage.build(manager, options);
+  manager.addPass(createMarkStage({stage.name.str()}));
+}
+
 void attn::addLintRules(OpPassManager &manager, StringRef stage) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   if (stage == "import") { // what is dropped is still there
@@ -164,7 +169,7 @@ void attn::registerStagePipelines() {
                                       ("all stages to: " + stage.leaves).str(),
                                       [last](OpPassManager &manager, const Options &options) {
                                         for (const Stage &step : getStages().take_front(last + 1))
-                                          step.build(manager, {options.schedule});
+                                          addStage(manager, step, {options.schedule});
                                       });
   }
 }

@@ -30,6 +30,9 @@ struct Stage {
 /// Every stage that transforms modules, in order. `import` comes before them, `emit` after.
 llvm::ArrayRef<Stage> getStages();
 
+/// Adds the passes of `stage` and the note in the module that it has been through them.
+void addStage(mlir::OpPassManager &manager, const Stage &stage, const PipelineOptions &options);
+
 /// Adds the rules of `attnc --lint` that read a module as `stage` leaves it.
 void addLintRules(mlir::OpPassManager &manager, llvm::StringRef stage);
 

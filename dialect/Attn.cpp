@@ -61,6 +61,14 @@ Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+LogicalResult attn::verifyStage(ModuleOp module, StringRef stage, Location file) {
+  auto said = module->getAttrOfType<StringAttr>(AttnDialect::kStageAttr);
+  if (said && said.getValue() != stage)
+    return emitError(file) << "expected a file of stage " << stage << ", got one of stage "
+                           << said.getValue();
+  return success();
+}
+
 /// Verifies the attributes that the dialect puts on builtin.module and func.func.
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -68,6 +76,12 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     auto version = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!version || version.getInt() > kVersion)
       return op->emitError() << "expected '" << name << "' of at most " << kVersion << ", got "
+                             << attribute.getValue();
+    return success();
+  }
+  if (name == kStageAttr) {
+    if (!isa<StringAttr>(attribute.getValue()))
+      return op->emitError() << "expected '" << name << "' to be a string, got "
                              << attribute.getValue();
     return success();
   }

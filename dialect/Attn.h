@@ -84,6 +84,9 @@ mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);
 
+/// Reports an error at `file` if `module` says that another stage than `stage` left it.
+mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
+
 /// Reports an error if queries, keys, values, sums or outputs of `op` are of another type than f32,
 /// the only one that is compiled.
 mlir::LogicalResult verifyF32(AttentionOp op);

@@ -37,6 +37,8 @@ def Attn_Dialect : Dialect {
     /// A pair that is not hidden weighs about two to this power at least: not 0, which would hide it, and nothing
     /// whose products with values are denormal numbers, as a rule, which take some machines two hundred cycles.
     static constexpr int kLeastWeightExponent = -100;
+    /// Module: the stage that left it, by name.
+    static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
     /// The most that a program can address on x86-64: no tensor and no workspace is larger.
     static constexpr int64_t kMaxBytes = int64_t(1) << 47;
     /// Module: the machine that its functions are compiled for, an #attn.target.

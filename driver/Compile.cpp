@@ -72,6 +72,8 @@ private:
   static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
 
   llvm::Error load();
+  /// Whether the module is what stage `options.from` leaves, as far as can be told.
+  LogicalResult verifyResumable(ModuleOp module);
   llvm::Error runStages();
   /// Runs the rules that read the module as `stage` leaves it.
   llvm::Error lint(StringRef stage);
@@ -95,6 +97,34 @@ private:
 
 } // namespace
 
+LogicalResult Compilation::verifyResumable(ModuleOp module) {
+  Location file = FileLineColLoc::get(&context, options.input, /*line=*/1, /*column=*/1);
+  if (failed(verifyStage(module, options.from, file)))
+    return failure();
+  // A file that was written by hand may say nothing.
+  auto comesBefore = [&](StringRef stage) {
+    auto isNamed = [](StringRef name) {
+      return [=](const Stage &stage) { return stage.name == name; };
+    };
+    return llvm::find_if(getStages(), isNamed(options.from)) <
+           llvm::find_if(getStages(), isNamed(stage));
+  };
+  bool hasLevels = !module.getOps<ModuleOp>().empty();
+  if (hasLevels == comesBefore("plan"))
+    return emitError(file) << "expected " << (hasLevels ? "no modules" : "a module")
+                           << " of target levels in a file of stage " << options.from;
+  bool hasTensors = comesBefore("bufferize");
+  WalkResult walk = module.walk([&](Operation *op) -> WalkResult {
+    for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+      for (Type type : types)
+        if (hasTensors ? isa<BaseMemRefType>(type) : isa<TensorType>(type))
+          return op->emitError() << "expected " << (hasTensors ? "tensors" : "buffers")
+                                 << " in a file of stage " << options.from << ", got " << type;
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 llvm::Error Compilation::load() {
   if (options.from.empty() || options.from == "import") {
     llvm::Expected<Model> imported = importFile(options.input, context);
@@ -102,6 +132,9 @@ llvm::Error Compilation::load() {
       return imported.takeError();
     model = std::move(*imported);
   } else {
+    if (StringRef(options.input).ends_with(".ll") || StringRef(options.input).ends_with(".pt2"))
+      return fail("expected a file of stage " + options.from + ", which ends in .mlir, got '" +
+                  options.input + "'");
     loadFrontendDialects(context);
     context.loadAllAvailableDialects();
     auto file = llvm::MemoryBuffer::getFile(options.input, /*IsText=*/true);
@@ -112,6 +145,8 @@ llvm::Error Compilation::load() {
     model.module = parseSourceFile<ModuleOp>(source, &context);
     if (!model.module)
       return fail(firstError.empty() ? "expected a module in '" + options.input + "'" : firstError);
+    if (failed(verifyResumable(*model.module)))
+      return fail(firstError);
   }
   ModuleOp module = *model.module;
   bool hasLevels = !module.getOps<ModuleOp>().empty();
@@ -258,7 +293,7 @@ llvm::Error Compilation::runStages() {
       continue;
     }
     PassManager manager(&context);
-    stage.build(manager, options.pipeline);
+    addStage(manager, stage, options.pipeline);
     if (failed(runPasses(manager, *model.module)))
       return fail(firstError.empty() ? "stage " + stage.name + " failed" : llvm::Twine(firstError));
     if (stage.name == "raise")
@@ -308,6 +343,8 @@ llvm::Expected<CompileReport> Compilation::run() {
       return fail("expected --require-fused before stage emit, got --from=emit");
     if (*kind == OutputKind::MLIR)
       return fail("expected an output made from LLVM IR, got '" + options.output + "'");
+    if (StringRef(options.input).ends_with(".mlir") || StringRef(options.input).ends_with(".pt2"))
+      return fail("expected a file of stage emit, which ends in .ll, got '" + options.input + "'");
     auto text = llvm::MemoryBuffer::getFile(options.input, /*IsText=*/true);
     if (!text)
       return fail("cannot read '" + options.input + "': " + text.getError().message());
@@ -348,9 +385,8 @@ llvm::Expected<CompileReport> Compilation::run() {
     llvm::consumeError(ir.takeError());
     return fail(firstError.empty() ? "stage emit failed" : llvm::Twine(firstError));
   }
-  if (llvm::Error error =
-          dump(getStages().size() + 2, "emit", ".ll",
-               [&](llvm::raw_ostream &os) { os << *ir->module; }))
+  if (llvm::Error error = dump(getStages().size() + 2, "emit", ".ll",
+                               [&](llvm::raw_ostream &os) { os << *ir->module; }))
     return std::move(error);
   if (llvm::Error error = emitLLVMIR(std::move(*ir), emission))
     return std::move(error);

@@ -67,6 +67,7 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
       llvm::replace(message, '\n', ' ');
       return llvm::createStringError(path + ": " + message);
     }
+    (*model->module)->setAttr(AttnDialect::kStageAttr, StringAttr::get(&context, "import"));
     return model;
   }
   return llvm::createStringError(

@@ -119,6 +119,8 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
   model.module = parseSourceFile<ModuleOp>(path, config);
   if (!model.module)
     return error.take();
+  if (failed(verifyStage(*model.module, "import", model.module->getLoc())))
+    return error.take();
   for (Operation &op : *model.module->getBody()) {
     if (failed(verifyCompilable(&op)))
       return error.take();

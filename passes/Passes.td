@@ -284,4 +284,17 @@ def OutlineTasks : Pass<"attn-outline-tasks", "::mlir::ModuleOp"> {
                            "::mlir::LLVM::LLVMDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// every stage
+//===----------------------------------------------------------------------===//
+
+def MarkStage : Pass<"attn-mark-stage", "::mlir::ModuleOp"> {
+  let summary = "note the stage that the module has been through";
+  let description = [{
+    Sets `attn.stage`, which `attnc --from` reads.
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+  let options = [Option<"stage", "stage", "std::string", /*default=*/"", "Its name">];
+}
+
 #endif // ATTN_PASSES_PASSES_TD

@@ -10,6 +10,11 @@ module attributes {attn.version = "1"} {}
 
 // -----
 
+// expected-error @+1 {{expected 'attn.stage' to be a string, got 6 : i64}}
+module attributes {attn.stage = 6} {}
+
+// -----
+
 // expected-error @+1 {{expected 'attn.target' to be an #attn.target, got "x86-64"}}
 module attributes {attn.target = "x86-64"} {}
 

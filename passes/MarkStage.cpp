@@ -1,0 +1,33 @@
+//===- MarkStage.cpp - which stage left a module ---------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   module attributes {attn.stage = "import"} {...}
+// becomes
+//   module attributes {attn.stage = "raise"} {...}
+//
+// at the end of a stage, so that a file can be refused where another stage's is expected.
+// Test: test/tools/stages.test
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+
+namespace attn {
+#define GEN_PASS_DEF_MARKSTAGE
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+struct MarkStage : attn::impl::MarkStageBase<MarkStage> {
+  using MarkStageBase::MarkStageBase;
+
+  void runOnOperation() override {
+    getOperation()->setAttr(AttnDialect::kStageAttr, StringAttr::get(&getContext(), stage));
+  }
+};
+} // namespace
