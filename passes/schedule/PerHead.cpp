@@ -22,6 +22,8 @@
 #include "passes/Passes.h"
 #include "passes/schedule/TileAndFuse.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
+
 using namespace mlir;
 
 namespace attn {
@@ -43,15 +45,25 @@ static bool hasFusableProducer(Value value) {
   return result && isa<linalg::LinalgOp>(result.getOwner());
 }
 
-/// True if `task` reads `producer` outside the loops over query tiles, where `slice` is, too: queries and keys share a
-/// projection, which is a phase of its own then.
-static bool isReadElsewhere(Operation *task, tensor::ExtractSliceOp slice, OpResult producer) {
-  Operation *loops = slice;
-  while (loops->getParentOp() != task)
-    loops = loops->getParentOp();
-  return llvm::any_of(producer.getUsers(), [&](Operation *user) {
-    return task->isProperAncestor(user) && !loops->isAncestor(user);
-  });
+/// The ops that both queries and keys or values are computed from: a projection that they share is a phase of its own,
+/// since each query tile would compute its part again.
+static llvm::SmallPtrSet<Operation *, 8> findShared(AttentionOp op) {
+  auto producersOf = [](Value value) {
+    llvm::SetVector<Operation *> producers;
+    BackwardSliceOptions options;
+    options.inclusive = true;
+    options.omitUsesFromAbove = false;
+    if (Operation *producer = value.getDefiningOp())
+      (void)getBackwardSlice(producer, &producers, options);
+    return producers;
+  };
+  llvm::SetVector<Operation *> ofQuery = producersOf(op.getQuery());
+  llvm::SmallPtrSet<Operation *, 8> shared;
+  for (Value operand : {op.getKey(), op.getValue()})
+    for (Operation *producer : producersOf(operand))
+      if (isa<linalg::LinalgOp>(producer) && ofQuery.contains(producer))
+        shared.insert(producer);
+  return shared;
 }
 
 static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
@@ -84,6 +96,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   }
 
   Value query = op.getQuery();
+  llvm::SmallPtrSet<Operation *, 8> shared = findShared(op);
   FailureOr<Operation *> perHead =
       tileAndFuse(rewriter, cast<TilingInterface>(*op), outer, forall,
                   [&](tensor::ExtractSliceOp slice, OpResult producer) {
@@ -98,7 +111,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
       [&](tensor::ExtractSliceOp slice, OpResult producer) {
         // What is in the task already is shared by its query tiles.
         return !task->isProperAncestor(producer.getOwner()) &&
-               !isReadElsewhere(task, slice, producer) && movesInside(slice, producer);
+               !shared.contains(producer.getOwner()) && movesInside(slice, producer);
       });
 }
 
