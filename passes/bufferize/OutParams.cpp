@@ -9,8 +9,8 @@
 //     bufferization.materialize_in_destination %y in restrict writable %out
 //
 // Inputs get {bufferization.writable = false}: bufferization copies rather than writes to them.
-// A tensor.empty that %y grew from becomes a tensor of %out, wherever it is used: bufferization then computes
-// straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
+// A tensor.empty that %y grew from, or the part of one, becomes a tensor of %out, wherever it is used: bufferization then
+// computes straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
 // hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
 // linalg.copy that says so. Test: test/passes/bufferize/out-params.mlir
 //
@@ -34,12 +34,30 @@ static bool isComputedHere(Value value) {
          isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
 }
 
+/// A part of an empty tensor as an empty tensor of its own: the elements of neither are defined.
+static tensor::EmptyOp separate(tensor::ExtractSliceOp slice) {
+  OpBuilder builder(slice);
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  SmallVector<OpFoldResult> sizes;
+  for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+    if (!dropped.test(dim))
+      sizes.push_back(size);
+  auto empty =
+      tensor::EmptyOp::create(builder, slice.getLoc(), sizes, slice.getType().getElementType());
+  slice.replaceAllUsesWith(empty.getResult());
+  slice.erase();
+  return empty;
+}
+
 /// The tensor.empty that `value` fills step by step, or null.
 static tensor::EmptyOp rootOf(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     Operation *op = result.getOwner();
     if (auto empty = dyn_cast<tensor::EmptyOp>(op))
       return empty;
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+        slice && slice.getSource().getDefiningOp<tensor::EmptyOp>())
+      return separate(slice);
     if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
       value = dps.getTiedOpOperand(result)->get();
     else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))

@@ -30,6 +30,21 @@ func.func @parts(%x: tensor<8xf32>) -> tensor<1x8xf32> {
 
 // -----
 
+// A part of an empty tensor is computed in the buffer as well.
+// CHECK-LABEL: @part_of_empty(
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<13x8xf32> {attn.output})
+// CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
+// CHECK: %[[Y:.*]] = linalg.exp {{.*}} outs(%[[T]] :
+// CHECK: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[OUT]]
+func.func @part_of_empty(%x: tensor<13x8xf32>) -> tensor<13x8xf32> {
+  %e = tensor.empty() : tensor<1x13x16xf32>
+  %part = tensor.extract_slice %e[0, 0, 0] [1, 13, 8] [1, 1, 1] : tensor<1x13x16xf32> to tensor<13x8xf32>
+  %y = linalg.exp ins(%x : tensor<13x8xf32>) outs(%part : tensor<13x8xf32>) -> tensor<13x8xf32>
+  return %y : tensor<13x8xf32>
+}
+
+// -----
+
 // The buffer takes the shape of what is computed.
 // CHECK-LABEL: @reshaped(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<2x?x768xf32> {attn.output})
