@@ -95,49 +95,42 @@ struct FloatBuilder {
 };
 } // namespace
 
-/// A quarter of the least large c: what a smaller one lacks is at most 2^-13.
-static constexpr double kLarge = 1 << 10;
+/// The least max * factor that is large. The rounding error of a smaller one is at most 2^-13.
+static constexpr double kLarge = 1 << 12;
 
-Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double factor, TargetAttr target)
-    : loc(loc), max(max), factor(factor), isFused(target.getFma()) {
-  if (!isFused)
-    return;
+Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double scale, TargetAttr target)
+    : loc(loc), isFused(target.getFma()) {
   FloatBuilder f(builder, loc, max.getType());
-  quarter = f.mul(max, f.constant(factor / 4));
-  lack = arith::SelectOp::create(builder, loc, needsExact(builder),
-                                 f.fused(max, f.constant(factor / 4), f.negate(quarter)),
-                                 f.constant(0));
+  factor = f.constant(scale);
+  if (!isFused) {
+    isLarge = createIsEqual(builder, loc, max, -std::numeric_limits<double>::infinity());
+    subtracted = max;
+    return;
+  }
+  Value size = math::AbsFOp::create(builder, loc, max), zero = f.constant(0);
+  isLarge = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE, size,
+                                  f.constant(kLarge / scale));
+  offset = f.mul(max, f.constant(-scale));
+  subtracted = arith::SelectOp::create(builder, loc, isLarge, max, zero);
+  added = arith::SelectOp::create(builder, loc, isLarge, zero, offset);
 }
 
 Value Exponents::of(OpBuilder &builder, Value score) const {
-  if (!isFused)
-    return ofModerate(builder, score);
-  FloatBuilder f(builder, loc, max.getType());
-  Value exponent = f.fused(score, f.constant(factor / 4), f.negate(quarter));
-  return f.fused(exponent, f.constant(4), f.mul(lack, f.constant(-4)));
+  FloatBuilder f(builder, loc, score.getType());
+  Value difference = f.sub(score, subtracted);
+  return isFused ? f.fused(difference, factor, added) : f.mul(difference, factor);
 }
 
 Value Exponents::ofModerate(OpBuilder &builder, Value score) const {
-  FloatBuilder f(builder, loc, max.getType());
-  if (!isFused)
-    return f.mul(f.sub(score, max), f.constant(factor));
-  return f.fused(score, f.constant(factor), f.mul(quarter, f.constant(-4)));
-}
-
-Value Exponents::needsExact(OpBuilder &builder) const {
-  FloatBuilder f(builder, loc, max.getType());
-  if (!isFused)
-    return createIsEqual(builder, loc, max, -std::numeric_limits<double>::infinity());
-  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
-                               math::AbsFOp::create(builder, loc, quarter), f.constant(kLarge));
+  FloatBuilder f(builder, loc, score.getType());
+  return isFused ? f.fused(score, factor, offset) : of(builder, score);
 }
 
 Value Exponents::changeTo(OpBuilder &builder, const Exponents &next) const {
-  if (!isFused)
-    return next.ofModerate(builder, max);
-  FloatBuilder f(builder, loc, max.getType());
-  Value change = f.add(f.sub(quarter, next.quarter), f.sub(lack, next.lack));
-  return f.mul(change, f.constant(4));
+  FloatBuilder f(builder, loc, subtracted.getType());
+  Value difference = f.sub(subtracted, next.subtracted);
+  return isFused ? f.fused(difference, factor, f.sub(next.added, added))
+                 : f.mul(difference, factor);
 }
 
 int64_t attn::exponentialsInFlight(TargetAttr target) {

@@ -28,10 +28,10 @@ enum class Overflow {
 /// Scores as exponents of two relative to their maximum: (s - max) * factor.
 ///
 /// An exponent depends on the score and on the maximum alone, never on the tile that the score is in, and is rounded
-/// at its own size, not at that of the scores. Where multiply-adds are fused, it is s * factor - c with c = max * factor,
-/// rounded. The rounding error of c is the same for all scores, so that it cancels in the division by their sum; where c
-/// is large, the error is subtracted again, because powers would overflow. Elsewhere the scores are subtracted first. No
-/// finite score overflows: `of` computes quarters of what might.
+/// at its own size, not at that of the scores. Where multiply-adds are fused and max * factor is moderate, it is
+/// s * factor - c with c = max * factor, rounded: one instruction. The rounding error of c is the same for all scores of
+/// a row, so that it cancels in the division by their sum. Elsewhere max is subtracted first: no finite score
+/// overflows, and no rounding error grows with the scores.
 class Exponents {
 public:
   /// `max` holds the maximum of each lane, -inf where there is none yet.
@@ -41,21 +41,24 @@ public:
   /// The exponent of any finite score.
   mlir::Value of(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// The same bits by fewer instructions, except in lanes that `needsExact`.
+  /// The same bits by one instruction where no lane `needsExact`.
   mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// Lanes where the maximum is -inf or NaN, or so large that `ofModerate` is not exact.
-  mlir::Value needsExact(mlir::OpBuilder &builder) const;
+  /// Lanes where the maximum is -inf or NaN, or is so large that `ofModerate` is not exact.
+  mlir::Value needsExact() const { return isLarge; }
 
   /// The exponent that takes powers relative to this maximum to powers relative to `next`.
   mlir::Value changeTo(mlir::OpBuilder &builder, const Exponents &next) const;
 
 private:
   mlir::Location loc;
-  mlir::Value max;
-  double factor;
+  mlir::Value factor;
   bool isFused;
-  mlir::Value quarter, lack; // a quarter of c, and its rounding error if c is large
+  mlir::Value isLarge;
+  mlir::Value offset; // -max * factor, rounded
+  // What `of` subtracts from a score, and what it adds to the product with the factor.
+  mlir::Value subtracted; // max in large lanes, 0 elsewhere
+  mlir::Value added;      // 0 in large lanes, the offset elsewhere
 };
 
 /// How many vectors createExp2 best gets at once: each needs three registers, their constants and

@@ -180,7 +180,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
                                        {numQueries}, {builder.getIndexAttr(1)});
 
   Value needsExact = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
-    return region.createExponents(b, max, target).needsExact(b);
+    return region.createExponents(b, max, target).needsExact();
   });
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
     WeightsEpilogue epilogue(op, product->contraction.op, region, exact[0], tileSums, target);

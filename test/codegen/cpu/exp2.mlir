@@ -6,18 +6,17 @@
 module {
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576, scalef = true>} {
 
-// The exponent of a score is one multiply-add in quarters, less what the rounded product of the maximum lacks. Where 0 says
-// hidden, as of -inf, what is too small is 0 as well.
+// An exponent is a difference times log2(e), plus an offset where the maximum is not large. Where 0 says hidden, as of
+// -inf, what is too small is 0 as well.
 // CHECK-LABEL: @softmax
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-1.000000e+02> : vector<16xf32>
-// CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<0.360673755> : vector<16xf32>
-// CHECK-DAG:     %[[FOUR:.*]] = arith.constant dense<4.000000e+00> : vector<16xf32>
-// CHECK:         %[[QUARTER:.*]] = arith.mulf %[[MAX:.*]], %[[LOG2E]]
-// CHECK:         %[[LACK:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
-// CHECK:         %[[LESS:.*]] = llvm.intr.fma(%{{.*}}, %[[LOG2E]], %{{.*}})
-// CHECK:         %[[TAKEN:.*]] = arith.mulf %[[LACK]], %{{.*}}
-// CHECK:         %[[X:.*]] = llvm.intr.fma(%[[LESS]], %[[FOUR]], %[[TAKEN]])
+// CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<16xf32>
+// CHECK:         %[[OFFSET:.*]] = arith.mulf %[[MAX:.*]], %{{.*}}
+// CHECK:         %[[SUBTRACTED:.*]] = arith.select %[[LARGE:.*]], %[[MAX]], %[[ZERO]]
+// CHECK:         %[[ADDED:.*]] = arith.select %[[LARGE]], %[[ZERO]], %[[OFFSET]]
+// CHECK:         %[[DIFFERENCE:.*]] = arith.subf %{{.*}}, %[[SUBTRACTED]]
+// CHECK:         %[[X:.*]] = llvm.intr.fma(%[[DIFFERENCE]], %[[LOG2E]], %[[ADDED]])
 // CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X]], %[[LEAST]]
 // CHECK:         %[[R:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[X]],
 // CHECK-COUNT-5: vector.fma

@@ -8,27 +8,27 @@
 #weight = affine_map<(e, q, k) -> (k, q)>
 #out = affine_map<(e, q, k) -> (e, q)>
 
-// Three vectors of queries without a mask, four keys at a time; scores stay raw, the scale is in the exponent, which is
-// computed in quarters.
+// Three vectors of queries without a mask, four keys at a time. Scores stay raw: the scale is in the factor of the
+// exponent. A large maximum is subtracted from scores, a smaller one times the factor from the product.
 module attributes {attn.target = #v4} {
 // CHECK-LABEL: @update
-// CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.0450842194> : vector<16xf32>
-// CHECK-DAG:   %[[LARGE:.*]] = arith.constant dense<1.024000e+03> : vector<16xf32>
-// CHECK-DAG:   %[[FOUR:.*]] = arith.constant dense<4.000000e+00> : vector<16xf32>
+// CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
+// CHECK-DAG:   %[[MINUS_FACTOR:.*]] = arith.constant dense<-0.180336878> : vector<16xf32>
+// CHECK-DAG:   %[[LARGE:.*]] = arith.constant dense<22713.0469> : vector<16xf32>
+// CHECK-DAG:   %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK:       scf.for %[[Q:.*]] = %c0 to %c48 step %c16
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
 // CHECK-NOT:       arith.mulf
 // CHECK:           scf.yield
-// CHECK:         %[[QUARTER:.*]] = arith.mulf %[[MAX:.*]], %[[FACTOR]]
-// CHECK:         %[[SIZE:.*]] = math.absf %[[QUARTER]]
+// CHECK:         %[[SIZE:.*]] = math.absf %[[MAX:.*]] :
 // CHECK:         %[[IS_LARGE:.*]] = arith.cmpf uge, %[[SIZE]], %[[LARGE]]
-// CHECK:         %[[LESS:.*]] = arith.negf %[[QUARTER]]
-// CHECK:         %[[REST:.*]] = llvm.intr.fma(%[[MAX]], %[[FACTOR]], %[[LESS]])
-// CHECK:         %[[LACK:.*]] = arith.select %[[IS_LARGE]], %[[REST]], %{{.*}}
+// CHECK:         %[[OFFSET:.*]] = arith.mulf %[[MAX]], %[[MINUS_FACTOR]]
+// CHECK:         %[[SUBTRACTED:.*]] = arith.select %[[IS_LARGE]], %[[MAX]], %[[ZERO]]
+// CHECK:         %[[ADDED:.*]] = arith.select %[[IS_LARGE]], %[[ZERO]], %[[OFFSET]]
 // CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c4 iter_args({{.*}}) -> (vector<16xf32>)
 // CHECK-COUNT-4:   vector.load
-// CHECK:           %[[EXPONENT:.*]] = llvm.intr.fma(%{{.*}}, %[[FACTOR]], %{{.*}})
-// CHECK:           llvm.intr.fma(%[[EXPONENT]], %[[FOUR]], %{{.*}})
+// CHECK:           %[[DIFFERENCE:.*]] = arith.subf %{{.*}}, %[[SUBTRACTED]]
+// CHECK:           llvm.intr.fma(%[[DIFFERENCE]], %[[FACTOR]], %[[ADDED]])
 // CHECK-COUNT-4:   vector.store
 // CHECK:         vector.reduction <or>
 // CHECK:         scf.if
@@ -48,7 +48,7 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-LABEL: @fast
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
 // CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
-// CHECK-DAG:   %[[LARGE:.*]] = arith.constant dense<1.024000e+03> : vector<16xf32>
+// CHECK-DAG:   %[[LARGE:.*]] = arith.constant dense<22713.0469> : vector<16xf32>
 // CHECK-DAG:   %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:   %[[BIG:.*]] = arith.constant dense<0x49800000> : vector<16xf32>
 // CHECK:       %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<48xf32>
@@ -56,7 +56,8 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK:         arith.cmpf uge, %{{.*}}, %[[LARGE]]
 // CHECK:       scf.while (%[[EXACT:.*]] = %[[FIRST]])
 // CHECK:         %[[SCORES:.*]] = memref.reinterpret_cast %[[S]]
-// CHECK:         vector.load %[[M]]
+// CHECK:         %[[MAX:.*]] = vector.load %[[M]]
+// CHECK:         %[[OFFSET:.*]] = arith.mulf %[[MAX]],
 // CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c8 iter_args
 // CHECK:           %[[PRODUCT:.*]]:24 = scf.for {{.*}} iter_args({{.*}} = %[[ZERO]],
 // CHECK-NOT:         vector.store
@@ -65,8 +66,7 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-COUNT-24:    vector.store %[[PRODUCT]]#{{.*}}, %[[SCORES]]
 // CHECK-NOT:         vector.store
 // CHECK:           } else {
-// CHECK:             %[[TAKEN:.*]] = arith.mulf
-// CHECK:             llvm.intr.fma(%[[PRODUCT]]#0, %[[FACTOR]], %[[TAKEN]])
+// CHECK:             llvm.intr.fma(%[[PRODUCT]]#0, %[[FACTOR]], %[[OFFSET]])
 // CHECK-COUNT-20:    vector.fma
 // CHECK-NOT:         vector.fma
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
@@ -414,7 +414,7 @@ func.func @lengths(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>
 // A region sees the scaled score, a slope as a scalar until it meets the queries, a row of the bias.
 // CHECK-LABEL: @region
 // CHECK-DAG:   %[[SCALE:.*]] = arith.constant dense<1.250000e-01> : vector<16xf32>
-// CHECK-DAG:   arith.constant dense<0.360673755> : vector<16xf32>
+// CHECK-DAG:   arith.constant dense<1.44269502> : vector<16xf32>
 // CHECK:       scf.for
 // CHECK:         %[[SLOPE:.*]] = memref.load %{{.*}}[] : memref<f32>
 // CHECK:         scf.for
