@@ -269,7 +269,8 @@ def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
   let description = [{
     Checks, after bufferization, that no op writes to memory of an argument that is not an output, through views,
     loops and choices; that there is no copy, no call and no buffer that is never read; and that no product is
-    computed twice. Each violation is an error at the source location. Nothing is changed.
+    computed twice. Each violation is an error at the source location. A bias that is added in a pass of its own is a
+    warning. Nothing is changed.
   }];
 }
 

@@ -112,8 +112,8 @@ struct Options {
       benchmark = flags.benchmark;
   }
 
-  /// Whether calls are repeated in memory that wrong accesses do not survive.
-  /// --benchmark alone decides where the memory lies that it measures.
+  /// Whether to call three times in guarded memory. Not by default with --benchmark: guard pages would change the memory
+  /// that is measured.
   bool isGuarded() const { return guard || (!benchmark && (reference || !expected.empty())); }
 
   std::string model, weights, outputDir, entry, level;
@@ -292,7 +292,7 @@ Error Runner::call(const Arguments &arguments, const rt::Weights &weights,
                            arguments.outputs().size(), &options));
 }
 
-/// The packed weights on read-only pages: a file of them.
+/// The packed weights on read-only pages: saved to a temporary file and mapped from there.
 Expected<rt::Weights> Runner::mapWeights() {
   if (!weights)
     return rt::Weights();
@@ -346,8 +346,8 @@ Error Runner::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weig
   return Error::success();
 }
 
-/// A call that reads uninitialized memory or changes its weights gives other outputs; one that writes to an input, or
-/// to the weights of the last call, crashes.
+/// A call that reads uninitialized memory or changes its weights gives other outputs in a later call. A call that writes
+/// to an input faults, and so does the last call if it writes to its weights, which are mapped read-only.
 Error Runner::callThrice(attn_call_options options) {
   Expected<rt::Weights> mapped = mapWeights();
   if (!mapped)

@@ -90,7 +90,7 @@ static Value truncate(ImplicitLocOpBuilder &b, Value x) {
   Value all = bits.ofFloat(x);
   Value magnitude = bits.binary<arith::AndIOp>(all, 0x7fffffff);
   Value sign = bits.binary<arith::ShRUIOp>(bits.binary<arith::XOrIOp>(all, magnitude), 16);
-  // From 2^16 on infinity, and NaN. What rounds up to 2^16 carries into infinity by itself.
+  // Values of 2^16 and more are infinity, NaN stays NaN. A value that rounds up to 2^16 becomes infinity by the carry.
   Value special = bits.select(bits.isBelow(magnitude, exponentOfF32(128) + 1),
                               bits.constant(0x7c00), bits.constant(0x7e00));
   // An ulp of 0.5 is the least denormal: the sum rounds.
@@ -108,7 +108,7 @@ static Value truncate(ImplicitLocOpBuilder &b, Value x) {
   return arith::BitcastOp::create(b, bits.of(b.getF16Type()), narrow);
 }
 
-/// Leaves no arithmetic on f16 but conversions.
+/// Replaces arithmetic on f16 by arithmetic on f32 between conversions.
 static LogicalResult computeInF32(func::FuncOp function) {
   MLIRContext *context = function.getContext();
   Type f16 = Float16Type::get(context), f32 = Float32Type::get(context);

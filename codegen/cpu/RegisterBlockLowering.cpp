@@ -138,7 +138,7 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // An epilogue waits for the whole sum: its parts stay in registers, of fewer rows.
   if (epilogue && split)
     block = fitTwoSums(target, block);
-  // An epilogue sees a tail of its rows as a product of its own.
+  // With an epilogue, the rows may be the tail of a larger tile, whose sums have the order of whole blocks.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
     this->start = out;

@@ -56,7 +56,7 @@ public:
                            const Queries &queries) const;
 
 private:
-  /// A larger scale has no factor that is a float.
+  /// The factor of the exponent, scale * log2(e), of a larger scale might overflow.
   static constexpr double kGreatestRawScale = 0x1p126;
   bool isRaw() const { return region.empty() && scale > 0 && scale <= kGreatestRawScale; }
   mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value k,

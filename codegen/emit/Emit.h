@@ -28,7 +28,7 @@ enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
 /// As the suffix of `path` says: .so .a .o .s .ll .mlir.
 llvm::Expected<OutputKind> getOutputKind(llvm::StringRef path);
 
-/// The sanitizer of the program that loads the library: the code has its checks of every access.
+/// The sanitizer whose checks are compiled into every memory access; the program that loads the library runs it.
 enum class Sanitizer { None, Address, Thread };
 
 struct EmitOptions {
@@ -66,8 +66,8 @@ llvm::Expected<LLVMModule> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef 
 /// Reads the text of such LLVM IR.
 llvm::Expected<LLVMModule> parseLLVMIR(llvm::MemoryBufferRef text);
 
-/// Writes what options.output asks for from such LLVM IR, anything but MLIR. Files appear whole and
-/// together, or not at all.
+/// Compiles such LLVM IR and writes the kind of file that `options.output` names, except MLIR. All files are
+/// written completely, or none is.
 llvm::Error emitLLVMIR(LLVMModule ir, const EmitOptions &options);
 
 } // namespace attn

@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Tiling and bufferization keep working when one of the rules that make them free of copies is
-// broken: most results are right and slow. This pass turns each way to go wrong into an error at the
-// source location:
+// broken: most results are right and slow. This pass reports each way to go wrong at the source location,
+// the last as a warning and all others as errors:
 //   * a write to an argument that is not an output: inputs and packed weights are the caller's, and the next call
 //     reads them again. Such a result would be wrong, not only slow;
 //   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
@@ -16,7 +16,7 @@
 //     fused;
 //   * a product that its innermost loop repeats unchanged: a producer fused one level too deep;
 //   * an elementwise op that adds a broadcast to a product from zero: the bias belongs in the
-//     product's init.
+//     product's init, unless the product has other uses.
 //
 // It runs after bufferization and changes nothing. Test: test/passes/bufferize/verify-buffers.mlir
 //
@@ -174,7 +174,7 @@ static LogicalResult verify(linalg::LinalgOp op) {
       llvm::all_of(op.getDpsInputs(), [&](Value input) { return isInvariant(input, loop); }))
     return op.emitError()
            << "expected a product that changes with its loop, got one that every iteration repeats";
-  // No error: a product with other uses, as of queries and keys that differ in their biases, keeps its biases apart.
+  // Only a warning: where queries and keys share a product and differ in their biases, each adds its own.
   if (addsBias(op))
     op.emitWarning() << "expected the bias as the init of its product, got a pass of its own";
   return success();

@@ -63,8 +63,8 @@ static bool isMovable(Operation *op) {
   return result > 0 && result <= inputs;
 }
 
-/// Whether an op that is not in `moved` computes in place of the result of `op`, or of a view of it. What loops might
-/// overwrite in other ways is refused by attn-verify-buffers.
+/// Whether an op outside `moved` overwrites the result of `op` or a view of it. Overwriting through loops is not found
+/// here; attn-verify-buffers refuses it.
 static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &moved) {
   return llvm::any_of(op->getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -78,7 +78,7 @@ static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &mov
   });
 }
 
-/// Takes out of `moved` what an op that stays would write over, and what is computed from that.
+/// Removes from `moved` each op whose result an op outside `moved` overwrites, and each op that depends on such an op.
 static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved) {
   auto dependsOnKept = [&](Operation *op) {
     return llvm::any_of(op->getOperands(), [&](Value operand) {

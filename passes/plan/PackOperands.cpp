@@ -233,7 +233,8 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
     };
     RewritePatternSet patterns(&getContext());
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [&](OpOperand *fused) {
-      // Weights are packed as they are read here: expanding what reads a part of one would undo its shape.
+      // A collapsed slice of a bias keeps its shape: expanding the broadcast that reads it would put a reshape between
+      // a product and its init.
       bool isPartOfWeight =
           fused->get().getDefiningOp<tensor::CollapseShapeOp>() && dependsOnWeightsOnly(fused->get());
       return !isPartOfWeight &&

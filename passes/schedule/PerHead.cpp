@@ -45,8 +45,8 @@ static bool hasFusableProducer(Value value) {
   return result && isa<linalg::LinalgOp>(result.getOwner());
 }
 
-/// The ops that both queries and keys or values are computed from: a projection that they share is a phase of its own,
-/// since each query tile would compute its part again.
+/// The ops that compute both the queries and the keys or values. A projection that they share stays outside the tasks:
+/// inside, each query tile would compute its part again.
 static llvm::SmallPtrSet<Operation *, 8> findShared(AttentionOp op) {
   auto producersOf = [](Value value) {
     llvm::SetVector<Operation *> producers;

@@ -15,8 +15,8 @@
 //   %y = linalg.contract ins(%v, %wo) outs(%2)
 //
 // Results are computed in place of their inits, so a shared init would have to be copied by bufferization, and an
-// argument would be overwritten. Here the copy is explicit, and costs nothing before a contraction, which starts from
-// what the copy reads. An init that no element is read from becomes an empty tensor.
+// argument would be overwritten. This pass makes the copy explicit. Before a contraction it costs nothing, since the
+// contraction starts its sums from the source of the copy. An init whose elements are never read becomes an empty tensor.
 //
 // Importers and CSE share inits, so this is the last word of the stage. Test: test/passes/simplify/unshare-inits.mlir
 //

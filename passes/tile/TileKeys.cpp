@@ -14,9 +14,11 @@
 //   attn.online_finish ins(%l, %a) outs(...)
 //   attn.count_tiles run(ceil((%hi - %lo) / 128)) skipped(ceil(%n / 128) - the same)
 //
-// The power of two in a scale below 1 is multiplied into the packed queries, without a rounding error unless a scaled
-// query is a denormal number, so that no product overflows where its score does not; the rest of the scale, from 1 to 2, comes with the exponential. Queries times a
-// greater scale might overflow where no score does.
+// A scale below 1 is split into a power of two and a rest from 1 to 2. The packed queries are multiplied by the power,
+// which has no rounding error unless a scaled query is a denormal number; the exponential applies the rest. A product
+// then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
+// scale might overflow where no score does.
+//
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
 // to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
 // maximum and sum. Test: test/passes/tile/tile-keys.mlir

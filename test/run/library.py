@@ -1,7 +1,7 @@
 """Calls of a compiled library through libattn.so, in memory that punishes a wrong access.
 
-Every tensor lies at the start or at the end of pages of its own, between pages that nobody may touch. Inputs and
-packed weights are read-only; the workspace and the outputs hold a pattern of bytes that the caller chooses.
+Every tensor starts or ends at a guard page, so that an access out of bounds faults. Inputs and packed weights lie on
+read-only pages. The caller chooses the byte pattern that fills the workspace and the outputs before a call.
 """
 import ctypes
 import mmap

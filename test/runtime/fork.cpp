@@ -4,9 +4,9 @@
 //
 //   fork mha.so
 //
-// The layer is examples/models/mha.pt2. At each fork one call is in a loop of the pool, a swap
-// waits for that call, and other threads call all the time. A child calls the layer in the pool,
-// with the weights being swapped; the workers of the pool are made anew.
+// The layer is examples/models/mha.pt2. At each fork, one call is inside a loop of the pool, a swap of
+// weights waits for that call, and three other threads keep calling. The child then calls the layer
+// with the same pool and the same weights; the pool creates new workers for it.
 //
 //===----------------------------------------------------------------------===//
 

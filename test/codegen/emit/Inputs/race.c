@@ -23,7 +23,7 @@ static void *call(void *output) {
   const DLTensor *inputs[] = {&in}, *outputs[] = {&out};
   attn_workspace size = {.size = sizeof size};
   check(attn_workspace_size(layer, inputs, 1, 1, &size));
-  /* A workspace that the function keeps passes from call to call, which orders their writes. */
+  /* Each call has a workspace of its own: handing one workspace from call to call would order their writes. */
   void *workspace = aligned_alloc(64, size.total);
   attn_call_options options = {
       .size = sizeof options, .workspace = workspace, .workspace_bytes = size.total};
