@@ -7,7 +7,8 @@
 #ifndef ATTN_FRONTEND_PT2_ATENOPS_H
 #define ATTN_FRONTEND_PT2_ATENOPS_H
 
-#include "frontend/pt2/TensorBuilder.h"
+#include "frontend/graph/TensorBuilder.h"
+#include "frontend/pt2/Graph.h"
 
 #include "mlir/IR/Diagnostics.h"
 

@@ -7,13 +7,13 @@
 #include "frontend/pt2/Graph.h"
 #include "support/Json.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
 using namespace llvm;
+using namespace attn::graph;
 using namespace attn::pt2;
 using json::fromJSON;
 using json::ObjectMapper;
@@ -22,79 +22,6 @@ using json::Path;
 static constexpr size_t kMaxRank = 16;
 static constexpr int64_t kSchemaMajor = 8;
 static constexpr int64_t kStridedLayout = 7;
-
-//===----------------------------------------------------------------------===//
-// Element types
-//===----------------------------------------------------------------------===//
-
-mlir::Type attn::pt2::elementType(DType dtype, mlir::MLIRContext *context) {
-  mlir::Builder builder(context);
-  switch (dtype) {
-  case DType::U8:
-  case DType::I8:
-  case DType::I16:
-  case DType::I32:
-  case DType::I64:
-    return builder.getIntegerType(8 * byteSize(dtype));
-  case DType::Bool:
-    return builder.getI1Type();
-  case DType::F16:
-    return builder.getF16Type();
-  case DType::BF16:
-    return builder.getBF16Type();
-  case DType::F32:
-    return builder.getF32Type();
-  case DType::F64:
-    return builder.getF64Type();
-  }
-  llvm_unreachable("checked when parsed");
-}
-
-StringRef attn::pt2::str(DType dtype) {
-  switch (dtype) {
-  case DType::U8:
-    return "uint8";
-  case DType::I8:
-    return "int8";
-  case DType::I16:
-    return "int16";
-  case DType::I32:
-    return "int32";
-  case DType::I64:
-    return "int64";
-  case DType::Bool:
-    return "bool";
-  case DType::F16:
-    return "float16";
-  case DType::BF16:
-    return "bfloat16";
-  case DType::F32:
-    return "float32";
-  case DType::F64:
-    return "float64";
-  }
-  llvm_unreachable("checked when parsed");
-}
-
-unsigned attn::pt2::byteSize(DType dtype) {
-  switch (dtype) {
-  case DType::U8:
-  case DType::I8:
-  case DType::Bool:
-    return 1;
-  case DType::I16:
-  case DType::F16:
-  case DType::BF16:
-    return 2;
-  case DType::I32:
-  case DType::F32:
-    return 4;
-  case DType::I64:
-  case DType::F64:
-    return 8;
-  }
-  llvm_unreachable("checked when parsed");
-}
 
 //===----------------------------------------------------------------------===//
 // JSON -> structs
@@ -110,7 +37,7 @@ static const json::Object::value_type *unionOf(const json::Value &value, Path pa
 }
 
 // One overload a struct, found by LLVM's readers of vectors, maps and optionals.
-namespace attn::pt2 {
+namespace attn::graph {
 
 static bool fromJSON(const json::Value &value, DType &dtype, Path path) {
   static constexpr DType known[] = {DType::U8,  DType::I8,  DType::I16, DType::I32,  DType::I64,
@@ -148,6 +75,10 @@ static bool fromJSON(const json::Value &value, Size &size, Path path) {
   size = *parsed;
   return true;
 }
+
+} // namespace attn::graph
+
+namespace attn::pt2 {
 
 static bool fromJSON(const json::Value &value, TensorMeta &meta, Path path) {
   ObjectMapper mapper(value, path);

@@ -10,41 +10,17 @@
 #ifndef ATTN_FRONTEND_PT2_GRAPH_H
 #define ATTN_FRONTEND_PT2_GRAPH_H
 
-#include "frontend/pt2/Symbols.h"
+#include "frontend/graph/DType.h"
+#include "frontend/graph/Size.h"
 
-#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/Error.h"
 
 namespace attn::pt2 {
 
+using namespace graph;
+
 /// The greatest size that a dimension may have when the file does not say.
 constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
-
-/// Element types; the numbers are torch's.
-enum class DType {
-  U8 = 1,
-  I8 = 2,
-  I16 = 3,
-  I32 = 4,
-  I64 = 5,
-  F16 = 6,
-  F32 = 7,
-  F64 = 8,
-  Bool = 12,
-  BF16 = 13
-};
-
-mlir::Type elementType(DType dtype, mlir::MLIRContext *context);
-llvm::StringRef str(DType dtype);
-/// Bytes of an element in a file.
-unsigned byteSize(DType dtype);
-inline bool isFloat(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16;
-}
-/// What torch computes in: float32 for the halves, the type itself otherwise.
-inline DType computeType(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
-}
 
 struct TensorMeta {
   DType dtype = DType::F32;

@@ -4,17 +4,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_PT2_TENSORBUILDER_H
-#define ATTN_FRONTEND_PT2_TENSORBUILDER_H
+#ifndef ATTN_FRONTEND_GRAPH_TENSORBUILDER_H
+#define ATTN_FRONTEND_GRAPH_TENSORBUILDER_H
 
-#include "frontend/pt2/Graph.h"
+#include "frontend/graph/DType.h"
+#include "frontend/graph/Size.h"
 
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/StringMap.h"
 
-namespace attn::pt2 {
+namespace attn::graph {
 
 /// A value of the graph.
 struct Tensor {
@@ -98,6 +99,6 @@ private:
   llvm::StringMap<mlir::Value> symbolValues;
 };
 
-} // namespace attn::pt2
+} // namespace attn::graph
 
-#endif // ATTN_FRONTEND_PT2_TENSORBUILDER_H
+#endif // ATTN_FRONTEND_GRAPH_TENSORBUILDER_H

@@ -1,11 +1,11 @@
-//===- Symbols.h - sizes that are known at the call only ---------*- C++ -*-===//
+//===- Size.h - sizes that are known at the call only -------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_PT2_SYMBOLS_H
-#define ATTN_FRONTEND_PT2_SYMBOLS_H
+#ifndef ATTN_FRONTEND_GRAPH_SIZE_H
+#define ATTN_FRONTEND_GRAPH_SIZE_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace attn::pt2 {
+namespace attn::graph {
 
 /// A size: a polynomial with integer coefficients over symbols. Two sizes are equal for every call
 /// if and only if their polynomials are the same, which is how views and guards are proved.
@@ -74,6 +74,6 @@ struct ViewGroup {
 std::optional<llvm::SmallVector<ViewGroup>> matchView(llvm::ArrayRef<Size> source,
                                                       llvm::ArrayRef<Size> result);
 
-} // namespace attn::pt2
+} // namespace attn::graph
 
-#endif // ATTN_FRONTEND_PT2_SYMBOLS_H
+#endif // ATTN_FRONTEND_GRAPH_SIZE_H

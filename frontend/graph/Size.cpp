@@ -1,10 +1,10 @@
-//===- Symbols.cpp - sizes that are known at the call only -----------------===//
+//===- Size.cpp - sizes that are known at the call only --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/pt2/Symbols.h"
+#include "frontend/graph/Size.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -13,7 +13,7 @@
 #include <algorithm>
 
 using namespace llvm;
-using namespace attn::pt2;
+using namespace attn::graph;
 
 // Sizes are sums of a few products; what exceeds this is an attack or beyond us.
 static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64;
@@ -61,7 +61,7 @@ Size::rename(function_ref<std::optional<std::string>(const std::string &)> newNa
   return result;
 }
 
-std::optional<Size> attn::pt2::add(const Size &a, const Size &b) {
+std::optional<Size> attn::graph::add(const Size &a, const Size &b) {
   Size sum = a;
   for (const auto &[monomial, coefficient] : b.polynomial) {
     int64_t &term = sum.polynomial[monomial];
@@ -75,7 +75,7 @@ std::optional<Size> attn::pt2::add(const Size &a, const Size &b) {
   return sum;
 }
 
-std::optional<Size> attn::pt2::multiply(const Size &a, const Size &b) {
+std::optional<Size> attn::graph::multiply(const Size &a, const Size &b) {
   std::optional<Size> sum = Size();
   for (const auto &[left, leftCoefficient] : a.polynomial) {
     for (const auto &[right, rightCoefficient] : b.polynomial) {
@@ -107,7 +107,7 @@ std::string Size::str() const {
   return llvm::join(sum, " + ");
 }
 
-std::string attn::pt2::str(ArrayRef<Size> sizes) {
+std::string attn::graph::str(ArrayRef<Size> sizes) {
   std::string text;
   for (const Size &size : sizes)
     text += (text.empty() ? "" : ", ") + size.str();
@@ -200,7 +200,7 @@ static std::optional<Size> product(ArrayRef<Size> sizes) {
   return result;
 }
 
-std::optional<SmallVector<ViewGroup>> attn::pt2::matchView(ArrayRef<Size> source,
+std::optional<SmallVector<ViewGroup>> attn::graph::matchView(ArrayRef<Size> source,
                                                            ArrayRef<Size> result) {
   auto isUnit = [](const Size &size) { return size.isOne(); };
   SmallVector<ViewGroup> groups;

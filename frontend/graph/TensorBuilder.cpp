@@ -4,14 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/pt2/TensorBuilder.h"
+#include "frontend/graph/TensorBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
-using namespace attn::pt2;
+using namespace attn::graph;
 
 //===----------------------------------------------------------------------===//
 // Sizes

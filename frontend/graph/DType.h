@@ -1,0 +1,42 @@
+//===- DType.h - element types -----------------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_GRAPH_DTYPE_H
+#define ATTN_FRONTEND_GRAPH_DTYPE_H
+
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace attn::graph {
+
+/// Element types; the numbers are torch's.
+enum class DType {
+  U8 = 1,
+  I8 = 2,
+  I16 = 3,
+  I32 = 4,
+  I64 = 5,
+  F16 = 6,
+  F32 = 7,
+  F64 = 8,
+  Bool = 12,
+  BF16 = 13
+};
+
+mlir::Type elementType(DType dtype, mlir::MLIRContext *context);
+llvm::StringRef str(DType dtype);
+/// Bytes of an element in a file.
+unsigned byteSize(DType dtype);
+inline bool isFloat(DType dtype) {
+  return dtype == DType::F16 || dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16;
+}
+/// What torch computes in: float32 for the halves, the type itself otherwise.
+inline DType computeType(DType dtype) {
+  return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
+}
+
+} // namespace attn::graph
+
+#endif // ATTN_FRONTEND_GRAPH_DTYPE_H
