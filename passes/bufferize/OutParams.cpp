@@ -34,6 +34,18 @@ static bool isComputedHere(Value value) {
          isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
 }
 
+/// Replaces what is inserted into an empty tensor as the whole of it by what is inserted: a copy less.
+static void foldWholeInsertions(func::FuncOp function) {
+  function.walk([](tensor::InsertSliceOp insert) {
+    auto empty = insert.getDest().getDefiningOp<tensor::EmptyOp>();
+    if (!empty || insert.getSourceType() != insert.getDestType() ||
+        !isEqualConstantIntOrValueArray(insert.getMixedSizes(), empty.getMixedSizes()))
+      return;
+    insert.replaceAllUsesWith(insert.getSource());
+    insert.erase();
+  });
+}
+
 /// A part of an empty tensor as an empty tensor of its own: the elements of neither are defined.
 static tensor::EmptyOp separate(tensor::ExtractSliceOp slice) {
   OpBuilder builder(slice);
@@ -98,6 +110,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     func::FuncOp function = getOperation();
     if (function.isExternal() || function.getNumResults() == 0)
       return;
+    foldWholeInsertions(function);
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
     // attn-verify-buffers proves that nothing writes to them.

@@ -256,9 +256,13 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
   if (failed(getFlattenedAffineExpr(expr, numDims, numSymbols, &flat)))
     return failure();
   int64_t constant = flat.back();
+  // The coordinate of a single query is 0, and the region may have a constant in its place.
+  unsigned positionOfQ = *op.getQueryMap().getResultPosition(getAffineDimExpr(op.getQDim(), context));
+  bool isSingleQuery =
+      cast<ShapedType>(op.getQuery().getType()).getDimSize(positionOfQ) == 1;
   auto is = [&](int64_t ofQ, int64_t ofK, std::optional<unsigned> symbol) {
     SmallVector<int64_t> expected(numDims + numSymbols, 0);
-    expected[op.getQDim()] = ofQ;
+    expected[op.getQDim()] = isSingleQuery ? flat[op.getQDim()] : ofQ;
     expected[op.getKDim()] = ofK;
     if (symbol)
       expected[numDims + *symbol] = 1;

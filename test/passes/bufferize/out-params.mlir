@@ -45,6 +45,23 @@ func.func @part_of_empty(%x: tensor<13x8xf32>) -> tensor<13x8xf32> {
 
 // -----
 
+// What is inserted as a whole is computed in the buffer.
+// CHECK-LABEL: @whole_inserted(
+// CHECK-SAME: %[[N:[^:]*]]: index, %[[OUT:[^ ]*]]: memref<1x?xf32> {attn.output})
+// CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
+// CHECK: %[[Y:.*]] = linalg.exp {{.*}} outs(%[[T]] :
+// CHECK-NOT: tensor.insert_slice
+// CHECK: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[OUT]]
+func.func @whole_inserted(%x: tensor<1x?xf32>, %n: index) -> tensor<1x?xf32> {
+  %e = tensor.empty(%n) : tensor<1x?xf32>
+  %y = linalg.exp ins(%x : tensor<1x?xf32>) outs(%e : tensor<1x?xf32>) -> tensor<1x?xf32>
+  %all = tensor.empty(%n) : tensor<1x?xf32>
+  %r = tensor.insert_slice %y into %all[0, 0] [1, %n] [1, 1] : tensor<1x?xf32> into tensor<1x?xf32>
+  return %r : tensor<1x?xf32>
+}
+
+// -----
+
 // The buffer takes the shape of what is computed.
 // CHECK-LABEL: @reshaped(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<2x?x768xf32> {attn.output})

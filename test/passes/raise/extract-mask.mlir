@@ -52,6 +52,23 @@ func.func @tril_compared_with_zero(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32
   return %o : tensor<2x9x8xf32>
 }
 
+// The coordinate of a single query has become 0.
+// CHECK-LABEL: @single_query(
+// CHECK: mask(#attn.causal<offset = 3>)
+// CHECK-NOT: score
+func.func @single_query(%q: tensor<2x1x8xf32>, %x: tensor<2x9x8xf32>, %out: tensor<2x1x8xf32>) -> tensor<2x1x8xf32> {
+  %o = attn.attention ins(%q, %x, %x : tensor<2x1x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x1x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %i: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %three = arith.constant 3 : index
+        %hidden = arith.cmpi sgt, %k, %three : index
+        %t = arith.select %hidden, %inf, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x1x8xf32>
+  return %o : tensor<2x1x8xf32>
+}
+
 // Booleans: as they are, inverted, widened and compared; tril of one is both.
 // CHECK-LABEL: @booleans(
 // CHECK: mask(#attn.and<[#attn.causal, #attn.dense<2>, #attn.dense<1, keeps = zero>, #attn.dense<0>]>)
