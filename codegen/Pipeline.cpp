@@ -48,9 +48,11 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
   cleanUp();
   // Only now: a transposition folded earlier would no longer be seen by the producer.
   manager.addNestedPass<func::FuncOp>(createFoldTransposes());
-  manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   cleanUp();
+  // After the last CSE, which would make one copy of two, where each has a place of its own.
+  manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
+  addResolveSizes(manager);
   manager.addNestedPass<func::FuncOp>(createGroupsToQueries());
   manager.addNestedPass<func::FuncOp>(createUnshareInits());
 }

@@ -1,0 +1,194 @@
+//===- Attention.cpp - aten's fused attention ------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::pt2;
+
+/// `tensor` with its dimension `dim` of size a * b as two dimensions a, b.
+static FailureOr<Tensor> splitDim(Call &call, const Tensor &tensor, int64_t dim, const Size &a,
+                                  const Size &b) {
+  Sizes sizes = tensor.sizes;
+  sizes[dim] = a;
+  sizes.insert(sizes.begin() + dim + 1, b);
+  return viewAs(call, tensor, sizes);
+}
+
+namespace {
+/// What the op is given.
+struct Inputs {
+  Tensor query, key, value;
+  std::optional<Tensor> mask;
+  bool isCausal, groupsHeads;
+  double scale;
+};
+} // namespace
+
+static FailureOr<Inputs> readInputs(Call &call) {
+  Inputs in;
+  in.query = call.tensor("query");
+  in.key = call.tensor("key");
+  in.value = call.tensor("value");
+  if (call.has("attn_mask"))
+    in.mask = call.tensor("attn_mask");
+  in.isCausal = call.flag("is_causal");
+  in.groupsHeads = call.flag("enable_gqa");
+  double dropout = call.number("dropout_p", 0);
+  bool hasScale = call.has("scale");
+  in.scale = hasScale ? call.number("scale") : 0;
+  if (call.failed())
+    return failure();
+  if (dropout != 0)
+    return call.error() << "expected dropout_p = 0, got " << dropout
+                        << "; call eval() on the module before exporting it";
+  const Tensor &query = in.query, &key = in.key, &value = in.value;
+  int64_t rank = query.rank();
+  if (rank < 3 || key.rank() != rank || value.rank() != rank || !isFloat(query.dtype) ||
+      key.dtype != query.dtype || value.dtype != query.dtype ||
+      key.sizes.back() != query.sizes.back() || value.sizes[rank - 2] != key.sizes[rank - 2])
+    return call.error() << "expected query (batch..., q, d), key (batch..., k, d) and value "
+                           "(batch..., k, e) of one "
+                           "floating-point type, got "
+                        << str(query.dtype) << str(query.sizes) << ", " << str(key.dtype)
+                        << str(key.sizes) << " and " << str(value.dtype) << str(value.sizes);
+  if (in.mask && in.mask->dtype != DType::Bool && !isFloat(in.mask->dtype))
+    return call.error() << "expected a boolean or floating-point mask, got " << str(in.mask->dtype);
+  std::optional<int64_t> d = query.sizes.back().constant();
+  if (!hasScale && !d)
+    return call.error() << "expected a scale, or a head size known from the file, got "
+                        << query.sizes.back().str();
+  if (!hasScale)
+    in.scale = 1 / std::sqrt(double(*d));
+  return in;
+}
+
+/// The number of query heads for each head of key and value.
+static FailureOr<Size> groupOf(Call &call, const Inputs &in) {
+  int64_t heads = in.query.rank() - 3;
+  const Size &ofQuery = in.query.sizes[heads], &ofKey = in.key.sizes[heads];
+  if (!in.groupsHeads || ofQuery == ofKey)
+    return Size(1);
+  int64_t all = ofQuery.constant().value_or(0), some = ofKey.constant().value_or(0);
+  if (some < 1 || all % some != 0 || in.value.sizes[heads] != ofKey)
+    return call.error()
+           << "expected a number of query heads that the number of key heads divides, got "
+           << ofQuery.str() << " and " << ofKey.str();
+  return Size(all / some);
+}
+
+/// softmax(scale * Q K^T + mask) V.
+///
+/// With `enable_gqa` the heads of the query, the last batch dimension, are viewed as (key heads,
+/// group), and the group is a batch dimension that key and value lack.
+static LogicalResult scaledDotProductAttention(Call &call) {
+  FailureOr<Inputs> in = readInputs(call);
+  if (failed(in))
+    return failure();
+  FailureOr<Size> group = groupOf(call, *in);
+  if (failed(group))
+    return failure();
+  TensorBuilder &b = call.b;
+  bool isGrouped = !group->isOne();
+  int64_t heads = in->query.rank() - 3;
+  Sizes flat = in->query.sizes; // of the result, as torch has it
+  flat.back() = in->value.sizes.back();
+  if (isGrouped) {
+    const Size &keyHeads = in->key.sizes[heads];
+    FailureOr<Tensor> query = splitDim(call, in->query, heads, keyHeads, *group), mask = query;
+    if (int64_t dim = in->mask ? in->mask->rank() - 3 : -1; dim >= 0) {
+      bool isShared = in->mask->sizes[dim].isOne();
+      mask = splitDim(call, *in->mask, dim, isShared ? Size(1) : keyHeads,
+                      isShared ? Size(1) : *group);
+      if (failed(mask))
+        return failure();
+      in->mask = *mask;
+    }
+    if (failed(query))
+      return failure();
+    in->query = *query;
+  }
+
+  // The iteration space (batch..., q, k, d, e); an operand of size 1 along one of its dimensions is
+  // read at 0.
+  unsigned numBatch = in->query.rank() - 2, q = numBatch, k = q + 1, d = q + 2, e = q + 3;
+  Sizes space(ArrayRef<Size>(in->query.sizes).take_front(q + 1));
+  space.append({in->key.sizes.end()[-2], in->query.sizes.back(), in->value.sizes.back()});
+  auto mapOf = [&](const Tensor &tensor, unsigned numBatch,
+                   ArrayRef<unsigned> matrix) -> FailureOr<AffineMap> {
+    SmallVector<unsigned> dims = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
+    dims.append(matrix.begin(), matrix.end());
+    SmallVector<AffineExpr> exprs;
+    for (auto [dim, size] : llvm::zip(ArrayRef(dims).take_back(tensor.rank()), tensor.sizes)) {
+      if (!size.isOne() && size != space[dim])
+        return call.error() << "expected key, value and mask that broadcast to " << str(space)
+                            << ", got " << str(tensor.sizes);
+      exprs.push_back(size == space[dim] ? b.getAffineDimExpr(dim) : b.getAffineConstantExpr(0));
+    }
+    return AffineMap::get(space.size(), 0, exprs, b.getContext());
+  };
+  Sizes sizes(ArrayRef<Size>(space).take_front(q + 1));
+  sizes.push_back(space[e]);
+  Tensor init = b.empty(sizes, in->query.dtype);
+  SmallVector<FailureOr<AffineMap>> maps = {mapOf(in->query, numBatch, {q, d}),
+                                            mapOf(in->key, numBatch - isGrouped, {k, d}),
+                                            mapOf(in->value, numBatch - isGrouped, {k, e})};
+  if (in->mask && in->mask->rank() > int64_t(k) + 1)
+    return call.error() << "expected a mask of rank " << k + 1 << " at most, got "
+                        << str(in->mask->sizes);
+  if (in->mask)
+    maps.push_back(mapOf(*in->mask, numBatch, {q, k}));
+  maps.push_back(mapOf(init, numBatch, {q, e}));
+  if (llvm::any_of(maps, [](FailureOr<AffineMap> map) { return failed(map); }))
+    return failure();
+
+  SmallVector<Attribute> masks;
+  if (in->isCausal)
+    masks.push_back(CausalAttr::get(b.getContext(), /*offset=*/0));
+  bool isBias = in->mask && isFloat(in->mask->dtype);
+  if (in->mask && !isBias)
+    masks.push_back(DenseAttr::get(b.getContext(), /*capture=*/0, Polarity::Nonzero));
+  MaskInterface kept;
+  if (masks.size() == 1)
+    kept = cast<MaskInterface>(masks.front());
+  else if (!masks.empty())
+    kept = AndAttr::get(b.getContext(), masks);
+
+  DType accumulator = computeType(in->query.dtype);
+  Type score = elementType(accumulator, b.getContext());
+  SmallVector<Value> captures;
+  if (in->mask)
+    captures.push_back(in->mask->value);
+  auto op = AttentionOp::create(b, init.value.getType(), in->query.value, in->key.value,
+                                in->value.value, captures, init.value,
+                                /*origin=*/ValueRange(), kept, /*plan=*/PlanAttr(),
+                                b.getAffineMapArrayAttr(llvm::map_to_vector(
+                                    maps, [](FailureOr<AffineMap> map) { return *map; })),
+                                b.getF32FloatAttr(in->scale),
+                                EmptyRowAttr::get(b.getContext(), EmptyRow::Zero),
+                                accumulator == DType::F32 ? TypeAttr() : TypeAttr::get(score));
+  if (isBias) {
+    SmallVector<Type> types(k + 1, b.getIndexType());
+    types.append({score, elementType(in->mask->dtype, b.getContext())});
+    OpBuilder::InsertionGuard guard(b);
+    Block *block =
+        b.createBlock(&op.getScore(), {}, types, SmallVector<Location>(types.size(), b.getLoc()));
+    Value bias = b.convert(block->getArguments().back(), in->mask->dtype, accumulator);
+    YieldOp::create(b, arith::AddFOp::create(b, block->getArgument(k + 1), bias));
+  }
+  FailureOr<Tensor> result = viewAs(call, Tensor{op.getResult(0), init.dtype, sizes}, flat);
+  return failed(result) ? failure() : call.result(*result);
+}
+
+void attn::pt2::addAttention(AtenOps &ops) {
+  ops["torch.ops.aten.scaled_dot_product_attention.default"] = scaledDotProductAttention;
+}

@@ -1,0 +1,422 @@
+//===- Reductions.cpp - aten's functions of whole dimensions ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace attn::pt2;
+
+namespace {
+/// A tensor and the dimensions of it that a call reduces.
+struct Reduced {
+  Tensor x;
+  SmallVector<int64_t> dims;
+  bool keepsDims = false;
+};
+} // namespace
+
+/// `dimName` of all dimensions where it is empty.
+static FailureOr<Reduced> readReduced(Call &call, StringRef dimName) {
+  Reduced read;
+  read.x = call.tensor("self");
+  if (dimName.empty())
+    read.dims = llvm::to_vector(llvm::seq<int64_t>(0, read.x.rank()));
+  else
+    read.dims = call.dims(dimName, read.x.rank());
+  read.keepsDims = call.flag("keepdim");
+  if (call.failed())
+    return failure();
+  return read;
+}
+
+/// The sizes of `x` with `dims` as 1, or without them.
+static Sizes reducedSizes(const Tensor &x, ArrayRef<int64_t> dims, bool keepsDims) {
+  Sizes sizes;
+  for (auto [i, size] : llvm::enumerate(x.sizes)) {
+    if (!llvm::is_contained(dims, int64_t(i)))
+      sizes.push_back(size);
+    else if (keepsDims)
+      sizes.push_back(Size(1));
+  }
+  return sizes;
+}
+
+static LogicalResult resultOf(Call &call, const Reduced &read, const Tensor &value) {
+  if (!read.keepsDims)
+    return call.result(value);
+  FailureOr<Tensor> view = viewAs(call, value, reducedSizes(read.x, read.dims, true));
+  return failed(view) ? failure() : call.result(*view);
+}
+
+/// `value`, of the sizes without `dims`, read at each element of a tensor with them.
+static Operand along(TensorBuilder &b, const Tensor &value, DType as, const Tensor &x,
+                     ArrayRef<int64_t> dims) {
+  SmallVector<AffineExpr> exprs;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (!llvm::is_contained(dims, i))
+      exprs.push_back(b.getAffineDimExpr(i));
+  return {value, as, AffineMap::get(x.rank(), 0, exprs, b.getContext())};
+}
+
+template <typename FloatOp, typename IntOp>
+static Value create(TensorBuilder &b, Value x, Value y) {
+  if (isa<FloatType>(x.getType()))
+    return FloatOp::create(b, x, y);
+  return IntOp::create(b, x, y);
+}
+
+static Tensor sumOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, DType as) {
+  return b.reduce(
+      x.sizes, dims, b.scalar(as, int64_t(0)), as, Operand{x, as},
+      [](ValueRange element) { return element[0]; },
+      [&](Value sum, Value y) { return create<arith::AddFOp, arith::AddIOp>(b, sum, y); });
+}
+
+/// The number of elements of `dims`, less `correction`, at least 0.
+static Value countOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, DType as,
+                     double correction = 0) {
+  Value product = arith::ConstantIndexOp::create(b, 1);
+  std::optional<int64_t> known = 1;
+  for (int64_t dim : dims) {
+    std::optional<int64_t> size = x.sizes[dim].constant();
+    known = known && size ? std::optional(*known * *size) : std::nullopt;
+  }
+  if (known)
+    return b.scalar(as, std::max(double(*known) - correction, 0.0));
+  for (int64_t dim : dims)
+    product = arith::MulIOp::create(b, product, b.indexOf(x.sizes[dim]));
+  Value count = b.convert(arith::IndexCastOp::create(b, b.getI64Type(), product), DType::I64, as);
+  count = arith::SubFOp::create(b, count, b.scalar(as, correction));
+  return arith::MaximumFOp::create(b, count, b.scalar(as, 0.0));
+}
+
+static Tensor dividedBy(TensorBuilder &b, const Tensor &x, DType dtype, Value divisor) {
+  return b.elementwise(x.sizes, dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
+    return arith::DivFOp::create(b, element[0], divisor);
+  });
+}
+
+/// Integers and booleans are summed as int64.
+static std::function<LogicalResult(Call &)> sum(StringRef dimName) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Reduced> read = readReduced(call, dimName);
+    if (failed(read))
+      return failure();
+    DType dtype = call.dtype("dtype", isFloat(read->x.dtype) ? read->x.dtype : DType::I64);
+    if (call.failed())
+      return failure();
+    if (!TensorBuilder::converts(read->x.dtype, dtype))
+      return call.error() << "expected a sum of " << str(read->x.dtype) << ", got one as " << str(dtype);
+    Tensor total = sumOf(call.b, read->x, read->dims, computeType(dtype));
+    return resultOf(call, *read, call.b.castTo(total, dtype));
+  };
+}
+
+static std::function<LogicalResult(Call &)> mean(StringRef dimName) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Reduced> read = readReduced(call, dimName);
+    if (failed(read))
+      return failure();
+    DType dtype = call.dtype("dtype", read->x.dtype), as = computeType(dtype);
+    if (!call.failed() && !isFloat(dtype))
+      return call.error() << "expected a mean of floats, got " << str(dtype);
+    if (call.failed())
+      return failure();
+    Tensor total = sumOf(call.b, read->x, read->dims, as);
+    return resultOf(call, *read,
+                    dividedBy(call.b, total, dtype, countOf(call.b, read->x, read->dims, as)));
+  };
+}
+
+/// The mean of squared differences to the mean, where n elements count as n - correction.
+static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, double correction) {
+  DType as = computeType(x.dtype);
+  Tensor mean = dividedBy(b, sumOf(b, x, dims, as), as, countOf(b, x, dims, as));
+  Tensor squares = b.reduce(
+      x.sizes, dims, b.scalar(as, 0.0), as, {{x, as}, along(b, mean, as, x, dims)},
+      [&](ValueRange element) -> Value {
+        Value centred = arith::SubFOp::create(b, element[0], element[1]);
+        return arith::MulFOp::create(b, centred, centred);
+      },
+      [&](Value sum, Value y) -> Value { return arith::AddFOp::create(b, sum, y); });
+  return dividedBy(b, squares, as, countOf(b, x, dims, as, correction));
+}
+
+/// var and std, by `correction` or `unbiased`, which is a correction of 1.
+static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isDeviation) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Reduced> read = readReduced(call, dimName);
+    double correction = call.has("correction") ? call.number("correction")
+                        : call.flag("unbiased", true) ? 1
+                                                      : 0;
+    if (failed(read) || call.failed())
+      return failure();
+    if (!isFloat(read->x.dtype))
+      return call.error() << "expected floats, got " << str(read->x.dtype);
+    TensorBuilder &b = call.b;
+    Tensor value = varianceOf(b, read->x, read->dims, correction);
+    if (isDeviation)
+      value = b.elementwise(value.sizes, value.dtype, Operand{value, value.dtype},
+                            [&](ValueRange x) -> Value { return math::SqrtOp::create(b, x[0]); });
+    return resultOf(call, *read, b.castTo(value, read->x.dtype));
+  };
+}
+
+static Value lowest(TensorBuilder &b, DType dtype, bool isMax) {
+  if (isFloat(dtype))
+    return b.scalar(dtype, isMax ? -std::numeric_limits<double>::infinity()
+                                 : std::numeric_limits<double>::infinity());
+  unsigned bits = 8 * byteSize(dtype);
+  APInt limit = isMax ? APInt::getSignedMinValue(bits) : APInt::getSignedMaxValue(bits);
+  return b.scalar(dtype, limit.getSExtValue());
+}
+
+static Tensor extremeOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, bool isMax) {
+  return b.reduce(
+      x.sizes, dims, lowest(b, x.dtype, isMax), x.dtype, Operand{x, x.dtype},
+      [](ValueRange element) { return element[0]; },
+      [&](Value best, Value y) {
+        return isMax ? create<arith::MaximumFOp, arith::MaxSIOp>(b, best, y)
+                     : create<arith::MinimumFOp, arith::MinSIOp>(b, best, y);
+      });
+}
+
+/// The position along `dim` of the first element that is `best`, or NaN.
+static Tensor positionOf(TensorBuilder &b, const Tensor &x, int64_t dim, const Tensor &best) {
+  Value none = b.scalar(DType::I64, std::numeric_limits<int64_t>::max());
+  return b.reduce(
+      x.sizes, dim, none, DType::I64, {{x, x.dtype}, along(b, best, x.dtype, x, dim)},
+      [&](ValueRange element) -> Value {
+        Value isBest;
+        if (isFloat(x.dtype)) {
+          isBest = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element[0], element[1]);
+          Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, element[0], element[0]);
+          isBest = arith::OrIOp::create(b, isBest, isNaN);
+        } else {
+          isBest = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, element[0], element[1]);
+        }
+        Value i = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, dim));
+        return arith::SelectOp::create(b, isBest, i, none);
+      },
+      [&](Value first, Value i) -> Value { return arith::MinSIOp::create(b, first, i); });
+}
+
+/// Of signed numbers; the greatest of none is refused.
+static LogicalResult checkExtreme(Call &call, const Reduced &read) {
+  if (!isSigned(read.x.dtype))
+    return call.error() << "expected signed numbers, got " << str(read.x.dtype);
+  for (int64_t dim : read.dims)
+    call.requireElement(read.x.sizes[dim], 0);
+  return failure(call.failed());
+}
+
+static std::function<LogicalResult(Call &)> extreme(StringRef dimName, bool isMax) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Reduced> read = readReduced(call, dimName);
+    if (failed(read) || failed(checkExtreme(call, *read)))
+      return failure();
+    return resultOf(call, *read, extremeOf(call.b, read->x, read->dims, isMax));
+  };
+}
+
+/// The greatest or least of one dimension, and where it is.
+static std::function<LogicalResult(Call &)> extremeAndPosition(bool isMax) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Reduced> read = readReduced(call, "dim");
+    if (failed(read) || failed(checkExtreme(call, *read)))
+      return failure();
+    if (read->dims.size() != 1)
+      return call.error() << "expected one dimension, got " << read->dims.size();
+    Tensor best = extremeOf(call.b, read->x, read->dims, isMax);
+    if (failed(resultOf(call, *read, best)))
+      return failure();
+    return resultOf(call, *read, positionOf(call.b, read->x, read->dims[0], best));
+  };
+}
+
+/// Where the greatest or least is, in one dimension or, without, in all as they lie in memory.
+static std::function<LogicalResult(Call &)> position(bool isMax) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    bool hasDim = call.has("dim");
+    Reduced read{x, {}, call.flag("keepdim")};
+    if (hasDim) {
+      read.dims = {call.dim("dim", x.rank())};
+    } else {
+      std::optional<Size> all = Size(1);
+      for (const Size &size : x.sizes)
+        if (all)
+          all = multiply(*all, size);
+      FailureOr<Tensor> flat = all ? viewAs(call, x, *all) : failure();
+      if (failed(flat))
+        return failure();
+      read.x = *flat;
+      read.dims = {0};
+      if (read.keepsDims)
+        return call.error() << "expected a dimension to keep";
+    }
+    if (call.failed() || failed(checkExtreme(call, read)))
+      return failure();
+    Tensor best = extremeOf(call.b, read.x, read.dims, isMax);
+    return resultOf(call, read, positionOf(call.b, read.x, read.dims[0], best));
+  };
+}
+
+/// Whether any element, or each, is other than 0.
+template <typename OpTy>
+static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool start) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Reduced> read = readReduced(call, dimName);
+    if (failed(read))
+      return failure();
+    TensorBuilder &b = call.b;
+    return resultOf(
+        call, *read,
+        b.reduce(
+            read->x.sizes, read->dims, b.scalar(DType::Bool, int64_t(start)), DType::Bool,
+            Operand{read->x, computeType(read->x.dtype)},
+            [&](ValueRange element) { return b.isNonzero(element[0]); },
+            [&](Value sofar, Value x) -> Value { return OpTy::create(b, sofar, x); }));
+  };
+}
+
+/// The sum of each element and those before it.
+static LogicalResult cumsum(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
+  DType dtype = call.dtype("dtype", isFloat(x.dtype) ? x.dtype : DType::I64);
+  if (call.failed())
+    return failure();
+  if (!TensorBuilder::converts(x.dtype, dtype))
+    return call.error() << "expected sums of " << str(x.dtype) << ", got " << str(dtype);
+  TensorBuilder &b = call.b;
+  DType as = computeType(dtype);
+  // Over (i..., j), where j stands in place of dimension `dim`.
+  Sizes domain = x.sizes;
+  domain.push_back(x.sizes[dim]);
+  SmallVector<AffineExpr> exprs;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    exprs.push_back(b.getAffineDimExpr(i == dim ? x.rank() : i));
+  AffineMap map = AffineMap::get(x.rank() + 1, 0, exprs, b.getContext());
+  Value zero = b.scalar(as, int64_t(0));
+  Tensor total = b.reduce(
+      domain, x.rank(), zero, as, Operand{x, as, map},
+      [&](ValueRange element) -> Value {
+        Value i = linalg::IndexOp::create(b, dim), j = linalg::IndexOp::create(b, x.rank());
+        Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, j, i);
+        return arith::SelectOp::create(b, counts, element[0], zero);
+      },
+      [&](Value sum, Value y) { return create<arith::AddFOp, arith::AddIOp>(b, sum, y); });
+  return call.result(b.castTo(total, dtype));
+}
+
+/// (sum |x|^order)^(1/order), for an order of 1, 2 or infinity.
+static LogicalResult norm(Call &call) {
+  FailureOr<Reduced> read = readReduced(call, "dim");
+  double order = call.number("ord", 2);
+  if (failed(read) || call.failed())
+    return failure();
+  DType dtype = call.dtype("dtype", read->x.dtype), as = computeType(dtype);
+  bool isMax = std::isinf(order) && order > 0;
+  if (!isFloat(dtype) || (order != 1 && order != 2 && !isMax))
+    return call.error() << "expected a norm of floats of order 1, 2 or infinity, got " << str(dtype)
+                        << " and " << order;
+  TensorBuilder &b = call.b;
+  Tensor total = b.reduce(
+      read->x.sizes, read->dims, b.scalar(as, 0.0), as, Operand{read->x, as},
+      [&](ValueRange x) -> Value {
+        return order == 2 ? Value(arith::MulFOp::create(b, x[0], x[0]))
+                          : Value(math::AbsFOp::create(b, x[0]));
+      },
+      [&](Value sofar, Value x) -> Value {
+        return isMax ? Value(arith::MaximumFOp::create(b, sofar, x))
+                     : Value(arith::AddFOp::create(b, sofar, x));
+      });
+  if (order == 2)
+    total = b.elementwise(total.sizes, as, Operand{total, as},
+                          [&](ValueRange x) -> Value { return math::SqrtOp::create(b, x[0]); });
+  return resultOf(call, *read, b.castTo(total, dtype));
+}
+
+/// In float32 for the halves, as torch does; `dtype` converts first.
+static std::function<LogicalResult(Call &)> softmax(bool isLog) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    int64_t dim = call.dim("dim", x.rank());
+    DType dtype = call.dtype("dtype", x.dtype);
+    bool widens = call.flag("half_to_float");
+    if (!call.failed() && (!isFloat(dtype) || !TensorBuilder::converts(x.dtype, dtype) || widens))
+      return call.error() << "expected a softmax of floats, got " << str(x.dtype) << " as "
+                          << str(dtype);
+    if (call.failed())
+      return failure();
+    TensorBuilder &b = call.b;
+    Tensor scores = b.castTo(b.castTo(x, dtype), computeType(dtype));
+    DType as = scores.dtype;
+    if (!isLog) {
+      Tensor init = b.empty(scores.sizes, as);
+      auto op = linalg::SoftmaxOp::create(b, TypeRange(init.value.getType()), scores.value,
+                                          init.value, dim);
+      scores.value = op.getResult()[0];
+      return call.result(b.castTo(scores, dtype));
+    }
+    // x - max - log(sum of e^(x - max))
+    Tensor max = extremeOf(b, scores, dim, /*isMax=*/true);
+    auto difference = [&](ValueRange x) -> Value { return arith::SubFOp::create(b, x[0], x[1]); };
+    Tensor less = b.elementwise(scores.sizes, as, {{scores, as}, along(b, max, as, scores, dim)},
+                                difference);
+    Tensor total = b.reduce(
+        scores.sizes, dim, b.scalar(as, 0.0), as, Operand{less, as},
+        [&](ValueRange x) -> Value { return math::ExpOp::create(b, x[0]); },
+        [&](Value sum, Value x) -> Value { return arith::AddFOp::create(b, sum, x); });
+    Tensor log = b.elementwise(total.sizes, as, Operand{total, as}, [&](ValueRange x) -> Value {
+      return math::LogOp::create(b, x[0]);
+    });
+    return call.result(b.castTo(b.elementwise(scores.sizes, as,
+                                              {{less, as}, along(b, log, as, scores, dim)},
+                                              difference),
+                                dtype));
+  };
+}
+
+void attn::pt2::addReductions(AtenOps &ops) {
+  ops.add("sum.default", sum(""));
+  ops.add("sum.dim_IntList", sum("dim"));
+  ops.add("mean.default", mean(""));
+  ops.add("mean.dim", mean("dim"));
+  ops.add("var.default", variance("", false));
+  ops.add("std.default", variance("", true));
+  for (StringRef overload : {".dim", ".correction"}) {
+    ops.add(("var" + overload).str(), variance("dim", false));
+    ops.add(("std" + overload).str(), variance("dim", true));
+  }
+  StringRef noSign = "booleans and unsigned integers";
+  ops.add("amax.default", extreme("dim", true), noSign);
+  ops.add("amin.default", extreme("dim", false), noSign);
+  ops.add("max.default", extreme("", true), noSign);
+  ops.add("min.default", extreme("", false), noSign);
+  ops.add("max.dim", extremeAndPosition(true), noSign);
+  ops.add("min.dim", extremeAndPosition(false), noSign);
+  ops.add("argmax.default", position(true), noSign);
+  ops.add("argmin.default", position(false), noSign);
+  for (StringRef overload : {".default", ".dim", ".dims"}) {
+    StringRef dim = overload == ".default" ? "" : "dim";
+    ops.add(("any" + overload).str(), quantifier<arith::OrIOp>(dim, false));
+    ops.add(("all" + overload).str(), quantifier<arith::AndIOp>(dim, true));
+  }
+  ops.add("cumsum.default", cumsum);
+  ops.add("linalg_vector_norm.default", norm, "orders other than 1, 2 and infinity");
+  ops.add("softmax.int", softmax(false));
+  ops.add("_softmax.default", softmax(false), "half_to_float");
+  ops.add("log_softmax.int", softmax(true));
+  ops.add("_log_softmax.default", softmax(true), "half_to_float");
+}
