@@ -7,13 +7,14 @@
 //   %s = math.sqrt %x : vector<16xf32>
 //   %y = arith.divf %one, %s : vector<16xf32>
 //
-// and exp, exp2 and tanh become polynomials, on scalars and vectors of f32. Kernels have no
-// undefined symbols, so whatever LLVM would turn into a call on the smallest machine is refused;
-// math.absf, math.copysign and math.sqrt are instructions everywhere. Test:
-// test/codegen/cpu/expand-math.mlir
+// and exp, exp2, tanh and erf become polynomials, on scalars and vectors of f32; the logarithms, sine, cosine, powers and
+// expm1 are computed in f64. Kernels have no undefined symbols, so whatever LLVM would turn into a call on the smallest
+// machine is refused; math.absf, math.copysign and math.sqrt are instructions everywhere. Test:
+// test/codegen/cpu/expand-math.mlir, test/run/functions.test
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/DoubleMath.h"
 #include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/Lanes.h"
 #include "codegen/cpu/Passes.h"
@@ -21,7 +22,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -65,9 +68,97 @@ static Value createTanh(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
+/// The nearest integer, ties to even: a sum with 2^23 has no bits for a fraction. Numbers of that size are integers.
+static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
+  Value magnitude = math::AbsFOp::create(builder, loc, x);
+  Value large = floatConstant(builder, loc, x.getType(), 0x1p23);
+  Value sum = arith::AddFOp::create(builder, loc, magnitude, large);
+  Value rounded = arith::SubFOp::create(builder, loc, sum, large);
+  Value isSmall =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude, large);
+  Value result = arith::SelectOp::create(builder, loc, isSmall, rounded, magnitude);
+  return math::CopySignOp::create(builder, loc, result, x);
+}
+
+/// `rounded` less `step` where it lies on the other side of x.
+static Value createCorrected(OpBuilder &builder, Location loc, Value x, Value rounded,
+                             arith::CmpFPredicate beyond, double step) {
+  Value isBeyond = arith::CmpFOp::create(builder, loc, beyond, rounded, x);
+  Value corrected = arith::SubFOp::create(builder, loc, rounded,
+                                          floatConstant(builder, loc, x.getType(), step));
+  Value result = arith::SelectOp::create(builder, loc, isBeyond, corrected, rounded);
+  // The floor of 0.5 is 0, that of -0 is -0.
+  return math::CopySignOp::create(builder, loc, result, x);
+}
+
+static Value createFloor(OpBuilder &builder, Location loc, Value x) {
+  return createCorrected(builder, loc, x, createRoundEven(builder, loc, x),
+                         arith::CmpFPredicate::OGT, 1);
+}
+
+static Value createCeil(OpBuilder &builder, Location loc, Value x) {
+  return createCorrected(builder, loc, x, createRoundEven(builder, loc, x),
+                         arith::CmpFPredicate::OLT, -1);
+}
+
+/// Towards 0.
+static Value createTrunc(OpBuilder &builder, Location loc, Value x) {
+  Value floor = createFloor(builder, loc, math::AbsFOp::create(builder, loc, x));
+  return math::CopySignOp::create(builder, loc, floor, x);
+}
+
+/// Functions for which MLIR has polynomials in f32, and the multiply-adds of those.
+static LogicalResult approximate(Operation *root) {
+  RewritePatternSet patterns(root->getContext());
+  populatePolynomialApproximateErfPattern(patterns);
+  if (failed(applyPatternsGreedily(root, std::move(patterns))))
+    return failure();
+  root->walk([](math::FmaOp op) {
+    OpBuilder builder(op);
+    op.replaceAllUsesWith(
+        createMultiplyAdd(builder, op.getLoc(), op.getA(), op.getB(), op.getC()));
+    op.erase();
+  });
+  return success();
+}
+
+using Expansion = std::function<Value(OpBuilder &, Location, ValueRange)>;
+
+static Expansion unary(Value (*function)(OpBuilder &, Location, Value)) {
+  return [=](OpBuilder &builder, Location loc, ValueRange operands) {
+    return function(builder, loc, operands[0]);
+  };
+}
+
+static Expansion expansionOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Expansion>(op)
+      .Case([](math::ExpOp) { return unary(createFullExp); })
+      .Case([](math::Exp2Op) { return unary(createFullExp2); })
+      .Case([](math::TanhOp) { return unary(createTanh); })
+      .Case([](math::RsqrtOp) { return unary(createReciprocalSqrt); })
+      .Case([](math::LogOp) { return unary(createLog); })
+      .Case([](math::Log2Op) { return unary(createLog2); })
+      .Case([](math::Log1pOp) { return unary(createLog1p); })
+      .Case([](math::ExpM1Op) { return unary(createExpM1); })
+      .Case([](math::SinOp) { return unary(createSin); })
+      .Case([](math::CosOp) { return unary(createCos); })
+      .Case([](math::FloorOp) { return unary(createFloor); })
+      .Case([](math::CeilOp) { return unary(createCeil); })
+      .Case([](math::TruncOp) { return unary(createTrunc); })
+      .Case([](math::RoundEvenOp) { return unary(createRoundEven); })
+      .Case([](math::PowFOp) -> Expansion {
+        return [](OpBuilder &builder, Location loc, ValueRange operands) {
+          return createPow(builder, loc, operands[0], operands[1]);
+        };
+      })
+      .Default([](Operation *) { return nullptr; });
+}
+
 namespace {
 struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
+    if (failed(approximate(getOperation())))
+      return signalPassFailure();
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       bool isCall = isa_and_nonnull<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op);
@@ -75,15 +166,9 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
         ops.push_back(op);
     });
     for (Operation *op : ops) {
-      auto expand = llvm::TypeSwitch<Operation *, Value (*)(OpBuilder &, Location, Value)>(op)
-                        .Case([](math::ExpOp) { return createFullExp; })
-                        .Case([](math::Exp2Op) { return createFullExp2; })
-                        .Case([](math::TanhOp) { return createTanh; })
-                        .Case([](math::RsqrtOp) { return createReciprocalSqrt; })
-                        .Default([](Operation *) { return nullptr; });
+      Expansion expand = expansionOf(op);
       if (!expand) {
-        op->emitOpError()
-            << "expected a function with an expansion (exp, exp2, tanh, rsqrt), got a library call";
+        op->emitOpError() << "expected a function with an expansion, got a library call";
         return signalPassFailure();
       }
       Type type = op->getResult(0).getType();
@@ -93,7 +178,7 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
         return signalPassFailure();
       }
       OpBuilder builder(op);
-      op->getResult(0).replaceAllUsesWith(expand(builder, op->getLoc(), op->getOperand(0)));
+      op->getResult(0).replaceAllUsesWith(expand(builder, op->getLoc(), op->getOperands()));
       op->erase();
     }
   }

@@ -74,8 +74,9 @@ def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
 def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
   let summary = "replace functions of a math library by arithmetic";
   let description = [{
-    Rewrites `math.exp`, `math.exp2`, `math.tanh` and `math.rsqrt` of f32, scalars or vectors, so that no call
-    remains. Functions that are instructions everywhere stay; any other is refused.
+    Rewrites exponentials, logarithms, `math.powf`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.rsqrt` and
+    roundings of f32, scalars or vectors, so that no call remains. Functions that are instructions everywhere stay; any
+    other is refused.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];

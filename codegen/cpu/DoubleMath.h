@@ -1,0 +1,30 @@
+//===- DoubleMath.h - functions of f32 computed in f64 -----------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// For functions that no inner loop of a fused kernel computes: twice the width buys results that are right to the last
+// bit but one without the care that f32 would need. Each takes and returns f32 or a vector of it. Without a library.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_DOUBLEMATH_H
+#define ATTN_CODEGEN_CPU_DOUBLEMATH_H
+
+#include "mlir/IR/Builders.h"
+
+namespace attn {
+
+// Errors are at most 1 ulp for all arguments, infinities, denormal numbers and NaN included, unless said otherwise.
+mlir::Value createLog(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+mlir::Value createLog2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+mlir::Value createLog1p(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+mlir::Value createExpM1(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+mlir::Value createPow(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Value y);
+
+/// NaN beyond +-2^30, where a multiple of pi would have to be known to more than 80 bits.
+mlir::Value createSin(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+mlir::Value createCos(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_DOUBLEMATH_H
