@@ -47,6 +47,9 @@ llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &contex
 llvm::Expected<Model> importPt2(llvm::StringRef path, mlir::MLIRContext &context);
 llvm::Expected<Model> importMlir(llvm::StringRef path, mlir::MLIRContext &context);
 
+/// Prints docs/ops.md: what of each front door's ops attn knows.
+void printOps(llvm::raw_ostream &stream);
+
 } // namespace attn
 
 #endif // ATTN_FRONTEND_FRONTEND_H

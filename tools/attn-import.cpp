@@ -17,11 +17,20 @@ namespace cl = llvm::cl;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model>"));
+  cl::opt<std::string> input(cl::Positional, cl::desc("<model>"));
+  cl::opt<bool> ops("ops", cl::desc("Print docs/ops.md, the ops that attn knows, and read no model"));
   mlir::registerAsmPrinterCLOptions();
   cl::ParseCommandLineOptions(
       argc, argv, "Prints the module that attn makes of a model, and names its weights\n");
 
+  if (ops) {
+    attn::printOps(llvm::outs());
+    return 0;
+  }
+  if (input.empty()) {
+    llvm::WithColor::error(llvm::errs()) << "expected a model\n";
+    return 1;
+  }
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

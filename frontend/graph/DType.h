@@ -32,6 +32,8 @@ unsigned byteSize(DType dtype);
 inline bool isFloat(DType dtype) {
   return dtype == DType::F16 || dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16;
 }
+/// Whether values may be negative.
+inline bool isSigned(DType dtype) { return dtype != DType::Bool && dtype != DType::U8; }
 /// What torch computes in: float32 for the halves, the type itself otherwise.
 inline DType computeType(DType dtype) {
   return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;

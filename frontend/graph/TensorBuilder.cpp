@@ -56,6 +56,13 @@ OpFoldResult TensorBuilder::sizeOf(const Size &size) {
   return sum;
 }
 
+Value TensorBuilder::indexOf(const Size &size) {
+  OpFoldResult value = sizeOf(size);
+  if (auto attribute = dyn_cast<Attribute>(value))
+    return arith::ConstantIndexOp::create(*this, cast<IntegerAttr>(attribute).getInt());
+  return cast<Value>(value);
+}
+
 SmallVector<OpFoldResult> TensorBuilder::sizesOf(ArrayRef<Size> sizes) {
   return llvm::map_to_vector(sizes, [&](const Size &size) { return sizeOf(size); });
 }
@@ -84,6 +91,14 @@ Value TensorBuilder::convert(Value value, DType from, DType to) {
   if (value.getType() == type)
     return value;
   bool isUnsigned = from == DType::Bool || from == DType::U8;
+  if (to == DType::Bool)
+    return isNonzero(value);
+  if (isFloat(from) && !isFloat(to)) {
+    if (to == DType::U8)
+      return arith::TruncIOp::create(*this, type,
+                                     arith::FPToSIOp::create(*this, getI32Type(), value));
+    return arith::FPToSIOp::create(*this, type, value);
+  }
   if (isFloat(from)) {
     if (byteSize(from) < byteSize(to))
       return arith::ExtFOp::create(*this, type, value);
@@ -104,6 +119,15 @@ Value TensorBuilder::convert(Value value, DType from, DType to) {
   return arith::ExtSIOp::create(*this, type, value);
 }
 
+Value TensorBuilder::isNonzero(Value value) {
+  if (value.getType().isInteger(1))
+    return value;
+  Value zero = arith::ConstantOp::create(*this, getZeroAttr(value.getType()));
+  if (isa<FloatType>(value.getType()))
+    return arith::CmpFOp::create(*this, arith::CmpFPredicate::UNE, value, zero);
+  return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, value, zero);
+}
+
 //===----------------------------------------------------------------------===//
 // Tensors
 //===----------------------------------------------------------------------===//
@@ -113,11 +137,14 @@ Tensor TensorBuilder::empty(ArrayRef<Size> sizes, DType dtype) {
   return {value, dtype, Sizes(sizes)};
 }
 
-Tensor TensorBuilder::fill(ArrayRef<Size> sizes, DType dtype, int64_t number) {
-  Value constant = scalar(dtype, number);
+Tensor TensorBuilder::fill(ArrayRef<Size> sizes, Value scalar, DType dtype) {
   Tensor init = empty(sizes, dtype);
-  init.value = linalg::FillOp::create(*this, constant, init.value).getResult(0);
+  init.value = linalg::FillOp::create(*this, scalar, init.value).getResult(0);
   return init;
+}
+
+Tensor TensorBuilder::fill(ArrayRef<Size> sizes, DType dtype, int64_t number) {
+  return fill(sizes, scalar(dtype, number), dtype);
 }
 
 std::optional<Sizes> TensorBuilder::broadcast(ArrayRef<Sizes> operands) {
@@ -177,8 +204,37 @@ Tensor TensorBuilder::elementwise(ArrayRef<Size> sizes, DType dtype, ArrayRef<Op
 Tensor TensorBuilder::castTo(const Tensor &tensor, DType dtype) {
   if (tensor.dtype == dtype)
     return tensor;
+  if (dtype == DType::Bool)
+    return elementwise(tensor.sizes, dtype, Operand{tensor, tensor.dtype},
+                       [&](ValueRange x) { return isNonzero(x.front()); });
   return elementwise(tensor.sizes, dtype, Operand{tensor, computeType(dtype)},
                      [](ValueRange x) { return x.front(); });
+}
+
+Tensor TensorBuilder::broadcastTo(const Tensor &tensor, ArrayRef<Size> sizes) {
+  if (ArrayRef<Size>(tensor.sizes) == sizes)
+    return tensor;
+  return elementwise(sizes, tensor.dtype, Operand{tensor, tensor.dtype},
+                     [](ValueRange x) { return x.front(); });
+}
+
+Tensor TensorBuilder::reduce(ArrayRef<Size> sizes, ArrayRef<int64_t> reduced, Value start,
+                             DType dtype, ArrayRef<Operand> operands, Body body, Combine combine) {
+  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::parallel);
+  SmallVector<AffineExpr> exprs;
+  Sizes kept;
+  for (auto [dim, size] : llvm::enumerate(sizes)) {
+    if (llvm::is_contained(reduced, int64_t(dim))) {
+      iterators[dim] = utils::IteratorType::reduction;
+      continue;
+    }
+    exprs.push_back(getAffineDimExpr(dim));
+    kept.push_back(size);
+  }
+  AffineMap map = AffineMap::get(sizes.size(), 0, exprs, getContext());
+  return generic(
+      fill(kept, start, dtype), map, iterators, operands, sizes,
+      [&](ValueRange elements, Value sofar) -> Value { return combine(sofar, body(elements)); });
 }
 
 Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype,
@@ -210,28 +266,50 @@ Tensor TensorBuilder::transpose(const Tensor &tensor, ArrayRef<int64_t> permutat
 }
 
 Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &offset,
-                              const Size &size, ArrayRef<Size> result) {
+                              const Size &size, int64_t step, ArrayRef<Size> result) {
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
       strides(tensor.rank(), getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);
   offsets[dim] = sizeOf(offset);
   sizes[dim] = sizeOf(size);
+  strides[dim] = getIndexAttr(step);
   RankedTensorType type = typeOf(result, tensor.dtype);
   Value value = tensor::ExtractSliceOp::create(*this, type, tensor.value, offsets, sizes, strides);
   return {value, tensor.dtype, Sizes(result)};
 }
 
-Tensor TensorBuilder::slice(const Tensor &tensor, int64_t dim, const Size &offset,
-                            const Size &size) {
+Tensor TensorBuilder::slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
+                            int64_t step) {
   Sizes result = tensor.sizes;
   result[dim] = size;
-  return extract(tensor, dim, offset, size, result);
+  return result == tensor.sizes && offset == Size(0) ? tensor
+                                                     : extract(tensor, dim, offset, size, step, result);
 }
 
 Tensor TensorBuilder::select(const Tensor &tensor, int64_t dim, const Size &index) {
   Sizes result = tensor.sizes;
   result.erase(result.begin() + dim);
-  return extract(tensor, dim, index, 1, result);
+  return extract(tensor, dim, index, 1, /*step=*/1, result);
+}
+
+Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t dim,
+                             const Size &offset, int64_t step, bool isDropped) {
+  SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
+      strides(tensor.rank(), getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);
+  offsets[dim] = sizeOf(offset);
+  sizes[dim] = isDropped ? OpFoldResult(getIndexAttr(1)) : sizeOf(part.sizes[dim]);
+  strides[dim] = getIndexAttr(step);
+  Value value = tensor::InsertSliceOp::create(*this, part.value, tensor.value, offsets, sizes, strides);
+  return {value, tensor.dtype, tensor.sizes};
+}
+
+Tensor TensorBuilder::concat(ArrayRef<Tensor> tensors, int64_t dim, ArrayRef<Size> sizes) {
+  SmallVector<Value> values =
+      llvm::map_to_vector(tensors, [](const Tensor &tensor) { return tensor.value; });
+  DType dtype = tensors.front().dtype;
+  Value value = tensor::ConcatOp::create(*this, typeOf(sizes, dtype), dim, values);
+  return {value, dtype, Sizes(sizes)};
 }
 
 Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<ViewGroup> groups) {

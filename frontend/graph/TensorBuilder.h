@@ -49,17 +49,22 @@ public:
   /// Dimensions of function arguments and arithmetic on them: never a dimension of a producer,
   /// which would keep it alive beside what fusion makes of it.
   mlir::OpFoldResult sizeOf(const Size &size);
+  mlir::Value indexOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
 
   /// A constant; the nearest one where `dtype` does not have `number`.
   mlir::Value scalar(DType dtype, double number);
   mlir::Value scalar(DType dtype, int64_t number);
-  /// `value`, an element of `from`, in the type of `to`; the other way than bool -> int -> float is
-  /// not converted.
+  /// `value`, an element of `from`, in the type of `to`: floats become integers towards 0, and numbers booleans where
+  /// they are other than 0.
   mlir::Value convert(mlir::Value value, DType from, DType to);
+  /// Whether torch converts unasked: from bool to int to float.
   static bool converts(DType from, DType to);
+  /// Whether a scalar is other than 0; NaN is.
+  mlir::Value isNonzero(mlir::Value value);
 
   Tensor empty(llvm::ArrayRef<Size> sizes, DType dtype);
+  Tensor fill(llvm::ArrayRef<Size> sizes, mlir::Value scalar, DType dtype);
   Tensor fill(llvm::ArrayRef<Size> sizes, DType dtype, int64_t number);
 
   /// The sizes to which torch broadcasts operands; none where they do not fit.
@@ -72,6 +77,12 @@ public:
   Tensor elementwise(llvm::ArrayRef<Size> sizes, DType dtype, llvm::ArrayRef<Operand> operands,
                      Body body);
   Tensor castTo(const Tensor &tensor, DType dtype);
+  /// `tensor` repeated along the dimensions in which it has size 1, or which it lacks.
+  Tensor broadcastTo(const Tensor &tensor, llvm::ArrayRef<Size> sizes);
+  /// result[kept...] = start combined with body(operands...) over the other dimensions of `sizes`.
+  using Combine = llvm::function_ref<mlir::Value(mlir::Value sofar, mlir::Value element)>;
+  Tensor reduce(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, mlir::Value start,
+                DType dtype, llvm::ArrayRef<Operand> operands, Body body, Combine combine);
   /// result[i...] = sum over the dimensions of `sizes` that come after the first `numKept` of
   /// body(operands...).
   Tensor sum(llvm::ArrayRef<Size> sizes, int64_t numKept, DType dtype,
@@ -82,9 +93,15 @@ public:
                   mlir::AffineMap ofB, mlir::AffineMap ofResult);
 
   Tensor transpose(const Tensor &tensor, llvm::ArrayRef<int64_t> permutation);
-  Tensor slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size);
+  Tensor slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
+               int64_t step = 1);
   /// Slice of size 1 whose dimension is dropped.
   Tensor select(const Tensor &tensor, int64_t dim, const Size &index);
+  /// `tensor` where elements [offset, offset + step * size) of `dim` are those of `part`; the part lacks the dimension
+  /// if `isDropped`.
+  Tensor insert(const Tensor &tensor, const Tensor &part, int64_t dim, const Size &offset,
+                int64_t step, bool isDropped);
+  Tensor concat(llvm::ArrayRef<Tensor> tensors, int64_t dim, llvm::ArrayRef<Size> sizes);
   Tensor view(const Tensor &tensor, llvm::ArrayRef<Size> sizes, llvm::ArrayRef<ViewGroup> groups);
 
 private:
@@ -93,7 +110,7 @@ private:
                  llvm::ArrayRef<Operand> operands, llvm::ArrayRef<Size> domain,
                  llvm::function_ref<mlir::Value(mlir::ValueRange operands, mlir::Value init)> body);
   Tensor extract(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
-                 llvm::ArrayRef<Size> result);
+                 int64_t step, llvm::ArrayRef<Size> result);
 
   llvm::StringMap<std::pair<mlir::Value, int64_t>> symbols;
   llvm::StringMap<mlir::Value> symbolValues;

@@ -4,7 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/pt2/Call.h"
+
 #include "frontend/pt2/AtenOps.h"
+
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace attn::pt2;
@@ -12,7 +16,8 @@ using Kind = Argument::Kind;
 
 /// Where a tensor lies in memory, and how fast, is not part of what a graph means.
 static constexpr StringLiteral kWithoutMeaning[] = {
-    "device", "layout", "pin_memory", "memory_format", "cudnn_enable", "non_blocking", "copy"};
+    "device",       "layout", "pin_memory",   "memory_format",  "cudnn_enable",
+    "non_blocking", "copy",   "cudnn_enabled"};
 
 InFlightDiagnostic Call::error() {
   hasFailed = true;
@@ -52,11 +57,17 @@ bool Call::has(StringRef name) {
   return false;
 }
 
-bool Call::isTensor(StringRef name) const {
+/// Whether `node` has an argument of this kind.
+static bool hasKind(const Node &node, StringRef name, Kind kind) {
   return llvm::any_of(node.inputs, [&](const NamedArgument &input) {
-    return input.name == name && input.value.kind == Kind::Tensor;
+    return input.name == name && input.value.kind == kind;
   });
 }
+
+bool Call::isTensor(StringRef name) const { return hasKind(node, name, Kind::Tensor); }
+bool Call::isFloat(StringRef name) const { return hasKind(node, name, Kind::Float); }
+bool Call::isFlag(StringRef name) const { return hasKind(node, name, Kind::Bool); }
+bool Call::isString(StringRef name) const { return hasKind(node, name, Kind::String); }
 
 Tensor Call::lookup(StringRef name) {
   auto found = values.tensors.find(name);
@@ -76,6 +87,14 @@ SmallVector<Tensor> Call::tensors(StringRef name) {
   if (const Argument *argument = find(name, Kind::Tensors, false))
     for (StringRef element : argument->names)
       tensors.push_back(lookup(element));
+  return tensors;
+}
+
+SmallVector<std::optional<Tensor>> Call::optionalTensors(StringRef name) {
+  SmallVector<std::optional<Tensor>> tensors;
+  if (const Argument *argument = find(name, {Kind::OptionalTensors, Kind::Tensors}, false))
+    for (StringRef element : argument->names)
+      tensors.push_back(element.empty() ? std::nullopt : std::optional(lookup(element)));
   return tensors;
 }
 
@@ -113,6 +132,21 @@ Sizes Call::integers(StringRef name) {
   return integers;
 }
 
+SmallVector<int64_t> Call::constants(StringRef name, std::optional<ArrayRef<int64_t>> otherwise) {
+  const Argument *argument = find(name, {Kind::Ints, Kind::Int}, otherwise.has_value());
+  if (!argument)
+    return SmallVector<int64_t>(otherwise.value_or(ArrayRef<int64_t>()));
+  SmallVector<int64_t> numbers;
+  for (const SymInt &integer : argument->integers) {
+    Size size = resolve(integer);
+    if (!size.constant())
+      error() << "expected '" << name << "' of '" << node.target << "' to hold numbers, got "
+              << size.str();
+    numbers.push_back(size.constant().value_or(0));
+  }
+  return numbers;
+}
+
 double Call::number(StringRef name, std::optional<double> otherwise) {
   const Argument *argument = find(name, {Kind::Float, Kind::Int}, otherwise.has_value());
   if (!argument)
@@ -123,6 +157,11 @@ double Call::number(StringRef name, std::optional<double> otherwise) {
 bool Call::flag(StringRef name, bool otherwise) {
   const Argument *argument = find(name, Kind::Bool, true);
   return argument ? argument->flag : otherwise;
+}
+
+std::string Call::string(StringRef name, StringRef otherwise) {
+  const Argument *argument = find(name, Kind::String, true);
+  return argument ? argument->text : otherwise.str();
 }
 
 DType Call::dtype(StringRef name, DType otherwise) {
@@ -152,6 +191,18 @@ int64_t Call::dim(int64_t dim, int64_t rank) {
 
 int64_t Call::dim(StringRef name, int64_t rank, std::optional<int64_t> otherwise) {
   return dim(constant(name, otherwise), rank);
+}
+
+SmallVector<int64_t> Call::dims(StringRef name, int64_t rank) {
+  SmallVector<int64_t> result = constants(name, ArrayRef<int64_t>());
+  for (int64_t &position : result)
+    position = dim(position, rank);
+  if (result.empty())
+    llvm::append_range(result, llvm::seq<int64_t>(0, rank));
+  llvm::sort(result);
+  if (std::adjacent_find(result.begin(), result.end()) != result.end())
+    error() << "expected each dimension once in '" << name << "' of '" << node.target << "'";
+  return result;
 }
 
 StringRef Call::module() const {
@@ -184,23 +235,99 @@ static StringRef resultName(const Node &node, unsigned i) {
 
 const TensorMeta &Call::expected(unsigned i) {
   static const TensorMeta none;
-  auto found = program.tensors.find(resultName(node, i).str());
-  if (found != program.tensors.end())
+  auto found = graph.tensors.find(resultName(node, i).str());
+  if (found != graph.tensors.end())
     return found->second;
   error() << "expected the type of result " << i << " of '" << node.name << "'";
   return none;
+}
+
+StringRef Call::nameOf(StringRef argument) const {
+  for (const NamedArgument &input : node.inputs)
+    if (input.name == argument && input.value.kind == Kind::Tensor)
+      return input.value.names.front();
+  return "";
 }
 
 LogicalResult Call::result(const Tensor &tensor) {
   const TensorMeta &meta = expected(numSet);
   if (failed())
     return failure();
-  if (tensor.dtype != meta.dtype || tensor.sizes != meta.sizes)
-    return error() << "expected '" << resultName(node, numSet) << "' to be " << str(tensor.dtype)
-                   << str(tensor.sizes) << ", got " << str(meta.dtype) << str(meta.sizes);
+  bool inPlace = worksInPlace(node.target) && numSet == 0;
+  Tensor set = tensor;
+  if (inPlace && TensorBuilder::converts(tensor.dtype, meta.dtype))
+    set = b.castTo(tensor, meta.dtype);
+  if (set.dtype != meta.dtype || set.sizes != meta.sizes)
+    return error() << "expected '" << resultName(node, numSet) << "' to be " << str(set.dtype)
+                   << str(set.sizes) << ", got " << str(meta.dtype) << str(meta.sizes);
   StringRef name = resultName(node, numSet++);
-  if (!values.tensors.try_emplace(name, tensor).second)
+  if (again)
+    values.tensors[name] = set;
+  else if (!values.tensors.try_emplace(name, set).second)
     return error() << "expected one value named '" << name << "', got another";
+  if (!inPlace)
+    return success();
+  StringRef changed = node.inputs.empty() ? "" : nameOf(node.inputs.front().name);
+  if (changed.empty())
+    return error() << "expected a tensor that '" << node.target << "' changes";
+  // The result is the argument, as another name of it.
+  WriteBack whole = [](Call &, const Tensor &, const Tensor &part) -> FailureOr<Tensor> {
+    return part;
+  };
+  values.views.push_back({name.str(), View{changed.str(), nullptr, whole}});
+  return write(changed, set);
+}
+
+LogicalResult Call::resultView(StringRef base, const Tensor &tensor, WriteBack write) {
+  StringRef name = resultName(node, numSet);
+  if (worksInPlace(node.target))
+    return error() << "expected an op that keeps the sizes of what it changes, got '" << node.target
+                   << "'";
+  if (!again)
+    values.views.push_back({name.str(), View{nameOf(base).str(), &node, std::move(write)}});
+  return result(tensor);
+}
+
+/// Gives `name`, what it is a view of and every other view of that the elements that a write leaves there.
+LogicalResult Call::write(StringRef name, const Tensor &tensor) {
+  auto refuse = [&](StringRef other) {
+    return error() << "expected '" << node.target << "' to change a tensor that shares its memory "
+                   << "with no copy or view of unknown layout, got '" << other << "'";
+  };
+  values.tensors[name] = tensor;
+  // Up to what owns the elements.
+  std::string root = name.str();
+  for (const auto &[part, view] : llvm::reverse(values.views)) {
+    if (part != root)
+      continue;
+    if (!view.write)
+      return refuse(part);
+    FailureOr<Tensor> base = view.write(*this, values.tensors[view.base], values.tensors[root]);
+    if (mlir::failed(base))
+      return failure();
+    values.tensors[view.base] = *base;
+    root = view.base;
+  }
+  // And down to every view of it.
+  llvm::StringSet<> changed;
+  changed.insert(root);
+  for (size_t i = 0; i < values.views.size(); ++i) {
+    auto [part, view] = values.views[i];
+    if (!changed.contains(view.base))
+      continue;
+    if (!view.write)
+      return refuse(part);
+    if (!changed.insert(part).second)
+      continue;
+    if (!view.node) {
+      values.tensors[part] = values.tensors[view.base];
+      continue;
+    }
+    Call anew(graph, *view.node, b, values, /*again=*/true);
+    const AtenOp *op = AtenOps::all().find(view.node->target);
+    if (mlir::failed(op->import(anew)) || anew.failed())
+      return failure();
+  }
   return success();
 }
 
@@ -208,23 +335,60 @@ LogicalResult Call::result(const Size &size) {
   std::string name;
   if (node.outputs.size() == 1 && node.outputs.front().kind == Kind::Int)
     name = node.outputs.front().integers.front().name;
-  auto found = program.symInts.find(name);
-  if (found == program.symInts.end() || found->second != size)
+  auto found = graph.symInts.find(name);
+  if (found == graph.symInts.end() || found->second != size)
     return error() << "expected '" << name << "' to be " << size.str() << ", got "
-                   << (found == program.symInts.end() ? "nothing" : found->second.str());
-  values.integers.try_emplace(name, size);
+                   << (found == graph.symInts.end() ? "nothing" : found->second.str());
+  values.integers[name] = size;
   return success();
 }
 
-void Call::requireElement(const Size &size, int64_t index) {
-  if (size.constant() && index < *size.constant())
-    return;
-  if (std::optional<StringRef> symbol = size.symbol(); symbol && index < kMaxDim) {
-    int64_t &least = values.minimum[*symbol];
-    least = std::max(least, index + 1);
-    return;
+void Call::requireAtMost(const Size &a, const Size &b) {
+  std::optional<Size> negative = multiply(a, Size(-1));
+  std::optional<Size> rest = negative ? add(b, *negative) : std::nullopt;
+  if (rest) {
+    // Sizes are not negative.
+    if (llvm::all_of(rest->terms(), [](const auto &term) { return term.second > 0; }))
+      return;
+    int64_t constant = 0;
+    std::optional<std::string> symbol;
+    int64_t factor = 0;
+    bool isSimple = true;
+    for (const auto &[monomial, coefficient] : rest->terms()) {
+      if (monomial.empty())
+        constant = coefficient;
+      else if (monomial.size() == 1 && !symbol)
+        std::tie(symbol, factor) = std::pair(monomial.front(), coefficient);
+      else
+        isSimple = false;
+    }
+    // factor * symbol + constant >= 0
+    if (isSimple && symbol && factor == 1 && -constant < kMaxDim) {
+      int64_t &least = values.minimum[*symbol];
+      least = std::max(least, -constant);
+      return;
+    }
+    if (isSimple && symbol && factor < 0 && constant >= 0) {
+      auto [greatest, isNew] = values.maximum.try_emplace(*symbol, constant / -factor);
+      greatest->second = std::min(greatest->second, constant / -factor);
+      return;
+    }
   }
-  error() << "expected a dimension that has element " << index << ", got size " << size.str();
+  error() << "expected a size of at least " << a.str() << ", got " << b.str();
+}
+
+bool Call::isContiguous(StringRef name) {
+  auto meta = graph.tensors.find(nameOf(name).str());
+  if (meta == graph.tensors.end() || meta->second.strides.size() != meta->second.sizes.size())
+    return false;
+  std::optional<Size> stride = Size(1);
+  for (auto [size, actual] :
+       llvm::reverse(llvm::zip(meta->second.sizes, meta->second.strides))) {
+    if (!stride || (!size.isOne() && actual != *stride))
+      return false;
+    stride = multiply(*stride, size);
+  }
+  return true;
 }
 
 LogicalResult Call::finish() {
@@ -236,17 +400,4 @@ LogicalResult Call::finish() {
     return error() << "expected " << numSet << " results of '" << node.target << "', got "
                    << numResults();
   return success();
-}
-
-const AtenOps &attn::pt2::atenOps() {
-  static const AtenOps ops = [] {
-    AtenOps ops;
-    addLinearAlgebra(ops);
-    addViews(ops);
-    addElementwise(ops);
-    addReductions(ops);
-    addAttention(ops);
-    return ops;
-  }();
-  return ops;
 }

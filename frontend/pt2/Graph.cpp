@@ -137,6 +137,14 @@ static bool readNumber(const json::Value &value, double &number, Path path) {
   return json::fromJSON(value, number, path);
 }
 
+static bool fromJSON(const json::Value &value, Node &node, Path path);
+static bool fromJSON(const json::Value &value, Argument &argument, Path path);
+
+static bool readGraph(ObjectMapper &mapper, Graph &graph) {
+  return mapper.map("nodes", graph.nodes) && mapper.map("tensor_values", graph.tensors) &&
+         mapper.map("sym_int_values", graph.symInts);
+}
+
 static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
   const auto *choice = unionOf(value, path);
   if (!choice)
@@ -152,9 +160,13 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
                       .Case("as_tensors", Kind::Tensors)
                       .Cases({"as_int", "as_sym_int"}, Kind::Int)
                       .Cases({"as_ints", "as_sym_ints"}, Kind::Ints)
+                      .Case("as_optional_tensors", Kind::OptionalTensors)
                       .Case("as_float", Kind::Float)
+                      .Case("as_floats", Kind::Floats)
                       .Case("as_bool", Kind::Bool)
+                      .Case("as_string", Kind::String)
                       .Case("as_scalar_type", Kind::DType)
+                      .Case("as_graph", Kind::Graph)
                       .Default(Kind::Other);
   switch (argument.kind) {
   case Kind::None:
@@ -179,6 +191,20 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
     }
     return true;
   }
+  case Kind::OptionalTensors: {
+    const json::Array *array = held.getAsArray();
+    if (!array) {
+      inside.report("expected array");
+      return false;
+    }
+    for (const auto &[i, element] : enumerate(*array)) {
+      Argument one;
+      if (!fromJSON(element, one, inside.index(i)))
+        return false;
+      argument.names.push_back(one.kind == Kind::Tensor ? one.names.front() : "");
+    }
+    return true;
+  }
   case Kind::Int:
     argument.integers.emplace_back();
     return fromJSON(held, argument.integers.front(), inside);
@@ -186,10 +212,38 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
     return json::fromJSON(held, argument.integers, inside);
   case Kind::Float:
     return readNumber(held, argument.number, inside);
+  case Kind::Floats: {
+    const json::Array *array = held.getAsArray();
+    if (!array) {
+      inside.report("expected array");
+      return false;
+    }
+    argument.numbers.resize(array->size());
+    for (const auto &[i, element] : enumerate(*array))
+      if (!readNumber(element, argument.numbers[i], inside.index(i)))
+        return false;
+    return true;
+  }
+  case Kind::String:
+    return json::fromJSON(held, argument.text, inside);
   case Kind::Bool:
     return json::fromJSON(held, argument.flag, inside);
   case Kind::DType:
     return fromJSON(held, argument.dtype, inside);
+  case Kind::Graph: {
+    const json::Object *object = held.getAsObject();
+    const json::Value *graph = object ? object->get("graph") : nullptr;
+    Path inGraph = inside.field("graph");
+    if (!graph) {
+      inGraph.report("missing value");
+      return false;
+    }
+    argument.graph = std::make_shared<Graph>();
+    ObjectMapper mapper(*graph, inGraph);
+    return mapper && readGraph(mapper, *argument.graph) &&
+           mapper.map("inputs", argument.graph->arguments) &&
+           mapper.map("outputs", argument.graph->results);
+  }
   }
   llvm_unreachable("every kind returns");
 }
@@ -228,8 +282,11 @@ static bool fromJSON(const json::Value &value, InputSpec &spec, Path path) {
   const json::Object *arg = object ? object->getObject("arg") : nullptr;
   std::optional<StringRef> name = arg ? arg->getString("name") : std::nullopt;
   std::optional<StringRef> target = object ? object->getString(spec.kind + "_name") : std::nullopt;
-  if (name)
-    spec.value = Argument{Argument::Kind::Tensor, "as_tensor", {name->str()}, {}};
+  if (name) {
+    spec.value.kind = Argument::Kind::Tensor;
+    spec.value.spelling = "as_tensor";
+    spec.value.names = {name->str()};
+  }
   if (target)
     spec.target = target->str();
   bool isWeight = is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind);
@@ -290,9 +347,8 @@ static bool fromJSON(const json::Value &value, Program &program, Path path) {
   if (!signature)
     return false;
   ObjectMapper outer(value, path), nodes(*graph, inGraph), specs(*signature, inSignature);
-  return outer && nodes && specs && nodes.map("nodes", program.nodes) &&
-         nodes.map("tensor_values", program.tensors) &&
-         nodes.map("sym_int_values", program.symInts) && specs.map("input_specs", program.inputs) &&
+  return outer && nodes && specs && readGraph(nodes, program) &&
+         specs.map("input_specs", program.inputs) &&
          specs.map("output_specs", program.outputs) &&
          outer.map("range_constraints", program.ranges) && outer.map("guards_code", program.guards);
 }

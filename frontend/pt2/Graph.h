@@ -15,6 +15,8 @@
 
 #include "llvm/Support/Error.h"
 
+#include <memory>
+
 namespace attn::pt2 {
 
 using namespace graph;
@@ -35,17 +37,37 @@ struct SymInt {
   Size value;
 };
 
+struct Graph;
+
 /// An argument of a node, or one of its results.
 struct Argument {
-  enum class Kind { None, Tensor, Tensors, Int, Ints, Float, Bool, DType, Other };
+  enum class Kind {
+    None,
+    Tensor,
+    Tensors,
+    OptionalTensors,
+    Int,
+    Ints,
+    Float,
+    Floats,
+    Bool,
+    String,
+    DType,
+    Graph,
+    Other
+  };
   Kind kind = Kind::None;
   /// The key that the file uses, for messages.
   std::string spelling;
+  /// Of tensors; empty where a list of optional tensors has none.
   std::vector<std::string> names;
   std::vector<SymInt> integers;
   double number = 0;
+  std::vector<double> numbers;
   bool flag = false;
+  std::string text;
   DType dtype = DType::F32;
+  std::shared_ptr<Graph> graph;
 };
 
 struct NamedArgument {
@@ -74,10 +96,16 @@ struct SymbolRange {
   std::optional<int64_t> min, max;
 };
 
-struct Program {
+/// Nodes in an order in which they can be computed, and the types of all values. The inputs and outputs of a graph
+/// that is the argument of a node.
+struct Graph {
   std::vector<Node> nodes;
   std::map<std::string, TensorMeta> tensors;
   std::map<std::string, Size> symInts;
+  std::vector<Argument> arguments, results;
+};
+
+struct Program : Graph {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   std::map<std::string, SymbolRange> ranges;

@@ -56,7 +56,11 @@ private:
   llvm::Error nameSymbols();
   llvm::Error checkGuards();
   void createFunction();
-  LogicalResult importNode(const Node &node);
+  LogicalResult checkOps();
+  void findUnknownOps(const Graph &graph, SmallVectorImpl<const Node *> &unknown);
+  llvm::Error renameSizes(Graph &graph, const std::map<std::string, std::string> &names);
+  LogicalResult importNodes(const Graph &graph, Values &values);
+  LogicalResult importSubgraph(const Graph &graph, const Node &node, Values &values);
   llvm::Error createReturn();
   llvm::Error setSymbolRanges();
   FailureOr<ArrayAttr> dimsAttr(ArrayRef<Size> sizes);
@@ -129,6 +133,11 @@ llvm::Error Importer::nameSymbols() {
     }
   }
   program.ranges = std::move(ranges);
+  return renameSizes(program, names);
+}
+
+/// Gives every symbol of the graph, and of the graphs in it, the name of a dimension.
+llvm::Error Importer::renameSizes(Graph &graph, const std::map<std::string, std::string> &names) {
   auto rename = [&](StringRef value, Size &size) -> llvm::Error {
     std::optional<Size> renamed =
         size.rename([&](const std::string &symbol) -> std::optional<std::string> {
@@ -142,13 +151,22 @@ llvm::Error Importer::nameSymbols() {
     size = *renamed;
     return llvm::Error::success();
   };
-  for (auto &[name, meta] : program.tensors)
+  for (auto &[name, meta] : graph.tensors) {
     for (Size &size : meta.sizes)
       if (llvm::Error error = rename(name, size))
         return error;
-  for (auto &[name, size] : program.symInts)
+    for (Size &stride : meta.strides)
+      if (llvm::Error error = rename(name, stride))
+        return error;
+  }
+  for (auto &[name, size] : graph.symInts)
     if (llvm::Error error = rename(name, size))
       return error;
+  for (Node &node : graph.nodes)
+    for (NamedArgument &input : node.inputs)
+      if (input.value.graph)
+        if (llvm::Error error = renameSizes(*input.value.graph, names))
+          return error;
   return llvm::Error::success();
 }
 
@@ -233,14 +251,122 @@ static Location locationOf(const Node &node, MLIRContext &context) {
   return NameLoc::get(StringAttr::get(&context, node.name), line);
 }
 
-LogicalResult Importer::importNode(const Node &node) {
-  b.setLoc(locationOf(node, context));
-  auto op = atenOps().find(node.target);
-  if (op == atenOps().end())
-    return emitError(b.getLoc()) << "expected an aten op that attn knows, got '" << node.target
-                                 << "'";
-  Call call(program, node, b, values);
-  return failure(failed(op->second(call)) || call.failed() || failed(call.finish()));
+/// Ops that only say how gradients are recorded, or in which type autocast computes, round a graph of others.
+static bool isWrapper(const Node &node) {
+  return node.target == "torch.ops.higher_order.wrap_with_set_grad_enabled" ||
+         node.target == "torch.ops.higher_order.wrap_with_autocast";
+}
+
+void Importer::findUnknownOps(const Graph &graph, SmallVectorImpl<const Node *> &unknown) {
+  for (const Node &node : graph.nodes) {
+    if (!isWrapper(node) && !AtenOps::all().find(node.target))
+      unknown.push_back(&node);
+    for (const NamedArgument &input : node.inputs)
+      if (isWrapper(node) && input.value.graph)
+        findUnknownOps(*input.value.graph, unknown);
+  }
+}
+
+/// Names all ops that attn does not know in one message, at the line of the first.
+LogicalResult Importer::checkOps() {
+  SmallVector<const Node *> unknown;
+  findUnknownOps(program, unknown);
+  if (unknown.empty())
+    return success();
+  SmallVector<StringRef> names;
+  for (const Node *node : unknown) {
+    StringRef name = node->target;
+    name.consume_front("torch.ops.");
+    if (!llvm::is_contained(names, name))
+      names.push_back(name);
+  }
+  InFlightDiagnostic error = emitError(locationOf(*unknown.front(), context))
+                             << "expected ops that attn knows (docs/ops.md), got '" << names.front()
+                             << "'";
+  for (auto [i, name] : llvm::enumerate(ArrayRef(names).drop_front()))
+    error << (i == 0 ? "; others of the graph that it does not know: '" : ", '") << name << "'";
+  return error;
+}
+
+/// The graph of a wrapper in place of its node.
+LogicalResult Importer::importSubgraph(const Graph &graph, const Node &node, Values &values) {
+  auto refuse = [&](const Twine &what) -> LogicalResult {
+    return emitError(b.getLoc()) << "expected '" << node.target << "' with " << what.str();
+  };
+  const Graph *inner = nullptr;
+  SmallVector<const Argument *> operands;
+  bool isAutocast = StringRef(node.target).ends_with("autocast"), isEnabled = false;
+  for (const NamedArgument &input : node.inputs) {
+    if (inner)
+      operands.push_back(&input.value);
+    else if (input.value.graph)
+      inner = input.value.graph.get();
+    else if (input.value.kind == Argument::Kind::Bool && isAutocast && operands.empty())
+      isEnabled |= input.value.flag && input.name != "cache_enabled";
+  }
+  if (!inner || inner->arguments.size() != operands.size())
+    return refuse("a graph and its arguments");
+  if (isEnabled)
+    return refuse("autocast disabled");
+  Values own;
+  for (auto [argument, operand] : llvm::zip_equal(inner->arguments, operands)) {
+    using Kind = Argument::Kind;
+    if (argument.kind == Kind::Tensor && operand->kind == Kind::Tensor) {
+      auto found = values.tensors.find(operand->names.front());
+      if (found == values.tensors.end())
+        return refuse("arguments that are computed before");
+      own.tensors[argument.names.front()] = found->second;
+    } else if (argument.kind == Kind::Int && operand->kind == Kind::Int &&
+               !argument.integers.front().name.empty()) {
+      const SymInt &integer = operand->integers.front();
+      own.integers[argument.integers.front().name] =
+          integer.name.empty() ? integer.value : values.integers.lookup(integer.name);
+    } else {
+      return refuse("arguments that are tensors and sizes");
+    }
+  }
+  if (failed(importNodes(*inner, own)))
+    return failure();
+  for (const Argument &argument : inner->arguments)
+    if (argument.kind == Argument::Kind::Tensor)
+      for (const auto &[part, view] : own.views)
+        if (!view.node && view.base == argument.names.front())
+          return refuse("a graph that leaves its arguments as they are");
+  for (const auto &[symbol, least] : own.minimum)
+    values.minimum[symbol] = std::max(values.minimum.lookup(symbol), least);
+  for (const auto &[symbol, greatest] : own.maximum) {
+    auto [known, isNew] = values.maximum.try_emplace(symbol, greatest);
+    known->second = std::min(known->second, greatest);
+  }
+  SmallVector<StringRef> names, results;
+  for (const Argument &output : node.outputs)
+    llvm::append_range(names, output.names);
+  for (const Argument &result : inner->results)
+    llvm::append_range(results, result.names);
+  if (names.size() != results.size())
+    return refuse("as many results as its graph");
+  for (auto [name, result] : llvm::zip_equal(names, results)) {
+    auto found = own.tensors.find(result);
+    if (found == own.tensors.end() || !values.tensors.try_emplace(name, found->second).second)
+      return refuse("results that its graph computes");
+  }
+  return success();
+}
+
+LogicalResult Importer::importNodes(const Graph &graph, Values &values) {
+  for (const Node &node : graph.nodes) {
+    b.setLoc(locationOf(node, context));
+    if (isWrapper(node)) {
+      if (failed(importSubgraph(graph, node, values)))
+        return failure();
+      continue;
+    }
+    Call call(graph, node, b, values);
+    if (failed(AtenOps::all().find(node.target)->import(call)) || call.failed() ||
+        failed(call.finish()))
+      return failure();
+  }
+  return success();
 }
 
 llvm::Error Importer::createReturn() {
@@ -281,6 +407,8 @@ llvm::Error Importer::setSymbolRanges() {
     int64_t min = range.min.value_or(0) <= 2 ? 0 : *range.min;
     min = std::max(min, values.minimum.lookup(symbol));
     int64_t max = std::min(range.max.value_or(kMaxDim), kMaxDim);
+    if (auto greatest = values.maximum.find(symbol); greatest != values.maximum.end())
+      max = std::min(max, greatest->second);
     if (min > max)
       return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", symbol, min,
                      max);
@@ -301,9 +429,8 @@ llvm::Expected<Model> Importer::run() {
   createFunction();
 
   FirstError reported(context, /*path=*/"");
-  for (const Node &node : program.nodes)
-    if (failed(importNode(node)))
-      return reported.take();
+  if (failed(checkOps()) || failed(importNodes(program, values)))
+    return reported.take();
   if (llvm::Error error = createReturn())
     return error;
   if (llvm::Error error = setSymbolRanges())

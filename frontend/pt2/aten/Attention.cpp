@@ -190,5 +190,5 @@ static LogicalResult scaledDotProductAttention(Call &call) {
 }
 
 void attn::pt2::addAttention(AtenOps &ops) {
-  ops["torch.ops.aten.scaled_dot_product_attention.default"] = scaledDotProductAttention;
+  ops.add("scaled_dot_product_attention.default", scaledDotProductAttention, "dropout");
 }

@@ -134,27 +134,271 @@ static LogicalResult product(Call &call, StringRef left, StringRef right,
 static LogicalResult matmul(Call &call) { return product(call, "self", "other", std::nullopt); }
 static LogicalResult mm(Call &call) { return product(call, "self", "mat2", 2); }
 static LogicalResult bmm(Call &call) { return product(call, "self", "mat2", 3); }
+static LogicalResult mv(Call &call) { return product(call, "self", "vec", std::nullopt); }
+static LogicalResult dot(Call &call) { return product(call, "self", "tensor", 1); }
 
-/// bias (n) + a (m, k) b (k, n)
-static LogicalResult addmm(Call &call) {
-  Tensor bias = call.tensor("self"), a = call.tensor("mat1"), b = call.tensor("mat2");
-  double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
-  if (call.failed() || failed(checkTypes(call, {a, b, bias})))
+/// beta * self + alpha * a b, where self broadcasts to the product.
+static std::function<LogicalResult(Call &)> addProduct(StringRef left, StringRef right, int64_t rank) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor self = call.tensor("self"), a = call.tensor(left), b = call.tensor(right);
+    Scalar alpha = call.scalar("alpha", 1), beta = call.scalar("beta", 1);
+    if (call.failed() || failed(checkTypes(call, {a, b, self})))
+      return failure();
+    if (a.rank() != rank || b.rank() != rank)
+      return call.error() << "expected factors of rank " << rank << ", got " << str(a.sizes)
+                          << " and " << str(b.sizes);
+    FailureOr<Tensor> product = multiply(call, a, b);
+    if (failed(product))
+      return failure();
+    std::optional<Sizes> sizes = TensorBuilder::broadcast({product->sizes, self.sizes});
+    if (!sizes || *sizes != product->sizes)
+      return call.error() << "expected " << str(self.sizes) << " to broadcast to "
+                          << str(product->sizes);
+    DType as = product->dtype;
+    auto number = [](const Scalar &x) { return x.isFloat ? x.number : double(x.integer); };
+    // With beta = 0 what self holds does not count, NaN neither.
+    if (number(beta) == 0)
+      self = call.b.fill(self.sizes, self.dtype, 0);
+    auto scaled = [&](Value x, const Scalar &factor) -> Value {
+      if (number(factor) == 1)
+        return x;
+      return arith::MulFOp::create(call.b, x, call.b.scalar(as, number(factor)));
+    };
+    return call.result(call.b.elementwise(
+        *sizes, a.dtype, {{*product, as}, {self, as}}, [&](ValueRange x) -> Value {
+          return arith::AddFOp::create(call.b, scaled(x[0], alpha), scaled(x[1], beta));
+        }));
+  };
+}
+
+/// a (m) b (n) -> (m, n)
+static LogicalResult outer(Call &call) {
+  Tensor a = call.tensor("self"), b = call.tensor("vec2");
+  if (call.failed())
     return failure();
-  if (alpha != 1 || beta != 1 || a.rank() != 2 || b.rank() != 2 || bias.rank() != 1 ||
-      bias.sizes[0] != b.sizes[1])
-    return call.error()
-           << "expected factors (m, k) and (k, n), a bias (n), alpha = 1 and beta = 1, got "
-           << str(a.sizes) << ", " << str(b.sizes) << ", " << str(bias.sizes) << ", " << alpha
-           << " and " << beta;
-  FailureOr<Tensor> result = multiply(call, a, b);
-  return failed(result) ? failure() : call.result(addBias(call, *result, bias));
+  if (a.rank() != 1 || b.rank() != 1 || a.dtype != b.dtype || !isFloat(a.dtype))
+    return call.error() << "expected vectors of floats, got " << str(a.sizes) << " and "
+                        << str(b.sizes);
+  DType as = computeType(a.dtype);
+  AffineMap ofA = AffineMap::get(2, 0, call.b.getAffineDimExpr(0)),
+            ofB = AffineMap::get(2, 0, call.b.getAffineDimExpr(1));
+  return call.result(call.b.elementwise(
+      {a.sizes[0], b.sizes[0]}, a.dtype, {{a, as, ofA}, {b, as, ofB}}, [&](ValueRange x) -> Value {
+        return arith::MulFOp::create(call.b, x[0], x[1]);
+      }));
+}
+
+//===----------------------------------------------------------------------===//
+// Einstein's sums
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A tensor whose dimensions have letters.
+struct Lettered {
+  Tensor tensor;
+  std::string letters;
+};
+} // namespace
+
+/// `x` with dimensions that have the same letter read as one, and summed over those that are in `summed`.
+static FailureOr<Lettered> reduceLetters(Call &call, const Lettered &x, StringRef summed) {
+  std::string letters;
+  Sizes sizes;
+  for (auto [letter, size] : llvm::zip_equal(x.letters, x.tensor.sizes)) {
+    size_t known = letters.find(letter);
+    if (known != std::string::npos) {
+      if (sizes[known] != size)
+        return call.error() << "expected sizes that agree for '" << Twine(letter).str() << "'";
+      continue;
+    }
+    letters += letter;
+    sizes.push_back(size);
+  }
+  std::string kept;
+  SmallVector<int64_t> reduced;
+  for (auto [i, letter] : llvm::enumerate(letters)) {
+    if (summed.contains(letter))
+      reduced.push_back(i);
+    else
+      kept += letter;
+  }
+  if (reduced.empty() && letters == x.letters)
+    return x;
+  SmallVector<AffineExpr> exprs;
+  for (char letter : x.letters)
+    exprs.push_back(call.b.getAffineDimExpr(letters.find(letter)));
+  AffineMap map = AffineMap::get(letters.size(), 0, exprs, call.b.getContext());
+  DType as = computeType(x.tensor.dtype);
+  auto identity = [](ValueRange element) { return element[0]; };
+  Tensor result =
+      reduced.empty()
+          ? call.b.elementwise(sizes, x.tensor.dtype, Operand{x.tensor, as, map}, identity)
+          : call.b.castTo(call.b.reduce(sizes, reduced, call.b.scalar(as, 0.0), as,
+                                        Operand{x.tensor, as, map}, identity,
+                                        [&](Value sum, Value y) -> Value {
+                                          return arith::AddFOp::create(call.b, sum, y);
+                                        }),
+                          x.tensor.dtype);
+  return Lettered{result, kept};
+}
+
+/// Sum over the letters that neither `kept` has nor one factor alone.
+static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, StringRef kept) {
+  auto without = [&](const Lettered &x, const Lettered &other) {
+    std::string alone;
+    for (char letter : x.letters)
+      if (!StringRef(other.letters).contains(letter) && !kept.contains(letter))
+        alone += letter;
+    return alone;
+  };
+  FailureOr<Lettered> left = reduceLetters(call, a, without(a, b)),
+                      right = reduceLetters(call, b, without(b, a));
+  if (failed(left) || failed(right))
+    return failure();
+  // Letters of both that stay, of each alone, then those to sum.
+  std::string letters, summed;
+  Sizes sizes, all;
+  auto add = [&](const Lettered &x, const Lettered &other, bool shared) {
+    for (auto [letter, size] : llvm::zip_equal(x.letters, x.tensor.sizes))
+      if (kept.contains(letter) && StringRef(other.letters).contains(letter) == shared &&
+          !StringRef(letters).contains(letter)) {
+        letters += letter;
+        sizes.push_back(size);
+      }
+  };
+  add(*left, *right, true);
+  add(*left, *right, false);
+  add(*right, *left, false);
+  for (char letter : left->letters)
+    if (!kept.contains(letter))
+      summed += letter;
+  std::string order = letters + summed;
+  auto mapOf = [&](StringRef names) {
+    SmallVector<unsigned> dims;
+    for (char letter : names)
+      dims.push_back(order.find(letter));
+    return AffineMap::getMultiDimMapWithTargets(order.size(), dims, call.b.getContext());
+  };
+  for (auto [letter, size] : llvm::zip_equal(right->letters, right->tensor.sizes)) {
+    size_t position = left->letters.find(letter);
+    if (position != std::string::npos && left->tensor.sizes[position] != size)
+      return call.error() << "expected sizes that agree for '" << std::string(1, letter)
+                          << "', got " << left->tensor.sizes[position].str() << " and "
+                          << size.str();
+  }
+  Tensor product;
+  if (summed.empty()) {
+    DType as = computeType(a.tensor.dtype);
+    product = call.b.elementwise(sizes, a.tensor.dtype,
+                                 {{left->tensor, as, mapOf(left->letters)},
+                                  {right->tensor, as, mapOf(right->letters)}},
+                                 [&](ValueRange x) -> Value {
+                                   return arith::MulFOp::create(call.b, x[0], x[1]);
+                                 });
+  } else {
+    product = call.b.contract(sizes, left->tensor, right->tensor, mapOf(left->letters),
+                              mapOf(right->letters), mapOf(letters));
+    product = call.b.castTo(product, a.tensor.dtype);
+  }
+  return Lettered{product, letters};
+}
+
+/// Letters for each operand and the result, as in "bhqd,bhkd->bhqk"; "..." stands for leading dimensions.
+static LogicalResult einsum(Call &call) {
+  std::string equation = call.string("equation");
+  SmallVector<Tensor> tensors = call.tensors("tensors");
+  if (call.has("path"))
+    call.constants("path");
+  if (call.failed())
+    return failure();
+  llvm::erase(equation, ' ');
+  auto [inputs, output] = StringRef(equation).split("->");
+  bool hasOutput = StringRef(equation).contains("->");
+  SmallVector<StringRef> terms;
+  inputs.split(terms, ',');
+  if (terms.size() != tensors.size() || tensors.empty() || failed(checkTypes(call, tensors)))
+    return call.error() << "expected letters for each of " << tensors.size()
+                        << " tensors of one floating-point type, got '" << equation << "'";
+  // Capitals after 'Z' stand for the dimensions of "...", aligned at the last.
+  std::string ellipsis;
+  auto expand = [&](StringRef term, std::optional<int64_t> rank) -> std::optional<std::string> {
+    auto [front, back] = term.split("...");
+    std::string letters = front.str();
+    if (term.contains("...")) {
+      int64_t count = rank ? *rank - int64_t(front.size() + back.size()) : int64_t(ellipsis.size());
+      if (count < 0 || count > 16)
+        return std::nullopt;
+      while (int64_t(ellipsis.size()) < count)
+        ellipsis.insert(ellipsis.begin(), char(1 + ellipsis.size()));
+      letters += ellipsis.substr(ellipsis.size() - count);
+      letters += back;
+    }
+    if (rank && int64_t(letters.size()) != *rank)
+      return std::nullopt;
+    return letters;
+  };
+  SmallVector<Lettered> factors;
+  for (auto [term, tensor] : llvm::zip_equal(terms, tensors)) {
+    std::optional<std::string> letters = expand(term, tensor.rank());
+    if (!letters)
+      return call.error() << "expected a letter for each dimension, got '" << term << "' for "
+                          << str(tensor.sizes);
+    factors.push_back({tensor, *letters});
+  }
+  std::string result;
+  if (hasOutput) {
+    std::optional<std::string> letters = expand(output, std::nullopt);
+    if (!letters)
+      return failure();
+    result = *letters;
+  } else {
+    // In alphabetical order, those that occur once.
+    result = ellipsis;
+    for (char letter = 'A'; letter <= 'z'; ++letter)
+      if (llvm::count(inputs, letter) == 1 && std::isalpha(letter))
+        result += letter;
+  }
+  // From the left, keeping what a later factor or the result has.
+  Lettered product = factors.front();
+  for (size_t i = 1; i < factors.size(); ++i) {
+    std::string kept = result;
+    for (const Lettered &later : ArrayRef(factors).drop_front(i + 1))
+      kept += later.letters;
+    FailureOr<Lettered> next = contractLetters(call, product, factors[i], kept);
+    if (failed(next))
+      return failure();
+    product = *next;
+  }
+  std::string summed;
+  for (char letter : product.letters)
+    if (!StringRef(result).contains(letter))
+      summed += letter;
+  FailureOr<Lettered> reduced = reduceLetters(call, product, summed);
+  if (failed(reduced))
+    return failure();
+  SmallVector<int64_t> permutation;
+  for (char letter : result) {
+    size_t position = reduced->letters.find(letter);
+    if (position == std::string::npos)
+      return call.error() << "expected letters of the result among those of the operands, got '"
+                          << equation << "'";
+    permutation.push_back(position);
+  }
+  if (permutation.size() != reduced->letters.size())
+    return call.error() << "expected each letter of the result once, got '" << equation << "'";
+  bool isIdentity = llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size()));
+  return call.result(isIdentity ? reduced->tensor : call.b.transpose(reduced->tensor, permutation));
 }
 
 void attn::pt2::addLinearAlgebra(AtenOps &ops) {
-  ops["torch.ops.aten.linear.default"] = linear;
-  ops["torch.ops.aten.matmul.default"] = matmul;
-  ops["torch.ops.aten.mm.default"] = mm;
-  ops["torch.ops.aten.bmm.default"] = bmm;
-  ops["torch.ops.aten.addmm.default"] = addmm;
+  ops.add("linear.default", linear);
+  ops.add("matmul.default", matmul);
+  ops.add("mm.default", mm);
+  ops.add("bmm.default", bmm);
+  ops.add("mv.default", mv);
+  ops.add("dot.default", dot);
+  ops.add("addmm.default", addProduct("mat1", "mat2", 2));
+  ops.add("baddbmm.default", addProduct("batch1", "batch2", 3));
+  ops.add("outer.default", outer);
+  ops.add("einsum.default", einsum, "integers");
 }

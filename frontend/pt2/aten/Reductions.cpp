@@ -256,7 +256,7 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
       for (const Size &size : x.sizes)
         if (all)
           all = multiply(*all, size);
-      FailureOr<Tensor> flat = all ? viewAs(call, x, *all) : failure();
+      FailureOr<Tensor> flat = all ? viewAs(call, x, *all) : FailureOr<Tensor>(failure());
       if (failed(flat))
         return failure();
       read.x = *flat;
@@ -353,7 +353,7 @@ static std::function<LogicalResult(Call &)> softmax(bool isLog) {
     Tensor x = call.tensor("self");
     int64_t dim = call.dim("dim", x.rank());
     DType dtype = call.dtype("dtype", x.dtype);
-    bool widens = call.flag("half_to_float");
+    bool widens = call.target().contains("aten._") && call.flag("half_to_float");
     if (!call.failed() && (!isFloat(dtype) || !TensorBuilder::converts(x.dtype, dtype) || widens))
       return call.error() << "expected a softmax of floats, got " << str(x.dtype) << " as "
                           << str(dtype);

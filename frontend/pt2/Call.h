@@ -1,0 +1,138 @@
+//===- Call.h - one node on its way to linalg --------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_PT2_CALL_H
+#define ATTN_FRONTEND_PT2_CALL_H
+
+#include "frontend/graph/TensorBuilder.h"
+#include "frontend/pt2/Graph.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <functional>
+
+namespace attn::pt2 {
+
+/// A number that an op takes beside tensors.
+struct Scalar {
+  bool isFloat = false;
+  double number = 0;
+  int64_t integer = 0;
+};
+
+class Call;
+
+/// `base` with its part replaced by `part`, on behalf of the call that writes.
+using WriteBack =
+    std::function<mlir::FailureOr<Tensor>(Call &writer, const Tensor &base, const Tensor &part)>;
+
+/// A tensor that shares its elements with another, of which it is a view.
+struct View {
+  std::string base;
+  const Node *node;
+  /// None where torch may have copied: a write to either is then refused.
+  WriteBack write;
+};
+
+/// The state of an import that ops see.
+struct Values {
+  llvm::StringMap<Tensor> tensors;
+  llvm::StringMap<Size> integers;
+  /// In the order of the graph.
+  std::vector<std::pair<std::string, View>> views;
+  /// The least and the greatest size of a symbol for which the graph makes sense.
+  llvm::StringMap<int64_t> minimum, maximum;
+};
+
+/// One node on its way to linalg: its arguments by the names that the op's schema gives them, and
+/// its results. A missing or ill-typed argument is reported at once; an op asks failed() before it
+/// looks at what it got.
+class Call {
+public:
+  /// With `again`, the results replace those of an earlier import of the node.
+  Call(const Graph &graph, const Node &node, TensorBuilder &builder, Values &values,
+       bool again = false)
+      : b(builder), graph(graph), node(node), values(values), again(again),
+        isRead(node.inputs.size()) {}
+
+  TensorBuilder &b;
+
+  bool has(llvm::StringRef name);
+  bool isTensor(llvm::StringRef name) const;
+  bool isFloat(llvm::StringRef name) const;
+  bool isFlag(llvm::StringRef name) const;
+  bool isString(llvm::StringRef name) const;
+  Tensor tensor(llvm::StringRef name);
+  llvm::SmallVector<Tensor> tensors(llvm::StringRef name);
+  /// The elements of a list, where None stands for no tensor.
+  llvm::SmallVector<std::optional<Tensor>> optionalTensors(llvm::StringRef name);
+  Size integer(llvm::StringRef name);
+  /// An integer that is a number already.
+  int64_t constant(llvm::StringRef name, std::optional<int64_t> otherwise = std::nullopt);
+  Sizes integers(llvm::StringRef name);
+  /// Integers that are numbers already; `otherwise` where there is no such argument.
+  llvm::SmallVector<int64_t> constants(llvm::StringRef name,
+                                       std::optional<llvm::ArrayRef<int64_t>> otherwise = std::nullopt);
+  double number(llvm::StringRef name, std::optional<double> otherwise = std::nullopt);
+  bool flag(llvm::StringRef name, bool otherwise = false);
+  std::string string(llvm::StringRef name, llvm::StringRef otherwise = "");
+  DType dtype(llvm::StringRef name, DType otherwise);
+  Scalar scalar(llvm::StringRef name, std::optional<int64_t> otherwise = std::nullopt);
+  /// A dimension of a tensor of rank `rank`, negative ones counting from the end.
+  int64_t dim(llvm::StringRef name, int64_t rank, std::optional<int64_t> otherwise = std::nullopt);
+  int64_t dim(int64_t dim, int64_t rank);
+  /// Dimensions, in increasing order; all of them where the argument lacks or is empty.
+  llvm::SmallVector<int64_t> dims(llvm::StringRef name, int64_t rank);
+
+  /// What the file says of result `i`.
+  const TensorMeta &expected(unsigned i = 0);
+  unsigned numResults() const;
+
+  /// Whether the elements of an argument lie in memory in order, without gaps.
+  bool isContiguous(llvm::StringRef name);
+
+  /// `a` must be no more than `b`. Where only the call of the library knows, that becomes a condition on a symbol.
+  void requireAtMost(const Size &a, const Size &b);
+  /// A dimension of `size` must have an element `index`.
+  void requireElement(const Size &size, int64_t index) { requireAtMost(Size(index + 1), size); }
+
+  /// Reports an error at the user's line.
+  mlir::InFlightDiagnostic error();
+  bool failed() const { return hasFailed; }
+
+  /// Sets the next result, which must be what the file says it is. In place, it is converted to the type of the first
+  /// argument and written there.
+  mlir::LogicalResult result(const Tensor &tensor);
+  mlir::LogicalResult result(const Size &size);
+  /// A result that shares its elements with argument `base`.
+  mlir::LogicalResult resultView(llvm::StringRef base, const Tensor &tensor, WriteBack write);
+
+  /// The module that the user wrote, as in "attn_dropout".
+  llvm::StringRef module() const;
+  llvm::StringRef target() const { return node.target; }
+
+  /// Reports an argument that the op did not read: it has a meaning that attn does not know.
+  mlir::LogicalResult finish();
+
+private:
+  const Argument *find(llvm::StringRef name, llvm::ArrayRef<Argument::Kind> kinds, bool isOptional);
+  Size resolve(const SymInt &integer);
+  Tensor lookup(llvm::StringRef name);
+  llvm::StringRef nameOf(llvm::StringRef argument) const;
+  mlir::LogicalResult write(llvm::StringRef name, const Tensor &tensor);
+
+  const Graph &graph;
+  const Node &node;
+  Values &values;
+  bool again;
+  llvm::SmallVector<bool> isRead;
+  unsigned numSet = 0;
+  bool hasFailed = false;
+};
+
+} // namespace attn::pt2
+
+#endif // ATTN_FRONTEND_PT2_CALL_H

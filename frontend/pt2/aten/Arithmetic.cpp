@@ -1,0 +1,495 @@
+//===- Arithmetic.cpp - aten's functions of two or three elements ----------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace attn::pt2;
+
+//===----------------------------------------------------------------------===//
+// Two operands
+//===----------------------------------------------------------------------===//
+
+DType attn::pt2::promote(const Tensor &a, const Tensor &b) {
+  auto kind = [](DType dtype) { return isFloat(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; };
+  if (a.dtype == b.dtype)
+    return a.dtype;
+  if (kind(a.dtype) != kind(b.dtype) && (a.rank() == 0) == (b.rank() == 0))
+    return kind(a.dtype) > kind(b.dtype) ? a.dtype : b.dtype;
+  if ((a.rank() == 0) != (b.rank() == 0)) {
+    const Tensor &scalar = a.rank() == 0 ? a : b, &tensor = a.rank() == 0 ? b : a;
+    return kind(scalar.dtype) > kind(tensor.dtype) ? scalar.dtype : tensor.dtype;
+  }
+  if (byteSize(a.dtype) != byteSize(b.dtype))
+    return byteSize(a.dtype) > byteSize(b.dtype) ? a.dtype : b.dtype;
+  return isFloat(a.dtype) ? DType::F32 : DType::I16; // float16 with bfloat16, int8 with uint8
+}
+
+namespace {
+/// An operand of an elementwise op: a tensor, or a number.
+struct Element {
+  Tensor tensor;
+  Scalar scalar;
+  bool isScalar = false;
+};
+
+/// The operands of a binary op, and what they compute in.
+struct Pair {
+  Element self, other;
+  DType dtype;
+  Sizes sizes;
+};
+
+/// What computes an element of the result from elements of one type.
+using Function = std::function<Value(TensorBuilder &, Value, Value)>;
+} // namespace
+
+static Element readElement(Call &call, StringRef name) {
+  Element element;
+  element.isScalar = !call.isTensor(name);
+  if (element.isScalar) {
+    element.scalar = call.scalar(name);
+    element.tensor.dtype = element.scalar.isFloat ? DType::F32 : DType::I64;
+  } else {
+    element.tensor = call.tensor(name);
+  }
+  return element;
+}
+
+static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef other = "other") {
+  Pair pair;
+  pair.self = readElement(call, self);
+  pair.other = readElement(call, other);
+  const Tensor &a = pair.self.tensor, &b = pair.other.tensor;
+  std::optional<Sizes> sizes = TensorBuilder::broadcast({a.sizes, b.sizes});
+  if (!call.failed() && !sizes)
+    call.error() << "expected sizes that broadcast, got " << str(a.sizes) << " and "
+                 << str(b.sizes);
+  if (call.failed())
+    return failure();
+  pair.sizes = *sizes;
+  pair.dtype = promote(a, b);
+  // A number counts as a tensor of rank 0, but never widens one of rank 0.
+  auto keeps = [&](const Element &tensor, const Element &number) {
+    return number.isScalar && !tensor.isScalar && tensor.tensor.dtype != DType::Bool &&
+           isFloat(tensor.tensor.dtype) == isFloat(pair.dtype);
+  };
+  if (keeps(pair.self, pair.other))
+    pair.dtype = a.dtype;
+  else if (keeps(pair.other, pair.self))
+    pair.dtype = b.dtype;
+  return pair;
+}
+
+/// result = function(self, other) elementwise, both read as `as`.
+static Tensor apply(Call &call, const Pair &pair, DType as, DType dtype, Function function) {
+  SmallVector<Operand> operands;
+  SmallVector<Value> constants;
+  for (const Element *element : {&pair.self, &pair.other}) {
+    constants.push_back(!element->isScalar        ? Value()
+                        : element->scalar.isFloat ? call.b.scalar(as, element->scalar.number)
+                                                  : call.b.scalar(as, element->scalar.integer));
+    if (!element->isScalar)
+      operands.push_back({element->tensor, as});
+  }
+  return call.b.elementwise(pair.sizes, dtype, operands, [&](ValueRange x) {
+    Value self = constants[0] ? constants[0] : x.front();
+    Value other = constants[1] ? constants[1] : x.back();
+    return function(call.b, self, other);
+  });
+}
+
+template <typename FloatOp, typename IntOp>
+static Value create(TensorBuilder &b, Value x, Value y) {
+  if (isa<FloatType>(x.getType()))
+    return FloatOp::create(b, x, y);
+  return IntOp::create(b, x, y);
+}
+
+/// In the promoted type. `alpha` scales the second operand of a sum.
+static auto arithmetic(Function function, bool ofBooleans = false) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pair> pair = readPair(call);
+    Scalar alpha = call.scalar("alpha", 1);
+    if (call.failed())
+      return failure();
+    DType dtype = pair->dtype, as = computeType(dtype);
+    if ((dtype == DType::Bool && !ofBooleans) || (alpha.isFloat && !isFloat(dtype)))
+      return call.error() << "expected numbers, got " << str(dtype);
+    Value factor;
+    if (alpha.number != 1)
+      factor = alpha.isFloat ? call.b.scalar(as, alpha.number) : call.b.scalar(as, alpha.integer);
+    return call.result(apply(call, *pair, as, dtype, [&](TensorBuilder &b, Value x, Value y) {
+      return function(b, x, factor ? create<arith::MulFOp, arith::MulIOp>(b, y, factor) : y);
+    }));
+  };
+}
+
+/// other - self
+static LogicalResult subtractFrom(Call &call) {
+  if (call.scalar("alpha", 1).number != 1)
+    return call.error() << "expected alpha = 1";
+  return arithmetic([](TensorBuilder &b, Value x, Value y) {
+    return create<arith::SubFOp, arith::SubIOp>(b, y, x);
+  })(call);
+}
+
+/// In the promoted type, of numbers with a sign.
+static auto ofSigned(Function function) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pair> pair = readPair(call);
+    if (call.failed())
+      return failure();
+    if (!isSigned(pair->dtype))
+      return call.error() << "expected signed numbers, got " << str(pair->dtype);
+    return call.result(apply(call, *pair, computeType(pair->dtype), pair->dtype, function));
+  };
+}
+
+/// Integers are divided by constants alone: torch refuses a division by 0, which would trap.
+static LogicalResult checkDivision(Call &call, const Pair &pair) {
+  if (isFloat(pair.dtype))
+    return success();
+  if (!isSigned(pair.dtype) || !pair.other.isScalar || pair.other.scalar.integer == 0)
+    return call.error() << "expected signed integers to be divided by a number other than 0";
+  return success();
+}
+
+static Value floorOf(TensorBuilder &b, Value x) { return math::FloorOp::create(b, x); }
+
+/// The quotient as a float; with a rounding mode, in the promoted type.
+static LogicalResult divide(Call &call) {
+  FailureOr<Pair> pair = readPair(call);
+  std::string mode = call.string("rounding_mode");
+  if (call.failed())
+    return failure();
+  if (mode.empty()) {
+    DType dtype = isFloat(pair->dtype) ? pair->dtype : DType::F32;
+    return call.result(
+        apply(call, *pair, computeType(dtype), dtype,
+              [](TensorBuilder &b, Value x, Value y) { return arith::DivFOp::create(b, x, y); }));
+  }
+  if (mode != "floor" && mode != "trunc")
+    return call.error() << "expected rounding mode 'floor' or 'trunc', got '" << mode << "'";
+  if (failed(checkDivision(call, *pair)))
+    return failure();
+  bool isFloor = mode == "floor", isReal = isFloat(pair->dtype);
+  return call.result(apply(call, *pair, computeType(pair->dtype), pair->dtype,
+                           [&](TensorBuilder &b, Value x, Value y) -> Value {
+                             if (!isReal)
+                               return isFloor ? Value(arith::FloorDivSIOp::create(b, x, y))
+                                              : Value(arith::DivSIOp::create(b, x, y));
+                             Value quotient = arith::DivFOp::create(b, x, y);
+                             return isFloor ? floorOf(b, quotient)
+                                            : Value(math::TruncOp::create(b, quotient));
+                           }));
+}
+
+static LogicalResult floorDivide(Call &call) {
+  FailureOr<Pair> pair = readPair(call);
+  if (call.failed())
+    return failure();
+  if (failed(checkDivision(call, *pair)))
+    return failure();
+  bool isReal = isFloat(pair->dtype);
+  return call.result(apply(call, *pair, computeType(pair->dtype), pair->dtype,
+                           [&](TensorBuilder &b, Value x, Value y) -> Value {
+                             if (isReal)
+                               return floorOf(b, arith::DivFOp::create(b, x, y));
+                             return arith::FloorDivSIOp::create(b, x, y);
+                           }));
+}
+
+/// x - y * floor(x / y), of the sign of y.
+static LogicalResult modulo(Call &call) {
+  FailureOr<Pair> pair = readPair(call);
+  if (call.failed())
+    return failure();
+  if (isFloat(pair->dtype))
+    return call.error() << "expected integers, got " << str(pair->dtype);
+  if (failed(checkDivision(call, *pair)))
+    return failure();
+  return call.result(
+      apply(call, *pair, pair->dtype, pair->dtype, [](TensorBuilder &b, Value x, Value y) -> Value {
+        Value quotient = arith::FloorDivSIOp::create(b, x, y);
+        return arith::SubIOp::create(b, x, arith::MulIOp::create(b, quotient, y));
+      }));
+}
+
+/// Powers with an exponent that is a small integer are products; others are of floats.
+static LogicalResult power(Call &call) {
+  FailureOr<Pair> pair = readPair(call, "self", "exponent");
+  if (call.failed())
+    return failure();
+  DType as = computeType(pair->dtype);
+  const Element &exponent = pair->other;
+  double number = exponent.scalar.isFloat ? exponent.scalar.number : double(exponent.scalar.integer);
+  bool isWhole = exponent.isScalar && number == std::floor(number) && std::abs(number) <= 64;
+  if (!isFloat(as) && !(isWhole && number >= 0))
+    return call.error() << "expected a power of floats, or of integers to a number from 0 to 64, got "
+                        << str(pair->dtype);
+  return call.result(
+      apply(call, *pair, as, pair->dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
+        auto one = [&] { return b.scalar(as, int64_t(1)); };
+        if (exponent.isScalar && number == 0.5)
+          return math::SqrtOp::create(b, x);
+        if (exponent.isScalar && number == -0.5)
+          return math::RsqrtOp::create(b, x);
+        if (!isWhole)
+          return math::PowFOp::create(b, x, y);
+        Value result, square = x;
+        for (int64_t rest = std::abs(int64_t(number)); rest != 0; rest >>= 1) {
+          if (rest & 1)
+            result = result ? create<arith::MulFOp, arith::MulIOp>(b, result, square) : square;
+          if (rest > 1)
+            square = create<arith::MulFOp, arith::MulIOp>(b, square, square);
+        }
+        if (!result)
+          return one();
+        return number < 0 ? Value(arith::DivFOp::create(b, one(), result)) : result;
+      }));
+}
+
+static auto compare(arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofInts) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pair> pair = readPair(call);
+    if (call.failed())
+      return failure();
+    // Wider than any operand, so that signs need no care.
+    DType as = isFloat(pair->dtype) ? computeType(pair->dtype) : DType::I64;
+    return call.result(
+        apply(call, *pair, as, DType::Bool, [&](TensorBuilder &b, Value x, Value y) -> Value {
+          if (isFloat(as))
+            return arith::CmpFOp::create(b, ofFloats, x, y);
+          return arith::CmpIOp::create(b, ofInts, x, y);
+        }));
+  };
+}
+
+/// Of bits; of booleans, where these are numbers other than 0.
+template <typename OpTy> static auto logic(bool ofNumbers) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pair> pair = readPair(call);
+    if (call.failed())
+      return failure();
+    DType dtype = ofNumbers ? DType::Bool : pair->dtype;
+    if (!ofNumbers && isFloat(dtype))
+      return call.error() << "expected integers or booleans, got " << str(dtype);
+    DType as = ofNumbers ? computeType(pair->dtype) : dtype;
+    return call.result(apply(call, *pair, as, dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
+      if (ofNumbers) {
+        x = b.isNonzero(x);
+        y = b.isNonzero(y);
+      }
+      return OpTy::create(b, x, y);
+    }));
+  };
+}
+
+//===----------------------------------------------------------------------===//
+// Selection
+//===----------------------------------------------------------------------===//
+
+static LogicalResult maskedFill(Call &call) {
+  Tensor x = call.tensor("self"), mask = call.tensor("mask");
+  Element value = readElement(call, "value");
+  std::optional<Sizes> sizes = TensorBuilder::broadcast({x.sizes, mask.sizes});
+  if (call.failed())
+    return failure();
+  bool isReal = value.isScalar ? value.scalar.isFloat : isFloat(value.tensor.dtype);
+  if (mask.dtype != DType::Bool || !sizes || (isReal && !isFloat(x.dtype)) ||
+      value.tensor.rank() != 0)
+    return call.error() << "expected a boolean mask that broadcasts to " << str(x.sizes)
+                        << " and a value that " << str(x.dtype) << " holds, got " << str(mask.dtype)
+                        << str(mask.sizes);
+  SmallVector<Operand> operands = {{x, x.dtype}, {mask, DType::Bool}};
+  Value fill;
+  if (!value.isScalar)
+    operands.push_back({value.tensor, x.dtype});
+  else
+    fill = isFloat(x.dtype) ? call.b.scalar(x.dtype, value.scalar.isFloat
+                                                         ? value.scalar.number
+                                                         : double(value.scalar.integer))
+                            : call.b.scalar(x.dtype, value.scalar.integer);
+  return call.result(call.b.elementwise(*sizes, x.dtype, operands, [&](ValueRange x) -> Value {
+    return arith::SelectOp::create(call.b, x[1], fill ? fill : x[2], x[0]);
+  }));
+}
+
+/// where(condition, self, other)
+static LogicalResult where(Call &call) {
+  Tensor condition = call.tensor("condition");
+  FailureOr<Pair> pair = readPair(call);
+  if (call.failed())
+    return failure();
+  std::optional<Sizes> sizes = TensorBuilder::broadcast({pair->sizes, condition.sizes});
+  if (condition.dtype != DType::Bool || !sizes)
+    return call.error() << "expected a boolean condition that broadcasts to " << str(pair->sizes)
+                        << ", got " << str(condition.dtype) << str(condition.sizes);
+  TensorBuilder &b = call.b;
+  DType dtype = pair->dtype;
+  SmallVector<Operand> operands = {{condition, DType::Bool}};
+  SmallVector<Value> constants;
+  for (const Element *element : {&pair->self, &pair->other}) {
+    constants.push_back(!element->isScalar        ? Value()
+                        : element->scalar.isFloat ? b.scalar(dtype, element->scalar.number)
+                                                  : b.scalar(dtype, element->scalar.integer));
+    if (!element->isScalar)
+      operands.push_back({element->tensor, dtype});
+  }
+  return call.result(b.elementwise(*sizes, dtype, operands, [&](ValueRange x) -> Value {
+    Value ifTrue = constants[0] ? constants[0] : x[1];
+    Value ifFalse = constants[1] ? constants[1] : x.back();
+    return arith::SelectOp::create(b, x[0], ifTrue, ifFalse);
+  }));
+}
+
+static Value clampTo(TensorBuilder &b, Value x, Value least, Value greatest) {
+  if (least)
+    x = create<arith::MaximumFOp, arith::MaxSIOp>(b, x, least);
+  return greatest ? create<arith::MinimumFOp, arith::MinSIOp>(b, x, greatest) : x;
+}
+
+/// Between numbers, either of which may lack.
+static auto clamp(StringRef least, StringRef greatest) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    std::optional<Scalar> min, max;
+    if (!least.empty() && call.has(least))
+      min = call.scalar(least);
+    if (!greatest.empty() && call.has(greatest))
+      max = call.scalar(greatest);
+    if (call.failed())
+      return failure();
+    if ((!isFloat(x.dtype) && ((min && min->isFloat) || (max && max->isFloat))) ||
+        !isSigned(x.dtype))
+      return call.error() << "expected bounds that " << str(x.dtype) << " holds";
+    DType as = computeType(x.dtype);
+    auto bound = [&](const std::optional<Scalar> &scalar) -> Value {
+      if (!scalar)
+        return {};
+      return scalar->isFloat ? call.b.scalar(as, scalar->number)
+                             : call.b.scalar(as, scalar->integer);
+    };
+    Value low = bound(min), high = bound(max);
+    return call.result(call.b.elementwise(x.sizes, x.dtype, Operand{x, as}, [&](ValueRange x) {
+      return clampTo(call.b, x[0], low, high);
+    }));
+  };
+}
+
+/// Keeps the elements (..., q, k) whose k - q compares with `diagonal`, 0 elsewhere.
+static auto triangle(arith::CmpIPredicate keeps) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    int64_t diagonal = call.constant("diagonal", 0);
+    if (!call.failed() && x.rank() < 2)
+      return call.error() << "expected a tensor of rank 2 or more, got " << str(x.sizes);
+    if (call.failed())
+      return failure();
+    Value zero = call.b.scalar(x.dtype, int64_t(0)),
+          offset = arith::ConstantIndexOp::create(call.b, diagonal);
+    return call.result(
+        call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
+          Value q = linalg::IndexOp::create(call.b, x.rank() - 2),
+                k = linalg::IndexOp::create(call.b, x.rank() - 1);
+          Value distance = arith::SubIOp::create(call.b, k, q);
+          Value keep = arith::CmpIOp::create(call.b, keeps, distance, offset);
+          return arith::SelectOp::create(call.b, keep, element[0], zero);
+        }));
+  };
+}
+
+/// self + value * tensor1 * tensor2, or with a quotient.
+template <typename OpTy> static LogicalResult addOf(Call &call) {
+  Tensor self = call.tensor("self"), first = call.tensor("tensor1"), second = call.tensor("tensor2");
+  Scalar value = call.scalar("value", 1);
+  std::optional<Sizes> sizes =
+      TensorBuilder::broadcast({self.sizes, first.sizes, second.sizes});
+  if (call.failed())
+    return failure();
+  if (!sizes || !isFloat(self.dtype) || first.dtype != self.dtype || second.dtype != self.dtype)
+    return call.error() << "expected tensors of one floating-point type whose sizes broadcast, got "
+                        << str(self.dtype) << str(self.sizes) << ", " << str(first.dtype)
+                        << str(first.sizes) << " and " << str(second.dtype) << str(second.sizes);
+  TensorBuilder &b = call.b;
+  DType as = computeType(self.dtype);
+  Value factor = b.scalar(as, value.isFloat ? value.number : double(value.integer));
+  return call.result(b.elementwise(
+      *sizes, self.dtype, {{self, as}, {first, as}, {second, as}}, [&](ValueRange x) -> Value {
+        Value term = arith::MulFOp::create(b, factor, OpTy::create(b, x[1], x[2]));
+        return arith::AddFOp::create(b, x[0], term);
+      }));
+}
+
+void attn::pt2::addArithmetic(AtenOps &ops) {
+  using CmpF = arith::CmpFPredicate;
+  using CmpI = arith::CmpIPredicate;
+  auto addBoth = [&](StringRef name, std::function<LogicalResult(Call &)> import,
+                     StringRef limits = "") {
+    for (StringRef overload : {".Tensor", ".Scalar"})
+      ops.add((name + overload).str(), import, limits);
+  };
+  addBoth("add", arithmetic(create<arith::AddFOp, arith::AddIOp>), "sums of booleans");
+  auto subtract = arithmetic(create<arith::SubFOp, arith::SubIOp>);
+  addBoth("sub", subtract);
+  addBoth("subtract", subtract);
+  addBoth("rsub", subtractFrom, "alpha other than 1");
+  auto multiply = arithmetic(create<arith::MulFOp, arith::MulIOp>, /*ofBooleans=*/true);
+  addBoth("mul", multiply);
+  addBoth("multiply", multiply);
+  addBoth("div", divide);
+  addBoth("divide", divide);
+  addBoth("true_divide", divide);
+  StringRef byTensor = "integers divided by a tensor";
+  for (StringRef overload : {"div.Tensor_mode", "div.Scalar_mode"})
+    ops.add(overload, divide, byTensor);
+  for (StringRef overload : {"floor_divide.default", "floor_divide.Scalar"})
+    ops.add(overload, floorDivide, byTensor);
+  addBoth("remainder", modulo, "floats; a tensor as divisor");
+  ops.add("pow.Tensor_Scalar", power, "integers to other powers than the numbers from 0 to 64");
+  ops.add("pow.Tensor_Tensor", power, "integers");
+  ops.add("pow.Scalar", power, "integers");
+  auto maximum = ofSigned(create<arith::MaximumFOp, arith::MaxSIOp>);
+  auto minimum = ofSigned(create<arith::MinimumFOp, arith::MinSIOp>);
+  StringRef noSign = "booleans and unsigned integers";
+  ops.add("maximum.default", maximum, noSign);
+  ops.add("minimum.default", minimum, noSign);
+  ops.add("max.other", maximum, noSign);
+  ops.add("min.other", minimum, noSign);
+  addBoth("eq", compare(CmpF::OEQ, CmpI::eq));
+  addBoth("ne", compare(CmpF::UNE, CmpI::ne));
+  addBoth("lt", compare(CmpF::OLT, CmpI::slt));
+  addBoth("le", compare(CmpF::OLE, CmpI::sle));
+  addBoth("gt", compare(CmpF::OGT, CmpI::sgt));
+  addBoth("ge", compare(CmpF::OGE, CmpI::sge));
+  addBoth("bitwise_and", logic<arith::AndIOp>(false));
+  addBoth("bitwise_or", logic<arith::OrIOp>(false));
+  addBoth("bitwise_xor", logic<arith::XOrIOp>(false));
+  addBoth("__and__", logic<arith::AndIOp>(false));
+  addBoth("__or__", logic<arith::OrIOp>(false));
+  addBoth("__xor__", logic<arith::XOrIOp>(false));
+  ops.add("logical_and.default", logic<arith::AndIOp>(true));
+  ops.add("logical_or.default", logic<arith::OrIOp>(true));
+  ops.add("logical_xor.default", logic<arith::XOrIOp>(true));
+  for (StringRef overload : {"masked_fill.Scalar", "masked_fill.Tensor"})
+    ops.add(overload, maskedFill);
+  for (StringRef overload : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})
+    ops.add(overload, where);
+  ops.add("clamp.default", clamp("min", "max"), noSign);
+  ops.add("clamp_min.default", clamp("min", ""), noSign);
+  ops.add("clamp_max.default", clamp("", "max"), noSign);
+  ops.add("tril.default", triangle(CmpI::sle));
+  ops.add("triu.default", triangle(CmpI::sge));
+  ops.add("addcmul.default", addOf<arith::MulFOp>);
+  ops.add("addcdiv.default", addOf<arith::DivFOp>);
+}

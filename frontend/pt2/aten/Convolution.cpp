@@ -1,0 +1,211 @@
+//===- Convolution.cpp - aten's convolutions and poolings ------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Here for what stands around attention: patch embeddings, whose stride is the kernel's size, are one product; others
+// are loops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+
+namespace {
+/// x (n, c, spatial...), weight (o, c / groups, kernel...)
+struct Window {
+  SmallVector<int64_t> stride, padding, dilation;
+  int64_t groups;
+};
+} // namespace
+
+/// As many numbers as there are spatial dimensions; one stands for all.
+static SmallVector<int64_t> perDim(Call &call, StringRef name, int64_t count, int64_t otherwise) {
+  SmallVector<int64_t> numbers = call.constants(name, ArrayRef<int64_t>());
+  if (numbers.empty())
+    numbers.assign(count, otherwise);
+  if (numbers.size() == 1)
+    numbers.assign(count, numbers.front());
+  if (int64_t(numbers.size()) != count)
+    call.error() << "expected " << count << " numbers in '" << name << "', got " << numbers.size();
+  return numbers;
+}
+
+/// `x` with zeros around its spatial dimensions, the last ones.
+static Tensor padded(TensorBuilder &b, Tensor x, ArrayRef<int64_t> before, ArrayRef<int64_t> after) {
+  int64_t first = x.rank() - int64_t(before.size());
+  for (auto [i, width] : llvm::enumerate(before)) {
+    if (width == 0 && after[i] == 0)
+      continue;
+    int64_t dim = first + i;
+    SmallVector<Tensor> parts;
+    auto zeros = [&](int64_t count) {
+      Sizes sizes = x.sizes;
+      sizes[dim] = count;
+      if (count > 0)
+        parts.push_back(b.fill(sizes, x.dtype, 0));
+    };
+    Sizes sizes = x.sizes;
+    sizes[dim] = *add(x.sizes[dim], Size(width + after[i]));
+    zeros(width);
+    parts.push_back(x);
+    zeros(after[i]);
+    x = b.concat(parts, dim, sizes);
+  }
+  return x;
+}
+
+static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &weight,
+                                  const Window &window) {
+  TensorBuilder &b = call.b;
+  int64_t count = window.stride.size(), groups = window.groups;
+  SmallVector<int64_t> kernel, in, out;
+  for (int64_t i = 0; i < count; ++i) {
+    std::optional<int64_t> k = weight.sizes[2 + i].constant(), size = x.sizes[2 + i].constant();
+    if (!k || !size || *k < 1 || window.stride[i] < 1 || window.dilation[i] < 1)
+      return call.error() << "expected known spatial sizes, strides and dilations of at least 1, got "
+                          << str(x.sizes) << " and " << str(weight.sizes);
+    int64_t reach = window.dilation[i] * (*k - 1) + 1;
+    if (*size < reach)
+      return call.error() << "expected a kernel no larger than what it moves over, got "
+                          << str(weight.sizes) << " over " << str(x.sizes);
+    kernel.push_back(*k);
+    in.push_back(*size);
+    out.push_back((*size - reach) / window.stride[i] + 1);
+  }
+  std::optional<int64_t> channels = x.sizes[1].constant(), outChannels = weight.sizes[0].constant();
+  if (!channels || !outChannels || groups < 1 || *channels % groups != 0 ||
+      *outChannels % groups != 0 || weight.sizes[1] != Size(*channels / groups))
+    return call.error() << "expected channels that " << groups << " groups divide, got "
+                        << str(x.sizes) << " and " << str(weight.sizes);
+  auto dim = [&](unsigned i) { return b.getAffineDimExpr(i); };
+  MLIRContext *context = b.getContext();
+
+  bool arePatches = groups == 1 && window.stride == kernel &&
+                    llvm::all_of(window.dilation, [](int64_t d) { return d == 1; });
+  if (arePatches) {
+    // (n, c, out, kernel, out, kernel, ...)
+    Tensor whole = x;
+    Sizes split = {x.sizes[0], x.sizes[1]};
+    for (int64_t i = 0; i < count; ++i) {
+      whole = b.slice(whole, 2 + i, 0, out[i] * kernel[i]);
+      split.append({Size(out[i]), Size(kernel[i])});
+    }
+    FailureOr<Tensor> patches = viewAs(call, whole, split);
+    if (failed(patches))
+      return failure();
+    // Over (n, o, out..., c, kernel...).
+    unsigned numDims = 3 + 2 * count, c = 2 + count;
+    SmallVector<AffineExpr> ofX = {dim(0), dim(c)}, ofWeight = {dim(1), dim(c)},
+                            ofResult = {dim(0), dim(1)};
+    Sizes sizes = {x.sizes[0], weight.sizes[0]};
+    for (int64_t i = 0; i < count; ++i) {
+      ofX.append({dim(2 + i), dim(c + 1 + i)});
+      ofWeight.push_back(dim(c + 1 + i));
+      ofResult.push_back(dim(2 + i));
+      sizes.push_back(out[i]);
+    }
+    auto map = [&](ArrayRef<AffineExpr> exprs) { return AffineMap::get(numDims, 0, exprs, context); };
+    return b.contract(sizes, *patches, weight, map(ofX), map(ofWeight), map(ofResult));
+  }
+
+  // Over (n, group, o, out..., c, kernel...).
+  Sizes splitX = {x.sizes[0], Size(groups), Size(*channels / groups)},
+        splitWeight = {Size(groups), Size(*outChannels / groups), weight.sizes[1]};
+  splitX.append(x.sizes.begin() + 2, x.sizes.end());
+  splitWeight.append(weight.sizes.begin() + 2, weight.sizes.end());
+  FailureOr<Tensor> grouped = viewAs(call, x, splitX), factors = viewAs(call, weight, splitWeight);
+  if (failed(grouped) || failed(factors))
+    return failure();
+  unsigned c = 3 + count, numDims = 4 + 2 * count;
+  SmallVector<AffineExpr> ofX = {dim(0), dim(1), dim(c)}, ofWeight = {dim(1), dim(2), dim(c)};
+  Sizes domain = {x.sizes[0], Size(groups), Size(*outChannels / groups)};
+  for (int64_t i = 0; i < count; ++i)
+    domain.push_back(out[i]);
+  domain.push_back(weight.sizes[1]);
+  SmallVector<int64_t> reduced = {int64_t(c)};
+  for (int64_t i = 0; i < count; ++i) {
+    ofX.push_back(dim(3 + i) * window.stride[i] + dim(c + 1 + i) * window.dilation[i]);
+    ofWeight.push_back(dim(c + 1 + i));
+    domain.push_back(kernel[i]);
+    reduced.push_back(c + 1 + i);
+  }
+  DType as = computeType(x.dtype);
+  Tensor result = b.reduce(
+      domain, reduced, b.scalar(as, 0.0), as,
+      {{*grouped, as, AffineMap::get(numDims, 0, ofX, context)},
+       {*factors, as, AffineMap::get(numDims, 0, ofWeight, context)}},
+      [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); },
+      [&](Value sum, Value e) -> Value { return arith::AddFOp::create(b, sum, e); });
+  Sizes flat = {x.sizes[0], weight.sizes[0]};
+  for (int64_t i = 0; i < count; ++i)
+    flat.push_back(out[i]);
+  return viewAs(call, result, flat);
+}
+
+/// conv1d, conv2d, conv3d, and convolution, which they decompose to.
+static LogicalResult convolution(Call &call) {
+  Tensor x = call.tensor("input"), weight = call.tensor("weight");
+  std::optional<Tensor> bias;
+  if (call.has("bias"))
+    bias = call.tensor("bias");
+  if (call.failed())
+    return failure();
+  int64_t count = weight.rank() - 2;
+  if (count < 1 || count > 3 || x.rank() != weight.rank() || !isFloat(x.dtype) ||
+      weight.dtype != x.dtype || (bias && (bias->rank() != 1 || bias->sizes[0] != weight.sizes[0])))
+    return call.error() << "expected floats (n, c, spatial...), weights (o, c, kernel...) and a bias "
+                           "(o), got "
+                        << str(x.dtype) << str(x.sizes) << " and " << str(weight.dtype)
+                        << str(weight.sizes);
+  Window window;
+  window.stride = perDim(call, "stride", count, 1);
+  window.dilation = perDim(call, "dilation", count, 1);
+  window.groups = call.constant("groups", 1);
+  bool isTransposed = call.flag("transposed");
+  if (call.has("output_padding"))
+    call.constants("output_padding");
+  SmallVector<int64_t> before, after;
+  if (call.isString("padding")) {
+    std::string mode = call.string("padding");
+    if (mode != "valid" && mode != "same")
+      return call.error() << "expected padding 'valid' or 'same', got '" << mode << "'";
+    for (int64_t i = 0; i < count && !call.failed(); ++i) {
+      int64_t width = mode == "same"
+                          ? window.dilation[i] * (weight.sizes[2 + i].constant().value_or(1) - 1)
+                          : 0;
+      before.push_back(width / 2);
+      after.push_back(width - width / 2);
+    }
+  } else {
+    before = after = perDim(call, "padding", count, 0);
+  }
+  if (call.failed())
+    return failure();
+  if (isTransposed || llvm::any_of(before, [](int64_t width) { return width < 0; }))
+    return call.error() << "expected a convolution that is not transposed, padded by at least 0";
+  FailureOr<Tensor> product =
+      convolve(call, padded(call.b, x, before, after), weight, window);
+  if (failed(product))
+    return failure();
+  if (!bias)
+    return call.result(call.b.castTo(*product, x.dtype));
+  DType as = product->dtype;
+  AffineMap channel = AffineMap::get(x.rank(), 0, call.b.getAffineDimExpr(1));
+  return call.result(call.b.elementwise(
+      product->sizes, x.dtype, {{*product, as}, {*bias, as, channel}}, [&](ValueRange e) -> Value {
+        return arith::AddFOp::create(call.b, e[0], e[1]);
+      }));
+}
+
+void attn::pt2::addConvolution(AtenOps &ops) {
+  StringRef limits = "unknown spatial sizes";
+  for (StringRef name : {"conv1d", "conv2d", "conv3d"}) {
+    ops.add((name + ".default").str(), convolution, limits);
+    ops.add((name + ".padding").str(), convolution, limits);
+  }
+  ops.add("convolution.default", convolution, "unknown spatial sizes; transposed convolutions");
+}

@@ -1,0 +1,194 @@
+//===- Creation.cpp - aten's tensors of known elements ---------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace attn::pt2;
+
+/// A tensor of `sizes` that holds one number everywhere.
+static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, const Scalar &number) {
+  for (const Size &size : sizes)
+    if (size.constant().value_or(0) < 0)
+      return call.error() << "expected sizes of at least 0, got " << str(sizes);
+  if (number.isFloat && !isFloat(dtype))
+    return call.error() << "expected a value that " << str(dtype) << " holds, got " << number.number;
+  if (call.failed())
+    return failure();
+  Value scalar = number.isFloat ? call.b.scalar(dtype, number.number)
+                                : call.b.scalar(dtype, number.integer);
+  return call.result(call.b.fill(sizes, scalar, dtype));
+}
+
+static Scalar integer(int64_t number) { return {false, double(number), number}; }
+
+/// The type that torch gives a number.
+static DType dtypeOf(Call &call, const Scalar &number) {
+  return number.isFloat ? DType::F32 : call.isFlag("fill_value") ? DType::Bool : DType::I64;
+}
+
+/// Of `size`; empty tensors, whose elements torch leaves undefined, hold 0.
+static std::function<LogicalResult(Call &)> filled(int64_t number) {
+  return [=](Call &call) -> LogicalResult {
+    Sizes sizes = call.integers("size");
+    return constant(call, sizes, call.dtype("dtype", DType::F32), integer(number));
+  };
+}
+
+static LogicalResult full(Call &call) {
+  Sizes sizes = call.integers("size");
+  Scalar number = call.scalar("fill_value");
+  return constant(call, sizes, call.dtype("dtype", dtypeOf(call, number)), number);
+}
+
+/// As large as another tensor and, unless told otherwise, of its type.
+static std::function<LogicalResult(Call &)> like(std::optional<int64_t> number) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor self = call.tensor("self");
+    Scalar scalar = number ? integer(*number) : call.scalar("fill_value");
+    return constant(call, self.sizes, call.dtype("dtype", self.dtype), scalar);
+  };
+}
+
+/// Of `size` and, unless told otherwise, of the type of another tensor.
+static std::function<LogicalResult(Call &)> newLike(std::optional<int64_t> number) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor self = call.tensor("self");
+    Sizes sizes = call.integers("size");
+    Scalar scalar = number ? integer(*number) : call.scalar("fill_value");
+    return constant(call, sizes, call.dtype("dtype", self.dtype), scalar);
+  };
+}
+
+/// Each element replaced by one number.
+static LogicalResult fill(Call &call) {
+  Tensor self = call.tensor("self");
+  if (call.isTensor("value")) {
+    Tensor value = call.tensor("value");
+    if (!call.failed() && (value.rank() != 0 || !TensorBuilder::converts(value.dtype, self.dtype)))
+      return call.error() << "expected one value that " << str(self.dtype) << " holds, got "
+                          << str(value.dtype) << str(value.sizes);
+    return call.failed() ? failure()
+                         : call.result(call.b.broadcastTo(call.b.castTo(value, self.dtype),
+                                                          self.sizes));
+  }
+  return constant(call, self.sizes, self.dtype, call.scalar("value"));
+}
+
+static LogicalResult zero(Call &call) {
+  Tensor self = call.tensor("self");
+  return constant(call, self.sizes, self.dtype, integer(0));
+}
+
+static LogicalResult scalarTensor(Call &call) {
+  Scalar number = call.scalar("s");
+  return constant(call, {}, call.dtype("dtype", DType::F32), number);
+}
+
+/// start + i * step. A number of elements that depends on sizes is what the file says, if it can be proved.
+static LogicalResult arange(Call &call) {
+  bool hasFloat = false;
+  // A number, or a size of which the number does not count.
+  auto read = [&](StringRef name, int64_t otherwise, Size &size) -> double {
+    size = otherwise;
+    if (!call.has(name))
+      return double(otherwise);
+    if (call.isFloat(name)) {
+      hasFloat = true;
+      return call.number(name);
+    }
+    size = call.integer(name);
+    return double(size.constant().value_or(0));
+  };
+  Size start, end, step;
+  double startNumber = read("start", 0, start), endNumber = read("end", 0, end),
+         stepNumber = read("step", 1, step);
+  DType dtype = call.dtype("dtype", hasFloat ? DType::F32 : DType::I64);
+  if (call.failed())
+    return failure();
+  const Sizes &sizes = call.expected().sizes;
+  bool areNumbers = hasFloat || (start.constant() && end.constant());
+  if (sizes.size() != 1 || stepNumber == 0 || (hasFloat && !attn::graph::isFloat(dtype)) ||
+      dtype == DType::Bool)
+    return call.error() << "expected a range of numbers of one size and a step other than 0";
+  if (areNumbers) {
+    double count = std::max(std::ceil((endNumber - startNumber) / stepNumber), 0.0);
+    if (!sizes[0].constant() || double(*sizes[0].constant()) != count)
+      return call.error() << "expected " << count << " elements, got " << sizes[0].str();
+  } else {
+    std::optional<Size> back = multiply(start, Size(-1)), count = back ? add(end, *back) : back;
+    if (step != Size(1) || count != sizes[0])
+      return call.error() << "expected a range of step 1 with " << sizes[0].str()
+                          << " elements, got " << start.str() << " to " << end.str();
+  }
+  TensorBuilder &b = call.b;
+  if (!start.constant() && !hasFloat && !attn::graph::isFloat(dtype)) {
+    Value first = b.indexOf(start);
+    return call.result(b.elementwise(sizes, dtype, {}, [&](ValueRange) -> Value {
+      Value i = arith::AddIOp::create(b, linalg::IndexOp::create(b, 0), first);
+      return b.convert(arith::IndexCastOp::create(b, b.getI64Type(), i), DType::I64, dtype);
+    }));
+  }
+  if (!start.constant() && !hasFloat)
+    return call.error() << "expected a range of integers, got " << str(dtype);
+  return call.result(b.elementwise(sizes, dtype, {}, [&](ValueRange) -> Value {
+    Value i = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, 0));
+    if (!hasFloat) {
+      if (step != Size(1))
+        i = arith::MulIOp::create(b, i, b.scalar(DType::I64, *step.constant()));
+      if (start != Size(0))
+        i = arith::AddIOp::create(b, i, b.scalar(DType::I64, *start.constant()));
+      return b.convert(i, DType::I64, computeType(dtype));
+    }
+    Value x = b.convert(i, DType::I64, DType::F64);
+    x = arith::MulFOp::create(b, x, b.scalar(DType::F64, stepNumber));
+    x = arith::AddFOp::create(b, x, b.scalar(DType::F64, startNumber));
+    return b.convert(x, DType::F64, computeType(dtype));
+  }));
+}
+
+/// 1 on the diagonal, 0 elsewhere.
+static LogicalResult eye(Call &call) {
+  Size rows = call.integer("n"), columns = call.has("m") ? call.integer("m") : rows;
+  DType dtype = call.dtype("dtype", DType::F32);
+  if (call.failed())
+    return failure();
+  TensorBuilder &b = call.b;
+  Value one = b.scalar(dtype, int64_t(1)), zero = b.scalar(dtype, int64_t(0));
+  return call.result(b.elementwise({rows, columns}, dtype, {}, [&](ValueRange) -> Value {
+    Value isDiagonal =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, linalg::IndexOp::create(b, 0),
+                              linalg::IndexOp::create(b, 1));
+    Value x = arith::SelectOp::create(b, isDiagonal, one, zero);
+    return b.convert(x, dtype, computeType(dtype));
+  }));
+}
+
+void attn::pt2::addCreation(AtenOps &ops) {
+  ops.add("eye.default", eye);
+  ops.add("eye.m", eye);
+  for (auto [name, number] : {std::pair("zeros", 0), {"ones", 1}, {"empty", 0}}) {
+    StringRef base = name;
+    ops.add((base + (base == "empty" ? ".memory_format" : ".default")).str(), filled(number));
+    ops.add((base + "_like.default").str(), like(number));
+    ops.add(("new_" + base + ".default").str(), newLike(number));
+  }
+  ops.add("full.default", full);
+  ops.add("full_like.default", like(std::nullopt));
+  ops.add("new_full.default", newLike(std::nullopt));
+  ops.add("fill.Scalar", fill);
+  ops.add("fill.Tensor", fill);
+  ops.add("zero.default", zero);
+  ops.add("scalar_tensor.default", scalarTensor);
+  StringRef limits = "a step other than 1 between ends that depend on sizes";
+  for (StringRef overload : {"default", "start", "start_step"})
+    ops.add(("arange." + overload).str(), arange, limits);
+}

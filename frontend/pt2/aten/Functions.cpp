@@ -1,0 +1,309 @@
+//===- Functions.cpp - aten's functions of one element ---------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+
+namespace {
+/// Ops on elements of one floating-point type.
+struct Floats {
+  TensorBuilder &b;
+  Type type;
+
+  Value constant(double value) { return arith::ConstantOp::create(b, b.getFloatAttr(type, value)); }
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+  Value neg(Value x) { return arith::NegFOp::create(b, x); }
+  Value exp(Value x) { return math::ExpOp::create(b, x); }
+  Value max(Value x, double y) { return arith::MaximumFOp::create(b, x, constant(y)); }
+  Value min(Value x, double y) { return arith::MinimumFOp::create(b, x, constant(y)); }
+  Value isAbove(Value x, double y) {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, constant(y));
+  }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
+  /// 1 / (1 + e^-x)
+  Value sigmoid(Value x) { return div(constant(1), add(constant(1), exp(neg(x)))); }
+};
+
+using FloatFunction = Value (*)(Floats &, Value);
+} // namespace
+
+/// A function that torch computes in floats, of integers too.
+static std::function<LogicalResult(Call &)> ofFloats(std::function<Value(Floats &, Value)> function) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    if (call.failed())
+      return failure();
+    DType dtype = isFloat(x.dtype) ? x.dtype : DType::F32, as = computeType(dtype);
+    return call.result(call.b.elementwise(x.sizes, dtype, Operand{x, as}, [&](ValueRange element) {
+      Floats floats{call.b, element[0].getType()};
+      return function(floats, element[0]);
+    }));
+  };
+}
+
+template <typename OpTy> static std::function<LogicalResult(Call &)> ofFloats() {
+  return ofFloats([](Floats &f, Value x) -> Value { return OpTy::create(f.b, x); });
+}
+
+/// A function of integers as well, in their own type.
+static std::function<LogicalResult(Call &)>
+ofNumbers(std::function<Value(TensorBuilder &, Value)> floats,
+          std::function<Value(TensorBuilder &, Value)> integers) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    if (!call.failed() && !isSigned(x.dtype))
+      return call.error() << "expected signed numbers, got " << str(x.dtype);
+    if (call.failed())
+      return failure();
+    DType as = computeType(x.dtype);
+    return call.result(call.b.elementwise(
+        x.sizes, x.dtype, Operand{x, as}, [&](ValueRange element) {
+          return isFloat(as) ? floats(call.b, element[0]) : integers(call.b, element[0]);
+        }));
+  };
+}
+
+static Value same(TensorBuilder &, Value x) { return x; }
+
+/// x / 2 * (1 + erf(x / sqrt(2))), or with its approximation by tanh.
+static LogicalResult gelu(Call &call) {
+  std::string approximate = call.string("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    return call.error() << "expected an approximation 'none' or 'tanh', got '" << approximate << "'";
+  bool isTanh = approximate == "tanh";
+  return ofFloats([=](Floats &f, Value x) -> Value {
+    Value half = f.mul(x, f.constant(0.5));
+    Value inner = f.mul(x, f.constant(llvm::numbers::sqrt2 / 2));
+    if (!isTanh)
+      return f.mul(half, f.add(f.constant(1), math::ErfOp::create(f.b, inner)));
+    Value cube = f.mul(f.mul(x, x), f.mul(x, f.constant(0.044715)));
+    inner = f.mul(f.add(x, cube), f.constant(llvm::numbers::sqrt2 * std::sqrt(llvm::numbers::inv_pi)));
+    return f.mul(half, f.add(f.constant(1), math::TanhOp::create(f.b, inner)));
+  })(call);
+}
+
+/// x where positive, scale * (e^(x * rate) - 1) elsewhere.
+static LogicalResult elu(Call &call) {
+  double alpha = call.number("alpha", 1), scale = call.number("scale", 1),
+         rate = call.number("input_scale", 1);
+  return ofFloats([=](Floats &f, Value x) -> Value {
+    Value small = math::ExpM1Op::create(f.b, f.mul(x, f.constant(rate)));
+    return f.select(f.isAbove(x, 0), f.mul(x, f.constant(scale)),
+                    f.mul(small, f.constant(alpha * scale)));
+  })(call);
+}
+
+static LogicalResult leakyRelu(Call &call) {
+  double slope = call.number("negative_slope", 0.01);
+  return ofFloats([=](Floats &f, Value x) {
+    return f.select(f.isAbove(x, 0), x, f.mul(x, f.constant(slope)));
+  })(call);
+}
+
+/// log(1 + e^(beta x)) / beta; x from where the two are equal in floats.
+static LogicalResult softplus(Call &call) {
+  double beta = call.number("beta", 1), threshold = call.number("threshold", 20);
+  return ofFloats([=](Floats &f, Value x) -> Value {
+    Value scaled = f.mul(x, f.constant(beta));
+    Value soft = f.div(math::Log1pOp::create(f.b, f.exp(f.min(scaled, threshold))), f.constant(beta));
+    return f.select(f.isAbove(scaled, threshold), x, soft);
+  })(call);
+}
+
+/// min(max(x, least), greatest)
+static LogicalResult hardtanh(Call &call) {
+  double least = call.number("min_val", -1), greatest = call.number("max_val", 1);
+  return ofFloats([=](Floats &f, Value x) { return f.min(f.max(x, least), greatest); })(call);
+}
+
+/// The first half along `dim` times the sigmoid of the second.
+static LogicalResult glu(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), -1);
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> size = x.sizes[dim].constant();
+  if (!size || *size % 2 != 0 || !isFloat(x.dtype))
+    return call.error() << "expected floats of a known even size in dimension " << dim << ", got "
+                        << str(x.dtype) << str(x.sizes);
+  Tensor value = call.b.slice(x, dim, 0, *size / 2), gate = call.b.slice(x, dim, *size / 2, *size / 2);
+  DType as = computeType(x.dtype);
+  return call.result(
+      call.b.elementwise(value.sizes, x.dtype, {{value, as}, {gate, as}}, [&](ValueRange element) {
+        Floats f{call.b, element[0].getType()};
+        return f.mul(element[0], f.sigmoid(element[1]));
+      }));
+}
+
+static LogicalResult bitwiseNot(Call &call) {
+  Tensor x = call.tensor("self");
+  if (!call.failed() && isFloat(x.dtype))
+    return call.error() << "expected integers or booleans, got " << str(x.dtype);
+  if (call.failed())
+    return failure();
+  Value ones = call.b.scalar(x.dtype, int64_t(-1));
+  return call.result(
+      call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
+        return arith::XOrIOp::create(call.b, element[0], ones);
+      }));
+}
+
+/// A test of each element.
+static std::function<LogicalResult(Call &)>
+test(std::function<Value(TensorBuilder &, Value)> function) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    if (call.failed())
+      return failure();
+    return call.result(call.b.elementwise(x.sizes, DType::Bool, Operand{x, computeType(x.dtype)},
+                                          [&](ValueRange element) {
+                                            return function(call.b, element[0]);
+                                          }));
+  };
+}
+
+static Value isZero(TensorBuilder &b, Value x) {
+  Value no = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  return arith::XOrIOp::create(b, b.isNonzero(x), no);
+}
+
+static Value isNaN(TensorBuilder &b, Value x) {
+  if (!isa<FloatType>(x.getType()))
+    return arith::ConstantOp::create(b, b.getBoolAttr(false));
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+}
+
+static Value isInf(TensorBuilder &b, Value x) {
+  if (!isa<FloatType>(x.getType()))
+    return arith::ConstantOp::create(b, b.getBoolAttr(false));
+  Value infinity = arith::ConstantOp::create(
+      b, b.getFloatAttr(x.getType(), std::numeric_limits<double>::infinity()));
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, x), infinity);
+}
+
+/// A model in evaluation mode drops nothing.
+static LogicalResult dropout(Call &call) {
+  Tensor x = call.tensor("input");
+  double p = call.number("p");
+  bool train = call.flag("train");
+  if (call.failed())
+    return failure();
+  if (train && p != 0)
+    return call.error() << "expected dropout '" << call.module()
+                        << "' in evaluation mode, got training mode; call eval() on the module "
+                           "before exporting it";
+  return call.result(x);
+}
+
+void attn::pt2::addFunctions(AtenOps &ops) {
+  auto add = [&](StringRef name, std::function<LogicalResult(Call &)> import,
+                 StringRef limits = "") { ops.add((name + ".default").str(), std::move(import), limits); };
+  add("exp", ofFloats<math::ExpOp>());
+  add("exp2", ofFloats<math::Exp2Op>());
+  add("expm1", ofFloats<math::ExpM1Op>());
+  add("log", ofFloats<math::LogOp>());
+  add("log2", ofFloats<math::Log2Op>());
+  add("log1p", ofFloats<math::Log1pOp>());
+  add("sqrt", ofFloats<math::SqrtOp>());
+  add("rsqrt", ofFloats<math::RsqrtOp>());
+  add("sin", ofFloats<math::SinOp>());
+  add("cos", ofFloats<math::CosOp>());
+  add("tanh", ofFloats<math::TanhOp>());
+  add("erf", ofFloats<math::ErfOp>());
+  add("reciprocal", ofFloats([](Floats &f, Value x) { return f.div(f.constant(1), x); }));
+  add("sigmoid", ofFloats([](Floats &f, Value x) { return f.sigmoid(x); }));
+  add("silu", ofFloats([](Floats &f, Value x) {
+        return f.div(x, f.add(f.exp(f.neg(x)), f.constant(1)));
+      }));
+  add("hardsigmoid", ofFloats([](Floats &f, Value x) {
+        return f.div(f.min(f.max(f.add(x, f.constant(3)), 0), 6), f.constant(6));
+      }));
+  add("hardswish", ofFloats([](Floats &f, Value x) {
+        return f.div(f.mul(x, f.min(f.max(f.add(x, f.constant(3)), 0), 6)), f.constant(6));
+      }));
+  add("relu6", ofFloats([](Floats &f, Value x) { return f.min(f.max(x, 0), 6); }));
+  add("gelu", gelu);
+  add("elu", elu);
+  add("leaky_relu", leakyRelu);
+  add("softplus", softplus);
+  add("hardtanh", hardtanh);
+  add("glu", glu, "an unknown size of the dimension");
+  StringRef unsignedNumbers = "booleans and unsigned integers";
+  add("neg",
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return arith::NegFOp::create(b, x); },
+                [](TensorBuilder &b, Value x) -> Value {
+                  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
+                  return arith::SubIOp::create(b, zero, x);
+                }),
+      unsignedNumbers);
+  add("abs",
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::AbsFOp::create(b, x); },
+                [](TensorBuilder &b, Value x) -> Value { return math::AbsIOp::create(b, x); }),
+      unsignedNumbers);
+  add("relu",
+      ofNumbers(
+          [](TensorBuilder &b, Value x) -> Value {
+            Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
+            return arith::MaximumFOp::create(b, x, zero);
+          },
+          [](TensorBuilder &b, Value x) -> Value {
+            Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
+            return arith::MaxSIOp::create(b, x, zero);
+          }),
+      unsignedNumbers);
+  add("floor",
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::FloorOp::create(b, x); }, same),
+      unsignedNumbers);
+  add("ceil",
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::CeilOp::create(b, x); }, same),
+      unsignedNumbers);
+  add("trunc",
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::TruncOp::create(b, x); }, same),
+      unsignedNumbers);
+  add("round",
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::RoundEvenOp::create(b, x); },
+                same),
+      unsignedNumbers);
+  add("sign",
+      ofNumbers(
+          [](TensorBuilder &b, Value x) -> Value {
+            Floats f{b, x.getType()};
+            Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, f.constant(0));
+            Value sign = math::CopySignOp::create(b, f.constant(1), x);
+            Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+            return f.select(arith::OrIOp::create(b, isZero, isNaN), x, sign);
+          },
+          [](TensorBuilder &b, Value x) -> Value {
+            Value one = arith::ConstantOp::create(b, b.getIntegerAttr(x.getType(), 1));
+            Value minusOne = arith::ConstantOp::create(b, b.getIntegerAttr(x.getType(), -1));
+            return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, minusOne), one);
+          }),
+      unsignedNumbers);
+  add("bitwise_not", bitwiseNot);
+  add("logical_not", test(isZero));
+  add("isnan", test(isNaN));
+  add("isinf", test(isInf));
+  add("dropout", dropout, "training mode");
+  ops.add("native_dropout.default", [](Call &call) -> LogicalResult {
+    return call.error() << "expected a model in evaluation mode, got 'native_dropout'; call eval() on "
+                           "the module before exporting it";
+  }, "all of it: it is written in training mode alone");
+  add("feature_dropout", dropout, "training mode");
+  add("alpha_dropout", dropout, "training mode");
+}

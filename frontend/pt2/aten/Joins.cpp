@@ -1,0 +1,308 @@
+//===- Joins.cpp - aten's copies of several parts --------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+
+static LogicalResult join(Call &call, ArrayRef<Tensor> parts, int64_t dim) {
+  DType dtype = parts.front().dtype;
+  for (const Tensor &part : parts.drop_front())
+    dtype = promote(Tensor{{}, dtype, parts.front().sizes}, part);
+  Sizes sizes = parts.front().sizes;
+  sizes[dim] = 0;
+  SmallVector<Tensor> values;
+  for (const Tensor &part : parts) {
+    std::optional<Size> total;
+    if (part.rank() == int64_t(sizes.size()))
+      total = add(sizes[dim], part.sizes[dim]);
+    Sizes others = part.sizes;
+    if (total)
+      others[dim] = sizes[dim];
+    if (!total || others != sizes)
+      return call.error() << "expected tensors that agree but in dimension " << dim << ", got "
+                          << str(parts.front().sizes) << " and " << str(part.sizes);
+    sizes[dim] = *total;
+    values.push_back(call.b.castTo(part, dtype));
+  }
+  return call.result(values.size() == 1 ? values.front() : call.b.concat(values, dim, sizes));
+}
+
+static LogicalResult cat(Call &call) {
+  SmallVector<Tensor> parts = call.tensors("tensors");
+  // torch ignores what is empty and of rank 1.
+  llvm::erase_if(parts, [&](const Tensor &part) {
+    return part.rank() == 1 && part.sizes[0] == Size(0);
+  });
+  if (!call.failed() && parts.empty())
+    return call.error() << "expected tensors to concatenate";
+  int64_t dim = call.failed() ? 0 : call.dim("dim", parts.front().rank(), 0);
+  return call.failed() ? failure() : join(call, parts, dim);
+}
+
+/// Along a dimension that the tensors lack.
+static LogicalResult stack(Call &call) {
+  SmallVector<Tensor> parts = call.tensors("tensors");
+  if (!call.failed() && parts.empty())
+    return call.error() << "expected tensors to stack";
+  int64_t dim = call.failed() ? 0 : call.dim("dim", parts.front().rank() + 1, 0);
+  for (Tensor &part : parts) {
+    if (call.failed())
+      return failure();
+    Sizes sizes = part.sizes;
+    sizes.insert(sizes.begin() + std::min<size_t>(dim, sizes.size()), Size(1));
+    FailureOr<Tensor> view = viewAs(call, part, sizes);
+    if (failed(view))
+      return failure();
+    part = *view;
+  }
+  return join(call, parts, dim);
+}
+
+/// `x` with a dimension in front of `dim`, along which it is repeated, merged into that.
+static FailureOr<Tensor> repeatAlong(Call &call, const Tensor &x, int64_t dim, const Size &count,
+                                     bool ofElements) {
+  Sizes unit = x.sizes, many = x.sizes, merged = x.sizes;
+  int64_t position = dim + ofElements;
+  unit.insert(unit.begin() + position, Size(1));
+  many.insert(many.begin() + position, count);
+  std::optional<Size> total = multiply(x.sizes[dim], count);
+  FailureOr<Tensor> view = viewAs(call, x, unit);
+  if (failed(view) || !total)
+    return failure();
+  merged[dim] = *total;
+  return viewAs(call, call.b.broadcastTo(*view, many), merged);
+}
+
+/// Each dimension as often as `repeats` says; those in front are new.
+static LogicalResult repeat(Call &call) {
+  Tensor x = call.tensor("self");
+  Sizes repeats = call.integers(call.target().contains("tile") ? "dims" : "repeats");
+  if (call.failed())
+    return failure();
+  if (repeats.size() < x.sizes.size())
+    repeats.insert(repeats.begin(), x.sizes.size() - repeats.size(), Size(1));
+  Sizes sizes = x.sizes;
+  sizes.insert(sizes.begin(), repeats.size() - sizes.size(), Size(1));
+  FailureOr<Tensor> result = viewAs(call, x, sizes);
+  for (auto [dim, count] : llvm::enumerate(repeats))
+    if (succeeded(result) && !count.isOne())
+      result = repeatAlong(call, *result, dim, count, /*ofElements=*/false);
+  return failed(result) ? failure() : call.result(*result);
+}
+
+/// Each element of `dim` several times in a row.
+static LogicalResult repeatInterleave(Call &call) {
+  Tensor x = call.tensor("self");
+  Size count = call.integer("repeats");
+  if (call.has("output_size"))
+    call.integer("output_size");
+  bool hasDim = call.has("dim");
+  int64_t dim = hasDim ? call.dim("dim", x.rank()) : 0;
+  if (call.failed())
+    return failure();
+  if (!hasDim && x.rank() != 1)
+    return call.error() << "expected a dimension, or a tensor of rank 1, got " << str(x.sizes);
+  FailureOr<Tensor> result = repeatAlong(call, x, dim, count, /*ofElements=*/true);
+  return failed(result) ? failure() : call.result(*result);
+}
+
+/// Rotated along dimensions.
+static LogicalResult roll(Call &call) {
+  Tensor x = call.tensor("self");
+  Sizes shifts = call.integers("shifts");
+  SmallVector<int64_t> dims = call.constants("dims", ArrayRef<int64_t>());
+  if (!call.failed() && shifts.size() != dims.size())
+    return call.error() << "expected a shift for each of " << dims.size() << " dimensions, got "
+                        << shifts.size();
+  for (auto [shift, position] : llvm::zip(shifts, dims)) {
+    int64_t dim = call.dim(position, x.rank());
+    if (call.failed())
+      return failure();
+    std::optional<int64_t> size = x.sizes[dim].constant(), by = shift.constant();
+    if (!by || (!size && *by < 0))
+      return call.error() << "expected a known shift, got " << shift.str();
+    if (size && *size == 0)
+      continue;
+    int64_t forward = size ? ((*by % *size) + *size) % *size : *by;
+    if (forward == 0)
+      continue;
+    call.requireAtMost(Size(forward), x.sizes[dim]);
+    std::optional<Size> rest = add(x.sizes[dim], Size(-forward));
+    if (call.failed() || !rest)
+      return failure();
+    Tensor parts[] = {call.b.slice(x, dim, *rest, Size(forward)), call.b.slice(x, dim, 0, *rest)};
+    x = call.b.concat(parts, dim, x.sizes);
+  }
+  return call.failed() ? failure() : call.result(x);
+}
+
+/// In reverse along dimensions.
+static LogicalResult flip(Call &call) {
+  Tensor x = call.tensor("self");
+  SmallVector<int64_t> dims = call.dims("dims", x.rank());
+  if (call.failed())
+    return failure();
+  TensorBuilder &b = call.b;
+  SmallVector<Value> lasts(x.rank());
+  for (int64_t dim : dims)
+    lasts[dim] = arith::SubIOp::create(b, b.indexOf(x.sizes[dim]),
+                                       arith::ConstantIndexOp::create(b, 1));
+  return call.result(b.elementwise(x.sizes, x.dtype, {}, [&](ValueRange) -> Value {
+    SmallVector<Value> indices;
+    for (int64_t i = 0; i < x.rank(); ++i) {
+      Value index = linalg::IndexOp::create(b, i);
+      indices.push_back(lasts[i] ? Value(arith::SubIOp::create(b, lasts[i], index)) : index);
+    }
+    return tensor::ExtractOp::create(b, x.value, indices);
+  }));
+}
+
+/// Widened at both ends of the last dimensions, which `pad` lists from the last; narrowed where it is negative.
+static LogicalResult pad(Call &call) {
+  Tensor x = call.tensor("self");
+  Sizes widths = call.integers("pad");
+  std::string mode = call.string("mode", "constant");
+  Scalar value{true, 0, 0};
+  if (call.has("value"))
+    value = call.scalar("value");
+  if (call.failed())
+    return failure();
+  if (mode != "constant" || widths.size() % 2 != 0 || int64_t(widths.size()) > 2 * x.rank() ||
+      (value.isFloat && value.number != 0 && !isFloat(x.dtype)))
+    return call.error() << "expected two widths of each of the last dimensions, filled with a number "
+                           "that "
+                        << str(x.dtype) << " holds, got " << str(widths) << ", mode '" << mode << "'";
+  Value fill = isFloat(x.dtype)
+                   ? call.b.scalar(x.dtype, value.isFloat ? value.number : double(value.integer))
+                   : call.b.scalar(x.dtype, value.integer);
+  for (size_t i = 0; i < widths.size(); i += 2) {
+    int64_t dim = x.rank() - 1 - i / 2;
+    SmallVector<Tensor> parts;
+    Sizes total = x.sizes;
+    Tensor middle = x;
+    for (size_t end : {0, 1}) {
+      const Size &width = widths[i + end];
+      std::optional<int64_t> number = width.constant();
+      if (!number && !width.symbol())
+        return call.error() << "expected known widths, got " << width.str();
+      std::optional<Size> sum = add(total[dim], width);
+      if (!sum)
+        return failure();
+      if (number && *number < 0) {
+        call.requireAtMost(Size(-*number), middle.sizes[dim]);
+        std::optional<Size> rest = add(middle.sizes[dim], width);
+        if (call.failed() || !rest)
+          return failure();
+        middle = call.b.slice(middle, dim, end == 0 ? Size(-*number) : Size(0), *rest);
+      }
+      total[dim] = *sum;
+    }
+    auto addPadding = [&](const Size &width) {
+      if (width.constant() && *width.constant() <= 0)
+        return;
+      Sizes sizes = x.sizes;
+      sizes[dim] = width;
+      parts.push_back(call.b.fill(sizes, fill, x.dtype));
+    };
+    addPadding(widths[i]);
+    parts.push_back(middle);
+    addPadding(widths[i + 1]);
+    x = parts.size() == 1 ? middle : call.b.concat(parts, dim, total);
+  }
+  return call.result(x);
+}
+
+/// Each element less the one before it.
+static LogicalResult diff(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), -1), times = call.constant("n", 1);
+  if (call.failed())
+    return failure();
+  for (StringRef end : {"prepend", "append"}) {
+    if (!call.has(end))
+      continue;
+    Tensor part = call.tensor(end);
+    if (call.failed() || part.rank() != x.rank() || part.dtype != x.dtype)
+      return call.error() << "expected '" << end << "' of the type and rank of the tensor";
+    Sizes sizes = x.sizes;
+    std::optional<Size> total = add(x.sizes[dim], part.sizes[dim]);
+    if (!total)
+      return failure();
+    sizes[dim] = *total;
+    Tensor front = end == "prepend" ? part : x, back = end == "prepend" ? x : part;
+    x = call.b.concat({front, back}, dim, sizes);
+  }
+  if (times != 1 || (!isSigned(x.dtype) && x.dtype != DType::Bool))
+    return call.error() << "expected one difference of signed numbers or booleans, got " << times
+                        << " of " << str(x.dtype);
+  call.requireElement(x.sizes[dim], 0);
+  std::optional<Size> count = add(x.sizes[dim], Size(-1));
+  if (call.failed() || !count)
+    return failure();
+  TensorBuilder &b = call.b;
+  DType as = computeType(x.dtype);
+  Tensor before = b.slice(x, dim, 0, *count), after = b.slice(x, dim, 1, *count);
+  return call.result(b.elementwise(
+      before.sizes, x.dtype, {{after, as}, {before, as}}, [&](ValueRange e) -> Value {
+        if (isFloat(as))
+          return arith::SubFOp::create(b, e[0], e[1]);
+        if (as == DType::Bool)
+          return arith::XOrIOp::create(b, e[0], e[1]);
+        return arith::SubIOp::create(b, e[0], e[1]);
+      }));
+}
+
+/// Vectors, each repeated along the dimensions of all others.
+static LogicalResult meshgrid(Call &call) {
+  SmallVector<Tensor> axes = call.tensors("tensors");
+  std::string indexing = call.string("indexing", "ij");
+  if (call.failed())
+    return failure();
+  Sizes sizes;
+  for (const Tensor &axis : axes) {
+    if (axis.rank() > 1 || (indexing != "ij" && indexing != "xy"))
+      return call.error() << "expected vectors and indexing 'ij' or 'xy', got " << str(axis.sizes)
+                          << " and '" << indexing << "'";
+    sizes.push_back(axis.rank() == 0 ? Size(1) : axis.sizes[0]);
+  }
+  bool swaps = indexing == "xy" && sizes.size() >= 2;
+  if (swaps)
+    std::swap(sizes[0], sizes[1]);
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    unsigned dim = swaps && i < 2 ? 1 - i : i;
+    SmallVector<AffineExpr> exprs;
+    if (axis.rank() == 1)
+      exprs.push_back(call.b.getAffineDimExpr(dim));
+    AffineMap map = AffineMap::get(sizes.size(), 0, exprs, call.b.getContext());
+    if (failed(call.result(call.b.elementwise(sizes, axis.dtype, Operand{axis, axis.dtype, map},
+                                              [](ValueRange e) { return e[0]; }))))
+      return failure();
+  }
+  return success();
+}
+
+void attn::pt2::addJoins(AtenOps &ops) {
+  ops.add("diff.default", diff, "differences of differences");
+  ops.add("meshgrid.default", meshgrid);
+  ops.add("meshgrid.indexing", meshgrid);
+  ops.add("cat.default", cat);
+  ops.add("concat.default", cat);
+  ops.add("stack.default", stack);
+  ops.add("repeat.default", repeat);
+  ops.add("tile.default", repeat);
+  for (StringRef overload : {"repeat_interleave.self_int", "repeat_interleave.self_Symint"})
+    ops.add(overload, repeatInterleave, "no dimension but for rank 1");
+  ops.add("roll.default", roll, "no dimensions; shifts that depend on sizes");
+  ops.add("flip.default", flip);
+  ops.add("pad.default", pad, "modes other than 'constant'");
+  ops.add("constant_pad_nd.default", pad);
+}

@@ -1,0 +1,267 @@
+//===- Normalisation.cpp - aten's layer norm and its kin -------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+
+namespace {
+/// A tensor normalised over its last dimensions.
+struct Normalised {
+  Tensor x;
+  int64_t numKept;
+  double count; // elements of the others
+  std::optional<Tensor> weight, bias;
+  std::optional<double> eps;
+};
+
+struct Statistics {
+  Tensor mean, inverse; // of the first numKept dimensions
+};
+} // namespace
+
+/// The mean, and 1 / sqrt(variance + eps); each in a pass of its own.
+static Statistics statisticsOf(TensorBuilder &b, const Tensor &x, int64_t numKept, double count,
+                               double eps) {
+  DType as = computeType(x.dtype);
+  Value n = b.scalar(as, count), epsilon = b.scalar(as, eps);
+  AffineMap kept =
+      AffineMap::getMultiDimIdentityMap(x.rank(), b.getContext()).getSliceMap(0, numKept);
+  Tensor sum =
+      b.sum(x.sizes, numKept, as, Operand{x, as}, [](ValueRange element) { return element[0]; });
+  Tensor mean = b.elementwise(sum.sizes, as, Operand{sum, as}, [&](ValueRange element) -> Value {
+    return arith::DivFOp::create(b, element[0], n);
+  });
+  Tensor squares =
+      b.sum(x.sizes, numKept, as, {{x, as}, {mean, as, kept}}, [&](ValueRange element) -> Value {
+        Value centred = arith::SubFOp::create(b, element[0], element[1]);
+        return arith::MulFOp::create(b, centred, centred);
+      });
+  Tensor inverse =
+      b.elementwise(sum.sizes, as, Operand{squares, as}, [&](ValueRange element) -> Value {
+        Value variance = arith::DivFOp::create(b, element[0], n);
+        return math::RsqrtOp::create(b, arith::AddFOp::create(b, variance, epsilon));
+      });
+  return {mean, inverse};
+}
+
+/// What layer_norm and rms_norm are given.
+static FailureOr<Normalised> readNormalised(Call &call) {
+  Normalised in;
+  in.x = call.tensor("input");
+  Sizes normalized = call.integers("normalized_shape");
+  if (call.has("weight"))
+    in.weight = call.tensor("weight");
+  if (call.has("bias"))
+    in.bias = call.tensor("bias");
+  if (call.has("eps"))
+    in.eps = call.number("eps");
+  if (call.failed())
+    return failure();
+  in.numKept = in.x.rank() - int64_t(normalized.size());
+  std::optional<Size> count = Size(1);
+  for (const Size &size : normalized)
+    if (count)
+      count = multiply(*count, size);
+  bool fits = isFloat(in.x.dtype) && in.numKept >= 0 &&
+              ArrayRef(in.x.sizes).drop_front(std::max<int64_t>(in.numKept, 0)) ==
+                  ArrayRef<Size>(normalized);
+  for (const std::optional<Tensor> &tensor : {in.weight, in.bias})
+    fits &= !tensor || (isFloat(tensor->dtype) && tensor->sizes == normalized);
+  if (!fits || !count || !count->constant())
+    return call.error() << "expected floats, normalised over last dimensions of known sizes "
+                        << str(normalized) << ", got " << str(in.x.dtype) << str(in.x.sizes);
+  in.count = double(*count->constant());
+  return in;
+}
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions. The native form returns the mean and
+/// the inverse deviation as well.
+static std::function<LogicalResult(Call &)> layerNorm(bool returnsStatistics) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Normalised> in = readNormalised(call);
+    if (failed(in))
+      return failure();
+    TensorBuilder &b = call.b;
+    const Tensor &x = in->x;
+    DType as = computeType(x.dtype);
+    Statistics statistics = statisticsOf(b, x, in->numKept, in->count, in->eps.value_or(1e-5));
+    AffineMap kept =
+        AffineMap::getMultiDimIdentityMap(x.rank(), b.getContext()).getSliceMap(0, in->numKept);
+    SmallVector<Operand> operands = {
+        {x, as}, {statistics.mean, as, kept}, {statistics.inverse, as, kept}};
+    for (const std::optional<Tensor> &tensor : {in->weight, in->bias})
+      if (tensor)
+        operands.push_back({*tensor, as});
+    if (failed(call.result(b.elementwise(x.sizes, x.dtype, operands, [&](ValueRange element) {
+          Value y = arith::SubFOp::create(b, element[0], element[1]);
+          y = arith::MulFOp::create(b, y, element[2]);
+          if (in->weight)
+            y = arith::MulFOp::create(b, y, element[3]);
+          if (in->bias)
+            y = arith::AddFOp::create(b, y, element.back());
+          return y;
+        }))))
+      return failure();
+    if (!returnsStatistics)
+      return success();
+    for (const Tensor &tensor : {statistics.mean, statistics.inverse}) {
+      Sizes sizes = x.sizes;
+      std::fill(sizes.begin() + in->numKept, sizes.end(), Size(1));
+      FailureOr<Tensor> view = viewAs(call, tensor, sizes);
+      if (failed(view) || failed(call.result(*view)))
+        return failure();
+    }
+    return success();
+  };
+}
+
+/// x / sqrt(mean of x^2 + eps) * weight; without eps, that of the type.
+static LogicalResult rmsNorm(Call &call) {
+  FailureOr<Normalised> in = readNormalised(call);
+  if (failed(in))
+    return failure();
+  TensorBuilder &b = call.b;
+  const Tensor &x = in->x;
+  DType as = computeType(x.dtype);
+  double eps = in->eps.value_or(x.dtype == DType::F64   ? 0x1p-52
+                                : x.dtype == DType::F16 ? 0x1p-10
+                                                        : 0x1p-23);
+  AffineMap kept =
+      AffineMap::getMultiDimIdentityMap(x.rank(), b.getContext()).getSliceMap(0, in->numKept);
+  Tensor squares = b.sum(x.sizes, in->numKept, as, Operand{x, as}, [&](ValueRange element) -> Value {
+    return arith::MulFOp::create(b, element[0], element[0]);
+  });
+  Value n = b.scalar(as, in->count), epsilon = b.scalar(as, eps);
+  Tensor inverse =
+      b.elementwise(squares.sizes, as, Operand{squares, as}, [&](ValueRange element) -> Value {
+        Value mean = arith::DivFOp::create(b, element[0], n);
+        return math::RsqrtOp::create(b, arith::AddFOp::create(b, mean, epsilon));
+      });
+  SmallVector<Operand> operands = {{x, as}, {inverse, as, kept}};
+  if (in->weight)
+    operands.push_back({*in->weight, as});
+  return call.result(b.elementwise(x.sizes, x.dtype, operands, [&](ValueRange element) -> Value {
+    Value y = arith::MulFOp::create(b, element[0], element[1]);
+    return in->weight ? Value(arith::MulFOp::create(b, y, element[2])) : y;
+  }));
+}
+
+/// Over the groups of channels (dimension 1) and all that follow.
+static LogicalResult groupNorm(Call &call) {
+  Tensor x = call.tensor("input");
+  int64_t groups = call.constant("num_groups");
+  std::optional<Tensor> weight, bias;
+  if (call.has("weight"))
+    weight = call.tensor("weight");
+  if (call.has("bias"))
+    bias = call.tensor("bias");
+  double eps = call.number("eps", 1e-5);
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> channels =
+      x.rank() >= 2 ? x.sizes[1].constant() : std::nullopt;
+  bool fits = channels && groups > 0 && *channels % groups == 0 && isFloat(x.dtype);
+  std::optional<int64_t> count = fits ? std::optional(*channels / groups) : std::nullopt;
+  for (const Size &size : ArrayRef(x.sizes).drop_front(std::min<int64_t>(x.rank(), 2)))
+    count = count && size.constant() ? std::optional(*count * *size.constant()) : std::nullopt;
+  for (const std::optional<Tensor> &tensor : {weight, bias})
+    fits &= !tensor || (tensor->rank() == 1 && tensor->sizes[0] == x.sizes[1]);
+  if (!fits || !count)
+    return call.error() << "expected floats (n, channels, ...) of known sizes but for n, in groups "
+                           "that divide the channels, got "
+                        << str(x.dtype) << str(x.sizes) << " and " << groups;
+  Sizes grouped = x.sizes;
+  grouped[1] = groups;
+  grouped.insert(grouped.begin() + 2, Size(*channels / groups));
+  FailureOr<Tensor> view = viewAs(call, x, grouped);
+  if (failed(view))
+    return failure();
+  TensorBuilder &b = call.b;
+  DType as = computeType(x.dtype);
+  Statistics statistics = statisticsOf(b, *view, 2, double(*count), eps);
+  auto mapTo = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(grouped.size(), dims, b.getContext());
+  };
+  SmallVector<Operand> operands = {
+      {*view, as}, {statistics.mean, as, mapTo({0, 1})}, {statistics.inverse, as, mapTo({0, 1})}};
+  for (const std::optional<Tensor> &tensor : {weight, bias}) {
+    if (!tensor)
+      continue;
+    FailureOr<Tensor> split = viewAs(call, *tensor, {Size(groups), Size(*channels / groups)});
+    if (failed(split))
+      return failure();
+    operands.push_back({*split, as, mapTo({1, 2})});
+  }
+  Tensor result = b.elementwise(grouped, x.dtype, operands, [&](ValueRange element) {
+    Value y = arith::SubFOp::create(b, element[0], element[1]);
+    y = arith::MulFOp::create(b, y, element[2]);
+    if (weight)
+      y = arith::MulFOp::create(b, y, element[3]);
+    if (bias)
+      y = arith::AddFOp::create(b, y, element.back());
+    return y;
+  });
+  FailureOr<Tensor> flat = viewAs(call, result, x.sizes);
+  return failed(flat) ? failure() : call.result(*flat);
+}
+
+/// By the statistics that training left: (x - mean) / sqrt(variance + eps) * weight + bias for each channel.
+static LogicalResult batchNorm(Call &call) {
+  Tensor x = call.tensor("input"), mean = call.tensor("running_mean"),
+         variance = call.tensor("running_var");
+  std::optional<Tensor> weight, bias;
+  if (call.has("weight"))
+    weight = call.tensor("weight");
+  if (call.has("bias"))
+    bias = call.tensor("bias");
+  bool isTraining = call.flag("training");
+  call.number("momentum", 0.1);
+  double eps = call.number("eps", 1e-5);
+  if (call.failed())
+    return failure();
+  if (isTraining)
+    return call.error() << "expected batch normalisation '" << call.module()
+                        << "' in evaluation mode, got training mode; call eval() on the module "
+                           "before exporting it";
+  bool fits = x.rank() >= 2 && isFloat(x.dtype);
+  for (const std::optional<Tensor> &tensor : {std::optional(mean), std::optional(variance), weight, bias})
+    fits = fits && (!tensor || (tensor->rank() == 1 && tensor->sizes[0] == x.sizes[1]));
+  if (!fits)
+    return call.error() << "expected floats (n, channels, ...) and statistics of the channels, got "
+                        << str(x.dtype) << str(x.sizes) << " and " << str(mean.sizes);
+  TensorBuilder &b = call.b;
+  DType as = computeType(x.dtype);
+  AffineMap channel = AffineMap::get(x.rank(), 0, b.getAffineDimExpr(1));
+  SmallVector<Operand> operands = {{x, as}, {mean, as, channel}, {variance, as, channel}};
+  for (const std::optional<Tensor> &tensor : {weight, bias})
+    if (tensor)
+      operands.push_back({*tensor, as, channel});
+  Value epsilon = b.scalar(as, eps);
+  return call.result(b.elementwise(x.sizes, x.dtype, operands, [&](ValueRange element) {
+    Value y = arith::SubFOp::create(b, element[0], element[1]);
+    Value inverse = math::RsqrtOp::create(b, arith::AddFOp::create(b, element[2], epsilon));
+    y = arith::MulFOp::create(b, y, inverse);
+    if (weight)
+      y = arith::MulFOp::create(b, y, element[3]);
+    if (bias)
+      y = arith::AddFOp::create(b, y, element.back());
+    return y;
+  }));
+}
+
+void attn::pt2::addNormalisation(AtenOps &ops) {
+  StringRef known = "normalised sizes that are not known at compile time";
+  ops.add("layer_norm.default", layerNorm(false), known);
+  ops.add("native_layer_norm.default", layerNorm(true), known);
+  ops.add("rms_norm.default", rmsNorm, known);
+  ops.add("group_norm.default", groupNorm, known);
+  ops.add("batch_norm.default", batchNorm, "training mode");
+}

@@ -1,0 +1,516 @@
+//===- Views.cpp - aten's rearrangements -----------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A view shares its elements with the tensor that it is made of, so that what is written to either in place is seen in
+// both: each says how its elements are put back.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<Size> sizes) {
+  std::optional<SmallVector<ViewGroup>> groups = matchView(tensor.sizes, sizes);
+  if (!groups)
+    return call.error() << "expected a view of " << str(tensor.sizes)
+                        << " that holds for every size, got " << str(sizes);
+  return call.b.view(tensor, sizes, *groups);
+}
+
+/// Where torch copies a tensor that is not contiguous, nobody may write to it or to the copy.
+static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<Size> sizes,
+                                    bool mayCopy = false) {
+  FailureOr<Tensor> view = viewAs(call, tensor, sizes);
+  if (failed(view))
+    return failure();
+  WriteBack write;
+  if (!mayCopy || call.isContiguous("self"))
+    write = [](Call &writer, const Tensor &base, const Tensor &part) {
+      return viewAs(writer, part, base.sizes);
+    };
+  return call.resultView("self", *view, write);
+}
+
+/// view and reshape. A size of -1 is whatever the file says it came out as, if the view can be
+/// proved.
+static std::function<LogicalResult(Call &)> reshape(StringRef name, bool mayCopy) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    Sizes asked = call.integers(name);
+    const Sizes &sizes = call.expected().sizes;
+    if (call.failed())
+      return failure();
+    bool fits = asked.size() == sizes.size();
+    for (auto [have, want] : llvm::zip(asked, sizes))
+      fits &= have == want || have == Size(-1);
+    if (!fits)
+      return call.error() << "expected a result of sizes " << str(asked) << ", got " << str(sizes);
+    return resultReshaped(call, x, sizes, mayCopy);
+  };
+}
+
+/// As large as `other`.
+static LogicalResult reshapeAs(Call &call) {
+  Tensor x = call.tensor("self"), other = call.tensor("other");
+  return call.failed() ? failure() : resultReshaped(call, x, other.sizes, /*mayCopy=*/true);
+}
+
+static LogicalResult flatten(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t rank = std::max<int64_t>(x.rank(), 1);
+  int64_t first = call.dim("start_dim", rank, 0), last = call.dim("end_dim", rank, -1);
+  if (call.failed())
+    return failure();
+  Sizes sizes = x.sizes;
+  if (x.rank() == 0) {
+    sizes.push_back(Size(1));
+  } else {
+    std::optional<Size> all = Size(1);
+    for (int64_t dim = first; dim <= last; ++dim)
+      if (all)
+        all = multiply(*all, x.sizes[dim]);
+    if (first > last || !all)
+      return call.error() << "expected dimensions in order, got " << first << " to " << last;
+    sizes.erase(sizes.begin() + first + 1, sizes.begin() + last + 1);
+    sizes[first] = *all;
+  }
+  return resultReshaped(call, x, sizes, /*mayCopy=*/true);
+}
+
+/// One dimension as several.
+static LogicalResult unflatten(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
+  Sizes parts = call.integers("sizes");
+  const Sizes &sizes = call.expected().sizes;
+  if (call.failed())
+    return failure();
+  bool fits = sizes.size() == x.sizes.size() + parts.size() - 1;
+  for (auto [i, part] : llvm::enumerate(parts))
+    fits = fits && (part == Size(-1) || part == sizes[dim + i]);
+  if (!fits)
+    return call.error() << "expected dimension " << dim << " as " << str(parts) << ", got "
+                        << str(sizes);
+  return resultReshaped(call, x, sizes);
+}
+
+static LogicalResult unsqueeze(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank() + 1);
+  if (call.failed())
+    return failure();
+  Sizes sizes = x.sizes;
+  sizes.insert(sizes.begin() + dim, Size(1));
+  return resultReshaped(call, x, sizes);
+}
+
+/// Without those of `dim` that have size 1.
+static LogicalResult squeeze(Call &call) {
+  Tensor x = call.tensor("self");
+  SmallVector<int64_t> dims = call.dims("dim", x.rank());
+  if (call.failed())
+    return failure();
+  Sizes sizes;
+  for (auto [i, size] : llvm::enumerate(x.sizes))
+    if (!size.isOne() || !llvm::is_contained(dims, int64_t(i)))
+      sizes.push_back(size);
+  return resultReshaped(call, x, sizes);
+}
+
+/// Repeated along dimensions of size 1 and new ones in front. Elements that share memory cannot be written.
+static LogicalResult expandTo(Call &call, const Tensor &x, ArrayRef<Size> sizes) {
+  std::optional<Sizes> fits = TensorBuilder::broadcast({x.sizes, Sizes(sizes)});
+  if (!fits || ArrayRef<Size>(*fits) != sizes)
+    return call.error() << "expected " << str(x.sizes) << " to broadcast to " << str(sizes);
+  return call.resultView("self", call.b.broadcastTo(x, sizes), {});
+}
+
+static LogicalResult expand(Call &call) {
+  Tensor x = call.tensor("self");
+  Sizes sizes = call.integers("size");
+  call.flag("implicit");
+  if (call.failed())
+    return failure();
+  size_t missing = sizes.size() - std::min(sizes.size(), x.sizes.size());
+  for (auto [i, size] : llvm::enumerate(sizes))
+    if (size == Size(-1) && i >= missing)
+      size = x.sizes[i - missing];
+  return expandTo(call, x, sizes);
+}
+
+static LogicalResult expandAs(Call &call) {
+  Tensor x = call.tensor("self"), other = call.tensor("other");
+  return call.failed() ? failure() : expandTo(call, x, other.sizes);
+}
+
+//===----------------------------------------------------------------------===//
+// Order of dimensions
+//===----------------------------------------------------------------------===//
+
+static LogicalResult permuteBy(Call &call, const Tensor &x, ArrayRef<int64_t> permutation) {
+  if (call.failed())
+    return failure();
+  SmallVector<int64_t> inverse = invertPermutationVector(permutation);
+  bool isIdentity = llvm::equal(permutation, llvm::seq<int64_t>(0, x.rank()));
+  auto write = [=](Call &writer, const Tensor &, const Tensor &part) {
+    return FailureOr<Tensor>(isIdentity ? part : writer.b.transpose(part, inverse));
+  };
+  return call.resultView("self", isIdentity ? x : call.b.transpose(x, permutation), write);
+}
+
+static std::function<LogicalResult(Call &)> transpose(StringRef first, StringRef second) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    int64_t a = call.dim(first, x.rank()), b = call.dim(second, x.rank());
+    SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+    if (call.failed())
+      return failure();
+    std::swap(permutation[a], permutation[b]);
+    return permuteBy(call, x, permutation);
+  };
+}
+
+static LogicalResult permute(Call &call) {
+  Tensor x = call.tensor("self");
+  SmallVector<int64_t> permutation = call.constants("dims");
+  for (int64_t &dim : permutation)
+    dim = call.dim(dim, x.rank());
+  if (!call.failed() &&
+      (int64_t(permutation.size()) != x.rank() || !isPermutationVector(permutation)))
+    return call.error() << "expected a permutation of " << x.rank() << " dimensions";
+  return permuteBy(call, x, permutation);
+}
+
+/// Some dimensions to new places; the others keep their order.
+static LogicalResult moveDims(Call &call) {
+  Tensor x = call.tensor("self");
+  SmallVector<int64_t> from = call.constants("source"), to = call.constants("destination");
+  if (!call.failed() && from.size() != to.size())
+    return call.error() << "expected a place for each of " << from.size() << " dimensions, got "
+                        << to.size();
+  SmallVector<int64_t> permutation(x.rank(), -1), rest;
+  for (auto [source, destination] : llvm::zip(from, to)) {
+    source = call.dim(source, x.rank());
+    if (int64_t place = call.dim(destination, x.rank()); !call.failed())
+      permutation[place] = source;
+  }
+  if (call.failed())
+    return failure();
+  int64_t next = 0;
+  for (int64_t &dim : permutation) {
+    if (dim >= 0)
+      continue;
+    while (llvm::is_contained(from, next))
+      ++next;
+    dim = next++;
+  }
+  if (!isPermutationVector(permutation))
+    return call.error() << "expected each dimension to move once";
+  return permuteBy(call, x, permutation);
+}
+
+/// The last two dimensions, or with `all` the order of all, swapped.
+static std::function<LogicalResult(Call &)> reverseDims(bool all) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+    if (call.failed())
+      return failure();
+    if (all)
+      std::reverse(permutation.begin(), permutation.end());
+    else if (x.rank() >= 2)
+      std::swap(permutation[x.rank() - 2], permutation[x.rank() - 1]);
+    return permuteBy(call, x, permutation);
+  };
+}
+
+static LogicalResult t(Call &call) {
+  Tensor x = call.tensor("self");
+  if (!call.failed() && x.rank() > 2)
+    return call.error() << "expected a tensor of rank 2 at most, got " << str(x.sizes);
+  return reverseDims(true)(call);
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+/// What changes strides or nothing at all.
+static LogicalResult identity(Call &call) {
+  Tensor x = call.tensor("self");
+  if (call.failed())
+    return failure();
+  WriteBack write = [](Call &, const Tensor &, const Tensor &part) -> FailureOr<Tensor> {
+    return part;
+  };
+  return call.resultView("self", x, write);
+}
+
+/// The tensor itself if it is contiguous, a copy otherwise.
+static LogicalResult contiguous(Call &call) {
+  Tensor x = call.tensor("self");
+  if (call.failed())
+    return failure();
+  return call.isContiguous("self") ? identity(call) : call.result(x);
+}
+
+static LogicalResult copyOf(Call &call) {
+  Tensor x = call.tensor("self");
+  return call.failed() ? failure() : call.result(x);
+}
+
+/// In another type; the tensor itself where it has that already.
+static LogicalResult convertTo(Call &call, DType dtype) {
+  Tensor x = call.tensor("self");
+  bool copies = call.flag("copy");
+  if (call.failed())
+    return failure();
+  if (dtype == x.dtype)
+    return copies ? call.result(x) : identity(call);
+  return call.result(call.b.castTo(x, dtype));
+}
+
+static LogicalResult to(Call &call) {
+  Tensor x = call.tensor("self");
+  return convertTo(call, call.dtype("dtype", x.dtype));
+}
+
+static LogicalResult toCopy(Call &call) {
+  Tensor x = call.tensor("self");
+  DType dtype = call.dtype("dtype", x.dtype);
+  return call.failed() ? failure() : call.result(call.b.castTo(x, dtype));
+}
+
+static LogicalResult typeAs(Call &call) { return convertTo(call, call.tensor("other").dtype); }
+
+/// The elements of `src`, in the sizes and the type of `self`.
+static LogicalResult copy(Call &call) {
+  Tensor self = call.tensor("self"), source = call.tensor("src");
+  if (call.failed())
+    return failure();
+  std::optional<Sizes> fits = TensorBuilder::broadcast({source.sizes, self.sizes});
+  if (!fits || *fits != self.sizes)
+    return call.error() << "expected " << str(source.sizes) << " to broadcast to "
+                        << str(self.sizes);
+  return call.result(call.b.broadcastTo(call.b.castTo(source, self.dtype), self.sizes));
+}
+
+/// `size` counted from the end where it is negative.
+static Size fromEnd(const Size &index, const Size &size) {
+  std::optional<int64_t> constant = index.constant();
+  return constant && *constant < 0 ? add(index, size).value_or(index) : index;
+}
+
+/// The elements of `dim` from `offset` on, one of them if the dimension is dropped.
+static LogicalResult resultPart(Call &call, const Tensor &x, int64_t dim, const Size &offset,
+                                const Size &size, int64_t step, bool isDropped) {
+  auto write = [=](Call &writer, const Tensor &base, const Tensor &part) {
+    return FailureOr<Tensor>(writer.b.insert(base, part, dim, offset, step, isDropped));
+  };
+  Tensor part = isDropped ? call.b.select(x, dim, offset) : call.b.slice(x, dim, offset, size, step);
+  return call.resultView("self", part, write);
+}
+
+static LogicalResult selectOne(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
+  Size index = call.integer("index");
+  if (call.failed())
+    return failure();
+  if (std::optional<int64_t> number = index.constant()) {
+    // ~number elements follow one that is counted from the end.
+    call.requireElement(x.sizes[dim], *number < 0 ? ~*number : *number);
+  } else if (std::optional<Size> count = add(index, Size(1))) {
+    call.requireAtMost(Size(0), index);
+    call.requireAtMost(*count, x.sizes[dim]);
+  }
+  if (call.failed())
+    return failure();
+  return resultPart(call, x, dim, fromEnd(index, x.sizes[dim]), 1, 1, /*isDropped=*/true);
+}
+
+/// Elements start, start + step, ... before end. Ends beyond the last element mean that; how many elements remain
+/// where sizes decide is what the file says, if it can be proved.
+static LogicalResult slice(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), 0), step = call.constant("step", 1);
+  Size start = call.has("start") ? call.integer("start") : Size(0);
+  bool hasEnd = call.has("end");
+  Size end = hasEnd ? call.integer("end") : Size();
+  if (call.failed())
+    return failure();
+  const Size &size = x.sizes[dim];
+  const TensorMeta &meta = call.expected();
+  if (call.failed())
+    return failure();
+  if (step < 1 || meta.sizes.size() != x.sizes.size())
+    return call.error() << "expected a step of at least 1, got " << step;
+  Size count = meta.sizes[dim];
+  bool toEnd = !hasEnd || end.constant().value_or(0) >= kMaxDim || end == size;
+  if (toEnd)
+    end = size;
+  start = fromEnd(start, size);
+  end = fromEnd(end, size);
+  if (start.constant() && end.constant() && size.constant()) {
+    int64_t all = *size.constant(), last = std::clamp<int64_t>(*end.constant(), 0, all);
+    int64_t first = std::clamp<int64_t>(*start.constant(), 0, all);
+    int64_t number = std::max<int64_t>(llvm::divideCeil(std::max<int64_t>(last - first, 0), step), 0);
+    if (count != Size(number))
+      return call.error() << "expected " << number << " elements, got " << count.str();
+    return resultPart(call, x, dim, first, count, step, /*isDropped=*/false);
+  }
+  // What the file says is right if nothing is cut off: 0 <= start <= end <= size.
+  std::optional<Size> back = multiply(start, Size(-1)), length = back ? add(end, *back) : back;
+  if (!length || (step != 1 && !(length->constant())))
+    return call.error() << "expected elements that sizes do not limit, got " << start.str() << " to "
+                        << end.str() << " of " << size.str();
+  Size number = step == 1 ? *length
+                          : Size(llvm::divideCeil(std::max<int64_t>(*length->constant(), 0), step));
+  call.requireAtMost(Size(0), start);
+  call.requireAtMost(start, end);
+  call.requireAtMost(end, size);
+  if (call.failed())
+    return failure();
+  if (count != number)
+    return call.error() << "expected " << number.str() << " elements, got " << count.str();
+  return resultPart(call, x, dim, start, count, step, /*isDropped=*/false);
+}
+
+static LogicalResult narrow(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
+  Size start = call.integer("start"), length = call.integer("length");
+  if (call.failed())
+    return failure();
+  start = fromEnd(start, x.sizes[dim]);
+  std::optional<Size> end = add(start, length);
+  if (!end)
+    return failure();
+  call.requireAtMost(Size(0), start);
+  call.requireAtMost(Size(0), length);
+  call.requireAtMost(*end, x.sizes[dim]);
+  if (call.failed())
+    return failure();
+  return resultPart(call, x, dim, start, length, 1, /*isDropped=*/false);
+}
+
+/// A run of `dim` for each result.
+static LogicalResult resultRuns(Call &call, const Tensor &x, int64_t dim, ArrayRef<Size> runs) {
+  if (runs.size() != call.numResults())
+    return call.error() << "expected " << runs.size() << " results, got " << call.numResults();
+  Size offset = 0;
+  for (const Size &run : runs) {
+    std::optional<Size> next = add(offset, run);
+    if (!next || failed(resultPart(call, x, dim, offset, run, 1, /*isDropped=*/false)))
+      return failure();
+    offset = *next;
+  }
+  if (offset != x.sizes[dim])
+    return call.error() << "expected parts of " << x.sizes[dim].str() << " elements, got "
+                        << offset.str();
+  return success();
+}
+
+/// Runs of `split_size` along `dim`, the last perhaps shorter; `chunk` says how many instead.
+static LogicalResult split(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), 0);
+  bool isChunk = call.target().contains("chunk");
+  int64_t number = call.constant(isChunk ? "chunks" : "split_size");
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> size = x.sizes[dim].constant();
+  if (!size || number < 1)
+    return call.error() << "expected to split a dimension of known size into at least 1, got "
+                        << x.sizes[dim].str() << " and " << number;
+  int64_t run = isChunk ? std::max<int64_t>(llvm::divideCeil(*size, number), 1) : number;
+  Sizes runs;
+  for (int64_t offset = 0; offset < *size; offset += run)
+    runs.push_back(std::min(run, *size - offset));
+  return resultRuns(call, x, dim, runs);
+}
+
+static LogicalResult splitWithSizes(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), 0);
+  Sizes runs = call.integers("split_sizes");
+  return call.failed() ? failure() : resultRuns(call, x, dim, runs);
+}
+
+/// The elements of `dim`, one result each.
+static LogicalResult unbind(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), 0);
+  if (call.failed())
+    return failure();
+  if (x.sizes[dim].constant() != call.numResults())
+    return call.error() << "expected " << x.sizes[dim].str() << " results, got "
+                        << call.numResults();
+  for (int64_t i = 0; i < call.numResults(); ++i)
+    if (failed(resultPart(call, x, dim, i, 1, 1, /*isDropped=*/true)))
+      return failure();
+  return success();
+}
+
+static LogicalResult symSize(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
+  return call.failed() ? failure() : call.result(x.sizes[dim]);
+}
+
+void attn::pt2::addViews(AtenOps &ops) {
+  StringRef proved = "sizes that cannot be proved to hold as many elements";
+  ops.add("view.default", reshape("size", /*mayCopy=*/false), proved);
+  ops.add("_unsafe_view.default", reshape("size", false), proved);
+  ops.add("_reshape_alias.default", reshape("size", false), proved);
+  ops.add("reshape.default", reshape("shape", /*mayCopy=*/true), proved);
+  ops.add("view_as.default", reshapeAs, proved);
+  ops.add("reshape_as.default", reshapeAs, proved);
+  ops.add("flatten.using_ints", flatten);
+  ops.add("unflatten.int", unflatten);
+  ops.add("unsqueeze.default", unsqueeze);
+  for (StringRef overload : {"default", "dim", "dims"})
+    ops.add(("squeeze." + overload).str(), squeeze);
+  ops.add("expand.default", expand);
+  ops.add("expand_as.default", expandAs);
+  ops.add("broadcast_to.default", expand);
+  ops.add("transpose.int", transpose("dim0", "dim1"));
+  ops.add("swapaxes.default", transpose("axis0", "axis1"));
+  ops.add("swapdims.default", transpose("dim0", "dim1"));
+  ops.add("permute.default", permute);
+  for (StringRef overload : {"movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist"})
+    ops.add(overload, moveDims);
+  ops.add("t.default", t);
+  ops.add("numpy_T.default", reverseDims(true));
+  ops.add("mT.default", reverseDims(false));
+  ops.add("contiguous.default", contiguous);
+  for (StringRef name : {"alias.default", "detach.default", "lift_fresh.default"})
+    ops.add(name, identity);
+  for (StringRef name : {"clone.default", "detach_copy.default", "lift_fresh_copy.default"})
+    ops.add(name, copyOf);
+  for (StringRef overload : {"dtype", "dtype_layout", "device", "prim_Device"})
+    ops.add(("to." + overload).str(), to);
+  ops.add("_to_copy.default", toCopy);
+  ops.add("type_as.default", typeAs);
+  ops.add("to.other", typeAs);
+  ops.add("copy.default", copy);
+  ops.add("select.int", selectOne);
+  ops.add("slice.Tensor", slice, "ends that sizes limit");
+  ops.add("narrow.default", narrow);
+  for (StringRef name : {"split.Tensor", "unsafe_split.Tensor", "chunk.default", "unsafe_chunk.default"})
+    ops.add(name, split, "dimensions of unknown size");
+  for (StringRef name : {"split_with_sizes.default", "split.sizes", "unsafe_split_with_sizes.default"})
+    ops.add(name, splitWithSizes);
+  ops.add("unbind.int", unbind, "dimensions of unknown size");
+  ops.add("sym_size.int", symSize);
+}
