@@ -48,11 +48,9 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
   cleanUp();
   // Only now: a transposition folded earlier would no longer be seen by the producer.
   manager.addNestedPass<func::FuncOp>(createFoldTransposes());
+  manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   cleanUp();
-  // After the last CSE, which would make one copy of two, where each has a place of its own.
-  manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
-  addResolveSizes(manager);
   manager.addNestedPass<func::FuncOp>(createGroupsToQueries());
   manager.addNestedPass<func::FuncOp>(createUnshareInits());
 }
@@ -99,6 +97,7 @@ static void buildTile(OpPassManager &manager, const PipelineOptions &) {
 static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createOutParams());
+  level.addNestedPass<func::FuncOp>(createCopyInserted());
   level.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions options;
   options.bufferizeFunctionBoundaries = true;

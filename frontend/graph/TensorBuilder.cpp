@@ -270,7 +270,8 @@ Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &off
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
       strides(tensor.rank(), getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);
-  offsets[dim] = sizeOf(offset);
+  // An empty part at the end starts beyond the last element, where MLIR allows no offset.
+  offsets[dim] = sizeOf(size == Size(0) ? Size(0) : offset);
   sizes[dim] = sizeOf(size);
   strides[dim] = getIndexAttr(step);
   RankedTensorType type = typeOf(result, tensor.dtype);

@@ -35,16 +35,14 @@ const AtenOps &AtenOps::all() {
 
 bool attn::pt2::worksInPlace(StringRef target) {
   StringRef name = target.rsplit('.').first;
-  return name.ends_with("_") && !name.ends_with("__");
+  // Where detach_ cuts the graph of gradients, the tensor stays as it is.
+  return name.ends_with("_") && !name.ends_with("__") && !name.ends_with("detach_");
 }
 
 const AtenOp *AtenOps::find(StringRef target) const {
   if (!target.consume_front("torch.ops.aten."))
     return nullptr;
   std::string name = target.str();
-  // A tensor without gradients of its own is the tensor.
-  if (name == "detach_.default")
-    return find("torch.ops.aten.detach.default");
   if (worksInPlace(target)) {
     auto [op, overload] = target.rsplit('.');
     name = (op.drop_back() + "." + overload).str();

@@ -22,6 +22,8 @@
 #include "passes/plan/Weights.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
@@ -90,6 +92,13 @@ static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved
   while (changes)
     changes = moved.remove_if(
         [&](Operation *op) { return isOverwritten(op, moved) || dependsOnKept(op); });
+}
+
+/// Makes one op of elementwise ops in a row: what packs has no memory for what lies between.
+static LogicalResult fuseElementwise(func::FuncOp pack) {
+  RewritePatternSet patterns(pack.getContext());
+  linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *) { return true; });
+  return applyPatternsGreedily(pack, std::move(patterns));
 }
 
 namespace {
@@ -168,6 +177,8 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
       results.push_back(result);
     }
     func::ReturnOp::create(builder, loc, results);
+    if (failed(fuseElementwise(pack)))
+      return signalPassFailure();
 
     // The function takes the crossing values instead of the weights.
     for (auto [i, value] : llvm::enumerate(crossing)) {

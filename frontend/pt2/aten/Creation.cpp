@@ -114,10 +114,19 @@ static LogicalResult arange(Call &call) {
   DType dtype = call.dtype("dtype", hasFloat ? DType::F32 : DType::I64);
   if (call.failed())
     return failure();
+  if (hasFloat && !attn::graph::isFloat(dtype)) {
+    // torch cuts off fractions first.
+    for (auto [size, number] : {std::pair(&start, startNumber), {&end, endNumber}, {&step, stepNumber}})
+      if (size->constant())
+        *size = int64_t(number);
+    stepNumber = std::trunc(stepNumber);
+    startNumber = std::trunc(startNumber);
+    endNumber = std::trunc(endNumber);
+    hasFloat = false;
+  }
   const Sizes &sizes = call.expected().sizes;
   bool areNumbers = hasFloat || (start.constant() && end.constant());
-  if (sizes.size() != 1 || stepNumber == 0 || (hasFloat && !attn::graph::isFloat(dtype)) ||
-      dtype == DType::Bool)
+  if (sizes.size() != 1 || stepNumber == 0 || dtype == DType::Bool)
     return call.error() << "expected a range of numbers of one size and a step other than 0";
   if (areNumbers) {
     double count = std::max(std::ceil((endNumber - startNumber) / stepNumber), 0.0);

@@ -31,7 +31,8 @@ static LogicalResult join(Call &call, ArrayRef<Tensor> parts, int64_t dim) {
       return call.error() << "expected tensors that agree but in dimension " << dim << ", got "
                           << str(parts.front().sizes) << " and " << str(part.sizes);
     sizes[dim] = *total;
-    values.push_back(call.b.castTo(part, dtype));
+    if (part.sizes[dim] != Size(0) || (values.empty() && &part == &parts.back()))
+      values.push_back(call.b.castTo(part, dtype));
   }
   return call.result(values.size() == 1 ? values.front() : call.b.concat(values, dim, sizes));
 }
@@ -91,7 +92,8 @@ static LogicalResult repeat(Call &call) {
   if (repeats.size() < x.sizes.size())
     repeats.insert(repeats.begin(), x.sizes.size() - repeats.size(), Size(1));
   Sizes sizes = x.sizes;
-  sizes.insert(sizes.begin(), repeats.size() - sizes.size(), Size(1));
+  if (repeats.size() > sizes.size())
+    sizes.insert(sizes.begin(), repeats.size() - sizes.size(), Size(1));
   FailureOr<Tensor> result = viewAs(call, x, sizes);
   for (auto [dim, count] : llvm::enumerate(repeats))
     if (succeeded(result) && !count.isOne())

@@ -494,7 +494,7 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("numpy_T.default", reverseDims(true));
   ops.add("mT.default", reverseDims(false));
   ops.add("contiguous.default", contiguous);
-  for (StringRef name : {"alias.default", "detach.default", "lift_fresh.default"})
+  for (StringRef name : {"alias.default", "detach.default", "detach_.default", "lift_fresh.default"})
     ops.add(name, identity);
   for (StringRef name : {"clone.default", "detach_copy.default", "lift_fresh_copy.default"})
     ops.add(name, copyOf);

@@ -93,3 +93,39 @@ func.func @starts_from_bias(%x: tensor<1x8xf32>, %w: tensor<8x4xf32> {attn.weigh
   %z = linalg.matmul ins(%x, %w : tensor<1x8xf32>, tensor<8x4xf32>) outs(%v : tensor<1x4xf32>) -> tensor<1x4xf32>
   return %y, %z : tensor<1x4xf32>, tensor<1x4xf32>
 }
+
+// -----
+
+// What packs has no memory for what lies between two elementwise ops: they become one.
+// CHECK-LABEL: @elementwise.pack(
+// CHECK: linalg.generic
+// CHECK: math.exp
+// CHECK: arith.minimumf
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @elementwise(%x: tensor<?x8xf32>, %w: tensor<8xf32> {attn.name = "w", attn.weight}) -> tensor<?x8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%w : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %y = math.exp %in : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  %c = arith.constant 4.0 : f32
+  %b = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%a : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %y = arith.minimumf %in, %c : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x8xf32>
+  %f = tensor.empty(%n) : tensor<?x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %b : tensor<?x8xf32>, tensor<8xf32>) outs(%f : tensor<?x8xf32>) {
+  ^bb0(%p: f32, %q: f32, %out: f32):
+    %y = arith.mulf %p, %q : f32
+    linalg.yield %y : f32
+  } -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}

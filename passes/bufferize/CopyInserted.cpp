@@ -1,0 +1,70 @@
+//===- CopyInserted.cpp - what is joined to others is copied where it must be ===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %0 = tensor.insert_slice %x into %e[0, 0] [1, 8] [1, 1]
+// becomes
+//   %copy = linalg.copy ins(%x) outs(%empty)
+//   %0 = tensor.insert_slice %copy into %e[0, 0] [1, 8] [1, 1]
+//
+// A concatenation has become insertions. eliminate-empty-tensors, which comes next, gives an op that computes what is
+// inserted its part of the whole to write to. What no op computes for this place alone (an argument, a view, a value with
+// other uses) is copied, as the graph says: the copy is such an op. Insertions into parts that loops or tasks fill stay,
+// because those compute in place. Here because no pass that follows moves a view between a copy and its insertion.
+// Test: test/passes/bufferize/copy-inserted.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_COPYINSERTED
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// Whether an op computes `value` for its one use.
+static bool isComputedForOneUse(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && value.hasOneUse() &&
+         isa<DestinationStyleOpInterface, LoopLikeOpInterface>(op);
+}
+
+/// Whether `insert` puts back a part that was taken out of the same place.
+static bool putsBack(tensor::InsertSliceOp insert) {
+  return llvm::any_of(insert.getDest().getUsers(), [&](Operation *user) {
+    auto extract = dyn_cast<tensor::ExtractSliceOp>(user);
+    return extract && extract.getSource() == insert.getDest() &&
+           extract.getMixedOffsets() == insert.getMixedOffsets() &&
+           extract.getMixedSizes() == insert.getMixedSizes();
+  });
+}
+
+namespace {
+struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
+  void runOnOperation() override {
+    getOperation().walk([](tensor::InsertSliceOp insert) {
+      Value source = insert.getSource();
+      if (isComputedForOneUse(source) || putsBack(insert))
+        return;
+      OpBuilder builder(insert);
+      RankedTensorType type = insert.getSourceType();
+      SmallVector<OpFoldResult> sizes;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        sizes.push_back(dimOf(builder, insert.getLoc(), source, dim));
+      Value empty =
+          tensor::EmptyOp::create(builder, insert.getLoc(), sizes, type.getElementType());
+      auto copy = linalg::CopyOp::create(builder, insert.getLoc(), source, empty);
+      insert.getSourceMutable().assign(copy.getResult(0));
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,37 @@
+// RUN: attn-opt %s -attn-copy-inserted | FileCheck %s
+
+// An argument is copied, a view too, and a value with another use; what is computed for its place alone is not.
+// CHECK-LABEL: @parts
+// CHECK-SAME:  %[[A:[^:]*]]: tensor<2x4xf32>
+// CHECK:       %[[COMPUTED:.*]] = linalg.exp
+// CHECK:       %[[SHARED:.*]] = linalg.log
+// CHECK:       %[[VIEW:.*]] = tensor.collapse_shape
+// CHECK:       %[[COPY:.*]] = linalg.copy ins(%[[A]] :
+// CHECK:       %[[I0:.*]] = tensor.insert_slice %[[COPY]] into
+// CHECK:       %[[I1:.*]] = tensor.insert_slice %[[COMPUTED]] into %[[I0]]
+// CHECK:       %[[COPY2:.*]] = linalg.copy ins(%[[SHARED]] :
+// CHECK:       %[[I2:.*]] = tensor.insert_slice %[[COPY2]] into %[[I1]]
+// CHECK:       %[[COPY3:.*]] = linalg.copy ins(%[[VIEW]] :
+// CHECK:       tensor.insert_slice %[[COPY3]] into %[[I2]]
+func.func @parts(%a: tensor<2x4xf32>, %e: tensor<2x4xf32>, %c: tensor<2x2x2xf32>) -> (tensor<2x16xf32>, tensor<2x4xf32>) {
+  %whole = tensor.empty() : tensor<2x16xf32>
+  %computed = linalg.exp ins(%a : tensor<2x4xf32>) outs(%e : tensor<2x4xf32>) -> tensor<2x4xf32>
+  %shared = linalg.log ins(%a : tensor<2x4xf32>) outs(%e : tensor<2x4xf32>) -> tensor<2x4xf32>
+  %view = tensor.collapse_shape %c [[0], [1, 2]] : tensor<2x2x2xf32> into tensor<2x4xf32>
+  %0 = tensor.insert_slice %a into %whole[0, 0] [2, 4] [1, 1] : tensor<2x4xf32> into tensor<2x16xf32>
+  %1 = tensor.insert_slice %computed into %0[0, 4] [2, 4] [1, 1] : tensor<2x4xf32> into tensor<2x16xf32>
+  %2 = tensor.insert_slice %shared into %1[0, 8] [2, 4] [1, 1] : tensor<2x4xf32> into tensor<2x16xf32>
+  %3 = tensor.insert_slice %view into %2[0, 12] [2, 4] [1, 1] : tensor<2x4xf32> into tensor<2x16xf32>
+  return %3, %shared : tensor<2x16xf32>, tensor<2x4xf32>
+}
+
+// A part that was taken out of the same place is in place already.
+// CHECK-LABEL: @put_back
+// CHECK-NOT:   linalg.copy
+// CHECK:       return
+func.func @put_back(%a: tensor<4xf32>, %e: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>) {
+  %part = tensor.extract_slice %e[0, 0] [1, 4] [1, 1] : tensor<2x4xf32> to tensor<4xf32>
+  %y = linalg.exp ins(%a : tensor<4xf32>) outs(%part : tensor<4xf32>) -> tensor<4xf32>
+  %r = tensor.insert_slice %y into %e[0, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<2x4xf32>
+  return %r, %y : tensor<2x4xf32>, tensor<4xf32>
+}
