@@ -9,7 +9,7 @@
 //
 // A concatenation has become insertions. eliminate-empty-tensors, which comes next, gives an op that computes what is
 // inserted its part of the whole to write to. What no op computes for this place alone (an argument, a view, a value with
-// other uses, or one that is computed before the place exists) is copied, as the graph says: the copy is such an op.
+// other uses, parts that were joined already, or what is computed before the place exists) is copied, as the graph says: the copy is such an op.
 // Insertions move up to what they insert, so that the next finds its place before its source is computed. Insertions into
 // parts that loops or tasks fill stay, because those compute in place. Here because no pass that follows moves a view
 // between a copy and its insertion.
@@ -40,7 +40,7 @@ static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
   Operation *op = value.getDefiningOp();
   return op && value.hasOneUse() &&
          isa<DestinationStyleOpInterface, LoopLikeOpInterface>(op) &&
-         dominance.properlyDominates(place, op);
+         !isa<tensor::InsertSliceOp>(op) && dominance.properlyDominates(place, op);
 }
 
 /// Moves `op` behind the last of its operands, within its block.

@@ -65,6 +65,24 @@ static bool isMovable(Operation *op) {
   return result > 0 && result <= inputs;
 }
 
+static bool isElementwise(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalg::isElementwise(linalgOp);
+}
+
+/// Whether `op` reads what an op of `moved` computes, and cannot become one op with that: what packs has no memory for
+/// what lies between.
+static bool readsComputed(Operation *op, const llvm::SetVector<Operation *> &moved) {
+  auto dps = dyn_cast<DestinationStyleOpInterface>(op);
+  return dps && llvm::any_of(dps.getDpsInputs(), [&](Value input) {
+           Operation *source = input.getDefiningOp();
+           while (source && !isa<DestinationStyleOpInterface>(source) && source->getNumOperands())
+             source = source->getOperand(0).getDefiningOp();
+           return source && moved.contains(source) && isa<DestinationStyleOpInterface>(source) &&
+                  !(isElementwise(source) && isElementwise(op));
+         });
+}
+
 /// Whether an op outside `moved` overwrites the result of `op` or a view of it. Overwriting through loops is not found
 /// here; attn-verify-buffers refuses it.
 static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &moved) {
@@ -94,7 +112,7 @@ static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved
         [&](Operation *op) { return isOverwritten(op, moved) || dependsOnKept(op); });
 }
 
-/// Makes one op of elementwise ops in a row: what packs has no memory for what lies between.
+/// Makes one op of elementwise ops in a row.
 static LogicalResult fuseElementwise(func::FuncOp pack) {
   RewritePatternSet patterns(pack.getContext());
   linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *) { return true; });
@@ -126,7 +144,8 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
       });
     };
     for (Operation &op : function.getBody().front())
-      if (isMovable(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+      if (isMovable(&op) && !readsComputed(&op, moved) &&
+          llvm::all_of(op.getOperands(), [&](Value operand) {
             return !dependsOnWeightsOnly(operand) || isWeight(operand) ||
                    moved.contains(operand.getDefiningOp());
           }))

@@ -129,3 +129,24 @@ func.func @elementwise(%x: tensor<?x8xf32>, %w: tensor<8xf32> {attn.name = "w", 
   } -> tensor<?x8xf32>
   return %r : tensor<?x8xf32>
 }
+
+// -----
+
+// A product of what is packed stays in the function: it would need memory for that.
+// CHECK-LABEL: @product_of_packed(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<?x8xf32>, %[[P:[^:]*]]: tensor<1x8x8xf32> {attn.packed = 0 : i64})
+// CHECK: linalg.contract {{.*}} ins(%[[P]], %[[P]] :
+// CHECK-LABEL: @product_of_packed.pack(
+// CHECK: attn.pack
+// CHECK-NOT: linalg.contract
+// CHECK: return
+func.func @product_of_packed(%x: tensor<?x8xf32>, %w: tensor<8x8xf32> {attn.name = "w", attn.weight}) -> tensor<8x8xf32> {
+  %e = tensor.empty() : tensor<1x8x8xf32>
+  %p = attn.pack ins(%w : tensor<8x8xf32>) outs(%e : tensor<1x8x8xf32>) -> tensor<1x8x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %f = tensor.empty() : tensor<8x8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %r = linalg.contract indexing_maps = [affine_map<(b, i, j, k) -> (b, i, k)>, affine_map<(b, i, j, k) -> (b, j, k)>, affine_map<(b, i, j, k) -> (i, j)>]
+      ins(%p, %p : tensor<1x8x8xf32>, tensor<1x8x8xf32>) outs(%init : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
