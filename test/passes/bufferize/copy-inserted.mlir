@@ -1,16 +1,18 @@
 // RUN: attn-opt %s -attn-copy-inserted | FileCheck %s
 
-// An argument is copied, a view too, and a value with another use; what is computed for its place alone is not.
+// An argument is copied, a view too, and a value with another use; what is computed for its place alone is not, since the
+// insertion before it has moved ahead.
 // CHECK-LABEL: @parts
 // CHECK-SAME:  %[[A:[^:]*]]: tensor<2x4xf32>
-// CHECK:       %[[COMPUTED:.*]] = linalg.exp
-// CHECK:       %[[SHARED:.*]] = linalg.log
-// CHECK:       %[[VIEW:.*]] = tensor.collapse_shape
+// CHECK:       %[[E:.*]] = tensor.empty() : tensor<2x16xf32>
 // CHECK:       %[[COPY:.*]] = linalg.copy ins(%[[A]] :
-// CHECK:       %[[I0:.*]] = tensor.insert_slice %[[COPY]] into
-// CHECK:       %[[I1:.*]] = tensor.insert_slice %[[COMPUTED]] into %[[I0]]
+// CHECK:       %[[I0:.*]] = tensor.insert_slice %[[COPY]] into %[[E]]
+// CHECK:       %[[COMPUTED:.*]] = linalg.exp
+// CHECK-NEXT:  %[[I1:.*]] = tensor.insert_slice %[[COMPUTED]] into %[[I0]]
+// CHECK:       %[[SHARED:.*]] = linalg.log
 // CHECK:       %[[COPY2:.*]] = linalg.copy ins(%[[SHARED]] :
 // CHECK:       %[[I2:.*]] = tensor.insert_slice %[[COPY2]] into %[[I1]]
+// CHECK:       %[[VIEW:.*]] = tensor.collapse_shape
 // CHECK:       %[[COPY3:.*]] = linalg.copy ins(%[[VIEW]] :
 // CHECK:       tensor.insert_slice %[[COPY3]] into %[[I2]]
 func.func @parts(%a: tensor<2x4xf32>, %e: tensor<2x4xf32>, %c: tensor<2x2x2xf32>) -> (tensor<2x16xf32>, tensor<2x4xf32>) {
