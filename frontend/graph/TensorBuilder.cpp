@@ -305,6 +305,18 @@ Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t d
   return {value, tensor.dtype, tensor.sizes};
 }
 
+Tensor TensorBuilder::surround(const Tensor &tensor, Value scalar, ArrayRef<Size> offsets,
+                               ArrayRef<Size> sizes) {
+  Tensor whole = fill(sizes, scalar, tensor.dtype);
+  // Nothing may start beyond the last element, where MLIR allows no offset.
+  if (llvm::is_contained(tensor.sizes, Size(0)))
+    return whole;
+  SmallVector<OpFoldResult> strides(tensor.rank(), getIndexAttr(1));
+  whole.value = tensor::InsertSliceOp::create(*this, tensor.value, whole.value, sizesOf(offsets),
+                                              sizesOf(tensor.sizes), strides);
+  return whole;
+}
+
 Tensor TensorBuilder::concat(ArrayRef<Tensor> tensors, int64_t dim, ArrayRef<Size> sizes) {
   SmallVector<Value> values =
       llvm::map_to_vector(tensors, [](const Tensor &tensor) { return tensor.value; });
@@ -314,15 +326,21 @@ Tensor TensorBuilder::concat(ArrayRef<Tensor> tensors, int64_t dim, ArrayRef<Siz
 }
 
 Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<ViewGroup> groups) {
+  // Rank 0 has no dimension to associate with others: its one element is copied from or to dimensions of size 1.
+  if (tensor.rank() == 0)
+    return broadcastTo(tensor, sizes);
+  if (sizes.empty()) {
+    Tensor element = tensor;
+    while (element.rank() != 0)
+      element = select(element, 0, 0);
+    return element;
+  }
   // Merge every group that is many to fewer, then split: a group of many to many passes through one
   // dimension.
   SmallVector<ReassociationIndices> merged, split;
   Sizes between;
   int64_t from = 0, to = 0;
   for (ViewGroup group : groups) {
-    if (group.from == 0 ||
-        group.to == 0) // rank 0 on one side: there is no dimension to associate with
-      continue;
     merged.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(from, from + group.from)));
     split.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(to, to + group.to)));
     Size all = 1;

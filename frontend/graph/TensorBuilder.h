@@ -102,6 +102,9 @@ public:
   Tensor insert(const Tensor &tensor, const Tensor &part, int64_t dim, const Size &offset,
                 int64_t step, bool isDropped);
   Tensor concat(llvm::ArrayRef<Tensor> tensors, int64_t dim, llvm::ArrayRef<Size> sizes);
+  /// A tensor of `sizes` that holds `tensor` from `offsets` on and `scalar` around it.
+  Tensor surround(const Tensor &tensor, mlir::Value scalar, llvm::ArrayRef<Size> offsets,
+                  llvm::ArrayRef<Size> sizes);
   Tensor view(const Tensor &tensor, llvm::ArrayRef<Size> sizes, llvm::ArrayRef<ViewGroup> groups);
 
 private:

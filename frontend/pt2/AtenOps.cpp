@@ -27,6 +27,7 @@ const AtenOps &AtenOps::all() {
     addLinearAlgebra(ops);
     addNormalisation(ops);
     addReductions(ops);
+    addSizes(ops);
     addViews(ops);
     return ops;
   }();
@@ -40,7 +41,7 @@ bool attn::pt2::worksInPlace(StringRef target) {
 }
 
 const AtenOp *AtenOps::find(StringRef target) const {
-  if (!target.consume_front("torch.ops.aten."))
+  if (!target.consume_front("torch.ops.aten.") && !target.starts_with("_operator."))
     return nullptr;
   std::string name = target.str();
   if (worksInPlace(target)) {

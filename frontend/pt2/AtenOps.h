@@ -27,7 +27,7 @@ class AtenOps {
 public:
   static const AtenOps &all();
 
-  /// The op of a target such as "torch.ops.aten.add.Tensor", or null.
+  /// The op of a target such as "torch.ops.aten.add.Tensor" or, of sizes, "_operator.add", or null.
   const AtenOp *find(llvm::StringRef target) const;
 
   void add(llvm::StringRef name, std::function<mlir::LogicalResult(Call &)> import,
@@ -56,6 +56,7 @@ void addJoins(AtenOps &ops);
 void addLinearAlgebra(AtenOps &ops);
 void addNormalisation(AtenOps &ops);
 void addReductions(AtenOps &ops);
+void addSizes(AtenOps &ops);
 void addViews(AtenOps &ops);
 
 /// The type in which torch combines two tensors. One of rank 0 counts only if its kind of number is

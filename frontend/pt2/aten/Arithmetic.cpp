@@ -58,7 +58,9 @@ static Element readElement(Call &call, StringRef name) {
   element.isScalar = !call.isTensor(name);
   if (element.isScalar) {
     element.scalar = call.scalar(name);
-    element.tensor.dtype = element.scalar.isFloat ? DType::F32 : DType::I64;
+    element.tensor.dtype = element.scalar.isFloat ? DType::F32
+                           : call.isFlag(name)    ? DType::Bool
+                                                  : DType::I64;
   } else {
     element.tensor = call.tensor(name);
   }
@@ -164,7 +166,24 @@ static LogicalResult checkDivision(Call &call, const Pair &pair) {
   return success();
 }
 
-static Value floorOf(TensorBuilder &b, Value x) { return math::FloorOp::create(b, x); }
+/// The floor of x / y. A quotient that is rounded up to an integer has that for its floor: 1 / 0.1f is 9.99... but
+/// rounds to 10. The rest x - 10 y, which float64 holds, then has another sign than y.
+static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
+  Value floor = math::FloorOp::create(b, arith::DivFOp::create(b, x, y));
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
+  Value one = arith::ConstantOp::create(b, b.getFloatAttr(x.getType(), 1));
+  Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, floor, zero);
+  auto widen = [&](Value value) -> Value {
+    return value.getType().isF64() ? value : arith::ExtFOp::create(b, b.getF64Type(), value);
+  };
+  Value divisor = widen(y), whole = widen(x);
+  Value rest = arith::SubFOp::create(b, whole, arith::MulFOp::create(b, widen(floor), divisor));
+  // 0 times infinity is no number.
+  rest = arith::SelectOp::create(b, isZero, whole, rest);
+  Value isBeyond = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                         arith::MulFOp::create(b, rest, divisor), widen(zero));
+  return arith::SelectOp::create(b, isBeyond, arith::SubFOp::create(b, floor, one), floor);
+}
 
 /// The quotient as a float; with a rounding mode, in the promoted type.
 static LogicalResult divide(Call &call) {
@@ -188,9 +207,9 @@ static LogicalResult divide(Call &call) {
                              if (!isReal)
                                return isFloor ? Value(arith::FloorDivSIOp::create(b, x, y))
                                               : Value(arith::DivSIOp::create(b, x, y));
-                             Value quotient = arith::DivFOp::create(b, x, y);
-                             return isFloor ? floorOf(b, quotient)
-                                            : Value(math::TruncOp::create(b, quotient));
+                             if (isFloor)
+                               return floorOfQuotient(b, x, y);
+                             return math::TruncOp::create(b, arith::DivFOp::create(b, x, y));
                            }));
 }
 
@@ -204,7 +223,7 @@ static LogicalResult floorDivide(Call &call) {
   return call.result(apply(call, *pair, computeType(pair->dtype), pair->dtype,
                            [&](TensorBuilder &b, Value x, Value y) -> Value {
                              if (isReal)
-                               return floorOf(b, arith::DivFOp::create(b, x, y));
+                               return floorOfQuotient(b, x, y);
                              return arith::FloorDivSIOp::create(b, x, y);
                            }));
 }
@@ -233,7 +252,9 @@ static LogicalResult power(Call &call) {
   DType as = computeType(pair->dtype);
   const Element &exponent = pair->other;
   double number = exponent.scalar.isFloat ? exponent.scalar.number : double(exponent.scalar.integer);
-  bool isWhole = exponent.isScalar && number == std::floor(number) && std::abs(number) <= 64;
+  // Longer products of float32 round too often; the power is computed in float64.
+  double longest = as == DType::F32 ? 4 : 64;
+  bool isWhole = exponent.isScalar && number == std::floor(number) && std::abs(number) <= longest;
   if (!isFloat(as) && !(isWhole && number >= 0))
     return call.error() << "expected a power of floats, or of integers to a number from 0 to 64, got "
                         << str(pair->dtype);
@@ -370,10 +391,11 @@ static auto clamp(StringRef least, StringRef greatest) {
       max = call.scalar(greatest);
     if (call.failed())
       return failure();
-    if ((!isFloat(x.dtype) && ((min && min->isFloat) || (max && max->isFloat))) ||
-        !isSigned(x.dtype))
-      return call.error() << "expected bounds that " << str(x.dtype) << " holds";
-    DType as = computeType(x.dtype);
+    if (!isSigned(x.dtype))
+      return call.error() << "expected signed numbers, got " << str(x.dtype);
+    // Integers between floats are floats.
+    bool isReal = isFloat(x.dtype) || (min && min->isFloat) || (max && max->isFloat);
+    DType dtype = isReal && !isFloat(x.dtype) ? DType::F32 : x.dtype, as = computeType(dtype);
     auto bound = [&](const std::optional<Scalar> &scalar) -> Value {
       if (!scalar)
         return {};
@@ -381,7 +403,7 @@ static auto clamp(StringRef least, StringRef greatest) {
                              : call.b.scalar(as, scalar->integer);
     };
     Value low = bound(min), high = bound(max);
-    return call.result(call.b.elementwise(x.sizes, x.dtype, Operand{x, as}, [&](ValueRange x) {
+    return call.result(call.b.elementwise(x.sizes, dtype, Operand{x, as}, [&](ValueRange x) {
       return clampTo(call.b, x[0], low, high);
     }));
   };

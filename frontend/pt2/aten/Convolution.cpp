@@ -35,27 +35,15 @@ static SmallVector<int64_t> perDim(Call &call, StringRef name, int64_t count, in
 }
 
 /// `x` with zeros around its spatial dimensions, the last ones.
-static Tensor padded(TensorBuilder &b, Tensor x, ArrayRef<int64_t> before, ArrayRef<int64_t> after) {
+static Tensor padded(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> before,
+                     ArrayRef<int64_t> after) {
   int64_t first = x.rank() - int64_t(before.size());
+  Sizes sizes = x.sizes, offsets(x.rank(), Size(0));
   for (auto [i, width] : llvm::enumerate(before)) {
-    if (width == 0 && after[i] == 0)
-      continue;
-    int64_t dim = first + i;
-    SmallVector<Tensor> parts;
-    auto zeros = [&](int64_t count) {
-      Sizes sizes = x.sizes;
-      sizes[dim] = count;
-      if (count > 0)
-        parts.push_back(b.fill(sizes, x.dtype, 0));
-    };
-    Sizes sizes = x.sizes;
-    sizes[dim] = *add(x.sizes[dim], Size(width + after[i]));
-    zeros(width);
-    parts.push_back(x);
-    zeros(after[i]);
-    x = b.concat(parts, dim, sizes);
+    offsets[first + i] = width;
+    sizes[first + i] = *add(x.sizes[first + i], Size(width + after[i]));
   }
-  return x;
+  return sizes == x.sizes ? x : b.surround(x, b.scalar(x.dtype, int64_t(0)), offsets, sizes);
 }
 
 static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &weight,
@@ -146,7 +134,7 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   return viewAs(call, result, flat);
 }
 
-/// conv1d, conv2d, conv3d, and convolution, which they decompose to.
+/// conv1d, conv2d, conv3d, and convolution, which they decompose to. One image may lack the dimension of the batch.
 static LogicalResult convolution(Call &call) {
   Tensor x = call.tensor("input"), weight = call.tensor("weight");
   std::optional<Tensor> bias;
@@ -155,6 +143,15 @@ static LogicalResult convolution(Call &call) {
   if (call.failed())
     return failure();
   int64_t count = weight.rank() - 2;
+  bool isSingle = x.rank() + 1 == weight.rank();
+  if (isSingle) {
+    Sizes batch = x.sizes;
+    batch.insert(batch.begin(), Size(1));
+    FailureOr<Tensor> view = viewAs(call, x, batch);
+    if (failed(view))
+      return failure();
+    x = *view;
+  }
   if (count < 1 || count > 3 || x.rank() != weight.rank() || !isFloat(x.dtype) ||
       weight.dtype != x.dtype || (bias && (bias->rank() != 1 || bias->sizes[0] != weight.sizes[0])))
     return call.error() << "expected floats (n, c, spatial...), weights (o, c, kernel...) and a bias "
@@ -191,14 +188,18 @@ static LogicalResult convolution(Call &call) {
       convolve(call, padded(call.b, x, before, after), weight, window);
   if (failed(product))
     return failure();
-  if (!bias)
-    return call.result(call.b.castTo(*product, x.dtype));
   DType as = product->dtype;
   AffineMap channel = AffineMap::get(x.rank(), 0, call.b.getAffineDimExpr(1));
-  return call.result(call.b.elementwise(
-      product->sizes, x.dtype, {{*product, as}, {*bias, as, channel}}, [&](ValueRange e) -> Value {
-        return arith::AddFOp::create(call.b, e[0], e[1]);
-      }));
+  Tensor result = bias ? call.b.elementwise(product->sizes, x.dtype,
+                                            {{*product, as}, {*bias, as, channel}},
+                                            [&](ValueRange e) -> Value {
+                                              return arith::AddFOp::create(call.b, e[0], e[1]);
+                                            })
+                       : call.b.castTo(*product, x.dtype);
+  if (!isSingle)
+    return call.result(result);
+  FailureOr<Tensor> only = viewAs(call, result, ArrayRef<Size>(result.sizes).drop_front());
+  return failed(only) ? failure() : call.result(*only);
 }
 
 void attn::pt2::addConvolution(AtenOps &ops) {

@@ -15,10 +15,15 @@ using namespace mlir;
 using namespace attn::pt2;
 
 /// A tensor of `sizes` that holds one number everywhere.
-static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, const Scalar &number) {
+static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Scalar number) {
   for (const Size &size : sizes)
     if (size.constant().value_or(0) < 0)
       return call.error() << "expected sizes of at least 0, got " << str(sizes);
+  // As booleans and integers hold it.
+  if (dtype == DType::Bool)
+    number = {false, 0, number.number != 0};
+  else if (number.isFloat && !isFloat(dtype) && std::abs(number.number) < 0x1p53)
+    number = {false, 0, int64_t(number.number)};
   if (number.isFloat && !isFloat(dtype))
     return call.error() << "expected a value that " << str(dtype) << " holds, got " << number.number;
   if (call.failed())

@@ -127,10 +127,26 @@ static LogicalResult softplus(Call &call) {
 }
 
 /// min(max(x, least), greatest)
-static LogicalResult hardtanh(Call &call) {
-  double least = call.number("min_val", -1), greatest = call.number("max_val", 1);
-  return ofFloats([=](Floats &f, Value x) { return f.min(f.max(x, least), greatest); })(call);
+static LogicalResult limit(Call &call, double least, double greatest) {
+  return ofNumbers(
+      [=](TensorBuilder &b, Value x) {
+        Floats f{b, x.getType()};
+        return f.min(f.max(x, least), greatest);
+      },
+      [=](TensorBuilder &b, Value x) -> Value {
+        auto constant = [&](double value) -> Value {
+          return arith::ConstantOp::create(b, b.getIntegerAttr(x.getType(), int64_t(value)));
+        };
+        Value atLeast = arith::MaxSIOp::create(b, x, constant(least));
+        return arith::MinSIOp::create(b, atLeast, constant(greatest));
+      })(call);
 }
+
+static LogicalResult hardtanh(Call &call) {
+  return limit(call, call.number("min_val", -1), call.number("max_val", 1));
+}
+
+static LogicalResult relu6(Call &call) { return limit(call, 0, 6); }
 
 /// The first half along `dim` times the sigmoid of the second.
 static LogicalResult glu(Call &call) {
@@ -237,14 +253,14 @@ void attn::pt2::addFunctions(AtenOps &ops) {
   add("hardswish", ofFloats([](Floats &f, Value x) {
         return f.div(f.mul(x, f.min(f.max(f.add(x, f.constant(3)), 0), 6)), f.constant(6));
       }));
-  add("relu6", ofFloats([](Floats &f, Value x) { return f.min(f.max(x, 0), 6); }));
   add("gelu", gelu);
   add("elu", elu);
   add("leaky_relu", leakyRelu);
   add("softplus", softplus);
-  add("hardtanh", hardtanh);
   add("glu", glu, "an unknown size of the dimension");
   StringRef unsignedNumbers = "booleans and unsigned integers";
+  add("relu6", relu6, unsignedNumbers);
+  add("hardtanh", hardtanh, unsignedNumbers);
   add("neg",
       ofNumbers([](TensorBuilder &b, Value x) -> Value { return arith::NegFOp::create(b, x); },
                 [](TensorBuilder &b, Value x) -> Value {
@@ -284,10 +300,10 @@ void attn::pt2::addFunctions(AtenOps &ops) {
       ofNumbers(
           [](TensorBuilder &b, Value x) -> Value {
             Floats f{b, x.getType()};
-            Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, f.constant(0));
+            // 0 for NaN, as torch has it.
+            Value hasSign = arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, x, f.constant(0));
             Value sign = math::CopySignOp::create(b, f.constant(1), x);
-            Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
-            return f.select(arith::OrIOp::create(b, isZero, isNaN), x, sign);
+            return f.select(hasSign, sign, f.constant(0));
           },
           [](TensorBuilder &b, Value x) -> Value {
             Value one = arith::ConstantOp::create(b, b.getIntegerAttr(x.getType(), 1));

@@ -150,9 +150,10 @@ static LogicalResult roll(Call &call) {
 /// In reverse along dimensions.
 static LogicalResult flip(Call &call) {
   Tensor x = call.tensor("self");
+  bool namesNone = call.constants("dims").empty();
   SmallVector<int64_t> dims = call.dims("dims", x.rank());
-  if (call.failed())
-    return failure();
+  if (call.failed() || namesNone)
+    return call.failed() ? failure() : call.result(x);
   TensorBuilder &b = call.b;
   SmallVector<Value> lasts(x.rank());
   for (int64_t dim : dims)
@@ -186,11 +187,9 @@ static LogicalResult pad(Call &call) {
   Value fill = isFloat(x.dtype)
                    ? call.b.scalar(x.dtype, value.isFloat ? value.number : double(value.integer))
                    : call.b.scalar(x.dtype, value.integer);
+  Sizes total = x.sizes, offsets(x.rank(), Size(0));
   for (size_t i = 0; i < widths.size(); i += 2) {
     int64_t dim = x.rank() - 1 - i / 2;
-    SmallVector<Tensor> parts;
-    Sizes total = x.sizes;
-    Tensor middle = x;
     for (size_t end : {0, 1}) {
       const Size &width = widths[i + end];
       std::optional<int64_t> number = width.constant();
@@ -200,27 +199,18 @@ static LogicalResult pad(Call &call) {
       if (!sum)
         return failure();
       if (number && *number < 0) {
-        call.requireAtMost(Size(-*number), middle.sizes[dim]);
-        std::optional<Size> rest = add(middle.sizes[dim], width);
+        call.requireAtMost(Size(-*number), x.sizes[dim]);
+        std::optional<Size> rest = add(x.sizes[dim], width);
         if (call.failed() || !rest)
           return failure();
-        middle = call.b.slice(middle, dim, end == 0 ? Size(-*number) : Size(0), *rest);
+        x = call.b.slice(x, dim, end == 0 ? Size(-*number) : Size(0), *rest);
+      } else if (end == 0) {
+        offsets[dim] = width;
       }
       total[dim] = *sum;
     }
-    auto addPadding = [&](const Size &width) {
-      if (width.constant() && *width.constant() <= 0)
-        return;
-      Sizes sizes = x.sizes;
-      sizes[dim] = width;
-      parts.push_back(call.b.fill(sizes, fill, x.dtype));
-    };
-    addPadding(widths[i]);
-    parts.push_back(middle);
-    addPadding(widths[i + 1]);
-    x = parts.size() == 1 ? middle : call.b.concat(parts, dim, total);
   }
-  return call.result(x);
+  return call.result(total == x.sizes ? x : call.b.surround(x, fill, offsets, total));
 }
 
 /// Each element less the one before it.
@@ -229,20 +219,22 @@ static LogicalResult diff(Call &call) {
   int64_t dim = call.dim("dim", x.rank(), -1), times = call.constant("n", 1);
   if (call.failed())
     return failure();
+  SmallVector<Tensor> parts = {x};
+  Sizes sizes = x.sizes;
   for (StringRef end : {"prepend", "append"}) {
     if (!call.has(end))
       continue;
     Tensor part = call.tensor(end);
     if (call.failed() || part.rank() != x.rank() || part.dtype != x.dtype)
       return call.error() << "expected '" << end << "' of the type and rank of the tensor";
-    Sizes sizes = x.sizes;
-    std::optional<Size> total = add(x.sizes[dim], part.sizes[dim]);
+    std::optional<Size> total = add(sizes[dim], part.sizes[dim]);
     if (!total)
       return failure();
     sizes[dim] = *total;
-    Tensor front = end == "prepend" ? part : x, back = end == "prepend" ? x : part;
-    x = call.b.concat({front, back}, dim, sizes);
+    parts.insert(end == "prepend" ? parts.begin() : parts.end(), part);
   }
+  if (parts.size() > 1)
+    x = call.b.concat(parts, dim, sizes);
   if (times != 1 || (!isSigned(x.dtype) && x.dtype != DType::Bool))
     return call.error() << "expected one difference of signed numbers or booleans, got " << times
                         << " of " << str(x.dtype);

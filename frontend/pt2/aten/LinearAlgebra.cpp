@@ -242,6 +242,34 @@ static FailureOr<Lettered> reduceLetters(Call &call, const Lettered &x, StringRe
   return Lettered{result, kept};
 }
 
+/// A dimension of size 1 is repeated where its letter stands for more in another factor: products need not read it.
+static LogicalResult dropRepeated(Call &call, SmallVectorImpl<Lettered> &factors) {
+  auto isLonger = [&](char letter) {
+    return llvm::any_of(factors, [&](const Lettered &factor) {
+      size_t position = factor.letters.find(letter);
+      return position != std::string::npos && !factor.tensor.sizes[position].isOne();
+    });
+  };
+  SmallVector<Lettered> kept;
+  for (const Lettered &factor : factors) {
+    Lettered rest;
+    Sizes sizes;
+    for (auto [letter, size] : llvm::zip_equal(factor.letters, factor.tensor.sizes)) {
+      if (size.isOne() && isLonger(letter))
+        continue;
+      rest.letters += letter;
+      sizes.push_back(size);
+    }
+    FailureOr<Tensor> view = viewAs(call, factor.tensor, sizes);
+    if (failed(view))
+      return failure();
+    rest.tensor = *view;
+    kept.push_back(rest);
+  }
+  factors = kept;
+  return success();
+}
+
 /// Sum over the letters that neither `kept` has nor one factor alone.
 static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, StringRef kept) {
   auto without = [&](const Lettered &x, const Lettered &other) {
@@ -345,6 +373,8 @@ static LogicalResult einsum(Call &call) {
                           << str(tensor.sizes);
     factors.push_back({tensor, *letters});
   }
+  if (failed(dropRepeated(call, factors)))
+    return failure();
   std::string result;
   if (hasOutput) {
     std::optional<std::string> letters = expand(output, std::nullopt);
@@ -391,14 +421,15 @@ static LogicalResult einsum(Call &call) {
 }
 
 void attn::pt2::addLinearAlgebra(AtenOps &ops) {
-  ops.add("linear.default", linear);
-  ops.add("matmul.default", matmul);
-  ops.add("mm.default", mm);
-  ops.add("bmm.default", bmm);
-  ops.add("mv.default", mv);
-  ops.add("dot.default", dot);
-  ops.add("addmm.default", addProduct("mat1", "mat2", 2));
-  ops.add("baddbmm.default", addProduct("batch1", "batch2", 3));
-  ops.add("outer.default", outer);
-  ops.add("einsum.default", einsum, "integers");
+  StringRef integers = "integers";
+  ops.add("linear.default", linear, integers);
+  ops.add("matmul.default", matmul, integers);
+  ops.add("mm.default", mm, integers);
+  ops.add("bmm.default", bmm, integers);
+  ops.add("mv.default", mv, integers);
+  ops.add("dot.default", dot, integers);
+  ops.add("addmm.default", addProduct("mat1", "mat2", 2), integers);
+  ops.add("baddbmm.default", addProduct("batch1", "batch2", 3), integers);
+  ops.add("outer.default", outer, integers);
+  ops.add("einsum.default", einsum, integers);
 }

@@ -247,8 +247,8 @@ static std::function<LogicalResult(Call &)> extremeAndPosition(bool isMax) {
 static std::function<LogicalResult(Call &)> position(bool isMax) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
-    bool hasDim = call.has("dim");
-    Reduced read{x, {}, call.flag("keepdim")};
+    bool hasDim = call.has("dim"), keepsDims = call.flag("keepdim");
+    Reduced read{x, {}, hasDim && keepsDims};
     if (hasDim) {
       read.dims = {call.dim("dim", x.rank())};
     } else {
@@ -261,13 +261,15 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
         return failure();
       read.x = *flat;
       read.dims = {0};
-      if (read.keepsDims)
-        return call.error() << "expected a dimension to keep";
     }
     if (call.failed() || failed(checkExtreme(call, read)))
       return failure();
-    Tensor best = extremeOf(call.b, read.x, read.dims, isMax);
-    return resultOf(call, read, positionOf(call.b, read.x, read.dims[0], best));
+    Tensor best = extremeOf(call.b, read.x, read.dims, isMax),
+           found = positionOf(call.b, read.x, read.dims[0], best);
+    if (hasDim || !keepsDims)
+      return resultOf(call, read, found);
+    FailureOr<Tensor> view = viewAs(call, found, Sizes(x.rank(), Size(1)));
+    return failed(view) ? failure() : call.result(*view);
   };
 }
 
@@ -279,6 +281,9 @@ static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool s
     if (failed(read))
       return failure();
     TensorBuilder &b = call.b;
+    // Unlike elsewhere, an empty list names no dimension.
+    if (!dimName.empty() && call.has(dimName) && call.constants(dimName).empty())
+      return call.result(b.castTo(read->x, DType::Bool));
     return resultOf(
         call, *read,
         b.reduce(

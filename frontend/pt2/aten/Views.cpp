@@ -47,6 +47,9 @@ static std::function<LogicalResult(Call &)> reshape(StringRef name, bool mayCopy
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
     Sizes asked = call.integers(name);
+    // Where elements lie follows from the sizes.
+    if (call.has("stride"))
+      call.integers("stride");
     const Sizes &sizes = call.expected().sizes;
     if (call.failed())
       return failure();
@@ -114,10 +117,13 @@ static LogicalResult unsqueeze(Call &call) {
   return resultReshaped(call, x, sizes);
 }
 
-/// Without those of `dim` that have size 1.
+/// Without those of `dim` that have size 1; an empty list names none.
 static LogicalResult squeeze(Call &call) {
   Tensor x = call.tensor("self");
+  bool namesNone = call.has("dim") && call.constants("dim").empty();
   SmallVector<int64_t> dims = call.dims("dim", x.rank());
+  if (namesNone)
+    dims.clear();
   if (call.failed())
     return failure();
   Sizes sizes;
@@ -437,13 +443,15 @@ static LogicalResult split(Call &call) {
   Sizes runs;
   for (int64_t offset = 0; offset < *size; offset += run)
     runs.push_back(std::min(run, *size - offset));
+  if (*size == 0)
+    runs.assign(isChunk ? number : 1, Size(0));
   return resultRuns(call, x, dim, runs);
 }
 
 static LogicalResult splitWithSizes(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);
-  Sizes runs = call.integers("split_sizes");
+  Sizes runs = call.integers(call.has("split_sizes") ? "split_sizes" : "split_size");
   return call.failed() ? failure() : resultRuns(call, x, dim, runs);
 }
 
@@ -460,12 +468,6 @@ static LogicalResult unbind(Call &call) {
     if (failed(resultPart(call, x, dim, i, 1, 1, /*isDropped=*/true)))
       return failure();
   return success();
-}
-
-static LogicalResult symSize(Call &call) {
-  Tensor x = call.tensor("self");
-  int64_t dim = call.dim("dim", x.rank());
-  return call.failed() ? failure() : call.result(x.sizes[dim]);
 }
 
 void attn::pt2::addViews(AtenOps &ops) {
@@ -512,5 +514,4 @@ void attn::pt2::addViews(AtenOps &ops) {
   for (StringRef name : {"split_with_sizes.default", "split.sizes", "unsafe_split_with_sizes.default"})
     ops.add(name, splitWithSizes);
   ops.add("unbind.int", unbind, "dimensions of unknown size");
-  ops.add("sym_size.int", symSize);
 }

@@ -1,0 +1,169 @@
+"""Writes .pt2 files as torch.export.save does, without torch.
+
+    program = Program()
+    x = program.input("x", numpy.ones((2, 3), "float32"))
+    y = program.node("aten.add.Tensor", numpy.empty((2, 3), "float32"), self=x, other=1.5)
+    program.output(y)
+    program.save("add.pt2")
+
+What a tensor is (type, sizes and strides) is said by a numpy array of that kind; its elements count for weights alone.
+"""
+
+import io
+import json
+import math
+import zipfile
+
+import numpy as np
+
+DTYPES = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 8,
+          "bool": 12, "bfloat16": 13}
+
+
+class DType(str):
+    """The name of an element type, as an argument of a node."""
+
+
+class Value:
+    """A tensor of the graph, or a number that stands for a size."""
+
+    def __init__(self, name, is_size=False):
+        self.name, self.is_size = name, is_size
+
+
+def expression(symbol):
+    return {"as_expr": {"expr_str": f"Symbol('{symbol}', positive=True, integer=True)", "hint": {"as_int": 4}}}
+
+
+def size(value):
+    """A size is a number or the name of a symbol."""
+    return expression(value) if isinstance(value, str) else {"as_int": int(value)}
+
+
+def meta(array, sizes=None):
+    """What the file says of a tensor that is like the array."""
+    strides = [stride // array.itemsize for stride in array.strides] if array.size else [1] * array.ndim
+    return {"dtype": DTYPES[array.dtype.name], "sizes": [size(n) for n in sizes or array.shape],
+            "requires_grad": False, "device": {"type": "cpu", "index": None}, "strides": [size(n) for n in strides],
+            "storage_offset": size(0), "layout": 7}
+
+
+def number(value):
+    """JSON has no infinities: torch writes them as strings."""
+    special = {math.inf: "Infinity", -math.inf: "-Infinity"}
+    return "NaN" if math.isnan(value) else special.get(value, value)
+
+
+def argument(value):
+    """The union that the file holds for an argument of a node."""
+    if value is None:
+        return {"as_none": True}
+    if isinstance(value, Value):
+        return {"as_sym_int": {"as_name": value.name}} if value.is_size else {"as_tensor": {"name": value.name}}
+    if isinstance(value, DType):
+        return {"as_scalar_type": DTYPES[value]}
+    if isinstance(value, bool):
+        return {"as_bool": value}
+    if isinstance(value, int):
+        return {"as_int": value}
+    if isinstance(value, float):
+        return {"as_float": number(value)}
+    if isinstance(value, str):
+        return {"as_string": value}
+    if all(isinstance(element, int) for element in value):
+        return {"as_ints": list(value)}
+    if all(isinstance(element, Value) and not element.is_size for element in value):
+        return {"as_tensors": [{"name": element.name} for element in value]}
+    if any(isinstance(element, Value) and element.is_size for element in value):
+        return {"as_sym_ints": [{"as_name": element.name} if isinstance(element, Value) else {"as_int": element}
+                                for element in value]}
+    return {"as_optional_tensors": [argument(element) for element in value]}
+
+
+class Program:
+    """A graph in the making."""
+
+    def __init__(self):
+        self.tensors, self.symbols, self.ranges = {}, {}, {}
+        self.nodes, self.inputs, self.outputs, self.specs, self.weights = [], [], [], [], {}
+
+    def input(self, name, array, sizes=None):
+        """A tensor that a caller passes; sizes that are strings are symbols, which any number from 2 on may replace."""
+        self.specs.append({"user_input": {"arg": {"as_tensor": {"name": name}}}})
+        for symbol in sizes or ():
+            if isinstance(symbol, str):
+                self.ranges[symbol] = {"min_val": 2, "max_val": 4096}
+        return self._argument(name, meta(array, sizes))
+
+    def weight(self, name, array):
+        """A tensor that the file holds."""
+        value = "p_" + name
+        self.weights[name] = np.ascontiguousarray(array)
+        self.specs.append({"parameter": {"arg": {"name": value}, "parameter_name": name}})
+        return self._argument(value, meta(self.weights[name]))
+
+    def _argument(self, name, described):
+        self.tensors[name] = described
+        self.inputs.append({"as_tensor": {"name": name}})
+        return Value(name)
+
+    def node(self, target, like=(), /, *, symbolic=None, line=0, is_list=False, **arguments):
+        """Calls an op. `like` is an array of the kind of the result; of several results, a list of such arrays.
+
+        Sizes that are not all numbers are `symbolic`.
+        """
+        name = f"{target.split('.')[1]}_{len(self.nodes)}"
+        likes = like if isinstance(like, (list, tuple)) else [like]
+        results = [Value(f"{name}_{i}") for i in range(len(likes))]
+        for result, array in zip(results, likes):
+            self.tensors[result.name] = meta(array, symbolic)
+        outputs = [{"as_tensor": {"name": result.name}} for result in results]
+        self._node(name, target, [{"as_tensors": [o["as_tensor"] for o in outputs]}] if is_list else outputs, line,
+                   arguments)
+        return results if isinstance(like, (list, tuple)) else results[0]
+
+    def size(self, tensor, dim):
+        """The size of a dimension that is a symbol, as an argument of other nodes."""
+        name = f"sym_size_{len(self.nodes)}"
+        self.symbols[name] = self.tensors[tensor.name]["sizes"][dim]
+        self._node(name, "aten.sym_size.int", [{"as_sym_int": {"as_name": name}}], 0, {"self": tensor, "dim": dim})
+        return Value(name, is_size=True)
+
+    def _node(self, name, target, outputs, line, arguments):
+        inputs = [{"name": key, "arg": argument(value), "kind": 1} for key, value in arguments.items()]
+        trace = f'File "ops.py", line {line}, in forward\n    {target}'
+        self.nodes.append({"target": "torch.ops." + target, "inputs": inputs, "outputs": outputs,
+                           "metadata": {"stack_trace": trace}, "is_hop_single_tensor_return": None, "name": name})
+
+    def output(self, value):
+        self.outputs.append({"as_tensor": {"name": value.name}})
+
+    def model(self):
+        graph = {"inputs": self.inputs, "outputs": self.outputs, "nodes": self.nodes, "tensor_values": self.tensors,
+                 "sym_int_values": self.symbols, "sym_bool_values": {}, "is_single_tensor_return": False,
+                 "custom_obj_values": {}, "sym_float_values": {}}
+        results = [{"user_output": {"arg": output}} for output in self.outputs]
+        module = {"graph": graph, "signature": {"input_specs": self.specs, "output_specs": results},
+                  "module_call_graph": [], "metadata": {}, "treespec_namedtuple_fields": {}}
+        return {"graph_module": module, "opset_version": {"aten": 10}, "range_constraints": self.ranges,
+                "schema_version": {"major": 8, "minor": 20}, "verifiers": ["TRAINING"], "torch_version": "2.15.0",
+                "guards_code": []}
+
+    def save(self, path):
+        """A zip file whose entries are stored as they are."""
+        config, entries = {}, {}
+        for i, (name, array) in enumerate(self.weights.items()):
+            config[name] = {"path_name": f"weight_{i}", "is_param": True, "use_pickle": False,
+                            "tensor_meta": meta(array)}
+            entries[f"data/weights/weight_{i}"] = array.tobytes()
+        entries["data/weights/model_weights_config.json"] = json.dumps({"config": config})
+        entries["data/constants/model_constants_config.json"] = json.dumps({"config": {}})
+        entries["models/model.json"] = json.dumps(self.model())
+        entries.update({"archive_format": "pt2", "archive_version": "0", ".data/version": "6\n",
+                        "byteorder": "little"})
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+            for name, data in entries.items():
+                archive.writestr("model/" + name, data)
+        with open(path, "wb") as file:
+            file.write(stream.getvalue())
