@@ -34,6 +34,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   vectors.x86Vector = true;
   manager.addPass(createConvertVectorToLLVMPass(vectors));
   manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createExpandDynamicShapes());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createConvertToLLVMPass());

@@ -28,6 +28,14 @@ def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp"> {
+  let summary = "Expand a dimension of a buffer to several of unknown size";
+  let description = [{
+    The sizes are those that memref.expand_shape gives, where the upstream lowering would divide.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
   let summary = "Read a boolean as a byte compared with 0";
   let description = [{

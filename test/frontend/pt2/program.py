@@ -129,10 +129,21 @@ class Program:
         self._node(name, "aten.sym_size.int", [{"as_sym_int": {"as_name": name}}], 0, {"self": tensor, "dim": dim})
         return Value(name, is_size=True)
 
+    def arithmetic(self, function, expression, **arguments):
+        """A size that `function`, such as "mul", computes of others; `expression` is sympy's, such as "Mul({a}, {b})"."""
+        name = f"{function}_{len(self.nodes)}"
+        texts = {key: self.symbols[value.name]["as_expr"]["expr_str"] if isinstance(value, Value) else f"Integer({value})"
+                 for key, value in arguments.items()}
+        self.symbols[name] = {"as_expr": {"expr_str": expression.format(**texts), "hint": {"as_int": 4}}}
+        self._node(name, "_operator." + function, [{"as_sym_int": {"as_name": name}}], 0, arguments)
+        return Value(name, is_size=True)
+
     def _node(self, name, target, outputs, line, arguments):
+        if not target.startswith("_operator."):
+            target = "torch.ops." + target
         inputs = [{"name": key, "arg": argument(value), "kind": 1} for key, value in arguments.items()]
         trace = f'File "ops.py", line {line}, in forward\n    {target}'
-        self.nodes.append({"target": "torch.ops." + target, "inputs": inputs, "outputs": outputs,
+        self.nodes.append({"target": target, "inputs": inputs, "outputs": outputs,
                            "metadata": {"stack_trace": trace}, "is_hop_single_tensor_return": None, "name": name})
 
     def output(self, value):
