@@ -8,8 +8,6 @@
 
 #include "frontend/pt2/AtenOps.h"
 
-#include "llvm/ADT/StringSet.h"
-
 using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
@@ -311,6 +309,9 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
     values.tensors[view.base] = *base;
     root = view.base;
   }
+  if (values.arguments.contains(root))
+    return error() << "expected a model that leaves its inputs and buffers as they are, got '"
+                   << node.target << "' of '" << root << "'";
   // And down to every view of it.
   llvm::StringSet<> changed;
   changed.insert(root);

@@ -11,6 +11,7 @@
 #include "frontend/pt2/Graph.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <functional>
 
@@ -41,6 +42,8 @@ struct View {
 struct Values {
   llvm::StringMap<Tensor> tensors;
   llvm::StringMap<Size> integers;
+  /// What a caller passes, weights included: no node may write to it.
+  llvm::StringSet<> arguments;
   /// In the order of the graph.
   std::vector<std::pair<std::string, View>> views;
   /// The least and the greatest size of a symbol for which the graph makes sense.

@@ -228,6 +228,7 @@ void Importer::createFunction() {
     for (auto [axis, size] : llvm::enumerate(argument.meta->sizes))
       if (std::optional<StringRef> symbol = size.symbol())
         b.bindSymbol(*symbol, value, axis);
+    values.arguments.insert(argument.value);
     values.tensors.try_emplace(argument.value,
                                Tensor{value, argument.meta->dtype, argument.meta->sizes});
   }
