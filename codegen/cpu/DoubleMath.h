@@ -21,7 +21,7 @@ mlir::Value createLog1p(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 mlir::Value createExpM1(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createPow(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Value y);
 
-/// NaN beyond +-2^30, where a multiple of pi would have to be known to more than 80 bits.
+/// The result is NaN for |x| > 2^30: reducing such an angle would need pi to more than 80 bits.
 mlir::Value createSin(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createCos(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 

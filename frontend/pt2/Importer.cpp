@@ -155,7 +155,7 @@ llvm::Error Importer::renameSizes(Graph &graph, const std::map<std::string, std:
     for (Size &size : meta.sizes)
       if (llvm::Error error = rename(name, size))
         return error;
-    // Where elements lie is known or not: no result depends on it.
+    // Strides that depend on other symbols are dropped: they only say whether a reshape is a view.
     for (Size &stride : meta.strides)
       if (llvm::Error error = rename(name, stride)) {
         llvm::consumeError(std::move(error));

@@ -86,6 +86,18 @@ static LogicalResult embedding(Call &call) {
       }));
 }
 
+/// A tensor of `sizes` whose elements are those of `self` at the same position, but for `dim`, where `index` says which.
+static Tensor readAlong(TensorBuilder &b, const Tensor &self, int64_t dim, ArrayRef<Size> sizes,
+                        const Operand &index) {
+  return b.elementwise(sizes, self.dtype, index, [&](ValueRange x) -> Value {
+    SmallVector<Value> at;
+    for (int64_t i = 0; i < self.rank(); ++i)
+      at.push_back(i == dim ? toPosition(b, x[0], self.sizes[dim], /*wraps=*/false)
+                            : Value(linalg::IndexOp::create(b, i)));
+    return tensor::ExtractOp::create(b, self.value, at);
+  });
+}
+
 /// result[..., i, ...] = self[..., index[i], ...]
 static LogicalResult indexSelect(Call &call) {
   Tensor self = call.tensor("self"), index = call.tensor("index");
@@ -97,16 +109,8 @@ static LogicalResult indexSelect(Call &call) {
   boundArgument(index, self.sizes[dim]);
   Sizes sizes = self.sizes;
   sizes[dim] = index.sizes[0];
-  TensorBuilder &b = call.b;
-  AffineMap map = AffineMap::get(sizes.size(), 0, b.getAffineDimExpr(dim), b.getContext());
-  return call.result(b.elementwise(
-      sizes, self.dtype, Operand{index, index.dtype, map}, [&](ValueRange x) -> Value {
-        SmallVector<Value> at;
-        for (int64_t i = 0; i < self.rank(); ++i)
-          at.push_back(i == dim ? toPosition(b, x[0], self.sizes[dim], /*wraps=*/false)
-                                : Value(linalg::IndexOp::create(b, i)));
-        return tensor::ExtractOp::create(b, self.value, at);
-      }));
+  AffineMap map = AffineMap::get(sizes.size(), 0, call.b.getAffineDimExpr(dim), call.b.getContext());
+  return call.result(readAlong(call.b, self, dim, sizes, Operand{index, index.dtype, map}));
 }
 
 /// result[i, j, k] = self[i, index[i, j, k], k] for dimension 1
@@ -125,15 +129,7 @@ static LogicalResult gather(Call &call) {
   if (call.failed())
     return failure();
   boundArgument(index, self.sizes[dim]);
-  TensorBuilder &b = call.b;
-  return call.result(b.elementwise(
-      index.sizes, self.dtype, Operand{index, index.dtype}, [&](ValueRange x) -> Value {
-        SmallVector<Value> at;
-        for (int64_t i = 0; i < self.rank(); ++i)
-          at.push_back(i == dim ? toPosition(b, x[0], self.sizes[dim], /*wraps=*/false)
-                                : Value(linalg::IndexOp::create(b, i)));
-        return tensor::ExtractOp::create(b, self.value, at);
-      }));
+  return call.result(readAlong(call.b, self, dim, index.sizes, Operand{index, index.dtype}));
 }
 
 /// self[indices...], which broadcast to one shape. It stands where they do if they are neighbours, in front otherwise.
@@ -161,7 +157,7 @@ static LogicalResult indexBy(Call &call) {
   bool areNeighbours = indexed.back() - indexed.front() + 1 == int64_t(indexed.size());
   int64_t front = areNeighbours ? indexed.front() : 0, count = shape->size();
   Sizes sizes;
-  // The dimension of the result for each that no index reads.
+  // For each dimension of self: its position in the result, or -1 if an index replaces it.
   SmallVector<int64_t> kept(self.rank(), -1);
   for (int64_t dim = 0, next = 0; dim <= self.rank(); ++dim) {
     if (next == front) {

@@ -283,7 +283,7 @@ static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, S
                       right = reduceLetters(call, b, without(b, a));
   if (failed(left) || failed(right))
     return failure();
-  // Letters of both that stay, of each alone, then those to sum.
+  // The result has the letters of both factors first, then those of one factor alone; the summed letters come last.
   std::string letters, summed;
   Sizes sizes, all;
   auto add = [&](const Lettered &x, const Lettered &other, bool shared) {

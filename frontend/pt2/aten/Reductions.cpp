@@ -210,7 +210,7 @@ static Tensor positionOf(TensorBuilder &b, const Tensor &x, int64_t dim, const T
       [&](Value first, Value i) -> Value { return arith::MinSIOp::create(b, first, i); });
 }
 
-/// Of signed numbers; the greatest of none is refused.
+/// Refuses unsigned numbers, and a maximum or minimum over no elements.
 static LogicalResult checkExtreme(Call &call, const Reduced &read) {
   if (!isSigned(read.x.dtype))
     return call.error() << "expected signed numbers, got " << str(read.x.dtype);

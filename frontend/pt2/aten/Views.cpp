@@ -225,7 +225,7 @@ static LogicalResult moveDims(Call &call) {
   return permuteBy(call, x, permutation);
 }
 
-/// The last two dimensions, or with `all` the order of all, swapped.
+/// Swaps the last two dimensions; with `all`, reverses the order of all dimensions.
 static std::function<LogicalResult(Call &)> reverseDims(bool all) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
