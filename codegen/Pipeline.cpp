@@ -27,6 +27,9 @@ static void addResolveSizes(OpPassManager &manager) {
 
 static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
   addResolveSizes(manager);
+  manager.addNestedPass<func::FuncOp>(createRaiseSoftmax());
+  manager.addNestedPass<func::FuncOp>(createSplitMergedBatch());
+  addResolveSizes(manager); // of what was split
   manager.addNestedPass<func::FuncOp>(createRaiseAttention());
   manager.addNestedPass<func::FuncOp>(createExtractMask());
   manager.addNestedPass<func::FuncOp>(createFoldScale());

@@ -13,6 +13,25 @@ include "mlir/Pass/PassBase.td"
 // raise
 //===----------------------------------------------------------------------===//
 
+def RaiseSoftmax : Pass<"attn-raise-softmax", "::mlir::func::FuncOp"> {
+  let summary = "find softmax where the graph spells it out";
+  let description = [{
+    exp(s - max(s)) / sum(exp(s - max(s))), the maximum and the sum along one dimension, becomes `linalg.softmax`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def SplitMergedBatch : Pass<"attn-split-merged-batch", "::mlir::func::FuncOp"> {
+  let summary = "products of matrices keep the batch dimensions that the graph merges for them";
+  let description = [{
+    A reshape that splits the batch dimension of scores, or merges batch dimensions of what a softmax gave, moves
+    over the product that computes or reads them, over the softmax, and over the elementwise ops before and after
+    it. Pairs of such reshapes vanish.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
   let summary = "find attention in a linalg graph";
   let description = [{

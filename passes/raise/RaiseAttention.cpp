@@ -14,10 +14,11 @@
 // read one element at a time through all-parallel ops, must rest on one product of a query and a key. What is
 // computed elementwise on the way, masks made from indices included, becomes the score region; what is not, a
 // captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
-// query and key have head size 0. Weights with another use become the second output.
+// query and key have head size 0. Weights with another use become the second output. Where an op sets the weights
+// of rows whose scores are all -inf to 0, the attention says so: {empty_row = zero}.
 //
 // Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something
-// else reads too, scores times an operand, element types other than f32.
+// else reads too, element types other than f32.
 // Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -25,6 +26,7 @@
 #include "dialect/Attn.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/raise/Element.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -93,9 +95,11 @@ static AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
 
 /// `op`, read at `map` over the softmax input, as a product of a query and a key.
 static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, unsigned keyDim) {
-  if (!isPlainContraction(op) || !map.isPermutation())
-    return std::nullopt;
   unsigned d = map.getNumDims();
+  auto isNamed = [&](unsigned dim) { return map.isFunctionOfDim(dim); };
+  if (!isPlainContraction(op) || !map.isProjectedPermutation(/*allowZeroInResults=*/true) ||
+      !llvm::all_of(llvm::seq(d), isNamed))
+    return std::nullopt;
   SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(d, op.getContext()));
   AffineMap outMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   for (auto [position, expr] : llvm::enumerate(outMap.getResults()))
@@ -141,11 +145,13 @@ private:
     return softmax.emitRemark() << "attention left unfused: expected ";
   }
 
+  void findWeights();
+  bool findsEmptyRows(Operation *op);
   LogicalResult findValueProduct();
   FailureOr<Value> read(Value tensor, AffineMap map);
   FailureOr<Value> inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map);
   FailureOr<Value> capture(Value tensor, AffineMap map);
-  LogicalResult checkScores(Value score);
+  LogicalResult checkScores();
   LogicalResult chooseDims();
   void rewrite(Value score);
 
@@ -170,6 +176,9 @@ private:
   /// Ops whose results depend on the product.
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
+  /// What multiplies the values: the result of the softmax, or of the op that puts 0 into its empty rows.
+  Value weights;
+  EmptyRow emptyRow = EmptyRow::NaN;
   linalg::LinalgOp valueProduct;
   OpOperand *weightsOperand = nullptr;
   bool returnsWeights = false;
@@ -182,9 +191,74 @@ private:
 };
 } // namespace
 
+/// Takes `not` ops away: whether their number is odd.
+static bool takeNegations(Element &element) {
+  bool isOdd = false;
+  for (; isa_and_nonnull<arith::XOrIOp>(element.getOp()); isOdd = !isOdd) {
+    Element left = element.getOperand(0), right = element.getOperand(1);
+    if (auto flips = dyn_cast_or_null<IntegerAttr>(right.getConstant());
+        !flips || !flips.getType().isInteger(1) || flips.getValue().isZero())
+      break;
+    element = left;
+  }
+  return isOdd;
+}
+
+/// Whether `condition` holds in the rows of `scores` along `dim` that are -inf throughout, and only there:
+/// not any(s != -inf), or all(s == -inf).
+static bool holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
+  bool isNegated = takeNegations(condition);
+  std::optional<RowReduction> row = matchRowReduction(condition);
+  if (!row || row->dim != dim ||
+      cast<ShapedType>(row->input.getType()).getShape() !=
+          cast<ShapedType>(scores.getType()).getShape() ||
+      !(isNegated ? isa<arith::OrIOp>(row->combiner) : isa<arith::AndIOp>(row->combiner)))
+    return false;
+  Element test = Element::of(row->input);
+  bool isTestNegated = takeNegations(test);
+  auto compare = dyn_cast_or_null<arith::CmpFOp>(test.getOp());
+  if (!compare || !(test.getOperand(0) == Element::of(scores)))
+    return false;
+  auto bound = dyn_cast_or_null<FloatAttr>(test.getOperand(1).getConstant());
+  if (!bound || !bound.getValue().isInfinity() || !bound.getValue().isNegative())
+    return false;
+  // What is tested for each score, and what has to be.
+  arith::CmpFPredicate tested = compare.getPredicate(), expected = isNegated != isTestNegated
+                                                                       ? arith::CmpFPredicate::UNE
+                                                                       : arith::CmpFPredicate::OEQ;
+  return tested == expected;
+}
+
+/// Finds out whether an op puts 0 into the rows whose scores are all -inf: select(empty, 0, weights).
+void Raiser::findWeights() {
+  weights = softmax->getResult(0);
+  if (!weights.hasOneUse())
+    return;
+  auto op = dyn_cast<linalg::LinalgOp>(*weights.user_begin());
+  if (!op || op->getNumResults() != 1 || !isScalarFunction(op))
+    return;
+  Element chosen = Element::of(op->getResult(0));
+  if (!isa_and_nonnull<arith::SelectOp>(chosen.getOp()) ||
+      !(chosen.getOperand(2) == Element::of(weights)))
+    return;
+  auto zero = dyn_cast_or_null<FloatAttr>(chosen.getOperand(1).getConstant());
+  if (!zero || !zero.getValue().isZero() ||
+      !holdsInEmptyRows(chosen.getOperand(0), softmax.getInput(), keyDim))
+    return;
+  weights = op->getResult(0);
+  emptyRow = EmptyRow::Zero;
+}
+
+/// Whether `op` has no use but in finding the empty rows.
+bool Raiser::findsEmptyRows(Operation *op) {
+  if (op == softmax || op->use_empty())
+    return false;
+  return op == weights.getDefiningOp() ||
+         llvm::all_of(op->getUsers(), [&](Operation *user) { return findsEmptyRows(user); });
+}
+
 /// The one contraction that multiplies the weights with values, summing over the softmax dimension.
 LogicalResult Raiser::findValueProduct() {
-  Value weights = softmax->getResult(0);
   SmallVector<OpOperand *> products, others;
   for (OpOperand &use : weights.getUses())
     (isPlainContraction(dyn_cast<linalg::LinalgOp>(use.getOwner())) ? products : others)
@@ -318,11 +392,11 @@ FailureOr<Value> Raiser::capture(Value tensor, AffineMap map) {
   return Value(region.front().addArgument(type.getElementType(), tensor.getLoc()));
 }
 
-/// The scores are the product's alone, and no captured operand scales it.
-LogicalResult Raiser::checkScores(Value score) {
+/// The scores are the product's alone.
+LogicalResult Raiser::checkScores() {
   for (Operation *op : scorePath)
     for (Operation *user : op->getUsers())
-      if (user != softmax && !scorePath.contains(user))
+      if (user != softmax && !scorePath.contains(user) && !findsEmptyRows(user))
         return leftUnfused() << "scores that only the softmax reads, got a use of '"
                              << op->getName() << "' by '" << user->getName() << "'";
   if (!product)
@@ -335,22 +409,6 @@ LogicalResult Raiser::checkScores(Value score) {
         return remark << "an argument of type " << access.tensor.getType();
       }
 
-  DenseSet<Value> ofScore = {region.getArgument(rank)}, ofCapture;
-  for (BlockArgument argument : region.getArguments().drop_front(rank + 1))
-    ofCapture.insert(argument);
-  for (Operation &op : region.front()) {
-    auto depends = [&](DenseSet<Value> &on) {
-      return llvm::any_of(op.getOperands(), [&](Value operand) { return on.contains(operand); });
-    };
-    bool isFactor = isa<arith::MulFOp, arith::DivFOp>(op);
-    for (Value operand : op.getOperands())
-      if (isFactor && depends(ofScore) && ofCapture.contains(operand) && !ofScore.contains(operand))
-        return leftUnfused() << "scores scaled by a constant, got a scale that varies";
-    if (depends(ofScore))
-      ofScore.insert_range(op.getResults());
-    if (depends(ofCapture))
-      ofCapture.insert_range(op.getResults());
-  }
   return success();
 }
 
@@ -444,7 +502,7 @@ void Raiser::rewrite(Value score) {
                           value.tensor, captured, outs,
                           /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr,
                           rewriter.getAffineMapArrayAttr(maps), rewriter.getF32FloatAttr(1.0f),
-                          EmptyRowAttr::get(context, EmptyRow::NaN), /*acc_type=*/nullptr);
+                          EmptyRowAttr::get(context, emptyRow), /*acc_type=*/nullptr);
 
   if (score != region.getArgument(rank) || !captures.empty()) {
     YieldOp::create(builder, loc, score);
@@ -461,18 +519,19 @@ void Raiser::rewrite(Value score) {
 
   rewriter.replaceOp(valueProduct, attention.getResult(0));
   if (returnsWeights)
-    rewriter.replaceAllUsesWith(softmax->getResult(0), attention.getResult(1));
+    rewriter.replaceAllUsesWith(weights, attention.getResult(1));
 }
 
 LogicalResult Raiser::run() {
   Type element = softmax.getInputOperandType().getElementType();
   if (!element.isF32())
     return leftUnfused() << "scores of type f32, got " << element;
+  findWeights();
   if (failed(findValueProduct()))
     return failure();
   FailureOr<Value> score =
       read(softmax.getInput(), AffineMap::getMultiDimIdentityMap(rank, context));
-  if (failed(score) || failed(checkScores(*score)) || failed(chooseDims()))
+  if (failed(score) || failed(checkScores()) || failed(chooseDims()))
     return failure();
   rewrite(*score);
   return success();

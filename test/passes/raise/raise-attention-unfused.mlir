@@ -76,24 +76,6 @@ func.func @masked_scores_returned(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>,
   return %o, %m : tensor<2x5x8xf32>, tensor<2x5x5xf32>
 }
 
-// The scale is an operand.
-func.func @scale_varies(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %scale: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<2x5x5xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %m = linalg.generic #both ins(%s, %scale : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
-  ^bb0(%a: f32, %b: f32, %out: f32):
-    %t = arith.mulf %a, %b : f32
-    linalg.yield %t : f32
-  } -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected scores scaled by a constant, got a scale that varies}}
-  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  return %o : tensor<2x5x8xf32>
-}
-
 // A softmax of weights: neither is attention.
 func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
@@ -291,4 +273,36 @@ func.func @half(%x: tensor<2x5x8xf16>, %oe: tensor<2x5x8xf16>) -> tensor<2x5x8xf
   %of = linalg.fill ins(%zero : f16) outs(%oe : tensor<2x5x8xf16>) -> tensor<2x5x8xf16>
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf16>, tensor<2x5x8xf16>) outs(%of : tensor<2x5x8xf16>) -> tensor<2x5x8xf16>
   return %o : tensor<2x5x8xf16>
+}
+
+// Zero is put into the rows whose scores are all 0, which are no empty rows.
+func.func @zero_in_other_rows(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %be = tensor.empty() : tensor<2x5x5xi1>
+  %re = tensor.empty() : tensor<2x5xi1>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.generic'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %t = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<2x5x5xf32>) outs(%be : tensor<2x5x5xi1>) {
+  ^bb0(%a: f32, %out: i1):
+    %c = arith.cmpf oeq, %a, %zero : f32
+    linalg.yield %c : i1
+  } -> tensor<2x5x5xi1>
+  %rf = linalg.fill ins(%true : i1) outs(%re : tensor<2x5xi1>) -> tensor<2x5xi1>
+  %r = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]} ins(%t : tensor<2x5x5xi1>) outs(%rf : tensor<2x5xi1>) {
+  ^bb0(%a: i1, %out: i1):
+    %c = arith.andi %out, %a : i1
+    linalg.yield %c : i1
+  } -> tensor<2x5xi1>
+  %w = linalg.generic {indexing_maps = [#row, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%r, %p : tensor<2x5xi1>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: i1, %b: f32, %out: f32):
+    %c = arith.select %a, %zero, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
 }

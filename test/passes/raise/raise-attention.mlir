@@ -216,3 +216,112 @@ func.func @uniform_causal(%x: tensor<4x?x16xf32>, %oe: tensor<4x?x16xf32>) -> te
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<?x?xf32>, tensor<4x?x16xf32>) outs(%of : tensor<4x?x16xf32>) -> tensor<4x?x16xf32>
   return %o : tensor<4x?x16xf32>
 }
+
+// -----
+
+// Scores times an operand, as in cosine attention with a temperature of each head.
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#each = affine_map<(b, q, k) -> (b, 0, 0)>
+// CHECK-LABEL: @temperature
+// CHECK: attn.attention {{.*}} captures(%{{.*}} : tensor<2x1x1xf32>)
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32, %[[T:.*]]: f32):
+// CHECK: %[[M:.*]] = arith.mulf %[[S]], %[[T]] : f32
+// CHECK: attn.yield %[[M]]
+func.func @temperature(%x: tensor<2x5x8xf32>, %t: tensor<2x1x1xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, #each, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %t : tensor<2x5x5xf32>, tensor<2x1x1xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.mulf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %oe = tensor.empty() : tensor<2x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// -----
+
+// The weights of rows whose scores are all -inf are set to 0, as the decomposition of PyTorch's attention does:
+// not any(not (s == -inf)).
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#row = affine_map<(b, q, k) -> (b, q)>
+#unit = affine_map<(b, q, k) -> (b, q, 0)>
+// CHECK-LABEL: @zero_in_empty_rows
+// CHECK-NOT: linalg
+// CHECK: attn.attention
+// CHECK-NOT: empty_row
+// CHECK-NOT: linalg
+// CHECK: return
+func.func @zero_in_empty_rows(%x: tensor<2x5x8xf32>, %bias: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %true = arith.constant true
+  %false = arith.constant false
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %be = tensor.empty() : tensor<2x5x5xi1>
+  %re = tensor.empty() : tensor<2x5xi1>
+  %ue = tensor.empty() : tensor<2x5x1xi1>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %bias : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %is = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%m : tensor<2x5x5xf32>) outs(%be : tensor<2x5x5xi1>) {
+  ^bb0(%a: f32, %out: i1):
+    %c = arith.cmpf oeq, %a, %inf : f32
+    linalg.yield %c : i1
+  } -> tensor<2x5x5xi1>
+  %isnt = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%is : tensor<2x5x5xi1>) outs(%be : tensor<2x5x5xi1>) {
+  ^bb0(%a: i1, %out: i1):
+    %c = arith.xori %a, %true : i1
+    linalg.yield %c : i1
+  } -> tensor<2x5x5xi1>
+  %rf = linalg.fill ins(%false : i1) outs(%re : tensor<2x5xi1>) -> tensor<2x5xi1>
+  %r = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%isnt : tensor<2x5x5xi1>) outs(%rf : tensor<2x5xi1>) {
+  ^bb0(%a: i1, %out: i1):
+    %c = arith.ori %out, %a : i1
+    linalg.yield %c : i1
+  } -> tensor<2x5xi1>
+  %u = tensor.expand_shape %r [[0], [1, 2]] output_shape [2, 5, 1] : tensor<2x5xi1> into tensor<2x5x1xi1>
+  %none = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%u : tensor<2x5x1xi1>) outs(%ue : tensor<2x5x1xi1>) {
+  ^bb0(%a: i1, %out: i1):
+    %c = arith.xori %a, %true : i1
+    linalg.yield %c : i1
+  } -> tensor<2x5x1xi1>
+  %w = linalg.generic {indexing_maps = [#unit, #id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%none, %f, %p : tensor<2x5x1xi1>, tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: i1, %b: f32, %c: f32, %out: f32):
+    %d = arith.select %a, %b, %c : f32
+    linalg.yield %d : f32
+  } -> tensor<2x5x5xf32>
+  %oe = tensor.empty() : tensor<2x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}

@@ -1,0 +1,98 @@
+//===- Element.cpp - how an element of a tensor is computed ----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/raise/Element.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace attn;
+
+Element Element::of(Value tensor) {
+  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+  return at({tensor, AffineMap::getMultiDimIdentityMap(rank, tensor.getContext())});
+}
+
+Element Element::at(Access access) {
+  if (auto op = access.tensor.getDefiningOp<linalg::LinalgOp>(); op && isScalarFunction(op)) {
+    auto result = cast<OpResult>(access.tensor);
+    Value scalar = op.getBlock()->getTerminator()->getOperand(result.getResultNumber());
+    return resolve(scalar, op, loopsAt(op, result, access.map));
+  }
+  if (std::optional<Access> source = readThroughUnitReshape(access))
+    return at(*source);
+  Element element;
+  element.read = access;
+  return element;
+}
+
+Element Element::resolve(Value scalar, linalg::LinalgOp body, AffineMap loops) {
+  Element element;
+  if (auto argument = dyn_cast<BlockArgument>(scalar)) {
+    OpOperand *operand = body.getOpOperandsMatchingBBargs()[argument.getArgNumber()];
+    if (isa<RankedTensorType>(operand->get().getType()))
+      return at({operand->get(), body.getMatchingIndexingMap(operand).compose(loops)});
+    scalar = operand->get(); // a constant outside of the body, which isScalarFunction has checked
+  }
+  element.op = scalar.getDefiningOp();
+  // A constant is the same at all coordinates.
+  if (!element.op->hasTrait<OpTrait::ConstantLike>()) {
+    element.body = body;
+    element.loops = loops;
+  }
+  return element;
+}
+
+Attribute Element::getConstant() const {
+  Attribute value;
+  if (op)
+    return matchPattern(op, m_Constant(&value)) ? value : Attribute();
+  DenseElementsAttr splat;
+  if (matchPattern(read.tensor, m_Constant(&splat)) && splat.isSplat())
+    return splat.getSplatValue<Attribute>();
+  return {};
+}
+
+std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
+  Access access = element.getRead();
+  auto op = access.tensor ? access.tensor.getDefiningOp<linalg::LinalgOp>() : linalg::LinalgOp();
+  if (!op || !op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1 ||
+      op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1)
+    return std::nullopt;
+  SmallVector<Operation *> combiners;
+  Value reduced = matchReduction(op.getRegionOutputArgs(), 0, combiners);
+  if (!reduced || reduced != op.getRegionInputArgs()[0] || combiners.size() != 1)
+    return std::nullopt;
+  // The neutral element of an addition is -0; a sum that starts from 0 differs only in the sign of zero.
+  Attribute start = Element::of(op.getDpsInits()[0]).getConstant();
+  bool isSum = isa<arith::AddFOp>(combiners.front());
+  std::optional<TypedAttr> neutral = arith::getNeutralElement(combiners.front());
+  if (!start || !neutral ||
+      !(isSum ? cast<FloatAttr>(start).getValue().isZero() : start == *neutral))
+    return std::nullopt;
+
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  AffineMap inputMap = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
+            outMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  auto dim = inputMap.getResultPosition(getAffineDimExpr(reductions[0], op.getContext()));
+  if (!dim || !inputMap.isPermutation() || inputMap.getNumResults() != access.map.getNumDims())
+    return std::nullopt;
+  // The loops where `element` is read; that of the reduction stands for its coordinate.
+  SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(*dim, op.getContext()));
+  for (auto [position, expr] : llvm::enumerate(outMap.getResults()))
+    loops[cast<AffineDimExpr>(expr).getPosition()] = access.map.getResult(position);
+  auto type = cast<RankedTensorType>(op.getDpsInputs()[0].getType());
+  for (auto [position, expr] : llvm::enumerate(inputMap.getResults())) {
+    AffineExpr coordinate = loops[cast<AffineDimExpr>(expr).getPosition()];
+    bool isSame = coordinate == getAffineDimExpr(position, op.getContext());
+    if (!isSame && (isa<AffineDimExpr>(coordinate) || type.getDimSize(position) != 1))
+      return std::nullopt;
+  }
+  return RowReduction{op.getDpsInputs()[0], *dim, combiners.front()};
+}

@@ -1,0 +1,66 @@
+//===- Element.h - how an element of a tensor is computed ---------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Reads a graph of elementwise ops as one expression of scalars: the operands of an op in the body of a
+// linalg.generic may be computed in the bodies of others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_RAISE_ELEMENT_H
+#define ATTN_PASSES_RAISE_ELEMENT_H
+
+#include "passes/Access.h"
+
+namespace attn {
+
+/// One element of a tensor: the result of a scalar op, or read from a tensor that no elementwise op computes.
+class Element {
+public:
+  /// The element of `access.tensor` at `access.map`, behind reshapes that add or drop unit dimensions.
+  static Element at(Access access);
+
+  /// The element of `tensor` at coordinates of which each is a dimension of the tensor.
+  static Element of(mlir::Value tensor);
+
+  /// The scalar op that computes the element, or null.
+  mlir::Operation *getOp() const { return op; }
+
+  /// How operand `i` of the op is computed.
+  Element getOperand(unsigned i) const { return resolve(op->getOperand(i), body, loops); }
+
+  /// Where the element is read; its tensor is null where an op computes it.
+  const Access &getRead() const { return read; }
+
+  /// The value of the element where it is a constant, else null.
+  mlir::Attribute getConstant() const;
+
+  /// Whether both are the same op at the same coordinates or are read in the same place.
+  bool operator==(const Element &other) const {
+    return op == other.op && loops == other.loops && read.tensor == other.read.tensor &&
+           read.map == other.read.map;
+  }
+
+private:
+  static Element resolve(mlir::Value scalar, mlir::linalg::LinalgOp body, mlir::AffineMap loops);
+
+  Access read;
+  mlir::Operation *op = nullptr;
+  mlir::linalg::LinalgOp body; // whose region holds `op`
+  mlir::AffineMap loops;       // of `body`
+};
+
+/// A reduction of `input` along `dim`: `combiner` takes an element and what those before it gave.
+struct RowReduction {
+  mlir::Value input;
+  unsigned dim;
+  mlir::Operation *combiner;
+};
+
+/// The reduction whose result `element` reads at all coordinates of the input but that of the reduced dimension,
+/// if it starts from the neutral element of its combiner.
+std::optional<RowReduction> matchRowReduction(const Element &element);
+
+} // namespace attn
+
+#endif // ATTN_PASSES_RAISE_ELEMENT_H

@@ -1,0 +1,87 @@
+//===- RaiseSoftmax.cpp - a softmax that the graph spells out --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %m = linalg.generic ins(%s) outs(-inf) { maximumf }          reduces the last dimension
+//   %d = linalg.generic ins(%s, %m) { subf }
+//   %e = linalg.generic ins(%d) { exp }
+//   %l = linalg.generic ins(%e) outs(0) { addf }                 reduces the last dimension
+//   %p = linalg.generic ins(%e, %l) { divf }
+// becomes
+//   %p = linalg.softmax dimension(..) ins(%s)
+//
+// The elementwise ops may be one or several. A sum of exponentials that are not shifted by their maximum stays
+// as it is: it overflows where a softmax does not.
+// Test: test/passes/raise/raise-softmax.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/raise/Element.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace attn {
+#define GEN_PASS_DEF_RAISESOFTMAX
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+/// What a softmax is taken of, and along which dimension.
+struct Softmax {
+  Value input;
+  unsigned dim;
+};
+} // namespace
+
+/// The reduction of `element` by an `OpTy`.
+template <typename OpTy>
+static std::optional<RowReduction> matchReductionBy(const Element &element) {
+  std::optional<RowReduction> reduction = matchRowReduction(element);
+  return reduction && isa<OpTy>(reduction->combiner) ? reduction : std::nullopt;
+}
+
+/// The softmax that `value` computes: exp(s - max(s)) / sum(exp(s - max(s))).
+static std::optional<Softmax> matchSoftmax(Value value) {
+  Element quotient = Element::of(value);
+  if (!isa_and_nonnull<arith::DivFOp>(quotient.getOp()))
+    return std::nullopt;
+  Element exponential = quotient.getOperand(0);
+  auto sum = matchReductionBy<arith::AddFOp>(quotient.getOperand(1));
+  if (!sum || !isa_and_nonnull<math::ExpOp>(exponential.getOp()) ||
+      !(Element::of(sum->input) == exponential))
+    return std::nullopt;
+  Element shifted = exponential.getOperand(0);
+  if (!isa_and_nonnull<arith::SubFOp>(shifted.getOp()))
+    return std::nullopt;
+  auto max = matchReductionBy<arith::MaximumFOp>(shifted.getOperand(1));
+  if (!max || max->dim != sum->dim || max->input.getType() != value.getType() ||
+      !(Element::of(max->input) == shifted.getOperand(0)))
+    return std::nullopt;
+  return Softmax{max->input, max->dim};
+}
+
+namespace {
+struct RaiseSoftmax : attn::impl::RaiseSoftmaxBase<RaiseSoftmax> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (op->getNumResults() != 1 || !isScalarFunction(op))
+        return;
+      std::optional<Softmax> found = matchSoftmax(op->getResult(0));
+      if (!found)
+        return;
+      rewriter.setInsertionPoint(op);
+      rewriter.replaceOpWithNewOp<linalg::SoftmaxOp>(op, op->getResultTypes(), found->input,
+                                                     op.getDpsInits()[0], found->dim);
+    });
+  }
+};
+} // namespace

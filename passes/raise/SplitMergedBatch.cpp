@@ -1,0 +1,250 @@
+//===- SplitMergedBatch.cpp - products of matrices keep their batch --------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]]                  [B,H,S,D] -> [B*H,S,D]
+//   %k3 = tensor.collapse_shape %k [[0, 1], [2], [3]]
+//   %s3 = linalg.contract (b,q,d), (b,k,d) -> (b,q,k) ins(%q3, %k3)
+//   %s = tensor.expand_shape %s3 [[0, 1], [2], [3]]                    [B*H,S,T] -> [B,H,S,T]
+// becomes
+//   %s = linalg.contract (b,h,q,d), (b,h,k,d) -> (b,h,q,k) ins(%q, %k)
+//
+// Products that take one batch dimension are written this way, by hand and by the decompositions of PyTorch. A
+// reshape that splits the batch dimension of scores moves to the operands of their product, and one that merges
+// batch dimensions of the softmax's result moves behind the product with the values; so they do at the softmax
+// and at the elementwise ops before and after it. Where the two meet they vanish. Reshapes of rows and columns
+// stay, and so does a batch that is merged before the first product and split after the last.
+// Test: test/passes/raise/split-merged-batch.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Access.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace attn {
+#define GEN_PASS_DEF_SPLITMERGEDBATCH
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// Whether `op` is a product of matrices, and `dims` of what it reads or writes at `map` are batch dimensions.
+static bool areBatchDims(linalg::LinalgOp op, AffineMap map, ArrayRef<unsigned> dims) {
+  FailureOr<linalg::ContractionDimensions> contraction = linalg::inferContractionDims(op);
+  return succeeded(contraction) && llvm::all_of(dims, [&](unsigned dim) {
+           auto loop = dyn_cast<AffineDimExpr>(map.getResult(dim));
+           return loop && llvm::is_contained(contraction->batch, loop.getPosition());
+         });
+}
+
+/// Whether `op` computes elements from elements in the same place, or is a reshape.
+static bool isElementwiseOrReshape(Operation *op) {
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op) ||
+         (structured && isScalarFunction(structured));
+}
+
+/// Whether `value` is the result of a softmax, behind elementwise ops and reshapes.
+static bool comesFromSoftmax(Value value) {
+  SmallVector<Value> values = {value};
+  DenseSet<Value> seen;
+  while (!values.empty()) {
+    Operation *op = values.pop_back_val().getDefiningOp();
+    if (isa_and_nonnull<linalg::SoftmaxOp>(op))
+      return true;
+    if (op && isElementwiseOrReshape(op))
+      for (Value operand : op->getOperands())
+        if (seen.insert(operand).second)
+          values.push_back(operand);
+  }
+  return false;
+}
+
+/// Whether a softmax reads `value`, behind elementwise ops and reshapes.
+static bool leadsToSoftmax(Value value) {
+  SmallVector<Value> values = {value};
+  DenseSet<Value> seen;
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (isa<linalg::SoftmaxOp>(user))
+        return true;
+      if (isElementwiseOrReshape(user) && seen.insert(user->getResult(0)).second)
+        values.push_back(user->getResult(0));
+    }
+  return false;
+}
+
+/// Whether `reshape`, which stands in front of `op` or behind it at `map`, moves over it.
+template <typename ReshapeOp>
+static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
+  constexpr bool isInFront = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
+  Value longer = isInFront ? reshape.getSrc() : reshape.getResult();
+  ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
+  // Reshapes of unit dimensions are in nobody's way.
+  SmallVector<unsigned> merged;
+  for (auto [dim, group] : llvm::enumerate(reshape.getReassociationIndices()))
+    if (llvm::count_if(group, [&](int64_t dim) { return sizes[dim] != 1; }) > 1)
+      merged.push_back(dim);
+  if (merged.empty())
+    return false;
+  if (isScalarFunction(op))
+    return !isa<linalg::FillOp>(op) &&
+           (comesFromSoftmax(op->getResult(0)) || leadsToSoftmax(op->getResult(0)));
+  return areBatchDims(op, map, merged) &&
+         (isInFront ? comesFromSoftmax(longer) : leadsToSoftmax(longer));
+}
+
+/// The same for the reshape at one end of `fused` and the op at the other.
+static bool movesOverEnd(OpOperand *fused) {
+  if (auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>()) {
+    auto op = cast<linalg::LinalgOp>(fused->getOwner());
+    return movesOver(collapse, op, op.getMatchingIndexingMap(fused));
+  }
+  auto op = fused->get().getDefiningOp<linalg::LinalgOp>();
+  return op->hasOneUse() && movesOver(cast<tensor::ExpandShapeOp>(fused->getOwner()), op,
+                                      op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
+}
+
+namespace {
+/// A softmax of merged dimensions is the softmax of each, merged.
+struct MoveOverSoftmax : OpRewritePattern<linalg::SoftmaxOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::SoftmaxOp softmax,
+                                PatternRewriter &rewriter) const override {
+    auto collapse = softmax.getInput().getDefiningOp<tensor::CollapseShapeOp>();
+    if (!collapse)
+      return rewriter.notifyMatchFailure(softmax, "expected an input with merged dimensions");
+    SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
+    const ReassociationIndices &group = groups[softmax.getDimension()];
+    if (group.size() != 1)
+      return rewriter.notifyMatchFailure(softmax, "expected a dimension that is not merged");
+    Location loc = softmax.getLoc();
+    Value source = collapse.getSrc();
+    Value empty = tensor::EmptyOp::create(
+        rewriter, loc, tensor::getMixedSizes(rewriter, loc, source), getElementTypeOrSelf(source));
+    auto split = linalg::SoftmaxOp::create(rewriter, loc, TypeRange(source.getType()), source,
+                                           empty, group.front());
+    rewriter.replaceOpWithNewOp<tensor::CollapseShapeOp>(softmax, softmax.getResultTypes()[0],
+                                                         split->getResult(0), groups);
+    return success();
+  }
+};
+
+/// A reshape with its unit dimensions added or dropped in a step of its own, ahead of a collapse and behind an
+/// expansion: only dimensions that are merged move.
+template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern<ReshapeOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReshapeOp reshape, PatternRewriter &rewriter) const override {
+    constexpr bool isCollapse = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
+    auto longer = cast<RankedTensorType>(isCollapse ? reshape.getSrc().getType()
+                                                    : reshape.getResult().getType());
+    auto shorter = cast<RankedTensorType>(isCollapse ? reshape.getResult().getType()
+                                                     : reshape.getSrc().getType());
+    // Groups of the longer side that become one dimension of the side between, and of that side.
+    SmallVector<ReassociationIndices> ofUnits, ofMerged;
+    SmallVector<int64_t> between;
+    bool hasUnits = false, hasMerged = false;
+    for (auto [dim, group] : llvm::enumerate(reshape.getReassociationIndices())) {
+      ReassociationIndices merged;
+      bool isMerged =
+          llvm::count_if(group, [&](int64_t dim) { return longer.getDimSize(dim) != 1; }) > 1;
+      hasMerged |= isMerged;
+      hasUnits |= !isMerged && group.size() > 1;
+      for (int64_t longDim : group) {
+        if (isMerged || longDim == group.front()) {
+          merged.push_back(between.size());
+          between.push_back(isMerged ? longer.getDimSize(longDim) : shorter.getDimSize(dim));
+          ofUnits.emplace_back();
+        }
+        ofUnits.back().push_back(longDim);
+      }
+      ofMerged.push_back(merged);
+    }
+    if (!hasUnits || !hasMerged)
+      return rewriter.notifyMatchFailure(reshape, "expected unit dimensions beside merged ones");
+    auto type = RankedTensorType::get(between, longer.getElementType());
+    Location loc = reshape.getLoc();
+    if constexpr (isCollapse) {
+      Value dropped =
+          tensor::CollapseShapeOp::create(rewriter, loc, type, reshape.getSrc(), ofUnits);
+      rewriter.replaceOpWithNewOp<tensor::CollapseShapeOp>(reshape, shorter, dropped, ofMerged);
+    } else {
+      SmallVector<OpFoldResult> sizes;
+      for (const ReassociationIndices &group : ofUnits) {
+        auto sized = llvm::find_if(group, [&](int64_t dim) { return longer.getDimSize(dim) != 1; });
+        sizes.push_back(
+            reshape.getMixedOutputShape()[sized == group.end() ? group.front() : *sized]);
+      }
+      Value split =
+          tensor::ExpandShapeOp::create(rewriter, loc, type, reshape.getSrc(), ofMerged, sizes);
+      rewriter.replaceOpWithNewOp<tensor::ExpandShapeOp>(reshape, longer, split, ofUnits,
+                                                         reshape.getMixedOutputShape());
+    }
+    return success();
+  }
+};
+
+/// An operand read at 0 in unit dimensions is read without them: the patterns that move reshapes ask for that.
+struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op, PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || !isScalarFunction(op) || !leadsToSoftmax(op->getResult(0)))
+      return rewriter.notifyMatchFailure(op, "expected an elementwise op in front of a softmax");
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      AffineMap map = op.getMatchingIndexingMap(input);
+      auto isNamed = llvm::IsaPred<AffineDimExpr>;
+      if (!isa<RankedTensorType>(input->get().getType()) ||
+          llvm::all_of(map.getResults(), isNamed) || llvm::none_of(map.getResults(), isNamed))
+        continue;
+      SmallVector<ReassociationIndices> groups;
+      ReassociationIndices leading;
+      SmallVector<AffineExpr> exprs;
+      for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+        if (isNamed(expr)) {
+          groups.push_back(std::exchange(leading, {}));
+          exprs.push_back(expr);
+        }
+        (groups.empty() ? leading : groups.back()).push_back(dim);
+      }
+      SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+      maps[input->getOperandNumber()] = AffineMap::get(map.getNumDims(), 0, exprs, getContext());
+      Value collapsed =
+          tensor::CollapseShapeOp::create(rewriter, op.getLoc(), input->get(), groups);
+      rewriter.modifyOpInPlace(op, [&] {
+        input->set(collapsed);
+        op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+      });
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "expected an operand that is read at 0");
+  }
+};
+
+struct SplitMergedBatch : attn::impl::SplitMergedBatchBase<SplitMergedBatch> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet units(context), patterns(context);
+    units.add<SeparateUnits<tensor::CollapseShapeOp>, SeparateUnits<tensor::ExpandShapeOp>,
+              ReadWithoutUnits>(context);
+    // No canonicalization here: it would compose what these patterns separate.
+    linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, movesOverEnd);
+    patterns.add<MoveOverSoftmax>(context);
+    tensor::populateFoldTensorEmptyPatterns(patterns);
+    linalg::FillOp::getCanonicalizationPatterns(patterns, context);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(units))) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

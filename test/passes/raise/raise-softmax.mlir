@@ -1,0 +1,167 @@
+// RUN: attn-opt %s -attn-raise-softmax -canonicalize | FileCheck %s
+
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#row = affine_map<(b, q, k) -> (b, q)>
+#unit = affine_map<(b, q, k) -> (b, q, 0)>
+
+// The maximum is kept as a dimension of size 1, difference and exponential are ops of their own.
+// CHECK-LABEL: @spelled_out(
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x?x7xf32>
+// CHECK-NOT: linalg.generic
+// CHECK: %[[P:.*]] = linalg.softmax dimension(2) ins(%[[S]] : tensor<2x?x7xf32>)
+// CHECK-NEXT: return %[[P]]
+func.func @spelled_out(%s: tensor<2x?x7xf32>, %e: tensor<2x?x7xf32>, %re: tensor<2x?xf32>, %n: index) -> tensor<2x?x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %mf = linalg.fill ins(%inf : f32) outs(%re : tensor<2x?xf32>) -> tensor<2x?xf32>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x?x7xf32>) outs(%mf : tensor<2x?xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.maximumf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x?xf32>
+  %mu = tensor.expand_shape %m [[0], [1, 2]] output_shape [2, %n, 1] : tensor<2x?xf32> into tensor<2x?x1xf32>
+  %d = linalg.generic {indexing_maps = [#id, #unit, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %mu : tensor<2x?x7xf32>, tensor<2x?x1xf32>) outs(%e : tensor<2x?x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.subf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x?x7xf32>
+  %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%d : tensor<2x?x7xf32>) outs(%e : tensor<2x?x7xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = math.exp %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x?x7xf32>
+  %lf = linalg.fill ins(%zero : f32) outs(%re : tensor<2x?xf32>) -> tensor<2x?xf32>
+  %l = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x : tensor<2x?x7xf32>) outs(%lf : tensor<2x?xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.addf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x?xf32>
+  %p = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %l : tensor<2x?x7xf32>, tensor<2x?xf32>) outs(%e : tensor<2x?x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.divf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x?x7xf32>
+  return %p : tensor<2x?x7xf32>
+}
+
+// Difference and exponential in one op, along the dimension in the middle.
+// CHECK-LABEL: @in_the_middle(
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x3x7xf32>
+// CHECK: linalg.softmax dimension(1) ins(%[[S]] : tensor<2x3x7xf32>)
+#column = affine_map<(b, q, k) -> (b, k)>
+func.func @in_the_middle(%s: tensor<2x3x7xf32>, %e: tensor<2x3x7xf32>, %re: tensor<2x7xf32>) -> tensor<2x3x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %mf = linalg.fill ins(%inf : f32) outs(%re : tensor<2x7xf32>) -> tensor<2x7xf32>
+  %m = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%s : tensor<2x3x7xf32>) outs(%mf : tensor<2x7xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.maximumf %a, %out : f32
+    linalg.yield %c : f32
+  } -> tensor<2x7xf32>
+  %x = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %m : tensor<2x3x7xf32>, tensor<2x7xf32>) outs(%e : tensor<2x3x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.subf %a, %b : f32
+    %d = math.exp %c : f32
+    linalg.yield %d : f32
+  } -> tensor<2x3x7xf32>
+  %lf = linalg.fill ins(%zero : f32) outs(%re : tensor<2x7xf32>) -> tensor<2x7xf32>
+  %l = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%x : tensor<2x3x7xf32>) outs(%lf : tensor<2x7xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.addf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x7xf32>
+  %p = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %l : tensor<2x3x7xf32>, tensor<2x7xf32>) outs(%e : tensor<2x3x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.divf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x3x7xf32>
+  return %p : tensor<2x3x7xf32>
+}
+
+// Near misses: the maximum is another tensor's, the start of the maximum is 0, the exponentials are summed along
+// another dimension than the maximum was taken of.
+// CHECK-NOT: linalg.softmax
+#first = affine_map<(b, q, k) -> (q, k)>
+func.func @other_maximum(%s: tensor<2x2x2xf32>, %t: tensor<2x2x2xf32>, %e: tensor<2x2x2xf32>, %re: tensor<2x2xf32>)
+    -> (tensor<2x2x2xf32>, tensor<2x2x2xf32>, tensor<2x2x2xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %mf = linalg.fill ins(%inf : f32) outs(%re : tensor<2x2xf32>) -> tensor<2x2xf32>
+  %lf = linalg.fill ins(%zero : f32) outs(%re : tensor<2x2xf32>) -> tensor<2x2xf32>
+  %ofT = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%t : tensor<2x2x2xf32>) outs(%mf : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.maximumf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2xf32>
+  %from0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x2x2xf32>) outs(%lf : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.maximumf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2xf32>
+  %firstMax = linalg.generic {indexing_maps = [#id, #first], iterator_types = ["reduction", "parallel", "parallel"]}
+      ins(%s : tensor<2x2x2xf32>) outs(%mf : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.maximumf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2xf32>
+  %x0, %x1, %x2 = linalg.generic {indexing_maps = [#id, #row, #row, #first, #id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %ofT, %from0, %firstMax : tensor<2x2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>)
+      outs(%e, %e, %e : tensor<2x2x2xf32>, tensor<2x2x2xf32>, tensor<2x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %out0: f32, %out1: f32, %out2: f32):
+    %d0 = arith.subf %a, %b : f32
+    %d1 = arith.subf %a, %c : f32
+    %d2 = arith.subf %a, %d : f32
+    %e0 = math.exp %d0 : f32
+    %e1 = math.exp %d1 : f32
+    %e2 = math.exp %d2 : f32
+    linalg.yield %e0, %e1, %e2 : f32, f32, f32
+  } -> (tensor<2x2x2xf32>, tensor<2x2x2xf32>, tensor<2x2x2xf32>)
+  %l0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x0 : tensor<2x2x2xf32>) outs(%lf : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.addf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2xf32>
+  %l1 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x1 : tensor<2x2x2xf32>) outs(%lf : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.addf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2xf32>
+  %l2 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x2 : tensor<2x2x2xf32>) outs(%lf : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.addf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2xf32>
+  %p0 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x0, %l0 : tensor<2x2x2xf32>, tensor<2x2xf32>) outs(%e : tensor<2x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.divf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2x2xf32>
+  %p1 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x1, %l1 : tensor<2x2x2xf32>, tensor<2x2xf32>) outs(%e : tensor<2x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.divf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2x2xf32>
+  %p2 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x2, %l2 : tensor<2x2x2xf32>, tensor<2x2xf32>) outs(%e : tensor<2x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.divf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x2x2xf32>
+  return %p0, %p1, %p2 : tensor<2x2x2xf32>, tensor<2x2x2xf32>, tensor<2x2x2xf32>
+}

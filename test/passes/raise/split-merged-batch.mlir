@@ -1,0 +1,134 @@
+// RUN: attn-opt %s -attn-split-merged-batch -canonicalize | FileCheck %s
+
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, h, q, k) -> (b, h, q, k)>
+#id3 = affine_map<(b, q, k) -> (b, q, k)>
+#bias = affine_map<(b, q, k) -> (b, 0, k)>
+
+// Batch and heads are merged for each product and apart for the bias and the softmax. The batch size is unknown.
+// CHECK-LABEL: @products_of_three_dimensions(
+// CHECK-SAME: %[[Q:[a-z0-9]*]]: tensor<?x4x5x8xf32>, %[[K:[a-z0-9]*]]: tensor<?x4x7x8xf32>, %[[V:[a-z0-9]*]]: tensor<?x4x7x8xf32>
+// CHECK-NOT: _shape
+// CHECK: ins(%[[Q]], %[[K]] : tensor<?x4x5x8xf32>, tensor<?x4x7x8xf32>) {{.*}}tensor<?x4x5x7xf32>
+// CHECK-NOT: _shape
+// CHECK: %[[P:.*]] = linalg.softmax dimension(3) ins(%{{.*}} : tensor<?x4x5x7xf32>)
+// CHECK-NOT: _shape
+// CHECK: %[[O:.*]] = linalg.generic {{.*}}ins(%[[P]], %[[V]] : tensor<?x4x5x7xf32>, tensor<?x4x7x8xf32>)
+// CHECK-NOT: _shape
+// CHECK: return %[[O]] : tensor<?x4x5x8xf32>
+func.func @products_of_three_dimensions(%q: tensor<?x4x5x8xf32>, %k: tensor<?x4x7x8xf32>, %v: tensor<?x4x7x8xf32>,
+                                        %bias: tensor<?x4x5x7xf32>) -> tensor<?x4x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x5x8xf32>
+  %bh = arith.muli %b, %c4 : index
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<?x4x5x8xf32> into tensor<?x5x8xf32>
+  %k3 = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<?x4x7x8xf32> into tensor<?x7x8xf32>
+  %v3 = tensor.collapse_shape %v [[0, 1], [2], [3]] : tensor<?x4x7x8xf32> into tensor<?x7x8xf32>
+  %e3 = tensor.empty(%bh) : tensor<?x5x7xf32>
+  %e = tensor.empty(%b) : tensor<?x4x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e3 : tensor<?x5x7xf32>) -> tensor<?x5x7xf32>
+  %s3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q3, %k3 : tensor<?x5x8xf32>, tensor<?x7x8xf32>) outs(%f : tensor<?x5x7xf32>) -> tensor<?x5x7xf32>
+  %s = tensor.expand_shape %s3 [[0, 1], [2], [3]] output_shape [%b, 4, 5, 7] : tensor<?x5x7xf32> into tensor<?x4x5x7xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s, %bias : tensor<?x4x5x7xf32>, tensor<?x4x5x7xf32>) outs(%e : tensor<?x4x5x7xf32>) {
+  ^bb0(%a: f32, %c: f32, %out: f32):
+    %t = arith.addf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<?x4x5x7xf32>
+  %p = linalg.softmax dimension(3) ins(%m : tensor<?x4x5x7xf32>) outs(%e : tensor<?x4x5x7xf32>) -> tensor<?x4x5x7xf32>
+  %p3 = tensor.collapse_shape %p [[0, 1], [2], [3]] : tensor<?x4x5x7xf32> into tensor<?x5x7xf32>
+  %oe = tensor.empty(%bh) : tensor<?x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<?x5x8xf32>) -> tensor<?x5x8xf32>
+  %o3 = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p3, %v3 : tensor<?x5x7xf32>, tensor<?x7x8xf32>) outs(%of : tensor<?x5x8xf32>) -> tensor<?x5x8xf32>
+  %o = tensor.expand_shape %o3 [[0, 1], [2], [3]] output_shape [%b, 4, 5, 8] : tensor<?x5x8xf32> into tensor<?x4x5x8xf32>
+  return %o : tensor<?x4x5x8xf32>
+}
+
+// The softmax is of merged dimensions, the mask before it is not; a bias is read at 0 along the queries.
+// CHECK-LABEL: @softmax_of_three_dimensions(
+// CHECK-NOT: tensor.collapse_shape %{{.*}} into tensor<8x5x7xf32>
+// CHECK: linalg.softmax dimension(3) ins(%{{.*}} : tensor<2x4x5x7xf32>)
+// CHECK-NOT: tensor.collapse_shape
+// CHECK: return
+func.func @softmax_of_three_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>, %v: tensor<2x4x7x8xf32>,
+                                       %bias: tensor<8x1x7xf32>, %mask: tensor<2x4x5x7xf32>) -> tensor<2x4x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x4x5x8xf32> into tensor<8x5x8xf32>
+  %k3 = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<2x4x7x8xf32> into tensor<8x7x8xf32>
+  %v3 = tensor.collapse_shape %v [[0, 1], [2], [3]] : tensor<2x4x7x8xf32> into tensor<8x7x8xf32>
+  %e3 = tensor.empty() : tensor<8x5x7xf32>
+  %e = tensor.empty() : tensor<2x4x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %s3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q3, %k3 : tensor<8x5x8xf32>, tensor<8x7x8xf32>) outs(%f : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %t3 = linalg.generic {indexing_maps = [#bias, #id3, #id3], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%bias, %s3 : tensor<8x1x7xf32>, tensor<8x5x7xf32>) outs(%e3 : tensor<8x5x7xf32>) {
+  ^bb0(%a: f32, %c: f32, %out: f32):
+    %t = arith.addf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<8x5x7xf32>
+  %s = tensor.expand_shape %t3 [[0, 1], [2], [3]] output_shape [2, 4, 5, 7] : tensor<8x5x7xf32> into tensor<2x4x5x7xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s, %mask : tensor<2x4x5x7xf32>, tensor<2x4x5x7xf32>) outs(%e : tensor<2x4x5x7xf32>) {
+  ^bb0(%a: f32, %c: f32, %out: f32):
+    %t = arith.addf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<2x4x5x7xf32>
+  %m3 = tensor.collapse_shape %m [[0, 1], [2], [3]] : tensor<2x4x5x7xf32> into tensor<8x5x7xf32>
+  %p3 = linalg.softmax dimension(2) ins(%m3 : tensor<8x5x7xf32>) outs(%e3 : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %oe = tensor.empty() : tensor<8x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<8x5x8xf32>) -> tensor<8x5x8xf32>
+  %o3 = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p3, %v3 : tensor<8x5x7xf32>, tensor<8x7x8xf32>) outs(%of : tensor<8x5x8xf32>) -> tensor<8x5x8xf32>
+  %o = tensor.expand_shape %o3 [[0, 1], [2], [3]] output_shape [2, 4, 5, 8] : tensor<8x5x8xf32> into tensor<2x4x5x8xf32>
+  return %o : tensor<2x4x5x8xf32>
+}
+
+// einsum adds a unit dimension in the same reshape that splits the batch.
+// CHECK-LABEL: @unit_dimensions(
+// CHECK-SAME: %[[Q:[a-z0-9]*]]: tensor<2x4x5x8xf32>, %[[K:[a-z0-9]*]]: tensor<2x4x7x8xf32>
+// CHECK-NOT: _shape
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[Q]], %[[K]] :
+// CHECK-NOT: _shape
+// CHECK: linalg.softmax dimension(3) ins(%[[S]] : tensor<2x4x5x7xf32>)
+func.func @unit_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>) -> tensor<2x4x5x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x4x5x8xf32> into tensor<8x5x8xf32>
+  %k3 = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<2x4x7x8xf32> into tensor<8x7x8xf32>
+  %e3 = tensor.empty() : tensor<8x5x7xf32>
+  %e4 = tensor.empty() : tensor<2x4x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %s3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q3, %k3 : tensor<8x5x8xf32>, tensor<8x7x8xf32>) outs(%f : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %s5 = tensor.expand_shape %s3 [[0, 1], [2, 3], [4]] output_shape [2, 4, 5, 1, 7] : tensor<8x5x7xf32> into tensor<2x4x5x1x7xf32>
+  %s = tensor.collapse_shape %s5 [[0], [1], [2, 3], [4]] : tensor<2x4x5x1x7xf32> into tensor<2x4x5x7xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<2x4x5x7xf32>) outs(%e4 : tensor<2x4x5x7xf32>) -> tensor<2x4x5x7xf32>
+  return %p : tensor<2x4x5x7xf32>
+}
+
+// Keys and values alone are merged, where heads share them: both products keep their dimensions. So do products of
+// which no softmax is taken.
+// CHECK-LABEL: @stays(
+// CHECK: linalg.contract {{.*}} tensor<8x5x7xf32>
+// CHECK: linalg.softmax dimension(2) ins(%{{.*}} : tensor<8x5x7xf32>)
+// CHECK: linalg.contract {{.*}} tensor<8x5x8xf32>
+// CHECK: linalg.contract {{.*}} tensor<8x5x7xf32>
+func.func @stays(%q: tensor<8x5x8xf32>, %k: tensor<4x2x7x8xf32>, %v: tensor<4x2x7x8xf32>) -> (tensor<8x5x8xf32>, tensor<4x2x5x7xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %k3 = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<4x2x7x8xf32> into tensor<8x7x8xf32>
+  %v3 = tensor.collapse_shape %v [[0, 1], [2], [3]] : tensor<4x2x7x8xf32> into tensor<8x7x8xf32>
+  %e3 = tensor.empty() : tensor<8x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %s3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k3 : tensor<8x5x8xf32>, tensor<8x7x8xf32>) outs(%f : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %p3 = linalg.softmax dimension(2) ins(%s3 : tensor<8x5x7xf32>) outs(%e3 : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %oe = tensor.empty() : tensor<8x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<8x5x8xf32>) -> tensor<8x5x8xf32>
+  %o3 = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p3, %v3 : tensor<8x5x7xf32>, tensor<8x7x8xf32>) outs(%of : tensor<8x5x8xf32>) -> tensor<8x5x8xf32>
+  %r3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %v3 : tensor<8x5x8xf32>, tensor<8x7x8xf32>) outs(%f : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %r = tensor.expand_shape %r3 [[0, 1], [2], [3]] output_shape [4, 2, 5, 7] : tensor<8x5x7xf32> into tensor<4x2x5x7xf32>
+  return %o3, %r : tensor<8x5x8xf32>, tensor<4x2x5x7xf32>
+}
