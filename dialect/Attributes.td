@@ -76,8 +76,13 @@ def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
     Named after the first argument and axis that carry it unless the file has a better name.
     Both ends are inclusive; a call outside is refused.
 
+    One that no input carries comes after those and is named by a formula of them, a size or a condition, whose
+    value is 1 where it holds:
+
     ```mlir
     #attn.symbol<"x.1", 0 to 4096>
+    #attn.symbol<"2*x.1 + 1", 0 to 8193>
+    #attn.symbol<"x.1 != 64", 1 to 1>
     ```
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$min, "int64_t":$max);

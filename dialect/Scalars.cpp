@@ -159,6 +159,13 @@ ScalarFunction attn::getScalarFunction(Operation *op) {
       .Case([](arith::AddIOp op) { return integers(op, [](APInt a, APInt b) { return a + b; }); })
       .Case([](arith::SubIOp op) { return integers(op, [](APInt a, APInt b) { return a - b; }); })
       .Case([](arith::MulIOp op) { return integers(op, [](APInt a, APInt b) { return a * b; }); })
+      // Of 0, they have no meaning.
+      .Case([](arith::DivUIOp op) {
+        return integers(op, [](APInt a, APInt b) { return b.isZero() ? b : a.udiv(b); });
+      })
+      .Case([](arith::RemUIOp op) {
+        return integers(op, [](APInt a, APInt b) { return b.isZero() ? b : a.urem(b); });
+      })
       .Case([](arith::MinSIOp op) { return integers(op, llvm::APIntOps::smin); })
       .Case([](arith::MaxSIOp op) { return integers(op, llvm::APIntOps::smax); })
       .Case([](arith::AndIOp op) { return integers(op, [](APInt a, APInt b) { return a & b; }); })

@@ -180,7 +180,8 @@ ATTN_API int32_t attn_function_num_levels(const attn_function *function);
 ATTN_API const char *attn_function_level_name(const attn_function *function, int32_t index);
 
 /// A size in elements. A symbol is a size known at the call only; where a name occurs twice the
-/// sizes must agree.
+/// sizes must agree. Where a size of an output follows from several, the name is a formula of theirs,
+/// such as "2*x.1 + 1".
 typedef struct attn_dim {
   const char *symbol; ///< null: static, and min == max
   int64_t min, max;   ///< inclusive
@@ -207,6 +208,7 @@ ATTN_API attn_status attn_function_argument(const attn_function *function, attn_
 ATTN_API attn_status attn_function_dim(const attn_function *function, attn_role role, int32_t index,
                                        int32_t axis, attn_dim *dim);
 
+/// The symbols of the inputs.
 ATTN_API int32_t attn_function_num_symbols(const attn_function *function);
 ATTN_API attn_status attn_function_symbol(const attn_function *function, int32_t index,
                                           attn_dim *symbol);

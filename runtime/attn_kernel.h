@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a struct or a rule of this file changes meaning.
-#define ATTN_ABI_VERSION 2
+#define ATTN_ABI_VERSION 3
 
 /// Alignment in bytes of the workspaces, of the packed weights and of those in the library.
 #define ATTN_ALIGNMENT 64
@@ -66,11 +66,44 @@ typedef struct attn_dim_info {
   int32_t reserved;
 } attn_dim_info;
 
+/// What a step of a formula leaves on a stack of integers in place of its operands, which the steps
+/// before it have left there. Division rounds down; conditions are 1 or 0.
+typedef enum attn_formula_op {
+  ATTN_FORMULA_NUMBER = 0, ///< `operand`
+  ATTN_FORMULA_SYMBOL = 1, ///< the value of symbol `operand`
+  ATTN_FORMULA_ADD = 2,
+  ATTN_FORMULA_SUBTRACT = 3,
+  ATTN_FORMULA_MULTIPLY = 4,
+  ATTN_FORMULA_DIVIDE = 5,
+  ATTN_FORMULA_MODULO = 6,
+  ATTN_FORMULA_MAX = 7,
+  ATTN_FORMULA_MIN = 8,
+  ATTN_FORMULA_EQUAL = 9,
+  ATTN_FORMULA_LESS = 10,
+  ATTN_FORMULA_AT_MOST = 11,
+  ATTN_FORMULA_NOT = 12,
+  ATTN_FORMULA_AND = 13,
+  ATTN_FORMULA_OR = 14
+} attn_formula_op;
+
+typedef struct attn_formula_step {
+  int64_t operand;
+  int32_t op; ///< attn_formula_op
+  int32_t reserved;
+} attn_formula_step;
+
+/// The most steps that a formula may have, and so the deepest stack.
+#define ATTN_FORMULA_STEPS 512
+
 /// A named dimension that is known at the call only. Every dimension that names the same symbol
-/// must agree.
+/// must agree. One with a formula is computed from those before it, which have none: a size of an
+/// output, or a condition of the call, which lies in [1, 1].
 typedef struct attn_symbol_info {
-  const char *name; ///< "x.0": axis 0 of x, the first argument that carries it
+  const char *name; ///< "x.0": axis 0 of x, the first argument that carries it; or "2*x.0 + 1"
   int64_t min, max; ///< inclusive
+  const attn_formula_step *formula; ///< null where an input carries it
+  int32_t num_steps;
+  int32_t is_condition;
 } attn_symbol_info;
 
 /// An input, output or weight. The element type is DLPack's: code (kDLInt 0, kDLUInt 1, kDLFloat 2,

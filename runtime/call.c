@@ -42,6 +42,8 @@ static attn_status check_arguments(const attn_function_info *info, const DLTenso
   attn_status status =
       attnrt_check_shapes(info, info->inputs, inputs, info->num_inputs, &a->symbols);
   if (!status)
+    status = attnrt_compute_symbols(info, &a->symbols);
+  if (!status)
     status = attnrt_check_shapes(info, info->outputs, outputs, info->num_outputs, &a->symbols);
   for (int32_t i = 0; i < info->num_inputs + info->num_outputs && !status; ++i) {
     const DLTensor *tensor = i < info->num_inputs ? inputs[i] : outputs[i - info->num_inputs];

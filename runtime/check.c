@@ -59,6 +59,13 @@ static attn_status check_dim(const attnrt_argument *argument, int32_t axis,
   }
   const attn_symbol_info *symbol = &argument->function->symbols[dim->symbol];
   int64_t *value = &symbols->values[dim->symbol];
+  if (symbol->formula) {
+    if (size != *value)
+      return refuse(argument, ATTN_ERROR_SHAPE,
+                    "size %" PRId64 " in dimension %d, which is %s, got %" PRId64, *value, axis,
+                    symbol->name, size);
+    return ATTN_OK;
+  }
   if (symbols->origins[dim->symbol].name) {
     if (size != *value)
       return refuse(argument, ATTN_ERROR_SHAPE,
@@ -122,6 +129,101 @@ attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tenso
   return status;
 }
 
+/// Computes a step of `formula` on the stack, whose top is `top`; false where 64 bits do not hold the
+/// result or a divisor is not positive.
+static bool compute_step(const attn_formula_step *step, const int64_t *values, int64_t *stack,
+                         int32_t *top) {
+  if (step->op == ATTN_FORMULA_NUMBER || step->op == ATTN_FORMULA_SYMBOL) {
+    stack[++*top] = step->op == ATTN_FORMULA_NUMBER ? step->operand : values[step->operand];
+    return true;
+  }
+  int64_t b = stack[*top];
+  if (step->op == ATTN_FORMULA_NOT) {
+    stack[*top] = !b;
+    return true;
+  }
+  int64_t *result = &stack[--*top], a = *result;
+  switch ((attn_formula_op)step->op) {
+  case ATTN_FORMULA_ADD:
+    return !__builtin_add_overflow(a, b, result);
+  case ATTN_FORMULA_SUBTRACT:
+    return !__builtin_sub_overflow(a, b, result);
+  case ATTN_FORMULA_MULTIPLY:
+    return !__builtin_mul_overflow(a, b, result);
+  case ATTN_FORMULA_DIVIDE:
+    *result = b > 0 ? a / b - (a % b < 0) : 0;
+    return b > 0;
+  case ATTN_FORMULA_MODULO:
+    *result = b > 0 ? a % b + (a % b < 0 ? b : 0) : 0;
+    return b > 0;
+  case ATTN_FORMULA_MAX:
+    *result = a > b ? a : b;
+    return true;
+  case ATTN_FORMULA_MIN:
+    *result = a < b ? a : b;
+    return true;
+  case ATTN_FORMULA_EQUAL:
+    *result = a == b;
+    return true;
+  case ATTN_FORMULA_LESS:
+    *result = a < b;
+    return true;
+  case ATTN_FORMULA_AT_MOST:
+    *result = a <= b;
+    return true;
+  case ATTN_FORMULA_AND:
+    *result = a && b;
+    return true;
+  case ATTN_FORMULA_OR:
+    *result = a || b;
+    return true;
+  default:
+    return false;
+  }
+}
+
+static bool compute_formula(const attn_symbol_info *symbol, const int64_t *values,
+                            int64_t *result) {
+  int64_t stack[ATTN_FORMULA_STEPS];
+  int32_t top = -1;
+  for (int32_t i = 0; i < symbol->num_steps; ++i)
+    if (!compute_step(&symbol->formula[i], values, stack, &top))
+      return false;
+  *result = stack[0];
+  return *result >= symbol->min && *result <= symbol->max;
+}
+
+/// Says which sizes do not go together.
+static attn_status refuse_sizes(const attn_function_info *info, const attn_symbol_info *symbol,
+                                const int64_t *values) {
+  char sizes[256] = "";
+  size_t used = 0;
+  bool named[ATTNRT_MAX_SYMBOLS] = {false};
+  for (int32_t i = 0; i < symbol->num_steps && used < sizeof sizes; ++i) {
+    int64_t operand = symbol->formula[i].operand;
+    if (symbol->formula[i].op != ATTN_FORMULA_SYMBOL || named[operand])
+      continue;
+    named[operand] = true;
+    used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%s = %" PRId64,
+                             used ? ", " : "", info->symbols[operand].name, values[operand]);
+  }
+  if (symbol->is_condition)
+    return attnrt_fail(ATTN_ERROR_SHAPE, "%s: expected sizes with %s, got %s", info->name,
+                       symbol->name, sizes);
+  return attnrt_fail(ATTN_ERROR_SHAPE,
+                     "%s: expected a size %s in [%" PRId64 ", %" PRId64 "], got %s", info->name,
+                     symbol->name, symbol->min, symbol->max, sizes);
+}
+
+attn_status attnrt_compute_symbols(const attn_function_info *info, attnrt_symbols *symbols) {
+  for (int32_t i = 0; i < info->num_symbols; ++i) {
+    const attn_symbol_info *symbol = &info->symbols[i];
+    if (symbol->formula && !compute_formula(symbol, symbols->values, &symbols->values[i]))
+      return refuse_sizes(info, symbol, symbols->values);
+  }
+  return ATTN_OK;
+}
+
 attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                attnrt_symbols *symbols) {
@@ -133,10 +235,10 @@ attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
   if (!status)
     status = attnrt_check_shapes(info, info->inputs, inputs, num_inputs, symbols);
   for (int32_t i = 0; i < info->num_symbols && !status; ++i)
-    if (!symbols->origins[i].name)
+    if (!symbols->origins[i].name && !info->symbols[i].formula)
       status = attnrt_fail(ATTN_ERROR_SHAPE, "%s: expected '%s' to be a size of an input, got none",
                            info->name, info->symbols[i].name);
-  return status;
+  return status ? status : attnrt_compute_symbols(info, symbols);
 }
 
 static attn_status check_strides(const attnrt_argument *argument) {

@@ -201,12 +201,15 @@ attn_status attn_function_dim(const attn_function *function, attn_role role, int
 }
 
 int32_t attn_function_num_symbols(const attn_function *function) {
-  return function->info->num_symbols;
+  int32_t count = 0;
+  while (count < function->info->num_symbols && !function->info->symbols[count].formula)
+    ++count;
+  return count;
 }
 
 attn_status attn_function_symbol(const attn_function *function, int32_t index, attn_dim *symbol) {
   attn_status status =
-      check_index("attn_function_symbol", "an index", index, function->info->num_symbols);
+      check_index("attn_function_symbol", "an index", index, attn_function_num_symbols(function));
   if (!status)
     *symbol = describe_symbol(&function->info->symbols[index]);
   return status;

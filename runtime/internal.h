@@ -129,7 +129,7 @@ void attnrt_end_use(attnrt_use use);
 //===-- check.c -----------------------------------------------------------===//
 
 // Limits of a function, checked when it is created, so that a call needs no allocation.
-enum { ATTNRT_MAX_ARGUMENTS = 256, ATTNRT_MAX_SYMBOLS = 64 };
+enum { ATTNRT_MAX_ARGUMENTS = 256, ATTNRT_MAX_SYMBOLS = 256 };
 
 /// Values of the symbols, and the dimension that gave each: its name is null until there is one.
 typedef struct attnrt_symbols {
@@ -155,6 +155,9 @@ attn_status attnrt_check_count(const attn_function_info *info, const char *what,
 attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tensor_info *infos,
                                 const DLTensor *const *tensors, int32_t count,
                                 attnrt_symbols *symbols);
+
+/// The symbols that have formulas, after those that inputs carry: conditions must hold.
+attn_status attnrt_compute_symbols(const attn_function_info *info, attnrt_symbols *symbols);
 
 /// What queries need: the symbols, from inputs that may not have data yet.
 attn_status attnrt_bind_inputs(const char *who, const attn_function *function,

@@ -6,6 +6,7 @@
 //     weights    proj.weight: f32[64, 64]
 //                proj.bias: f32[64]
 //     sizes      n in [0, 512]
+//     only where n != 64
 //     values     lengths in [0, n]
 //     levels     x86-64-v4 (runs here), x86-64-v3
 //     workspace  per call 7168, per worker 3392 bytes
@@ -60,10 +61,14 @@ void Describer::describe(StringRef level) {
       << ")\n";
   section("weights",
           llvm::map_range(function.weights, [&](const TensorInfo &t) { return tensor(t); }));
-  section("sizes", llvm::map_range(function.symbols, [](const SymbolInfo &symbol) -> std::string {
+  section("sizes", llvm::map_range(function.inputSymbols(), [](const SymbolInfo &symbol) -> std::string {
             return llvm::formatv("{0} in [{1}, {2}]", symbol.name, symbol.min, symbol.max);
           }));
-  std::vector<std::string> values;
+  std::vector<std::string> conditions, values;
+  for (const SymbolInfo &symbol : function.symbols)
+    if (symbol.formula && symbol.formula->isCondition())
+      conditions.push_back(symbol.name);
+  section("only where", conditions);
   for (const TensorInfo &tensor : function.inputs)
     if (tensor.bound)
       values.push_back(tensor.name + " in [0, " + dim(*tensor.bound) + "]");

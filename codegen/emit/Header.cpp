@@ -37,7 +37,8 @@ static bool isWord(llvm::StringRef name) {
       "static_assert static_cast struct switch template this thread_local throw true try "
       "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
       "xor_eq "
-      "DLTensor NULL attn_call attn_call_options attn_function attn_status attn_weights int16_t "
+      "DLTensor NULL attn_call attn_call_options attn_function attn_output_shape attn_status "
+      "attn_weights int16_t "
       "int32_t int64_t int8_t kDLCPU uint16_t uint8_t";
   return llvm::is_contained(llvm::split(kWords, ' '), name);
 }
@@ -66,7 +67,7 @@ public:
   void write() {
     for (llvm::StringRef own : {"function", "weights", "options"})
       scope.add(own);
-    for (const SymbolInfo &symbol : function.symbols)
+    for (const SymbolInfo &symbol : function.inputSymbols())
       symbols.push_back(scope.add(symbol.name));
     std::vector<std::string> inputs = names(function.inputs), outputs = names(function.outputs);
     writeComment();
@@ -84,7 +85,7 @@ public:
 
     out << "static inline attn_status " << identifier << "(\n    "
         << llvm::join(parameters, ",\n    ") << ") {\n";
-    std::string inputList = writeTensors(function.inputs, inputs, "inputs");
+    inputList = writeTensors(function.inputs, inputs, "inputs");
     std::string outputList = writeTensors(function.outputs, outputs, "outputs");
     out << "  return attn_call(function, " << (function.weights.empty() ? "NULL" : "weights")
         << ", " << inputList << ", " << function.inputs.size() << ", " << outputList << ", "
@@ -121,30 +122,44 @@ private:
     list("input", function.inputs);
     list("output", function.outputs);
     list("weight", function.weights);
-    for (const SymbolInfo &symbol : function.symbols)
+    for (const SymbolInfo &symbol : function.inputSymbols())
       out << " *   size " << printable(symbol.name) << ": " << symbol.min << " to " << symbol.max
           << "\n";
+    for (const SymbolInfo &symbol : function.symbols)
+      if (symbol.formula && symbol.formula->isCondition())
+        out << " *   only where " << printable(symbol.name) << "\n";
     out << " *   levels ";
     llvm::interleaveComma(function.variants, out,
                           [&](const VariantInfo &variant) { out << variant.level; });
     out << "\n */\n";
   }
 
-  /// What a comment can hold.
+  /// What a comment can hold: neither its end nor its beginning.
   static std::string printable(llvm::StringRef name) {
     std::string result;
-    for (char c : name)
-      result += llvm::isPrint(c) && c != '*' && c != '\\' ? c : '?';
+    for (char c : name) {
+      char before = result.empty() ? ' ' : result.back();
+      bool isEdge = (before == '*' && c == '/') || (before == '/' && c == '*');
+      result += llvm::isPrint(c) && c != '\\' && !isEdge ? c : '?';
+    }
     return result;
   }
 
-  /// Declares a DLTensor for each parameter and an array of them; returns what to pass.
+  /// Declares a DLTensor for each parameter and an array of them; returns what to pass. The library is asked for sizes
+  /// that it computes.
   std::string writeTensors(llvm::ArrayRef<TensorInfo> tensors, llvm::ArrayRef<std::string> data,
                            llvm::StringRef list) {
     llvm::SmallVector<std::string> addresses;
-    for (auto [tensor, name] : llvm::zip_equal(tensors, data)) {
+    for (auto [i, tensor, name] : llvm::enumerate(tensors, data)) {
       std::string shape = "NULL";
-      if (!tensor.shape.empty()) {
+      if (llvm::any_of(tensor.shape, [&](DimInfo dim) { return dim.symbol >= int64_t(symbols.size()); })) {
+        shape = scope.add(name + "_shape");
+        std::string status = scope.add(name + "_status");
+        out << "  int64_t " << shape << "[" << tensor.shape.size() << "];\n"
+            << "  attn_status " << status << " = attn_output_shape(function, " << inputList << ", "
+            << function.inputs.size() << ", " << i << ", " << shape << ");\n"
+            << "  if (" << status << ")\n    return " << status << ";\n";
+      } else if (!tensor.shape.empty()) {
         shape = scope.add(name + "_shape");
         out << "  int64_t " << shape << "[] = {";
         llvm::interleaveComma(tensor.shape, out, [&](DimInfo dim) {
@@ -170,6 +185,7 @@ private:
   llvm::raw_ostream &out;
   Scope scope;
   std::vector<std::string> symbols;
+  std::string inputList;
 };
 } // namespace
 

@@ -47,6 +47,44 @@ const DataType *DataType::get(Type type) {
 }
 
 //===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+int32_t FunctionInfo::findSymbol(llvm::StringRef name) const {
+  for (auto [i, symbol] : llvm::enumerate(symbols))
+    if (symbol.name == name)
+      return static_cast<int32_t>(i);
+  return -1;
+}
+
+static bool hasNames(const FunctionInfo &info, const Formula &formula, size_t numCarried) {
+  if (formula.op == Formula::Op::Name)
+    return static_cast<uint32_t>(info.findSymbol(formula.name)) < numCarried;
+  return llvm::all_of(formula.operands, [&](const Formula &operand) {
+    return hasNames(info, operand, numCarried);
+  });
+}
+
+/// A symbol that no input carries is computed by the formula that is its name. Fails where it is none, and where a
+/// symbol that an input carries comes later.
+static llvm::Error setFormulas(FunctionInfo &info) {
+  llvm::SmallDenseSet<int32_t> carried;
+  for (const TensorInfo &input : info.inputs)
+    for (DimInfo dim : input.shape)
+      if (dim.symbol >= 0)
+        carried.insert(dim.symbol);
+  for (auto [i, symbol] : llvm::enumerate(info.symbols)) {
+    if (carried.contains(i) && i < carried.size())
+      continue;
+    symbol.formula = Formula::parse(symbol.name);
+    if (carried.contains(i) || !symbol.formula || !hasNames(info, *symbol.formula, carried.size()))
+      return llvm::createStringError("expected the sizes of inputs, then formulas of them, among '" +
+                                     AttnDialect::kSymbolsAttr + "', got '" + symbol.name + "'");
+  }
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
 // From a module
 //===----------------------------------------------------------------------===//
 
@@ -110,6 +148,8 @@ public:
       if (failed(addTensor(info.outputs, declaration.getResultTypes()[i],
                            declaration.getResultAttrDict(i))))
         return failure();
+    if (llvm::Error error = setFormulas(info))
+      return declaration.emitError() << llvm::toString(std::move(error));
     for (ModuleOp level : cast<ModuleOp>(declaration->getParentOp()).getOps<ModuleOp>())
       if (auto target = level->getAttrOfType<TargetAttr>(AttnDialect::kTargetAttr))
         if (failed(addVariant(level, target.getLevel())))
@@ -122,9 +162,8 @@ public:
 
 private:
   FailureOr<int32_t> findSymbol(StringRef name) {
-    for (auto [i, symbol] : llvm::enumerate(info.symbols))
-      if (symbol.name == name)
-        return static_cast<int32_t>(i);
+    if (int32_t symbol = info.findSymbol(name); symbol >= 0)
+      return symbol;
     return declaration.emitError()
            << "expected symbol '" << name << "' among '" << AttnDialect::kSymbolsAttr << "'";
   }
@@ -307,11 +346,9 @@ static bool dimFromJSON(const FunctionInfo &function, const json::Value &value, 
     return true;
   }
   std::optional<llvm::StringRef> name = value.getAsString();
-  for (auto [i, symbol] : llvm::enumerate(function.symbols))
-    if (name && symbol.name == *name) {
-      dim = {0, static_cast<int32_t>(i)};
-      return true;
-    }
+  dim = {0, name ? function.findSymbol(*name) : -1};
+  if (dim.symbol >= 0)
+    return true;
   path.report("expected a size or a symbol");
   return false;
 }
@@ -377,9 +414,16 @@ static bool fromJSON(const json::Value &value, FunctionInfo &function, json::Pat
       !mapper.map("levels", function.variants))
     return false;
   const json::Object &object = *value.getAsObject();
-  return tensorsFromJSON(function, object, "inputs", function.inputs, path) &&
-         tensorsFromJSON(function, object, "outputs", function.outputs, path) &&
-         tensorsFromJSON(function, object, "weights", function.weights, path);
+  if (!tensorsFromJSON(function, object, "inputs", function.inputs, path) ||
+      !tensorsFromJSON(function, object, "outputs", function.outputs, path) ||
+      !tensorsFromJSON(function, object, "weights", function.weights, path))
+    return false;
+  if (llvm::Error error = setFormulas(function)) {
+    llvm::consumeError(std::move(error));
+    path.field("symbols").report("expected the sizes of inputs, then formulas of them");
+    return false;
+  }
+  return true;
 }
 
 static bool fromJSON(const json::Value &value, LibraryInfo &library, json::Path path) {

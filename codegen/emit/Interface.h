@@ -10,6 +10,8 @@
 #ifndef ATTN_CODEGEN_EMIT_INTERFACE_H
 #define ATTN_CODEGEN_EMIT_INTERFACE_H
 
+#include "dialect/Formula.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
@@ -48,6 +50,7 @@ struct TensorInfo {
 struct SymbolInfo {
   std::string name;
   int64_t min, max;
+  std::optional<Formula> formula = std::nullopt; ///< of symbols that inputs carry, where none carries this
 };
 
 struct VariantInfo {
@@ -59,8 +62,15 @@ struct VariantInfo {
 struct FunctionInfo {
   std::string name;
   std::vector<TensorInfo> inputs, outputs, weights;
-  std::vector<SymbolInfo> symbols;
+  std::vector<SymbolInfo> symbols; ///< those that inputs carry come first
   std::vector<VariantInfo> variants;
+
+  llvm::ArrayRef<SymbolInfo> inputSymbols() const {
+    return llvm::ArrayRef(symbols).take_until(
+        [](const SymbolInfo &symbol) { return symbol.formula.has_value(); });
+  }
+  /// The number of a symbol, -1 where the function has none of that name.
+  int32_t findSymbol(llvm::StringRef name) const;
 };
 
 struct LibraryInfo {

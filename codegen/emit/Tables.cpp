@@ -116,10 +116,65 @@ private:
                       text(info.schedules)});
   }
 
+  static attn_formula_op stepOf(Formula::Op op) {
+    using Op = Formula::Op;
+    switch (op) {
+    case Op::Number:
+      return ATTN_FORMULA_NUMBER;
+    case Op::Name:
+      return ATTN_FORMULA_SYMBOL;
+    case Op::Add:
+      return ATTN_FORMULA_ADD;
+    case Op::Subtract:
+      return ATTN_FORMULA_SUBTRACT;
+    case Op::Multiply:
+      return ATTN_FORMULA_MULTIPLY;
+    case Op::Divide:
+      return ATTN_FORMULA_DIVIDE;
+    case Op::Modulo:
+      return ATTN_FORMULA_MODULO;
+    case Op::Max:
+      return ATTN_FORMULA_MAX;
+    case Op::Min:
+      return ATTN_FORMULA_MIN;
+    case Op::Equal:
+      return ATTN_FORMULA_EQUAL;
+    case Op::Less:
+      return ATTN_FORMULA_LESS;
+    case Op::AtMost:
+      return ATTN_FORMULA_AT_MOST;
+    case Op::Not:
+      return ATTN_FORMULA_NOT;
+    case Op::And:
+      return ATTN_FORMULA_AND;
+    case Op::Or:
+      return ATTN_FORMULA_OR;
+    }
+    llvm_unreachable("every operation returns");
+  }
+
+  /// The operands of an operation, then the operation.
+  void addSteps(const FunctionInfo &info, const Formula &formula,
+                std::vector<llvm::Constant *> &steps) {
+    for (const Formula &operand : formula.operands)
+      addSteps(info, operand, steps);
+    bool isName = formula.op == Formula::Op::Name;
+    int64_t operand = isName ? info.findSymbol(formula.name) : formula.number;
+    steps.push_back(structure({i64(operand), i32(stepOf(formula.op)), i32(0)}));
+  }
+
+  llvm::Constant *symbol(const FunctionInfo &function, const SymbolInfo &info) {
+    std::vector<llvm::Constant *> steps;
+    if (info.formula)
+      addSteps(function, *info.formula, steps);
+    return structure({text(info.name), i64(info.min), i64(info.max), array(steps),
+                      i32(steps.size()), i32(info.formula && info.formula->isCondition())});
+  }
+
   llvm::Constant *function(const FunctionInfo &info) {
     std::vector<llvm::Constant *> symbols, variants;
     for (const SymbolInfo &symbol : info.symbols)
-      symbols.push_back(structure({text(symbol.name), i64(symbol.min), i64(symbol.max)}));
+      symbols.push_back(this->symbol(info, symbol));
     for (const VariantInfo &variant : info.variants)
       variants.push_back(this->variant(info, variant));
     return structure({text(info.name), i32(info.inputs.size()), i32(info.outputs.size()),

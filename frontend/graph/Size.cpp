@@ -8,24 +8,29 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace llvm;
 using namespace attn::graph;
 
 // Sizes are sums of a few products; what exceeds this is an attack or beyond us.
-static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64;
+static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64, kMaxOperands = 8;
 
 Size::Size(int64_t constant) {
   if (constant != 0)
     polynomial[{}] = constant;
 }
 
-Size Size::symbol(StringRef name) {
+Size Size::symbol(StringRef name) { return product({Factor{name.str()}}, 1); }
+
+Size Size::product(Monomial factors, int64_t coefficient) {
   Size size;
-  size.polynomial[{name.str()}] = 1;
+  if (coefficient != 0)
+    size.polynomial[std::move(factors)] = coefficient;
   return size;
 }
 
@@ -39,27 +44,132 @@ std::optional<int64_t> Size::constant() const {
 
 std::optional<StringRef> Size::symbol() const {
   if (polynomial.size() != 1 || polynomial.begin()->first.size() != 1 ||
-      polynomial.begin()->second != 1)
+      polynomial.begin()->second != 1 || polynomial.begin()->first.front().operands)
     return std::nullopt;
-  return polynomial.begin()->first.front();
+  return polynomial.begin()->first.front().text;
+}
+
+static bool isNonNegative(const Size::Factor &factor) {
+  if (!factor.operands)
+    return true;
+  const auto &[a, b] = *factor.operands;
+  switch (factor.function) {
+  case Size::Function::Quotient:
+    return a.isNonNegative() && b.isNonNegative();
+  case Size::Function::Remainder:
+    return b.isNonNegative();
+  case Size::Function::Max:
+    return a.isNonNegative() || b.isNonNegative();
+  case Size::Function::Min:
+    return a.isNonNegative() && b.isNonNegative();
+  }
+  llvm_unreachable("every function returns");
+}
+
+bool Size::isNonNegative() const {
+  return all_of(polynomial, [](const auto &term) {
+    return term.second > 0 &&
+           all_of(term.first, [](const Factor &factor) { return ::isNonNegative(factor); });
+  });
+}
+
+std::set<std::string> Size::symbols() const {
+  std::set<std::string> names;
+  for (const auto &[monomial, coefficient] : polynomial)
+    for (const Factor &factor : monomial) {
+      if (!factor.operands)
+        names.insert(factor.text);
+      else
+        for (const Size &operand : {factor.operands->first, factor.operands->second})
+          names.merge(operand.symbols());
+    }
+  return names;
+}
+
+static std::optional<Size> compute(Size::Function function, const Size &a, const Size &b) {
+  switch (function) {
+  case Size::Function::Quotient:
+    return divideDown(a, b);
+  case Size::Function::Remainder:
+    return remainder(a, b);
+  case Size::Function::Max:
+    return attn::graph::maximum(a, b);
+  case Size::Function::Min:
+    return attn::graph::minimum(a, b);
+  }
+  llvm_unreachable("every function returns");
 }
 
 std::optional<Size>
-Size::rename(function_ref<std::optional<std::string>(const std::string &)> newName) const {
-  Size result;
+Size::rebuild(function_ref<std::optional<Size>(StringRef symbol)> sizeOf, Combine combine) const {
+  std::optional<Size> sum = Size();
   for (const auto &[monomial, coefficient] : polynomial) {
-    Monomial renamed;
-    for (const std::string &symbol : monomial) {
-      std::optional<std::string> name = newName(symbol);
-      if (!name)
+    std::optional<Size> product = Size(coefficient);
+    for (const Factor &factor : monomial) {
+      std::optional<Size> size;
+      if (!factor.operands) {
+        size = sizeOf(factor.text);
+      } else {
+        std::optional<Size> a = factor.operands->first.rebuild(sizeOf, combine),
+                            b = factor.operands->second.rebuild(sizeOf, combine);
+        if (a && b)
+          size = combine(factor.function, *a, *b);
+      }
+      if (!product || !size)
         return std::nullopt;
-      renamed.push_back(*name);
+      product = multiply(*product, *size);
     }
-    llvm::sort(renamed);
-    result.polynomial[renamed] = coefficient;
+    sum = product ? add(*sum, *product) : std::nullopt;
+    if (!sum)
+      return std::nullopt;
   }
-  return result;
+  return sum;
 }
+
+std::optional<Size>
+Size::substitute(function_ref<std::optional<Size>(StringRef symbol)> sizeOf) const {
+  return rebuild(sizeOf, compute);
+}
+
+Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const {
+  auto combine = [&](Function function, const Size &a, const Size &b) {
+    bool isMax = function == Function::Max;
+    if (isMax || function == Function::Min) {
+      if (isAtMost(a, b))
+        return std::optional(isMax ? b : a);
+      if (isAtMost(b, a))
+        return std::optional(isMax ? a : b);
+    }
+    return compute(function, a, b);
+  };
+  return rebuild([](StringRef name) { return symbol(name); }, combine).value_or(*this);
+}
+
+/// a / b where that is a polynomial.
+static std::optional<Size> divideExactly(Size a, const Size &b);
+
+/// The number and the symbols that divide every term of all sizes.
+static Size commonFactor(ArrayRef<Size> sizes) {
+  std::optional<Size::Monomial> common;
+  uint64_t number = 0;
+  for (const Size &size : sizes)
+    for (const auto &[monomial, coefficient] : size.terms()) {
+      Size::Monomial both;
+      if (common)
+        std::set_intersection(common->begin(), common->end(), monomial.begin(), monomial.end(),
+                              std::back_inserter(both));
+      else
+        copy_if(monomial, std::back_inserter(both),
+                [](const Size::Factor &factor) { return !factor.operands; });
+      common = both;
+      number = std::gcd(number, AbsoluteValue(coefficient));
+    }
+  // The negative of the least number is none.
+  bool fits = number != 0 && number <= uint64_t(std::numeric_limits<int64_t>::max());
+  return Size::product(common.value_or(Size::Monomial()), fits ? number : 1);
+}
+
+Size Size::primitive() const { return divideExactly(*this, commonFactor(*this)).value_or(*this); }
 
 std::optional<Size> attn::graph::add(const Size &a, const Size &b) {
   Size sum = a;
@@ -94,14 +204,21 @@ std::optional<Size> attn::graph::multiply(const Size &a, const Size &b) {
   return sum;
 }
 
+std::optional<Size> attn::graph::subtract(const Size &a, const Size &b) {
+  std::optional<Size> negative = multiply(b, Size(-1));
+  return negative ? add(a, *negative) : std::nullopt;
+}
+
 std::string Size::str() const {
   if (polynomial.empty())
     return "0";
   std::vector<std::string> sum;
   for (const auto &[monomial, coefficient] : polynomial) {
-    std::vector<std::string> product(monomial);
+    std::vector<std::string> product;
     if (coefficient != 1 || monomial.empty())
-      product.insert(product.begin(), std::to_string(coefficient));
+      product.push_back(std::to_string(coefficient));
+    for (const Factor &factor : monomial)
+      product.push_back(factor.text);
     sum.push_back(llvm::join(product, "*"));
   }
   return llvm::join(sum, " + ");
@@ -112,6 +229,195 @@ std::string attn::graph::str(ArrayRef<Size> sizes) {
   for (const Size &size : sizes)
     text += (text.empty() ? "" : ", ") + size.str();
   return "[" + text + "]";
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static Size apply(Size::Function function, const Size &a, const Size &b) {
+  auto operand = [](const Size &size) {
+    bool isOne = size.symbol() || size.constant().value_or(-1) >= 0;
+    return isOne ? size.str() : "(" + size.str() + ")";
+  };
+  std::string text;
+  switch (function) {
+  case Size::Function::Quotient:
+    text = "(" + operand(a) + " // " + operand(b) + ")";
+    break;
+  case Size::Function::Remainder:
+    text = "(" + operand(a) + " % " + operand(b) + ")";
+    break;
+  case Size::Function::Max:
+    text = "max(" + a.str() + ", " + b.str() + ")";
+    break;
+  case Size::Function::Min:
+    text = "min(" + a.str() + ", " + b.str() + ")";
+    break;
+  }
+  return Size::product({{text, function, std::make_shared<std::pair<Size, Size>>(a, b)}}, 1);
+}
+
+static std::optional<Size> divideExactly(Size a, const Size &b) {
+  // By degree, then by the order of the factors, which products keep.
+  auto leading = [](const Size &size) {
+    return *std::max_element(size.terms().begin(), size.terms().end(),
+                             [](const auto &x, const auto &y) {
+                               return std::pair(x.first.size(), x.first) <
+                                      std::pair(y.first.size(), y.first);
+                             });
+  };
+  std::optional<Size> quotient = Size();
+  if (b == Size(0))
+    return std::nullopt;
+  auto [factorsOfB, numberOfB] = leading(b);
+  while (a != Size(0)) {
+    auto [factors, number] = leading(a);
+    Size::Monomial rest;
+    std::set_difference(factors.begin(), factors.end(), factorsOfB.begin(), factorsOfB.end(),
+                        std::back_inserter(rest));
+    if (numberOfB < 1 || number % numberOfB != 0 ||
+        rest.size() + factorsOfB.size() != factors.size())
+      return std::nullopt;
+    Size term = Size::product(rest, number / numberOfB);
+    std::optional<Size> product = multiply(term, b);
+    std::optional<Size> less = product ? subtract(a, *product) : std::nullopt;
+    quotient = less ? add(*quotient, term) : std::nullopt;
+    if (!quotient)
+      return std::nullopt;
+    a = *less;
+  }
+  return quotient;
+}
+
+/// `a` as a sum of what the number `divisor` divides and of the rest, whose constant lies in [0, divisor).
+static std::optional<std::pair<Size, Size>> split(const Size &a, int64_t divisor) {
+  Size whole;
+  for (const auto &[factors, number] : a.terms()) {
+    int64_t modulus = (number % divisor + divisor) % divisor, multiple;
+    if (modulus != 0 && !factors.empty())
+      continue;
+    if (SubOverflow(number, modulus, multiple))
+      return std::nullopt;
+    whole = *add(whole, Size::product(factors, multiple));
+  }
+  std::optional<Size> rest = subtract(a, whole);
+  return rest ? std::optional(std::pair(whole, *rest)) : std::nullopt;
+}
+
+std::optional<Size> attn::graph::divideDown(const Size &a, const Size &b) {
+  if (std::optional<Size> quotient = divideExactly(a, b))
+    return quotient;
+  std::optional<int64_t> number = b.constant();
+  if (number && *number < 1)
+    return std::nullopt;
+  Size whole, rest = a;
+  if (number) {
+    std::optional<std::pair<Size, Size>> parts = split(a, *number);
+    if (!parts)
+      return std::nullopt;
+    whole = *divideExactly(parts->first, b);
+    rest = parts->second;
+    if (rest.constant())
+      return whole;
+  }
+  // -s // 2 is -((s + 1) // 2).
+  if (all_of(rest.terms(), [](const auto &term) { return term.second < 0 || term.first.empty(); })) {
+    std::optional<Size> negative = multiply(rest, Size(-1));
+    std::optional<Size> up = negative ? divideUp(*negative, b) : std::nullopt;
+    return up ? subtract(whole, *up) : std::nullopt;
+  }
+  Size common = commonFactor({rest, b});
+  if (common.isOne())
+    return add(whole, apply(Size::Function::Quotient, rest, b));
+  std::optional<Size> quotient =
+      divideDown(*divideExactly(rest, common), *divideExactly(b, common));
+  return quotient ? add(whole, *quotient) : std::nullopt;
+}
+
+std::optional<Size> attn::graph::divideUp(const Size &a, const Size &b) {
+  std::optional<Size> most = subtract(b, Size(1));
+  std::optional<Size> sum = most ? add(a, *most) : std::nullopt;
+  return sum ? divideDown(*sum, b) : std::nullopt;
+}
+
+std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
+  if (divideExactly(a, b))
+    return Size(0);
+  std::optional<int64_t> number = b.constant();
+  if (number && *number < 1)
+    return std::nullopt;
+  Size rest = a;
+  if (number) {
+    std::optional<std::pair<Size, Size>> parts = split(a, *number);
+    if (!parts || parts->second.constant())
+      return parts ? std::optional(parts->second) : std::nullopt;
+    rest = parts->second;
+  }
+  Size common = commonFactor({rest, b});
+  if (common.isOne())
+    return apply(Size::Function::Remainder, rest, b);
+  std::optional<Size> smaller =
+      remainder(*divideExactly(rest, common), *divideExactly(b, common));
+  return smaller ? multiply(common, *smaller) : std::nullopt;
+}
+
+/// The operands of nested maxima, or of minima; the size itself where it is none.
+static void flatten(Size::Function function, const Size &size, std::map<std::string, Size> &operands) {
+  const auto &terms = size.terms();
+  if (terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1) {
+    const Size::Factor &factor = terms.begin()->first.front();
+    if (factor.operands && factor.function == function) {
+      flatten(function, factor.operands->first, operands);
+      flatten(function, factor.operands->second, operands);
+      return;
+    }
+  }
+  operands.try_emplace(size.str(), size);
+}
+
+bool attn::graph::isAtMost(const Size &a, const Size &b) {
+  std::optional<Size> gap = subtract(b, a);
+  if (gap && gap->isNonNegative())
+    return true;
+  std::map<std::string, Size> least, most;
+  flatten(Size::Function::Min, a, least);
+  flatten(Size::Function::Max, b, most);
+  return least.size() + most.size() > 2 &&
+         any_of(make_second_range(least), [&](const Size &x) {
+           return any_of(make_second_range(most), [&](const Size &y) { return isAtMost(x, y); });
+         });
+}
+
+/// Operands that others always exceed are left out; the rest is sorted by text.
+static std::optional<Size> extreme(Size::Function function, const Size &a, const Size &b) {
+  std::map<std::string, Size> operands;
+  flatten(function, a, operands);
+  flatten(function, b, operands);
+  auto exceeds = [&](const Size &x, const Size &y) {
+    return function == Size::Function::Max ? isAtMost(y, x) : isAtMost(x, y);
+  };
+  std::vector<Size> kept;
+  for (const Size &size : make_second_range(operands)) {
+    if (any_of(kept, [&](const Size &other) { return exceeds(other, size); }))
+      continue;
+    erase_if(kept, [&](const Size &other) { return exceeds(size, other); });
+    kept.push_back(size);
+  }
+  if (kept.size() > kMaxOperands)
+    return std::nullopt;
+  Size result = kept.front();
+  for (const Size &size : ArrayRef(kept).drop_front())
+    result = apply(function, result, size);
+  return result;
+}
+
+std::optional<Size> attn::graph::maximum(const Size &a, const Size &b) {
+  return extreme(Size::Function::Max, a, b);
+}
+
+std::optional<Size> attn::graph::minimum(const Size &a, const Size &b) {
+  return extreme(Size::Function::Min, a, b);
 }
 
 //===----------------------------------------------------------------------===//
@@ -173,15 +479,42 @@ static std::optional<Size> parseSympy(StringRef text, size_t depth) {
       return power;
     }
   }
-  if (function == "Add" || function == "Mul") {
+  using Combine = std::optional<Size> (*)(const Size &, const Size &);
+  auto combine = StringSwitch<Combine>(function)
+                     .Case("Add", add)
+                     .Case("Mul", multiply)
+                     .Case("Max", attn::graph::maximum)
+                     .Case("Min", attn::graph::minimum)
+                     .Cases({"FloorDiv", "CleanDiv"}, divideDown)
+                     .Cases({"Mod", "PythonMod"}, remainder)
+                     .Default(nullptr);
+  if (combine) {
     std::optional<Size> result = parseSympy(first, depth + 1);
     for (StringRef argument : ArrayRef(*arguments).drop_front()) {
       std::optional<Size> operand = parseSympy(argument, depth + 1);
       if (!result || !operand)
         return std::nullopt;
-      result = function == "Add" ? add(*result, *operand) : multiply(*result, *operand);
+      result = combine(*result, *operand);
     }
     return result;
+  }
+  // ceil(a / b) and the like, where the quotient is exact.
+  auto round = StringSwitch<Combine>(function)
+                   .Case("CeilToInt", divideUp)
+                   .Cases({"FloorToInt", "TruncToInt"}, divideDown)
+                   .Default(nullptr);
+  if (round && arguments->size() == 1) {
+    StringRef operand = first;
+    if (operand.consume_front("ToFloat(") && operand.consume_back(")"))
+      return parseSympy(operand, depth + 1);
+    operand = first;
+    if (operand.consume_front("IntTrueDiv(") && operand.consume_back(")"))
+      if (std::optional<SmallVector<StringRef>> sides = splitArguments(operand);
+          sides && sides->size() == 2) {
+        std::optional<Size> a = parseSympy(sides->front(), depth + 1),
+                            b = parseSympy(sides->back(), depth + 1);
+        return a && b ? round(*a, *b) : std::nullopt;
+      }
   }
   return Size::symbol(text);
 }

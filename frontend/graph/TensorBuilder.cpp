@@ -28,25 +28,43 @@ RankedTensorType TensorBuilder::typeOf(ArrayRef<Size> sizes, DType dtype) {
   return RankedTensorType::get(shape, elementType(dtype, getContext()));
 }
 
-OpFoldResult TensorBuilder::sizeOf(const Size &size) {
-  if (std::optional<int64_t> constant = size.constant())
-    return getIndexAttr(*constant);
-  auto valueOf = [&](StringRef symbol) {
-    Value &value = symbolValues[symbol];
+Value TensorBuilder::valueOf(const Size::Factor &factor) {
+  if (!factor.operands) {
+    Value &value = symbolValues[factor.text];
     if (!value) {
       // In front of everything, so that each dimension is read once.
-      auto [argument, dim] = symbols.lookup(symbol);
+      auto [argument, dim] = symbols.lookup(factor.text);
       InsertionGuard guard(*this);
       setInsertionPointToStart(cast<BlockArgument>(argument).getOwner());
       value = tensor::DimOp::create(*this, argument, dim);
     }
     return value;
-  };
+  }
+  const auto &[first, second] = *factor.operands;
+  Value a = indexOf(first), b = indexOf(second);
+  switch (factor.function) {
+  case Size::Function::Quotient:
+  case Size::Function::Remainder:
+    assumed.insert(assumed.end(), {{first, 0}, {second, 1}});
+    if (factor.function == Size::Function::Quotient)
+      return arith::DivUIOp::create(*this, a, b);
+    return arith::RemUIOp::create(*this, a, b);
+  case Size::Function::Max:
+    return arith::MaxSIOp::create(*this, a, b);
+  case Size::Function::Min:
+    return arith::MinSIOp::create(*this, a, b);
+  }
+  llvm_unreachable("every function returns");
+}
+
+OpFoldResult TensorBuilder::sizeOf(const Size &size) {
+  if (std::optional<int64_t> constant = size.constant())
+    return getIndexAttr(*constant);
   Value sum;
   for (const auto &[monomial, coefficient] : size.terms()) {
     Value product;
-    for (StringRef symbol : monomial)
-      product = product ? arith::MulIOp::create(*this, product, valueOf(symbol)) : valueOf(symbol);
+    for (const Size::Factor &factor : monomial)
+      product = product ? arith::MulIOp::create(*this, product, valueOf(factor)) : valueOf(factor);
     if (!product || coefficient != 1) {
       Value factor = arith::ConstantIndexOp::create(*this, coefficient);
       product = product ? arith::MulIOp::create(*this, product, factor) : factor;

@@ -44,6 +44,8 @@ public:
   /// Symbol `name` is dimension `dim` of `argument`, a function argument.
   void bindSymbol(llvm::StringRef name, mlir::Value argument, int64_t dim);
   bool isBound(llvm::StringRef symbol) const { return symbols.contains(symbol); }
+  /// What sizeOf() took for granted: sizes, and the least that each may be.
+  llvm::ArrayRef<std::pair<Size, int64_t>> assumptions() const { return assumed; }
 
   mlir::RankedTensorType typeOf(llvm::ArrayRef<Size> sizes, DType dtype);
   /// Dimensions of function arguments and arithmetic on them: never a dimension of a producer,
@@ -108,6 +110,7 @@ public:
   Tensor view(const Tensor &tensor, llvm::ArrayRef<Size> sizes, llvm::ArrayRef<ViewGroup> groups);
 
 private:
+  mlir::Value valueOf(const Size::Factor &factor);
   Tensor generic(const Tensor &init, mlir::AffineMap initMap,
                  llvm::ArrayRef<mlir::utils::IteratorType> iterators,
                  llvm::ArrayRef<Operand> operands, llvm::ArrayRef<Size> domain,
@@ -117,6 +120,7 @@ private:
 
   llvm::StringMap<std::pair<mlir::Value, int64_t>> symbols;
   llvm::StringMap<mlir::Value> symbolValues;
+  std::vector<std::pair<Size, int64_t>> assumed;
 };
 
 } // namespace attn::graph

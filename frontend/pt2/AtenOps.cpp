@@ -41,7 +41,8 @@ bool attn::pt2::worksInPlace(StringRef target) {
 }
 
 const AtenOp *AtenOps::find(StringRef target) const {
-  if (!target.consume_front("torch.ops.aten.") && !target.starts_with("_operator."))
+  if (!target.consume_front("torch.ops.aten.") && !target.starts_with("_operator.") &&
+      !target.starts_with("torch.sym_"))
     return nullptr;
   std::string name = target.str();
   if (worksInPlace(target)) {

@@ -335,7 +335,8 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
   return success();
 }
 
-LogicalResult Call::result(const Size &size) {
+LogicalResult Call::result(const Size &computed) {
+  Size size = decided(computed);
   std::string name;
   if (node.outputs.size() == 1 && node.outputs.front().kind == Kind::Int)
     name = node.outputs.front().integers.front().name;
@@ -347,38 +348,38 @@ LogicalResult Call::result(const Size &size) {
   return success();
 }
 
-void Call::requireAtMost(const Size &a, const Size &b) {
-  std::optional<Size> negative = multiply(a, Size(-1));
-  std::optional<Size> rest = negative ? add(b, *negative) : std::nullopt;
-  if (rest) {
-    // Sizes are not negative.
-    if (llvm::all_of(rest->terms(), [](const auto &term) { return term.second > 0; }))
-      return;
-    int64_t constant = 0;
-    std::optional<std::string> symbol;
-    int64_t factor = 0;
-    bool isSimple = true;
-    for (const auto &[monomial, coefficient] : rest->terms()) {
-      if (monomial.empty())
-        constant = coefficient;
-      else if (monomial.size() == 1 && !symbol)
-        std::tie(symbol, factor) = std::pair(monomial.front(), coefficient);
-      else
-        isSimple = false;
-    }
-    // factor * symbol + constant >= 0
-    if (isSimple && symbol && factor == 1 && -constant < kMaxDim) {
-      int64_t &least = values.minimum[*symbol];
-      least = std::max(least, -constant);
-      return;
-    }
-    if (isSimple && symbol && factor < 0 && constant >= 0) {
-      auto [greatest, isNew] = values.maximum.try_emplace(*symbol, constant / -factor);
-      greatest->second = std::min(greatest->second, constant / -factor);
-      return;
-    }
+bool Values::requireAtMost(const Size &a, const Size &b) {
+  if (isAtMost(a, b))
+    return true;
+  std::optional<Size> rest = subtract(b, a);
+  if (!rest)
+    return false;
+  // factor * symbol + constant >= 0
+  const auto &[factors, factor] = *rest->terms().rbegin();
+  std::optional<Size> others = subtract(*rest, Size::product(factors, factor));
+  std::optional<int64_t> constant = others ? others->constant() : std::nullopt;
+  if (factors.empty() || (constant && *constant < 0 && factor < 0))
+    return false;
+  if (constant && factor == 1 && factors.size() == 1 && !factors.front().operands &&
+      -*constant < kMaxDim) {
+    int64_t &least = minimum[factors.front().text];
+    least = std::max(least, -*constant);
+    return true;
   }
-  error() << "expected a size of at least " << a.str() << ", got " << b.str();
+  if (constant && factor < 0 && factors.size() == 1 && !factors.front().operands) {
+    auto [greatest, isNew] = maximum.try_emplace(factors.front().text, *constant / -factor);
+    greatest->second = std::min(greatest->second, *constant / -factor);
+    return true;
+  }
+  std::string condition = a.str() + " <= " + b.str();
+  if (!llvm::is_contained(conditions, condition))
+    conditions.push_back(condition);
+  return true;
+}
+
+void Call::requireAtMost(const Size &a, const Size &b) {
+  if (!values.requireAtMost(a, b))
+    error() << "expected a size of at least " << a.str() << ", got " << b.str();
 }
 
 bool Call::isContiguous(StringRef name) {

@@ -48,6 +48,14 @@ struct Values {
   std::vector<std::pair<std::string, View>> views;
   /// The least and the greatest size of a symbol for which the graph makes sense.
   llvm::StringMap<int64_t> minimum, maximum;
+  /// A size without maxima and minima that the ranges of symbols decide.
+  std::function<Size(const Size &)> decided;
+  /// What else must hold of the sizes of a call, as Formula reads it.
+  std::vector<std::string> conditions;
+
+  /// `a` must be no more than `b`; false where it never is. Where only the call of the library knows, that becomes a
+  /// condition on symbols.
+  bool requireAtMost(const Size &a, const Size &b);
 };
 
 /// One node on its way to linalg: its arguments by the names that the op's schema gives them, and
@@ -97,7 +105,8 @@ public:
   /// Whether the elements of an argument lie in memory in order, without gaps.
   bool isContiguous(llvm::StringRef name);
 
-  /// `a` must be no more than `b`. Where only the call of the library knows, that becomes a condition on a symbol.
+  Size decided(const Size &size) const { return values.decided(size); }
+  /// Reports sizes of which `a` is never at most `b`.
   void requireAtMost(const Size &a, const Size &b);
   /// A dimension of `size` must have an element `index`.
   void requireElement(const Size &size, int64_t index) { requireAtMost(Size(index + 1), size); }

@@ -329,6 +329,21 @@ static const json::Value *member(const json::Value &value, StringLiteral name, P
   return found;
 }
 
+/// How the caller of the module nests the inputs: of the first of the modules that kept their signature, the whole one.
+static void readInputTree(const json::Value &module, Program &program) {
+  const json::Object *object = module.getAsObject();
+  const json::Array *calls = object ? object->getArray("module_call_graph") : nullptr;
+  const json::Object *whole = calls && !calls->empty() ? calls->front().getAsObject() : nullptr;
+  const json::Object *signature = whole ? whole->getObject("signature") : nullptr;
+  const json::Array *names = signature ? signature->getArray("forward_arg_names") : nullptr;
+  std::optional<StringRef> tree = signature ? signature->getString("in_spec") : std::nullopt;
+  if (!names || !tree)
+    return;
+  program.inputTree = tree->str();
+  for (const json::Value &name : *names)
+    program.inputNames.push_back(name.getAsString().value_or("").str());
+}
+
 static bool fromJSON(const json::Value &value, Program &program, Path path) {
   Path inVersion = path.field("schema_version"), inModule = path.field("graph_module");
   Path inGraph = inModule.field("graph"), inSignature = inModule.field("signature");
@@ -346,6 +361,7 @@ static bool fromJSON(const json::Value &value, Program &program, Path path) {
   const json::Value *signature = graph ? member(*module, "signature", inModule) : nullptr;
   if (!signature)
     return false;
+  readInputTree(*module, program);
   ObjectMapper outer(value, path), nodes(*graph, inGraph), specs(*signature, inSignature);
   return outer && nodes && specs && readGraph(nodes, program) &&
          specs.map("input_specs", program.inputs) &&

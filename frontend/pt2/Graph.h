@@ -107,6 +107,9 @@ struct Graph {
 
 struct Program : Graph {
   std::vector<InputSpec> inputs;
+  /// How the user nests them, as torch writes pytrees, and the names of the outermost; empty where the file does not say.
+  std::string inputTree;
+  std::vector<std::string> inputNames;
   std::vector<OutputSpec> outputs;
   std::map<std::string, SymbolRange> ranges;
   std::vector<std::string> guards;

@@ -1,73 +1,543 @@
-//===- Guards.cpp - what torch assumed of the sizes ------------------------===//
+//===- Guards.cpp - which sizes a call may have ----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Equalities come first: they say that a symbol is a size of others, or a number.
+//   (4*L['context'].size()[0]) == (4*L['x'].size()[0])      context.0 and x.0 are one symbol
+// What then follows from the ranges of the symbols is dropped,
+//   (L['x'].size()[1] % (4*L['x'].size()[1])) != 0          in [2, 4096]
+// what bounds one symbol becomes its range, and the rest is left to the call, as a condition:
+//   x.1 != 64
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/pt2/Guards.h"
 
+#include "dialect/Formula.h"
+#include "support/Json.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
 using namespace llvm;
+using namespace attn;
 using namespace attn::pt2;
+namespace json = llvm::json;
 
-/// A number, or L['argument'].size()[axis].
-static std::optional<Size> parseSide(StringRef text,
-                                     const std::map<std::string, TensorMeta> &arguments) {
-  int64_t number;
-  if (!text.getAsInteger(10, number))
-    return Size(number);
-  uint64_t axis;
-  StringRef name = text.split("L['").second.split("']").first;
-  StringRef rest = text;
-  if (!rest.consume_front("L['") || !rest.consume_front(name) ||
-      !rest.consume_front("'].size()[") || rest.consumeInteger(10, axis) || rest != "]")
-    return std::nullopt;
-  auto found = arguments.find(name.str());
-  if (found == arguments.end() || axis >= found->second.sizes.size())
-    return std::nullopt;
-  return found->second.sizes[axis];
+template <typename... Args> static Error invalid(const char *format, Args &&...args) {
+  return createStringError(formatv(format, std::forward<Args>(args)...));
 }
 
-/// The least and greatest value of a number or symbol.
-static std::optional<std::pair<int64_t, int64_t>>
-rangeOf(const Size &size, const std::map<std::string, SymbolRange> &ranges) {
-  if (std::optional<int64_t> number = size.constant())
-    return std::pair(*number, *number);
-  if (!size.symbol())
-    return std::nullopt;
-  auto found = ranges.find(size.symbol()->str());
-  SymbolRange range = found == ranges.end() ? SymbolRange() : found->second;
-  return std::pair(range.min.value_or(0), range.max.value_or(kMaxDim));
-}
+//===----------------------------------------------------------------------===//
+// Names of inputs
+//===----------------------------------------------------------------------===//
 
-static bool isComparisonImplied(StringRef text, const std::map<std::string, TensorMeta> &arguments,
-                                const std::map<std::string, SymbolRange> &ranges) {
-  for (StringRef comparison : {"==", "<=", ">=", "<", ">"}) {
-    if (!text.contains(comparison))
-      continue;
-    auto [left, right] = text.split(comparison);
-    std::optional<Size> a = parseSide(left.trim(), arguments),
-                        b = parseSide(right.trim(), arguments);
-    if (!a || !b)
-      return false;
-    if (comparison == "==")
-      return *a == *b;
-    if (comparison.front() == '>')
-      std::swap(a, b);
-    auto ofA = rangeOf(*a, ranges), ofB = rangeOf(*b, ranges);
-    if (!ofA || !ofB)
-      return false;
-    return comparison.size() == 2 ? ofA->second <= ofB->first : ofA->second < ofB->first;
+/// The leaves of a pytree, as Python reaches them: a list's by number, a dictionary's by key.
+static void collectPaths(const json::Value &tree, const std::string &path,
+                         ArrayRef<std::string> names, std::vector<std::string> &paths) {
+  const json::Object *object = tree.getAsObject();
+  const json::Array *children = object ? object->getArray("children_spec") : nullptr;
+  std::optional<StringRef> type = object ? object->getString("type") : std::nullopt;
+  if (!type) {
+    paths.push_back(path);
+    return;
   }
-  return false;
+  Expected<json::Value> context = parseJSON(object->getString("context").value_or(""));
+  if (!context)
+    consumeError(context.takeError());
+  const json::Array *keys = context ? context->getAsArray() : nullptr;
+  for (size_t i = 0; children && i < children->size(); ++i) {
+    std::string key = std::to_string(i);
+    if (i < names.size())
+      key = "'" + names[i] + "'";
+    else if (keys && i < keys->size() && (*keys)[i].getAsString())
+      key = "'" + (*keys)[i].getAsString()->str() + "'";
+    else if (keys && i < keys->size() && (*keys)[i].getAsInteger())
+      key = std::to_string(*(*keys)[i].getAsInteger());
+    collectPaths((*children)[i], path + "[" + key + "]", {}, paths);
+  }
 }
 
-bool attn::pt2::isImplied(StringRef guard, const std::map<std::string, TensorMeta> &arguments,
-                          const std::map<std::string, SymbolRange> &ranges) {
-  while (!guard.empty()) {
-    auto [first, rest] = guard.split(" and ");
-    if (!isComparisonImplied(first, arguments, ranges))
+/// What guards call the inputs, as in "L['x'][0]".
+static std::vector<std::string> pathsOf(const Program &program, ArrayRef<Input> inputs) {
+  std::vector<std::string> paths;
+  Expected<json::Value> spec = parseJSON(program.inputTree);
+  if (!spec)
+    consumeError(spec.takeError());
+  // [version, (arguments, keyword arguments)]
+  const json::Array *versioned = spec ? spec->getAsArray() : nullptr;
+  const json::Object *tree =
+      versioned && versioned->size() == 2 ? (*versioned)[1].getAsObject() : nullptr;
+  if (const json::Array *sides = tree ? tree->getArray("children_spec") : nullptr)
+    for (auto [i, side] : enumerate(*sides))
+      collectPaths(side, "L", i == 0 ? ArrayRef(program.inputNames) : ArrayRef<std::string>(),
+                   paths);
+  if (paths.size() == inputs.size())
+    return paths;
+  paths.clear();
+  for (const Input &input : inputs)
+    paths.push_back("L['" + input.name + "']");
+  return paths;
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What a size lies in; the ends of 64 bits stand for what is beyond.
+struct Range {
+  int64_t min, max;
+
+  static int64_t saturate(__int128 value) {
+    constexpr int64_t least = std::numeric_limits<int64_t>::min(),
+                      most = std::numeric_limits<int64_t>::max();
+    return value < least ? least : value > most ? most : int64_t(value);
+  }
+};
+} // namespace
+
+static Range operator+(Range a, Range b) {
+  return {Range::saturate(__int128(a.min) + b.min), Range::saturate(__int128(a.max) + b.max)};
+}
+
+static Range operator*(Range a, Range b) {
+  auto [least, most] = std::minmax({__int128(a.min) * b.min, __int128(a.min) * b.max,
+                                    __int128(a.max) * b.min, __int128(a.max) * b.max});
+  return {Range::saturate(least), Range::saturate(most)};
+}
+
+using RangeOfSymbol = function_ref<Range(const std::string &)>;
+static Range rangeOf(const Size &size, RangeOfSymbol ofSymbol);
+
+static Range rangeOf(const Size::Factor &factor, RangeOfSymbol ofSymbol) {
+  constexpr Range anything = {std::numeric_limits<int64_t>::min(),
+                              std::numeric_limits<int64_t>::max()};
+  if (!factor.operands)
+    return ofSymbol(factor.text);
+  const auto &[first, second] = *factor.operands;
+  Range a = rangeOf(first, ofSymbol), b = rangeOf(second, ofSymbol);
+  switch (factor.function) {
+  case Size::Function::Quotient:
+    return a.min < 0 || b.min < 1 ? anything : Range{a.min / b.max, a.max / b.min};
+  case Size::Function::Remainder: {
+    if (b.min < 1)
+      return anything;
+    std::optional<Size> gap = subtract(second, first);
+    if (a.min >= 0 && gap && rangeOf(*gap, ofSymbol).min >= 1)
+      return a;
+    return {0, b.max - 1};
+  }
+  case Size::Function::Max:
+    return {std::max(a.min, b.min), std::max(a.max, b.max)};
+  case Size::Function::Min:
+    return {std::min(a.min, b.min), std::min(a.max, b.max)};
+  }
+  llvm_unreachable("every function returns");
+}
+
+static Range rangeOf(const Size &size, RangeOfSymbol ofSymbol) {
+  Range sum = {0, 0};
+  for (const auto &[factors, number] : size.terms()) {
+    Range product = {number, number};
+    for (const Size::Factor &factor : factors)
+      product = product * rangeOf(factor, ofSymbol);
+    sum = sum + product;
+  }
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Conclusions
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Rules {
+public:
+  Rules(const Program &program, ArrayRef<Input> inputs) : program(program), inputs(inputs) {}
+
+  Expected<SizeRules> run() {
+    if (Error error = readGuards())
+      return error;
+    if (Error error = unify())
+      return error;
+    if (Error error = nameDimensions())
+      return error;
+    for (const Guard &guard : guards)
+      if (Error error = conclude(guard))
+        return error;
+    for (auto [i, dimension] : enumerate(result.dimensions))
+      if (Error error = setRange(dimension, ofDimension[i]))
+        return error;
+    return std::move(result);
+  }
+
+private:
+  using Op = Formula::Op;
+
+  struct Guard {
+    Formula formula;
+    std::string text;
+  };
+
+  Error readGuards();
+  void addGuard(const Formula &formula, const std::string &text);
+  Error unify();
+  bool equate(const std::string &symbol, const Size &size);
+  Error nameDimensions();
+  Error conclude(const Guard &guard);
+  Error setRange(Dimension &dimension, const Size &original);
+
+  /// The size that a name in a guard stands for, in the symbols of the file.
+  const Size *sizeOf(StringRef name) const {
+    auto found = sizes.find(name.str());
+    return found == sizes.end() ? nullptr : &found->second;
+  }
+  std::optional<Size> sizeOf(const Formula &formula) const;
+  std::optional<bool> isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const;
+
+  /// `size` in the symbols that no equality replaces.
+  std::optional<Size> reduced(const Size &size) const {
+    return size.substitute([&](StringRef symbol) -> std::optional<Size> {
+      auto found = equal.find(symbol.str());
+      return found == equal.end() ? Size::symbol(symbol) : found->second;
+    });
+  }
+
+  Range rangeIn(const std::string &symbol, int64_t least) const {
+    auto found = program.ranges.find(symbol);
+    SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;
+    auto bound = bounds.find(symbol);
+    Range result = {std::max<int64_t>(range.min.value_or(0), 0),
+                    std::min(range.max.value_or(kMaxDim), kMaxDim)};
+    if (bound != bounds.end())
+      result = {std::max(result.min, bound->second.min), std::min(result.max, bound->second.max)};
+    result.min = std::max(result.min, std::min(least, result.max));
+    return result;
+  }
+
+  const Program &program;
+  ArrayRef<Input> inputs;
+  SizeRules result;
+  std::vector<Guard> guards;
+  /// Of names in guards.
+  std::map<std::string, Size> sizes;
+  /// The dimension that such a name is: input and axis.
+  std::map<std::string, std::pair<size_t, size_t>> places;
+  /// What equalities say of symbols, in symbols of which they say nothing.
+  std::map<std::string, Size> equal;
+  /// What guards say of the range of one symbol.
+  std::map<std::string, Range> bounds;
+  /// The symbols of the inputs, in order.
+  SetVector<std::string, std::vector<std::string>, std::set<std::string>> order;
+  /// What the file calls each of the dimensions.
+  std::vector<Size> ofDimension;
+};
+} // namespace
+
+static bool hasNames(const Formula &formula, const std::map<std::string, Size> &sizes) {
+  return formula.op == Formula::Op::Name
+             ? sizes.count(formula.name)
+             : all_of(formula.operands,
+                      [&](const Formula &operand) { return hasNames(operand, sizes); });
+}
+
+/// What is joined by "and" is a guard each.
+void Rules::addGuard(const Formula &formula, const std::string &text) {
+  if (formula.op != Op::And) {
+    guards.push_back({formula, text});
+    return;
+  }
+  for (const Formula &operand : formula.operands)
+    addGuard(operand, text);
+}
+
+Error Rules::readGuards() {
+  std::vector<std::string> paths = pathsOf(program, inputs);
+  for (auto [i, input] : enumerate(inputs))
+    for (auto [axis, size] : enumerate(input.sizes)) {
+      std::string name = formatv("{0}.size()[{1}]", paths[i], axis);
+      sizes.try_emplace(name, size);
+      places.try_emplace(name, i, axis);
+      for (const std::string &symbol : size.symbols())
+        order.insert(symbol);
+    }
+  for (const std::string &text : program.guards) {
+    std::optional<Formula> formula = Formula::parse(text);
+    if (!formula || !formula->isCondition() || !hasNames(*formula, sizes))
+      return invalid("expected conditions on the sizes of inputs, got '{0}': export again with "
+                     "fewer dynamic sizes",
+                     text);
+    addGuard(*formula, text);
+  }
+  return Error::success();
+}
+
+std::optional<Size> Rules::sizeOf(const Formula &formula) const {
+  if (formula.op == Op::Number)
+    return Size(formula.number);
+  if (formula.op == Op::Name)
+    return reduced(*sizeOf(formula.name));
+  std::optional<Size> a = sizeOf(formula.operands[0]), b = sizeOf(formula.operands[1]);
+  if (!a || !b)
+    return std::nullopt;
+  switch (formula.op) {
+  case Op::Add:
+    return add(*a, *b);
+  case Op::Subtract:
+    return subtract(*a, *b);
+  case Op::Multiply:
+    return multiply(*a, *b);
+  case Op::Divide:
+    return divideDown(*a, *b);
+  case Op::Modulo:
+    return remainder(*a, *b);
+  case Op::Max:
+    return maximum(*a, *b);
+  case Op::Min:
+    return minimum(*a, *b);
+  default:
+    return std::nullopt;
+  }
+}
+
+/// None where the ranges do not decide.
+std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const {
+  if (formula.op >= Op::Not) {
+    std::optional<bool> a = isTrue(formula.operands[0], ofSymbol);
+    if (formula.op == Op::Not)
+      return a ? std::optional(!*a) : std::nullopt;
+    std::optional<bool> b = isTrue(formula.operands[1], ofSymbol);
+    bool decides = formula.op == Op::Or;
+    if (a == decides || b == decides)
+      return decides;
+    return a && b ? std::optional(!decides) : std::nullopt;
+  }
+  std::optional<Size> a = sizeOf(formula.operands[0]), b = sizeOf(formula.operands[1]);
+  std::optional<Size> gap = a && b ? subtract(*b, *a) : std::nullopt;
+  if (!gap)
+    return std::nullopt;
+  // Sizes without elements are equal whatever their other factors are, but then they say nothing of those.
+  bool isEqual = formula.op == Op::Equal;
+  Range range = rangeOf(isEqual ? gap->primitive() : *gap, ofSymbol);
+  int64_t least = formula.op == Op::Less ? 1 : 0;
+  if (isEqual) {
+    if (range.min > 0 || range.max < 0)
       return false;
-    guard = rest;
+    return range.min == 0 && range.max == 0 ? std::optional(true) : std::nullopt;
+  }
+  if (range.min >= least)
+    return true;
+  return range.max < least ? std::optional(false) : std::nullopt;
+}
+
+/// Replaces `symbol` everywhere; false where that exceeds what a size holds.
+bool Rules::equate(const std::string &symbol, const Size &size) {
+  std::map<std::string, Size> replaced;
+  for (const auto &[other, known] : equal) {
+    std::optional<Size> changed = known.substitute([&](StringRef name) -> std::optional<Size> {
+      return name == symbol ? size : Size::symbol(name);
+    });
+    if (!changed)
+      return false;
+    replaced[other] = *changed;
+  }
+  replaced[symbol] = size;
+  equal = std::move(replaced);
+  if (std::optional<StringRef> other = size.symbol()) {
+    Range mine = rangeIn(symbol, 0), known = rangeIn(other->str(), 0);
+    bounds[other->str()] = {std::max(mine.min, known.min), std::min(mine.max, known.max)};
   }
   return true;
+}
+
+/// Finds what equalities say of a symbol: one that occurs once, by itself.
+Error Rules::unify() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Guard &guard : guards) {
+      if (guard.formula.op != Op::Equal)
+        continue;
+      std::optional<Size> a = sizeOf(guard.formula.operands[0]),
+                          b = sizeOf(guard.formula.operands[1]);
+      std::optional<Size> gap = a && b ? subtract(*a, *b) : std::nullopt;
+      if (!gap)
+        continue;
+      gap = gap->primitive();
+      // The last of the inputs is what follows from others; a difference of others may be negative.
+      std::optional<std::pair<std::string, Size>> best;
+      for (const auto &[factors, number] : gap->terms()) {
+        if (factors.size() != 1 || factors.front().operands || (number != 1 && number != -1))
+          continue;
+        const std::string &symbol = factors.front().text;
+        std::optional<Size> rest = subtract(*gap, Size::product(factors, number));
+        std::optional<Size> size = rest ? multiply(*rest, Size(-number)) : std::nullopt;
+        if (!size || size->symbols().count(symbol) ||
+            !(size->isNonNegative() || size->constant()))
+          continue;
+        auto position = [&](const std::string &name) { return find(order, name) - order.begin(); };
+        if (!best || position(symbol) > position(best->first))
+          best = {symbol, *size};
+      }
+      if (best)
+        changed |= equate(best->first, best->second);
+    }
+  }
+  return Error::success();
+}
+
+Error Rules::nameDimensions() {
+  std::map<std::string, Size> named;
+  std::map<std::string, unsigned> dimensionOf;
+  std::vector<std::pair<unsigned, Size>> others;
+  for (const Input &input : inputs) {
+    auto &axes = result.axes.emplace_back();
+    for (auto [axis, original] : enumerate(input.sizes)) {
+      std::optional<Size> size = reduced(original);
+      if (!size)
+        return invalid("expected sizes that 64 bits hold, got {0} of '{1}'", original.str(),
+                       input.name);
+      axes.push_back(std::nullopt);
+      if (size->constant())
+        continue;
+      unsigned next = result.dimensions.size();
+      std::optional<StringRef> symbol = size->symbol();
+      auto [known, isNew] = symbol ? dimensionOf.try_emplace(symbol->str(), next)
+                                   : std::pair(dimensionOf.end(), true);
+      axes.back() = isNew ? next : known->second;
+      if (!isNew)
+        continue;
+      std::string name = formatv("{0}.{1}", input.name, axis);
+      result.dimensions.push_back({name, Size::symbol(name), 0, 0});
+      ofDimension.push_back(original);
+      if (symbol)
+        named[symbol->str()] = Size::symbol(name);
+      else
+        others.push_back({next, *size});
+    }
+  }
+  auto inDimensions = [&](const Size &size) {
+    return size.substitute([&](StringRef symbol) -> std::optional<Size> {
+      auto found = named.find(symbol.str());
+      return found == named.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  // An input of size 2*s + 1 tells s where no input has size s.
+  for (auto &[index, size] : others) {
+    const std::string &name = result.dimensions[index].name;
+    if (size.terms().size() > 2 || inDimensions(size))
+      continue;
+    const auto &[factors, number] = *size.terms().rbegin();
+    Size constant = *subtract(size, Size::product(factors, number));
+    std::optional<Size> whole = subtract(Size::symbol(name), constant);
+    if (factors.size() != 1 || factors.front().operands || number < 1 || !constant.constant() ||
+        !whole)
+      continue;
+    named[factors.front().text] = *divideDown(*whole, Size(number));
+  }
+  for (auto &[index, size] : others) {
+    Dimension &dimension = result.dimensions[index];
+    std::optional<Size> known = inDimensions(size);
+    if (!known)
+      return invalid("expected each size of '{0}' to be a number, a symbol or to follow from other "
+                     "inputs, got {1}",
+                     StringRef(dimension.name).rsplit('.').first, size.str());
+    dimension.size = *known;
+    result.conditions.push_back(dimension.name + " == " + known->str());
+  }
+  for (const auto &[symbol, size] : named)
+    result.symbols[symbol] = size;
+  for (const auto &[symbol, size] : equal)
+    if (std::optional<Size> known = inDimensions(size))
+      result.symbols[symbol] = *known;
+  return Error::success();
+}
+
+static void collectNames(const Formula &formula, std::set<std::string> &names) {
+  if (formula.op == Formula::Op::Name)
+    names.insert(formula.name);
+  for (const Formula &operand : formula.operands)
+    collectNames(operand, names);
+}
+
+/// Drops a guard that ranges imply, or makes it a range or a condition.
+Error Rules::conclude(const Guard &guard) {
+  std::set<std::string> names;
+  collectNames(guard.formula, names);
+  // torch takes for granted that dynamic sizes are at least 2, and writes down what it would decide otherwise. Where it
+  // does not, it may write that one size is other than 1.
+  int64_t least = names.size() == 1 ? 0 : 2;
+  std::optional<bool> known = isTrue(
+      guard.formula, [&](const std::string &symbol) { return rangeIn(symbol, least); });
+  if (known && *known)
+    return Error::success();
+  if (known)
+    return invalid("expected a graph that holds for some sizes, got the condition '{0}', which "
+                   "never does: export again with wider ranges of sizes",
+                   guard.text);
+  // number * symbol + constant >= 0
+  bool isNot = guard.formula.op == Op::Not;
+  const Formula &comparison = isNot ? guard.formula.operands.front() : guard.formula;
+  if (comparison.op == Op::Less || comparison.op == Op::AtMost) {
+    std::optional<Size> a = sizeOf(comparison.operands[0]), b = sizeOf(comparison.operands[1]);
+    std::optional<Size> gap = a && b ? (isNot ? subtract(*a, *b) : subtract(*b, *a)) : std::nullopt;
+    bool isStrict = (comparison.op == Op::Less) != isNot;
+    gap = gap && isStrict ? subtract(*gap, Size(1)) : gap;
+    const auto *last = gap && gap->terms().size() <= 2 ? &*gap->terms().rbegin() : nullptr;
+    if (last && last->first.size() == 1 && !last->first.front().operands) {
+      std::optional<int64_t> constant = subtract(*gap, Size::product(last->first, last->second))->constant();
+      const std::string &symbol = last->first.front().text;
+      if (constant && *constant > -kMaxDim && *constant < kMaxDim) {
+        Range range = rangeIn(symbol, 0);
+        if (last->second > 0)
+          range.min = std::max(range.min, divideCeilSigned(-*constant, last->second));
+        else
+          range.max = std::min(range.max, divideFloorSigned(*constant, -last->second));
+        bounds[symbol] = range;
+        return Error::success();
+      }
+    }
+  }
+  std::string condition = guard.formula.str([&](StringRef name) {
+    auto [input, axis] = places.at(name.str());
+    std::optional<unsigned> dimension = result.axes[input][axis];
+    return dimension ? result.dimensions[*dimension].name : reduced(inputs[input].sizes[axis])->str();
+  });
+  if (!is_contained(result.conditions, condition))
+    result.conditions.push_back(condition);
+  return Error::success();
+}
+
+/// The range of what the file calls `original`.
+Error Rules::setRange(Dimension &dimension, const Size &original) {
+  // That a size is at least 2 is how torch traces, not a rule of the graph.
+  auto ofSymbol = [&](const std::string &symbol) {
+    Range range = rangeIn(symbol, 0);
+    return Range{range.min <= 2 ? 0 : range.min, range.max};
+  };
+  // An equality of symbols has gathered their ranges at the one that is left.
+  std::optional<Size> size = reduced(original);
+  Range range = size->symbol() ? ofSymbol(size->symbol()->str()) : rangeOf(original, ofSymbol);
+  dimension.min = std::max<int64_t>(range.min, 0);
+  dimension.max = std::min(range.max, kMaxDim);
+  if (dimension.min > dimension.max)
+    return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", dimension.name,
+                   range.min, range.max);
+  return Error::success();
+}
+
+Size SizeRules::decided(const Size &size) const {
+  auto ofSymbol = [&](const std::string &name) {
+    auto found = find_if(
+        dimensions, [&](const Dimension &dimension) { return dimension.name == name; });
+    return Range{found->min, found->max};
+  };
+  return size.decide([&](const Size &a, const Size &b) {
+    std::optional<Size> gap = subtract(b, a);
+    return gap && rangeOf(*gap, ofSymbol).min >= 0;
+  });
+}
+
+Expected<SizeRules> attn::pt2::ruleSizes(const Program &program, ArrayRef<Input> inputs) {
+  return Rules(program, inputs).run();
 }

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "dialect/Formula.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
 #include "frontend/pt2/Archive.h"
@@ -53,24 +54,26 @@ public:
 
 private:
   llvm::Error readSignature();
-  llvm::Error nameSymbols();
-  llvm::Error checkGuards();
+  llvm::Error readSizes();
+  void bindDimensions(size_t i, BlockArgument value);
   void createFunction();
   LogicalResult checkOps();
   void findUnknownOps(const Graph &graph, SmallVectorImpl<const Node *> &unknown);
-  llvm::Error renameSizes(Graph &graph, const std::map<std::string, std::string> &names);
+  LogicalResult replaceSizes(Graph &graph);
   LogicalResult importNodes(const Graph &graph, Values &values);
   LogicalResult importSubgraph(const Graph &graph, const Node &node, Values &values);
   llvm::Error createReturn();
-  llvm::Error setSymbolRanges();
-  FailureOr<ArrayAttr> dimsAttr(ArrayRef<Size> sizes);
+  llvm::Error setSymbols();
+  StringRef symbolOf(const Size &size);
+  ArrayAttr dimsAttr(ArrayRef<Size> sizes);
 
   Program program;
   Weights &weights;
   MLIRContext &context;
   TensorBuilder b;
   SmallVector<FunctionArgument> arguments; // the user's, then weights
-  std::vector<std::string> symbols;        // in the order of the arguments that carry them
+  SizeRules rules;
+  std::set<std::string> computed; // sizes of results that no argument has
   Values values;
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
@@ -111,99 +114,60 @@ llvm::Error Importer::readSignature() {
   return llvm::Error::success();
 }
 
-/// Names each symbol after the first argument and axis that carry it, everywhere.
-llvm::Error Importer::nameSymbols() {
-  std::map<std::string, std::string> names;
-  std::map<std::string, SymbolRange> ranges;
+llvm::Error Importer::readSizes() {
+  std::vector<Input> inputs;
   for (const FunctionArgument &argument : arguments) {
-    for (auto [axis, size] : llvm::enumerate(argument.meta->sizes)) {
-      if (size.constant())
-        continue;
-      if (!size.symbol() || argument.isWeight)
-        return invalid("expected each size of '{0}' to be a number{1}, got {2}", argument.name,
-                       argument.isWeight ? "" : " or a symbol", size.str());
-      std::string symbol = size.symbol()->str();
-      auto [name, isNew] =
-          names.try_emplace(symbol, llvm::formatv("{0}.{1}", argument.name, axis).str());
-      if (!isNew)
-        continue;
-      symbols.push_back(name->second);
-      if (auto range = program.ranges.find(symbol); range != program.ranges.end())
-        ranges.try_emplace(name->second, range->second);
+    if (argument.isWeight) {
+      for (const Size &size : argument.meta->sizes)
+        if (!size.constant())
+          return invalid("expected each size of '{0}' to be a number, got {1}", argument.name,
+                         size.str());
+      continue;
     }
+    inputs.push_back({argument.name.str(), argument.meta->sizes});
   }
-  program.ranges = std::move(ranges);
-  return renameSizes(program, names);
-}
-
-/// Gives every symbol of the graph, and of the graphs in it, the name of a dimension.
-llvm::Error Importer::renameSizes(Graph &graph, const std::map<std::string, std::string> &names) {
-  auto rename = [&](StringRef value, Size &size) -> llvm::Error {
-    std::optional<Size> renamed =
-        size.rename([&](const std::string &symbol) -> std::optional<std::string> {
-          auto found = names.find(symbol);
-          return found == names.end() ? std::nullopt : std::optional(found->second);
-        });
-    // What no argument carries has no value at a call.
-    if (!renamed)
-      return invalid("expected sizes that follow from those of the arguments, got {0} of '{1}'",
-                     size.str(), value);
-    size = *renamed;
-    return llvm::Error::success();
-  };
-  for (auto &[name, meta] : graph.tensors) {
-    for (Size &size : meta.sizes)
-      if (llvm::Error error = rename(name, size))
-        return error;
-    // Strides that depend on other symbols are dropped: they only say whether a reshape is a view.
-    for (Size &stride : meta.strides)
-      if (llvm::Error error = rename(name, stride)) {
-        llvm::consumeError(std::move(error));
-        meta.strides.clear();
-        break;
-      }
-  }
-  for (auto &[name, size] : graph.symInts)
-    if (llvm::Error error = rename(name, size))
-      return error;
-  for (Node &node : graph.nodes)
-    for (NamedArgument &input : node.inputs)
-      if (input.value.graph)
-        if (llvm::Error error = renameSizes(*input.value.graph, names))
-          return error;
+  llvm::Expected<SizeRules> ruled = ruleSizes(program, inputs);
+  if (!ruled)
+    return ruled.takeError();
+  rules = std::move(*ruled);
+  values.conditions = rules.conditions;
+  values.decided = [&](const Size &size) { return rules.decided(size); };
   return llvm::Error::success();
 }
 
-llvm::Error Importer::checkGuards() {
-  std::map<std::string, TensorMeta> metas;
-  for (const FunctionArgument &argument : arguments)
-    if (!argument.isWeight)
-      metas.try_emplace(argument.name.str(), *argument.meta);
-  for (const std::string &guard : program.guards)
-    if (!isImplied(guard, metas, program.ranges))
-      return invalid(
-          "expected a graph that holds for all sizes in its ranges, got the condition '{0}'",
-          guard);
-  return llvm::Error::success();
+/// The symbol of a size that no number is: that of an input which has it, or one that is computed.
+StringRef Importer::symbolOf(const Size &size) {
+  for (const Dimension &dimension : rules.dimensions)
+    if (dimension.size == size || dimension.name == size.str())
+      return dimension.name;
+  return *computed.insert(size.str()).first;
 }
 
-/// attn.dims of a tensor: null where it is static, failure where a size is neither a number nor one
-/// symbol.
-FailureOr<ArrayAttr> Importer::dimsAttr(ArrayRef<Size> sizes) {
+/// attn.dims of a tensor: null where it is static.
+ArrayAttr Importer::dimsAttr(ArrayRef<Size> sizes) {
   if (llvm::all_of(sizes, [](const Size &size) { return size.constant().has_value(); }))
     return ArrayAttr();
   SmallVector<StringRef> dims;
-  for (const Size &size : sizes) {
-    if (!size.constant() && !size.symbol())
-      return failure();
-    dims.push_back(size.constant() ? StringRef() : *size.symbol());
-  }
+  for (const Size &size : sizes)
+    dims.push_back(size.constant() ? StringRef() : symbolOf(size));
   return b.getStrArrayAttr(dims);
 }
 
 //===----------------------------------------------------------------------===//
 // Function
 //===----------------------------------------------------------------------===//
+
+/// Names the dynamic dimensions of input `i`.
+void Importer::bindDimensions(size_t i, BlockArgument value) {
+  SmallVector<StringRef> dims;
+  for (auto [axis, dimension] : llvm::enumerate(rules.axes[i])) {
+    dims.push_back(dimension ? StringRef(rules.dimensions[*dimension].name) : "");
+    if (dimension)
+      b.bindSymbol(dims.back(), value, axis);
+  }
+  if (!llvm::all_of(dims, [](StringRef dim) { return dim.empty(); }))
+    function.setArgAttr(i, AttnDialect::kDimsAttr, b.getStrArrayAttr(dims));
+}
 
 void Importer::createFunction() {
   module = ModuleOp::create(b.getLoc());
@@ -218,16 +182,12 @@ void Importer::createFunction() {
     BlockArgument value = entry->getArgument(i);
     value.setLoc(NameLoc::get(b.getStringAttr(argument.name)));
     function.setArgAttr(i, AttnDialect::kNameAttr, b.getStringAttr(argument.name));
-    // nameSymbols has seen to it that sizes are numbers or symbols.
-    if (ArrayAttr dims = *dimsAttr(argument.meta->sizes))
-      function.setArgAttr(i, AttnDialect::kDimsAttr, dims);
     if (argument.isWeight)
       function.setArgAttr(i, AttnDialect::kWeightAttr, b.getUnitAttr());
     if (argument.meta->dtype == DType::U8)
       function.setArgAttr(i, AttnDialect::kUnsignedAttr, b.getUnitAttr());
-    for (auto [axis, size] : llvm::enumerate(argument.meta->sizes))
-      if (std::optional<StringRef> symbol = size.symbol())
-        b.bindSymbol(*symbol, value, axis);
+    if (!argument.isWeight)
+      bindDimensions(i, value);
     values.arguments.insert(argument.value);
     values.tensors.try_emplace(argument.value,
                                Tensor{value, argument.meta->dtype, argument.meta->sizes});
@@ -254,6 +214,46 @@ static Location locationOf(const Node &node, MLIRContext &context) {
     line = FileLineColLoc::get(&context, file, number, /*column=*/0);
   }
   return NameLoc::get(StringAttr::get(&context, node.name), line);
+}
+
+/// Gives the sizes of the graph, and of the graphs in it, in terms of dimensions of the inputs.
+LogicalResult Importer::replaceSizes(Graph &graph) {
+  auto replace = [&](Size &size) {
+    std::optional<Size> replaced = size.substitute([&](StringRef symbol) -> std::optional<Size> {
+      auto found = rules.symbols.find(symbol.str());
+      return found == rules.symbols.end() ? std::nullopt : std::optional(found->second);
+    });
+    size = replaced ? rules.decided(*replaced) : size;
+    return replaced.has_value();
+  };
+  // What no input carries has no value at a call.
+  auto refuse = [&](StringRef value, const Size &size) {
+    Location line = UnknownLoc::get(&context);
+    for (const Node &node : graph.nodes)
+      for (const Argument &output : node.outputs)
+        if (llvm::is_contained(output.names, value) ||
+            llvm::any_of(output.integers, [&](const SymInt &integer) { return integer.name == value; }))
+          line = locationOf(node, context);
+    return emitError(line) << "expected sizes that follow from those of the inputs, got "
+                           << size.str() << " of '" << value
+                           << "': export again without sizes that depend on elements";
+  };
+  for (auto &[name, meta] : graph.tensors) {
+    for (Size &size : meta.sizes)
+      if (!replace(size))
+        return refuse(name, size);
+    // Strides that depend on other symbols are dropped: they only say whether a reshape is a view.
+    if (!llvm::all_of(meta.strides, replace))
+      meta.strides.clear();
+  }
+  for (auto &[name, size] : graph.symInts)
+    if (!replace(size))
+      return refuse(name, size);
+  for (Node &node : graph.nodes)
+    for (NamedArgument &input : node.inputs)
+      if (input.value.graph && failed(replaceSizes(*input.value.graph)))
+        return failure();
+  return success();
 }
 
 /// Ops that only say how gradients are recorded, or in which type autocast computes, round a graph of others.
@@ -314,6 +314,7 @@ LogicalResult Importer::importSubgraph(const Graph &graph, const Node &node, Val
   if (isEnabled)
     return refuse("autocast disabled");
   Values own;
+  own.decided = values.decided;
   for (auto [argument, operand] : llvm::zip_equal(inner->arguments, operands)) {
     using Kind = Argument::Kind;
     if (argument.kind == Kind::Tensor && operand->kind == Kind::Tensor) {
@@ -337,6 +338,9 @@ LogicalResult Importer::importSubgraph(const Graph &graph, const Node &node, Val
       for (const auto &[part, view] : own.views)
         if (!view.node && view.base == argument.names.front())
           return refuse("a graph that leaves its arguments as they are");
+  for (const std::string &condition : own.conditions)
+    if (!llvm::is_contained(values.conditions, condition))
+      values.conditions.push_back(condition);
   for (const auto &[symbol, least] : own.minimum)
     values.minimum[symbol] = std::max(values.minimum.lookup(symbol), least);
   for (const auto &[symbol, greatest] : own.maximum) {
@@ -383,15 +387,10 @@ llvm::Error Importer::createReturn() {
     if (found == values.tensors.end())
       return invalid("expected result '{0}' to be computed", spec.value.names.front());
     std::string name = program.outputs.size() == 1 ? "out" : llvm::formatv("out.{0}", i).str();
-    FailureOr<ArrayAttr> dims = dimsAttr(found->second.sizes);
-    if (failed(dims))
-      return invalid(
-          "expected each size of a result to be a number or a size of an argument, got {0}",
-          str(found->second.sizes));
     NamedAttrList list;
     list.set(AttnDialect::kNameAttr, b.getStringAttr(name));
-    if (*dims)
-      list.set(AttnDialect::kDimsAttr, *dims);
+    if (ArrayAttr dims = dimsAttr(found->second.sizes))
+      list.set(AttnDialect::kDimsAttr, dims);
     if (found->second.dtype == DType::U8)
       list.set(AttnDialect::kUnsignedAttr, b.getUnitAttr());
     attrs.push_back(list.getDictionary(&context));
@@ -403,22 +402,32 @@ llvm::Error Importer::createReturn() {
   return llvm::Error::success();
 }
 
-llvm::Error Importer::setSymbolRanges() {
+/// Sizes of the inputs, then those of results and the conditions that are computed of them.
+llvm::Error Importer::setSymbols() {
+  for (const auto &[size, least] : b.assumptions())
+    if (!values.requireAtMost(Size(least), size))
+      return invalid("expected a size of at least {0}, got {1}", least, size.str());
   SmallVector<Attribute> attrs;
-  for (const std::string &symbol : symbols) {
-    SymbolRange range = program.ranges[symbol];
-    // torch assumes at least 2 of every dynamic dimension: an artefact of how it traces, not a rule
-    // of the graph.
-    int64_t min = range.min.value_or(0) <= 2 ? 0 : *range.min;
-    min = std::max(min, values.minimum.lookup(symbol));
-    int64_t max = std::min(range.max.value_or(kMaxDim), kMaxDim);
-    if (auto greatest = values.maximum.find(symbol); greatest != values.maximum.end())
+  auto add = [&](StringRef name, int64_t min, int64_t max) {
+    attrs.push_back(SymbolAttr::get(&context, name, min, max));
+  };
+  for (const Dimension &dimension : rules.dimensions) {
+    int64_t min = std::max(dimension.min, values.minimum.lookup(dimension.name));
+    int64_t max = dimension.max;
+    if (auto greatest = values.maximum.find(dimension.name); greatest != values.maximum.end())
       max = std::min(max, greatest->second);
     if (min > max)
-      return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", symbol, min,
-                     max);
-    attrs.push_back(SymbolAttr::get(&context, symbol, min, max));
+      return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", dimension.name,
+                     min, max);
+    add(dimension.name, min, max);
   }
+  for (StringRef size : computed)
+    add(size, 0, std::numeric_limits<int64_t>::max());
+  for (StringRef condition : values.conditions)
+    add(condition, 1, 1);
+  for (Attribute attr : ArrayRef(attrs).drop_front(rules.dimensions.size()))
+    if (StringRef name = cast<SymbolAttr>(attr).getName(); !Formula::parse(name))
+      return invalid("expected sizes that attn can compute, got '{0}'", name);
   if (!attrs.empty())
     function->setAttr(AttnDialect::kSymbolsAttr, b.getArrayAttr(attrs));
   return llvm::Error::success();
@@ -427,18 +436,17 @@ llvm::Error Importer::setSymbolRanges() {
 llvm::Expected<Model> Importer::run() {
   if (llvm::Error error = readSignature())
     return error;
-  if (llvm::Error error = nameSymbols())
+  if (llvm::Error error = readSizes())
     return error;
-  if (llvm::Error error = checkGuards())
-    return error;
-  createFunction();
-
   FirstError reported(context, /*path=*/"");
+  if (failed(replaceSizes(program)))
+    return reported.take();
+  createFunction();
   if (failed(checkOps()) || failed(importNodes(program, values)))
     return reported.take();
   if (llvm::Error error = createReturn())
     return error;
-  if (llvm::Error error = setSymbolRanges())
+  if (llvm::Error error = setSymbols())
     return error;
   if (failed(module->verify()))
     return reported.take();

@@ -22,6 +22,8 @@
 #include "passes/Passes.h"
 #include "passes/bufferize/Polynomial.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
@@ -95,8 +97,7 @@ private:
 
 } // namespace
 
-/// A linear expression as a polynomial, given its operands; nothing else occurs in bounds of buffer
-/// sizes.
+/// An upper bound of an expression, given those of its operands, none of which is negative where it multiplies another.
 static std::optional<Polynomial>
 toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
@@ -116,16 +117,67 @@ toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)
     std::optional<Polynomial> rhs = toPolynomial(binary.getRHS(), leaf);
     return rhs ? std::optional<Polynomial>(*lhs + *rhs) : std::nullopt;
   }
-  case AffineExprKind::Mul:
-    return constant && constant.getValue() >= 0
-               ? std::optional<Polynomial>(*lhs * Polynomial(constant.getValue()))
-               : std::nullopt;
+  case AffineExprKind::Mul: {
+    std::optional<Polynomial> rhs = toPolynomial(binary.getRHS(), leaf);
+    return rhs ? std::optional<Polynomial>(*lhs * *rhs) : std::nullopt;
+  }
   case AffineExprKind::FloorDiv:
   case AffineExprKind::CeilDiv:
     return lhs;
   default:
     return std::nullopt;
   }
+}
+
+static std::optional<Polynomial> boundOf(Value size, Symbols &symbols);
+
+/// Arithmetic that bounds of linear expressions end at.
+static bool isNonlinear(Value value) {
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    return !getConstantIntValue(product.getLhs()) && !getConstantIntValue(product.getRhs());
+  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>())
+    return !apply.getAffineMap().getResult(0).isPureAffine();
+  return isa_and_present<arith::DivUIOp, arith::RemUIOp, arith::MaxSIOp, arith::MinSIOp>(
+      value.getDefiningOp());
+}
+
+/// Whether that follows from how `value` is computed. Quotients are of sizes.
+static bool isNonNegative(Value value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant >= 0;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<memref::DimOp, arith::DivUIOp, arith::RemUIOp>(op))
+    return true;
+  if (isa_and_present<arith::MaxSIOp>(op))
+    return llvm::any_of(op->getOperands(), isNonNegative);
+  return isa_and_present<arith::AddIOp, arith::MulIOp, arith::MinSIOp>(op) &&
+         llvm::all_of(op->getOperands(), isNonNegative);
+}
+
+/// An upper bound of the result of such arithmetic, operand by operand.
+static std::optional<Polynomial> boundOfNonlinear(Value value, Symbols &symbols) {
+  Operation *op = value.getDefiningOp();
+  if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
+    AffineMap map = apply.getAffineMap();
+    return toPolynomial(map.getResult(0), [&](AffineExpr leaf) {
+      unsigned position = isa<AffineDimExpr>(leaf)
+                              ? cast<AffineDimExpr>(leaf).getPosition()
+                              : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
+      Value operand = apply.getMapOperands()[position];
+      return isNonNegative(operand) ? boundOf(operand, symbols) : std::nullopt;
+    });
+  }
+  std::optional<Polynomial> a = boundOf(op->getOperand(0), symbols),
+                            b = boundOf(op->getOperand(1), symbols);
+  if (isa<arith::DivUIOp>(op))
+    return a;
+  if (isa<arith::MinSIOp, arith::RemUIOp>(op))
+    return a ? a : b;
+  if (!a || !b)
+    return std::nullopt;
+  if (isa<arith::MaxSIOp>(op))
+    return Polynomial::maximum(*a, *b);
+  return llvm::all_of(op->getOperands(), isNonNegative) ? std::optional(*a * *b) : std::nullopt;
 }
 
 /// An upper bound of `size` in the symbols alone.
@@ -135,12 +187,14 @@ static std::optional<Polynomial> boundOf(Value size, Symbols &symbols) {
       Bounds::computeConstantBound(presburger::BoundType::UB, {size}, nullptr, /*closedUB=*/true);
   if (succeeded(constant))
     return Polynomial(std::max<int64_t>(*constant, 0));
+  if (isNonlinear(size))
+    return boundOfNonlinear(size, symbols);
   AffineMap map;
   ValueDimList operands;
-  auto isSymbol = [&](Value value, std::optional<int64_t> dim, Bounds &) {
-    return dim && symbols.symbolOf(value, *dim).has_value();
+  auto isKnown = [&](Value value, std::optional<int64_t> dim, Bounds &) {
+    return dim ? symbols.symbolOf(value, *dim).has_value() : isNonlinear(value);
   };
-  if (failed(Bounds::computeBound(map, operands, presburger::BoundType::UB, {size}, isSymbol,
+  if (failed(Bounds::computeBound(map, operands, presburger::BoundType::UB, {size}, isKnown,
                                   /*closedUB=*/true)))
     return std::nullopt;
   return toPolynomial(map.getResult(0), [&](AffineExpr leaf) -> std::optional<Polynomial> {
@@ -148,6 +202,8 @@ static std::optional<Polynomial> boundOf(Value size, Symbols &symbols) {
                             ? cast<AffineDimExpr>(leaf).getPosition()
                             : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
     auto [value, dim] = operands[position];
+    if (!dim)
+      return boundOfNonlinear(value, symbols);
     std::optional<unsigned> symbol = symbols.symbolOf(value, *dim);
     return symbol ? std::optional<Polynomial>(Polynomial::symbol(*symbol)) : std::nullopt;
   });

@@ -247,4 +247,66 @@ TEST_F(CheckTest, EmptyTensorsNeedNoData) {
   }
 }
 
+/// A function whose output's size and conditions are computed.
+struct SizedTest : testing::Test {
+  Library library = linkedLibrary();
+  Function sized = createFunction(library.get(), "sized");
+
+  attn_status call(int64_t a, int64_t b, int64_t size, const attn_call_options *options = nullptr) {
+    // Nothing is read of the inputs, which may be larger than memory.
+    float element = 0;
+    std::vector<float> y(std::max<int64_t>(size, 1), untouched);
+    DLTensor inputs[] = {{&element, {kDLCPU, 0}, 1, dtypeOf<float>(), &a, nullptr, 0},
+                         {&element, {kDLCPU, 0}, 1, dtypeOf<float>(), &b, nullptr, 0}};
+    DLTensor output = {y.data(), {kDLCPU, 0}, 1, dtypeOf<float>(), &size, nullptr, 0};
+    const DLTensor *in[] = {&inputs[0], &inputs[1]}, *out[] = {&output};
+    attn_status status = attn_call(sized.get(), nullptr, in, 2, out, 1, options);
+    for (int64_t i = 0; i < size; ++i)
+      EXPECT_EQ(y[i], status ? untouched : float(i));
+    int64_t shape = -1;
+    if (attn_output_shape(sized.get(), in, 2, 0, &shape) == ATTN_OK && !status)
+      EXPECT_EQ(shape, size);
+    return status;
+  }
+
+  void expectRefused(int64_t a, int64_t b, int64_t size, const char *message) {
+    EXPECT_EQ(call(a, b, size), ATTN_ERROR_SHAPE);
+    EXPECT_STREQ(attn_last_error(), message);
+  }
+};
+
+TEST_F(SizedTest, SizesThatGoTogether) {
+  EXPECT_EQ(call(6, 2, 10), ATTN_OK);
+  EXPECT_EQ(call(5, 1, 9), ATTN_OK);
+  EXPECT_EQ(call(2, 1, 3), ATTN_OK);
+  attn_call_options unchecked = {};
+  unchecked.size = sizeof unchecked;
+  unchecked.skip_checks = 1;
+  EXPECT_EQ(call(6, 2, 10, &unchecked), ATTN_OK);
+}
+
+TEST_F(SizedTest, OutputOfAnotherSize) {
+  EXPECT_EQ(call(6, 2, 9), ATTN_ERROR_SHAPE);
+  EXPECT_EQ(call(6, 2, 11), ATTN_ERROR_SHAPE);
+}
+
+TEST_F(SizedTest, ConditionThatDoesNotHold) {
+  expectRefused(3, 3, 3, "sized: expected sizes with a != b, got a = 3, b = 3");
+  expectRefused(5, 2, 8, "sized: expected sizes with b == 1 or .., got b = 2, a = 5");
+  expectRefused(4000, 2, 7998, "sized: expected sizes with b == 1 or .., got b = 2, a = 4000");
+}
+
+TEST_F(SizedTest, SizeOutOfRange) {
+  expectRefused(1, 3, 0, "sized: expected a size 2*a - b in [0, 9223372036854775807], got a = 1, b = 3");
+}
+
+TEST_F(SizedTest, DivisorOfZero) {
+  expectRefused(4, 0, 8, "sized: expected sizes with b == 1 or .., got b = 0, a = 4");
+}
+
+TEST_F(SizedTest, SizesBeyond64Bits) {
+  expectRefused(INT64_MAX, 1, 0,
+                "sized: expected a size 2*a - b in [0, 9223372036854775807], got a = 9223372036854775807, b = 1");
+}
+
 } // namespace

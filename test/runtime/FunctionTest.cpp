@@ -43,7 +43,7 @@ TEST_F(FunctionTest, TooManyArguments) {
 
 TEST_F(FunctionTest, TooManySymbols) {
   expectRefused("symbolic", nullptr, ATTN_ERROR_LIBRARY,
-                "symbolic: expected at most 64 symbols, got 100");
+                "symbolic: expected at most 256 symbols, got 300");
 }
 
 #if defined __x86_64__
@@ -187,6 +187,16 @@ TEST_F(FunctionTest, SignatureChecksIndices) {
   EXPECT_EQ(attn_function_dim(forward.get(), ATTN_INPUT, 0, 3, &dim), ATTN_ERROR_USAGE);
   EXPECT_STREQ(attn_last_error(), "attn_function_dim: expected an axis in [0, 3), got 3");
   EXPECT_EQ(attn_function_symbol(forward.get(), 2, &dim), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(), "attn_function_symbol: expected an index in [0, 2), got 2");
+}
+
+TEST_F(FunctionTest, SymbolsAreThoseOfInputs) {
+  Function sized = createFunction(library.get(), "sized");
+  EXPECT_EQ(attn_function_num_symbols(sized.get()), 2);
+  attn_dim dim;
+  ASSERT_EQ(attn_function_dim(sized.get(), ATTN_OUTPUT, 0, 0, &dim), ATTN_OK);
+  EXPECT_STREQ(dim.symbol, "2*a - b");
+  EXPECT_EQ(attn_function_symbol(sized.get(), 2, &dim), ATTN_ERROR_USAGE);
   EXPECT_STREQ(attn_last_error(), "attn_function_symbol: expected an index in [0, 2), got 2");
 }
 

@@ -5,6 +5,7 @@
 //   forward(x [B, S, 4], residual [B, S, 4], lengths i32 [B] in [0, S]) with scale [4], bias [4]:
 //     y [B, S, 4] = x * scale + bias + residual where s < lengths[b], else 0;  total [B] = sum of y
 //   halve(ids i64 [N] in [0, 9]): y [N] = ids / 2
+//   sized(a [A], b [B]) where A != B and more: y [2*A - B] = 0, 1, ..
 //
 // forward comes at every level, the lowest with a packed layout of its own, and with its weights.
 //
@@ -87,6 +88,11 @@ static void halve(const attn_kernel_call *call) {
     ((float *)call->outputs[0])[i] = (float)((const int64_t *)call->inputs[0])[i] / 2;
 }
 
+static void count(const attn_kernel_call *call) {
+  for (int64_t i = 0; i < call->dims[2]; ++i)
+    ((float *)call->outputs[0])[i] = (float)i;
+}
+
 static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
   // Bytes that no machine has, for one size.
   bytes[0] = dims[0] == 1000 ? INT64_MAX : 0;
@@ -104,8 +110,30 @@ static const void *const bounded_embedded[] = {table};
 
 static const attn_dim_info bsc[] = {SYMBOL(0), SYMBOL(1), FIXED(4)}, c[] = {FIXED(4)},
                            first[] = {SYMBOL(0)};
-static const attn_symbol_info forward_symbols[] = {{"x.0", 0, 1000}, {"x.1", 0, 64}};
-static const attn_symbol_info halve_symbols[] = {{"n", 1, INT64_MAX}};
+static const attn_symbol_info forward_symbols[] = {{"x.0", 0, 1000, NULL, 0, 0},
+                                                   {"x.1", 0, 64, NULL, 0, 0}};
+static const attn_symbol_info halve_symbols[] = {{"n", 1, INT64_MAX, NULL, 0, 0}};
+
+#define STEP(op, operand) {operand, ATTN_FORMULA_##op, 0}
+static const attn_formula_step length[] = {STEP(NUMBER, 2), STEP(SYMBOL, 0), STEP(MULTIPLY, 0),
+                                           STEP(SYMBOL, 1), STEP(SUBTRACT, 0)};
+static const attn_formula_step differ[] = {STEP(SYMBOL, 0), STEP(SYMBOL, 1), STEP(EQUAL, 0),
+                                           STEP(NOT, 0)};
+// b == 1 or a % b == 0 and max(a // b, min(a, b) + 1) <= 1000 and not b < -1
+static const attn_formula_step divides[] = {
+    STEP(SYMBOL, 1), STEP(NUMBER, 1), STEP(EQUAL, 0),  STEP(SYMBOL, 0), STEP(SYMBOL, 1),
+    STEP(MODULO, 0), STEP(NUMBER, 0), STEP(EQUAL, 0),  STEP(SYMBOL, 0), STEP(SYMBOL, 1),
+    STEP(DIVIDE, 0), STEP(SYMBOL, 0), STEP(SYMBOL, 1), STEP(MIN, 0),    STEP(NUMBER, 1),
+    STEP(ADD, 0),    STEP(MAX, 0),    STEP(NUMBER, 1000), STEP(AT_MOST, 0), STEP(AND, 0),
+    STEP(SYMBOL, 1), STEP(NUMBER, -1), STEP(LESS, 0),  STEP(NOT, 0),    STEP(AND, 0),
+    STEP(OR, 0)};
+#define COUNT(array) (int32_t)(sizeof(array) / sizeof *(array))
+static const attn_symbol_info sized_symbols[] = {
+    {"a", 0, INT64_MAX, NULL, 0, 0},
+    {"b", 0, INT64_MAX, NULL, 0, 0},
+    {"2*a - b", 0, INT64_MAX, length, COUNT(length), 0},
+    {"a != b", 1, 1, differ, COUNT(differ), 1},
+    {"b == 1 or ..", 1, 1, divides, COUNT(divides), 1}};
 
 static const attn_tensor_info forward_inputs[] = {
     {"x", bsc, 3, FLOAT},
@@ -122,6 +150,9 @@ static const attn_tensor_info bounded_inputs[] = {
 static const attn_tensor_info bounded_weights[] = {
     {"table", c, 1, 0, 32, .bounded = 1, .bound = FIXED(9)}};
 static const attn_tensor_info halve_outputs[] = {{"y", first, 1, FLOAT}};
+static const attn_dim_info second[] = {SYMBOL(1)}, third[] = {SYMBOL(2)};
+static const attn_tensor_info sized_inputs[] = {{"a", first, 1, FLOAT}, {"b", second, 1, FLOAT}};
+static const attn_tensor_info sized_outputs[] = {{"y", third, 1, FLOAT}};
 
 #define VARIANT(level)                                                                             \
   {level, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n", "per-head"}
@@ -154,9 +185,14 @@ static const attn_variant_info packed_halve_variants[] = {
     {"aarch64", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
 #endif
 };
+static const attn_variant_info sized_variants[] = {
+#if defined __x86_64__
+    {"x86-64", count, halve_workspace, NULL, 0, 0, "0", "", ""},
+#else
+    {"aarch64", count, halve_workspace, NULL, 0, 0, "0", "", ""},
+#endif
+};
 static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu")};
-
-#define COUNT(array) (int32_t)(sizeof(array) / sizeof *(array))
 
 static const attn_function_info functions[] = {
     {"forward", 3, 2, 2, 2, COUNT(forward_variants), 0, forward_inputs, forward_outputs,
@@ -166,8 +202,10 @@ static const attn_function_info functions[] = {
     {"foreign", 3, 2, 2, 2, 1, 0, forward_inputs, forward_outputs, forward_weights, forward_symbols,
      foreign_variants, NULL},
     {"crowded", 200, 100, 0, 0, 1, 0, NULL, NULL, NULL, NULL, foreign_variants, NULL},
-    {"symbolic", 1, 1, 0, 100, 1, 0, halve_inputs, halve_outputs, NULL, NULL, foreign_variants,
+    {"symbolic", 1, 1, 0, 300, 1, 0, halve_inputs, halve_outputs, NULL, NULL, foreign_variants,
      NULL},
+    {"sized", 2, 1, 0, COUNT(sized_symbols), 1, 0, sized_inputs, sized_outputs, NULL, sized_symbols,
+     sized_variants, NULL},
     // Its symbol is a size of the output alone.
     {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants, NULL},
     {"bounded", 1, 1, 0, 1, 1, 0, bounded_inputs, halve_outputs, NULL, halve_symbols,

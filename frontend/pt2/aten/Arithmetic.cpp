@@ -413,13 +413,12 @@ static auto clamp(StringRef least, StringRef greatest) {
 static auto triangle(arith::CmpIPredicate keeps) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
-    int64_t diagonal = call.constant("diagonal", 0);
+    Size diagonal = call.has("diagonal") ? call.integer("diagonal") : Size(0);
     if (!call.failed() && x.rank() < 2)
       return call.error() << "expected a tensor of rank 2 or more, got " << str(x.sizes);
     if (call.failed())
       return failure();
-    Value zero = call.b.scalar(x.dtype, int64_t(0)),
-          offset = arith::ConstantIndexOp::create(call.b, diagonal);
+    Value zero = call.b.scalar(x.dtype, int64_t(0)), offset = call.b.indexOf(diagonal);
     return call.result(
         call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
           Value q = linalg::IndexOp::create(call.b, x.rank() - 2),

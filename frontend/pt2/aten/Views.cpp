@@ -375,21 +375,25 @@ static LogicalResult slice(Call &call) {
       return call.error() << "expected " << number << " elements, got " << count.str();
     return resultPart(call, x, dim, first, count, step, /*isDropped=*/false);
   }
-  // What the file says is right if nothing is cut off: 0 <= start <= end <= size.
-  std::optional<Size> back = multiply(start, Size(-1)), length = back ? add(end, *back) : back;
-  if (!length || (step != 1 && !(length->constant())))
-    return call.error() << "expected elements that sizes do not limit, got " << start.str() << " to "
-                        << end.str() << " of " << size.str();
-  Size number = step == 1 ? *length
-                          : Size(llvm::divideCeil(std::max<int64_t>(*length->constant(), 0), step));
-  call.requireAtMost(Size(0), start);
-  call.requireAtMost(start, end);
-  call.requireAtMost(end, size);
-  if (call.failed())
-    return failure();
-  if (count != number)
-    return call.error() << "expected " << number.str() << " elements, got " << count.str();
-  return resultPart(call, x, dim, start, count, step, /*isDropped=*/false);
+  std::optional<Size> length = subtract(end, start);
+  std::optional<Size> number = length ? divideUp(*length, step) : std::nullopt;
+  if (number && count == *number) {
+    // What the file says is right if nothing is cut off: 0 <= start <= end <= size.
+    call.requireAtMost(Size(0), start);
+    call.requireAtMost(start, end);
+    call.requireAtMost(end, size);
+    return call.failed() ? failure()
+                         : resultPart(call, x, dim, start, count, step, /*isDropped=*/false);
+  }
+  std::optional<Size> first = maximum(start, Size(0)), last = minimum(end, size);
+  first = first ? minimum(*first, size) : first;
+  last = last && first ? maximum(*last, *first) : std::nullopt;
+  length = last ? subtract(*last, *first) : std::nullopt;
+  number = length ? divideUp(*length, step) : std::nullopt;
+  if (!number || call.decided(*number) != count)
+    return call.error() << "expected " << (number ? number->str() : "countable") << " elements, got "
+                        << count.str();
+  return resultPart(call, x, dim, call.decided(*first), count, step, /*isDropped=*/false);
 }
 
 static LogicalResult narrow(Call &call) {
@@ -507,7 +511,7 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("to.other", typeAs);
   ops.add("copy.default", copy);
   ops.add("select.int", selectOne);
-  ops.add("slice.Tensor", slice, "ends that sizes limit");
+  ops.add("slice.Tensor", slice);
   ops.add("narrow.default", narrow);
   for (StringRef name : {"split.Tensor", "unsafe_split.Tensor", "chunk.default", "unsafe_chunk.default"})
     ops.add(name, split, "dimensions of unknown size");

@@ -31,12 +31,17 @@ class Value:
         self.name, self.is_size = name, is_size
 
 
-def expression(symbol):
-    return {"as_expr": {"expr_str": f"Symbol('{symbol}', positive=True, integer=True)", "hint": {"as_int": 4}}}
+def symbol(name):
+    return f"Symbol('{name}', positive=True, integer=True)"
+
+
+def expression(text):
+    """A symbol by its name, or what sympy writes."""
+    return {"as_expr": {"expr_str": text if "(" in text else symbol(text), "hint": {"as_int": 4}}}
 
 
 def size(value):
-    """A size is a number or the name of a symbol."""
+    """A size is a number, the name of a symbol, or an expression of sympy's."""
     return expression(value) if isinstance(value, str) else {"as_int": int(value)}
 
 
@@ -86,13 +91,15 @@ class Program:
     def __init__(self):
         self.tensors, self.symbols, self.ranges = {}, {}, {}
         self.nodes, self.inputs, self.outputs, self.specs, self.weights = [], [], [], [], {}
+        # Conditions on sizes, and how the caller nests the inputs: torch's pytree, and the names of the outermost.
+        self.guards, self.tree, self.names = [], None, []
 
     def input(self, name, array, sizes=None):
         """A tensor that a caller passes; sizes that are strings are symbols, which any number from 2 on may replace."""
         self.specs.append({"user_input": {"arg": {"as_tensor": {"name": name}}}})
-        for symbol in sizes or ():
-            if isinstance(symbol, str):
-                self.ranges[symbol] = {"min_val": 2, "max_val": 4096}
+        for text in sizes or ():
+            if isinstance(text, str) and "(" not in text:
+                self.ranges[text] = {"min_val": 2, "max_val": 4096}
         return self._argument(name, meta(array, sizes))
 
     def weight(self, name, array):
@@ -135,11 +142,12 @@ class Program:
         texts = {key: self.symbols[value.name]["as_expr"]["expr_str"] if isinstance(value, Value) else f"Integer({value})"
                  for key, value in arguments.items()}
         self.symbols[name] = {"as_expr": {"expr_str": expression.format(**texts), "hint": {"as_int": 4}}}
-        self._node(name, "_operator." + function, [{"as_sym_int": {"as_name": name}}], 0, arguments)
+        module = "torch." if function.startswith("sym_") else "_operator."
+        self._node(name, module + function, [{"as_sym_int": {"as_name": name}}], 0, arguments)
         return Value(name, is_size=True)
 
     def _node(self, name, target, outputs, line, arguments):
-        if not target.startswith("_operator."):
+        if target.startswith("aten."):
             target = "torch.ops." + target
         inputs = [{"name": key, "arg": argument(value), "kind": 1} for key, value in arguments.items()]
         trace = f'File "ops.py", line {line}, in forward\n    {target}'
@@ -154,11 +162,12 @@ class Program:
                  "sym_int_values": self.symbols, "sym_bool_values": {}, "is_single_tensor_return": False,
                  "custom_obj_values": {}, "sym_float_values": {}}
         results = [{"user_output": {"arg": output}} for output in self.outputs]
+        calls = [{"fqn": "", "signature": {"in_spec": json.dumps([1, self.tree]), "forward_arg_names": self.names}}]
         module = {"graph": graph, "signature": {"input_specs": self.specs, "output_specs": results},
-                  "module_call_graph": [], "metadata": {}, "treespec_namedtuple_fields": {}}
+                  "module_call_graph": calls if self.tree else [], "metadata": {}, "treespec_namedtuple_fields": {}}
         return {"graph_module": module, "opset_version": {"aten": 10}, "range_constraints": self.ranges,
                 "schema_version": {"major": 8, "minor": 20}, "verifiers": ["TRAINING"], "torch_version": "2.15.0",
-                "guards_code": []}
+                "guards_code": self.guards}
 
     def save(self, path):
         """A zip file whose entries are stored as they are."""

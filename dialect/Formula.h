@@ -1,0 +1,61 @@
+//===- Formula.h - sizes and conditions as text ------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A symbol of a function that no argument carries is named by what it is computed from:
+//   2*x.1 + 1
+//   x.0 == 1 or x.0 == mask.0
+// The syntax is that of Python, with its integer division and remainder.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_FORMULA_H
+#define ATTN_DIALECT_FORMULA_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+struct Formula {
+  enum class Op {
+    Number,
+    Name,
+    Add,
+    Subtract,
+    Multiply,
+    Divide, // rounds down
+    Modulo, // of the divisor's sign
+    Max,
+    Min,
+    Equal,
+    Less,
+    AtMost,
+    Not,
+    And,
+    Or
+  };
+
+  Op op = Op::Number;
+  int64_t number = 0;
+  std::string name;
+  std::vector<Formula> operands;
+
+  /// Reads numbers, names, + - * // % ** max min, comparisons, not, and, or. A name may have brackets, as in
+  /// "L['x'][0].size()[1]". None for whatever else.
+  static std::optional<Formula> parse(llvm::StringRef text);
+
+  /// Whether it is true or false, not a number.
+  bool isCondition() const { return op >= Op::Equal; }
+
+  /// The formula with `newName` in place of every name, as text that parse() reads.
+  std::string str(llvm::function_ref<std::string(llvm::StringRef name)> newName) const;
+};
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_FORMULA_H

@@ -1,0 +1,298 @@
+"""sizes.py FOLDER: sizes that follow from others, and what files assume of sizes, compiled and called at many sizes.
+
+Results are compared with numpy; calls that a file does not allow must be refused with the condition and the values.
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from program import DType, Program, symbol
+
+FLOAT = DType("float32")
+FAILURES = []
+
+
+def run(*command):
+    return subprocess.run(command, text=True, capture_output=True)
+
+
+class Model:
+    """A program that is compiled at its first call."""
+
+    def __init__(self, path):
+        self.path, self.program, self.library = path, Program(), None
+
+    def input(self, name, sizes):
+        return self.program.input(name, np.zeros([n if isinstance(n, int) else 4 for n in sizes], "float32"), sizes)
+
+    def node(self, target, sizes, /, **arguments):
+        like = np.zeros([n if isinstance(n, int) else 4 for n in sizes], "float32")
+        return self.program.node(target, like, symbolic=sizes, **arguments)
+
+    def compile(self):
+        self.program.save(self.path + ".pt2")
+        return run("attnc", self.path + ".pt2", "-o", self.path + ".so", "--target=native")
+
+    def call(self, *inputs):
+        if not self.library:
+            compiled = self.compile()
+            if compiled.returncode:
+                FAILURES.append(f"{self.path}: {compiled.stderr}")
+                return compiled, []
+            self.library = self.path + ".so"
+        os.makedirs(self.path, exist_ok=True)
+        files = []
+        for i, array in enumerate(inputs):
+            np.save(f"{self.path}/in{i}.npy", array)
+            files.append(f"--input={self.path}/in{i}.npy")
+        called = run("attn-run", self.library, "--guard", f"--output-dir={self.path}", *files)
+        count = 0 if called.returncode else len(self.program.outputs)
+        return called, [np.load(f"{self.path}/{i}.npy") for i in range(count)]
+
+    def gives(self, inputs, wanted):
+        called, results = self.call(*inputs)
+        if called.returncode:
+            FAILURES.append(f"{self.path} {[i.shape for i in inputs]}: {called.stderr}")
+        for got, want in zip(results, wanted):
+            if got.shape != want.shape or not np.array_equal(got, want):
+                FAILURES.append(f"{self.path} {[i.shape for i in inputs]}: expected {want.shape} {want}, got {got.shape} {got}")
+
+    def refuses(self, inputs, message):
+        called, _ = self.call(*inputs)
+        if called.returncode == 0 or message not in called.stderr:
+            FAILURES.append(f"{self.path} {[i.shape for i in inputs]}: expected '{message}', got '{called.stderr.strip()}'")
+
+    def does_not_compile(self, message):
+        compiled = self.compile()
+        if compiled.returncode == 0 or message not in compiled.stderr:
+            FAILURES.append(f"{self.path}: expected '{message}', got '{compiled.stderr.strip()}'")
+
+
+def array(*shape):
+    return np.arange(np.prod(shape), dtype="float32").reshape(shape)
+
+
+def sum_of(model, guards, first=("a", 3), second=("b", 3)):
+    """x + y, where guards say that their sizes agree."""
+    x, y = model.input("x", first), model.input("y", second)
+    model.program.guards = guards
+    model.program.output(model.node("aten.add.Tensor", first, self=x, other=y))
+
+
+def equal_after_division(model):
+    sum_of(model, ["(4*L['y'].size()[0]) == (4*L['x'].size()[0])", "(64*L['x'].size()[0]) % (64*L['y'].size()[0]) == 0",
+                   "L['x'].size()[0] % (4*L['y'].size()[0]) != 0"])
+    for n in 0, 1, 5:
+        model.gives([array(n, 3), array(n, 3)], [array(n, 3) * 2])
+    model.refuses([array(2, 3), array(3, 3)],
+                  "argument 'y' expected size 2 in dimension 0, as in dimension 0 of 'x', got 3")
+
+
+def equal_by_a_common_symbol(model):
+    """64*k.1*k.0 == 64*k.1*q.0 says that k.0 is q.0."""
+    q, k = model.input("q", ["a", 3]), model.input("k", ["b", "c"])
+    model.program.guards = ["64*L['k'].size()[1]*L['k'].size()[0] == 64*L['k'].size()[1]*L['q'].size()[0]",
+                            "(64*L['k'].size()[1]*L['k'].size()[0]) % (64*L['q'].size()[0]) == 0"]
+    model.program.output(model.node("aten.cat.default", ["a", f"Add(Integer(3), {symbol('c')})"], tensors=[q, k], dim=1))
+    for n, m in (2, 5), (0, 1), (1, 0):
+        model.gives([array(n, 3), array(n, m)], [np.concatenate([array(n, 3), array(n, m)], 1)])
+    model.refuses([array(2, 3), array(3, 3)], "argument 'k' expected size 2 in dimension 0")
+
+
+def equal_to_a_number(model):
+    sum_of(model, ["L['y'].size()[0] == 2", "L['x'].size()[0] == L['y'].size()[0]"])
+    model.gives([array(2, 3), array(2, 3)], [array(2, 3) * 2])
+    model.refuses([array(3, 3), array(3, 3)], "argument 'x' expected size 2 in dimension 0, got 3")
+
+
+def equal_to_a_sum(model):
+    """A mask is as long as the input and what came before it."""
+    x, past, mask = (model.input(name, [size, 2]) for name, size in (("x", "a"), ("past", "b"), ("mask", "c")))
+    model.program.guards = ["L['x'].size()[0] + L['past'].size()[0] == L['mask'].size()[0]"]
+    both = [f"Add({symbol('a')}, {symbol('b')})", 2]
+    whole = model.node("aten.cat.default", both, tensors=[past, x])
+    model.program.output(model.node("aten.add.Tensor", both, self=whole, other=mask))
+    for n, m in itertools.product((0, 1, 4), (0, 1, 3)):
+        model.gives([array(n, 2), array(m, 2), array(n + m, 2)], [np.concatenate([array(m, 2), array(n, 2)]) + array(n + m, 2)])
+    model.refuses([array(2, 2), array(1, 2), array(4, 2)],
+                  "forward: expected sizes with mask.0 == past.0 + x.0, got mask.0 = 4, past.0 = 1, x.0 = 2")
+
+
+def conditions(model):
+    x = model.input("x", ["a", "b"])
+    model.program.guards = ["L['x'].size()[1] != 64", "L['x'].size()[0] == 3 or L['x'].size()[1] % L['x'].size()[0] == 0",
+                            "L['x'].size()[1]*L['x'].size()[0] < 100 and 1 < L['x'].size()[1] <= 70"]
+    model.program.output(model.node("aten.mul.Tensor", ["a", "b"], self=x, other=2))
+    model.gives([array(3, 7)], [array(3, 7) * 2])
+    model.gives([array(4, 8)], [array(4, 8) * 2])
+    model.refuses([array(1, 64)], "forward: expected sizes with x.1 != 64, got x.1 = 64")
+    model.refuses([array(4, 7)], "forward: expected sizes with x.0 == 3 or x.1 % x.0 == 0, got x.0 = 4, x.1 = 7")
+    model.refuses([array(0, 7)], "forward: expected sizes with x.0 == 3 or x.1 % x.0 == 0, got x.0 = 0, x.1 = 7")
+    model.refuses([array(3, 50)], "forward: expected sizes with x.1*x.0 < 100, got x.1 = 50, x.0 = 3")
+    model.refuses([array(1, 71)], "argument 'x' expected size in [0, 70] in dimension 1, got 71")
+    described = run("attn-run", "--describe", model.library).stdout
+    for line in "x.0 in [0, 4096]", "only where x.1 != 64":
+        if line not in described:
+            FAILURES.append(f"{model.path}: expected '{line}' in\n{described}")
+
+
+def size_one_is_special(model):
+    """torch assumes sizes from 2 on, but where it is told not to, says that one is not 1."""
+    x = model.input("x", ["a"])
+    model.program.ranges["a"] = {"min_val": 0, "max_val": None}
+    model.program.guards = ["L['x'].size()[0] != 1"]
+    model.program.output(model.node("aten.mul.Tensor", ["a"], self=x, other=2))
+    model.gives([array(0)], [array(0)])
+    model.refuses([array(1)], "forward: expected sizes with x.0 != 1, got x.0 = 1")
+
+
+def nested_names(model):
+    """forward(x, pair, table, *, options) with pair = (y, z) and table = {"a b": u, 3: v}."""
+    leaf = {"type": None, "context": None, "children_spec": []}
+    nest = lambda kind, context, *children: {"type": kind, "context": context, "children_spec": list(children)}
+    positional = nest("builtins.tuple", "null", leaf, nest("builtins.tuple", "null", leaf, leaf),
+                      nest("builtins.dict", '["a b", 3]', leaf, leaf))
+    keywords = nest("builtins.dict", '["options"]', nest("builtins.list", "null", leaf))
+    model.program.tree, model.program.names = nest("builtins.tuple", "null", positional, keywords), ["x", "pair", "table", "options"]
+    names = ["x", "pair_0", "pair_1", "table_a_b", "table_3", "options_0"]
+    values = [model.input(name, [f"s{i}"]) for i, name in enumerate(names)]
+    model.program.guards = ["L['pair'][1].size()[0] == L['x'].size()[0]", "L['table']['a b'].size()[0] == L['x'].size()[0]",
+                            "L['table'][3].size()[0] == L['pair'][1].size()[0]",
+                            "L['options'][0].size()[0] == L['table'][3].size()[0]", "L['pair'][0].size()[0] == 1"]
+    total = values[0]
+    for value in values[2:]:
+        total = model.node("aten.add.Tensor", ["s0"], self=total, other=value)
+    model.program.output(total)
+    model.gives([array(7), array(1), *[array(7)] * 4], [array(7) * 5])
+    model.refuses([array(7), array(1), array(7), array(7), array(6), array(7)], "argument 'table_3' expected size 7")
+
+
+def multiples(model):
+    """The sizes of inputs are multiples of a symbol that no input has by itself."""
+    s = symbol("s")
+    x, y = model.input("x", [3, f"Mul(Integer(2), {s})"]), model.input("y", [f"Add(Mul(Integer(3), {s}), Integer(1))"])
+    model.program.ranges["s"] = {"min_val": 2, "max_val": 50}
+    model.program.guards = ["((3*L['x'].size()[1]) % 2) == 0", "(((3*L['x'].size()[1]) // 2) + 1) == L['y'].size()[0]",
+                            "(L['x'].size()[1] // 2) <= L['x'].size()[1]"]
+    flat = model.node("aten.reshape.default", [f"Mul(Integer(6), {s})"], self=x, shape=[-1])
+    model.program.output(model.node("aten.cat.default", [f"Add(Mul(Integer(9), {s}), Integer(1))"], tensors=[flat, y]))
+    model.program.output(model.node("aten.slice.Tensor", [3, "s"], self=x, dim=1, start=0, end=half(model, x)))
+    for n in 0, 1, 5:
+        first, second = array(3, 2 * n), array(3 * n + 1)
+        model.gives([first, second], [np.concatenate([first.ravel(), second]), first[:, :n]])
+    model.refuses([array(3, 5), array(7)], "expected sizes with x.1 == 2*(x.1 // 2), got x.1 = 5")
+    model.refuses([array(3, 4), array(8)], "expected sizes with y.0 == 1 + 3*(x.1 // 2), got y.0 = 8, x.1 = 4")
+    model.refuses([array(3, 102), array(154)], "argument 'x' expected size in [0, 100] in dimension 1, got 102")
+
+
+def half(model, x):
+    size = model.program.size(x, 1)
+    return model.program.arithmetic("floordiv", "FloorDiv({a}, {b})", a=size, b=2)
+
+
+# Functions of sizes: how sympy writes them, the right operand, which is a number or the size of y, and what they are.
+FUNCTIONS = {
+    "_operator.mul": ("Mul({a}, {b})", None, lambda a, b: a * b),
+    "_operator.add": ("Add({a}, {b})", 1, lambda a, b: a + b),
+    "_operator.sub": ("Add({a}, Mul(Integer(-1), {b}))", -3, lambda a, b: a - b),
+    "_operator.floordiv": ("FloorDiv({a}, {b})", 3, lambda a, b: a // b),
+    "_operator.mod": ("PythonMod({a}, {b})", 3, lambda a, b: a % b),
+    "_operator.pow": ("Pow({a}, {b})", 2, lambda a, b: a**b),
+    "torch.sym_max": ("Max({a}, {b})", None, max),
+    "torch.sym_min": ("Min({a}, {b})", None, min),
+}
+
+
+def functions(model):
+    """Every function of sizes, as the number of elements of a result."""
+    x, y = model.input("x", ["a"]), model.input("y", ["b"])
+    a, b = model.program.size(x, 0), model.program.size(y, 0)
+    for name, (text, right, _) in FUNCTIONS.items():
+        size = model.program.arithmetic(name.split(".")[1], text, a=a, b=b if right is None else right)
+        sizes = [model.program.symbols[size.name]["as_expr"]["expr_str"]]
+        model.program.output(model.node("aten.arange.default", sizes, end=size, dtype=FLOAT))
+    for n, m in itertools.product((0, 1, 2, 7), (0, 1, 5)):
+        model.gives([array(n), array(m)],
+                    [array(compute(n, m if right is None else right)) for _, right, compute in FUNCTIONS.values()])
+
+
+def slices_that_sizes_limit(model):
+    """x[:8] of a length that may be less, and x[3:]."""
+    x = model.input("x", ["a", 2])
+    s = symbol("a")
+    for start, end, sizes in (0, 8, f"Min(Integer(8), {s})"), (3, None, f"Add({s}, Mul(Integer(-1), Min(Integer(3), {s})))"):
+        model.program.output(model.node("aten.slice.Tensor", [sizes, 2], self=x, dim=0, start=start, end=end))
+    for n in 0, 1, 3, 8, 20:
+        model.gives([array(n, 2)], [array(n, 2)[:8], array(n, 2)[3:]])
+
+
+def decided_by_ranges(model):
+    """The last rows of a table that is longer than any input."""
+    x, table = model.input("x", ["a", 2]), model.program.weight("table", array(64, 2))
+    model.program.ranges["a"] = {"min_val": 4, "max_val": 48}
+    rest = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=64, b=model.program.size(x, 0))
+    start = model.program.arithmetic("sym_max", "Max({a}, {b})", a=rest, b=0)
+    size = f"Add(Integer(64), Mul(Integer(-1), {model.program.symbols[start.name]['as_expr']['expr_str']}))"
+    rows = model.node("aten.slice.Tensor", [size, 2], self=table, dim=0, start=start)
+    model.program.output(model.node("aten.add.Tensor", ["a", 2], self=x, other=rows))
+    for n in 4, 7, 48:
+        model.gives([array(n, 2)], [array(n, 2) + array(64, 2)[-n:]])
+    model.refuses([array(49, 2)], "argument 'x' expected size in [4, 48] in dimension 0, got 49")
+
+
+def halves_for_any_size(model):
+    """Ceilings, and a quotient of sizes, whose divisor must not be 0."""
+    x, y = model.input("x", ["a", "b"]), model.input("y", ["c"])
+    a, b, c = map(symbol, "abc")
+    model.program.guards = ["L['x'].size()[0]*L['x'].size()[1] % L['y'].size()[0] == 0"]
+    up = f"CeilToInt(IntTrueDiv({a}, Integer(2)))"
+    model.program.output(model.node("aten.slice.Tensor", [up, "b"], self=x, dim=0, step=2))
+    size = model.program.arithmetic("mul", "Mul({a}, {b})", a=model.program.size(x, 0), b=model.program.size(x, 1))
+    quotient = model.program.arithmetic("floordiv", "FloorDiv({a}, {b})", a=size, b=model.program.size(y, 0))
+    sizes = [f"FloorDiv(Mul({a}, {b}), {c})"]
+    model.program.output(model.node("aten.arange.default", sizes, end=quotient, dtype=FLOAT))
+    for n, m, k in (6, 2, 3), (5, 2, 1), (1, 4, 2), (0, 3, 2):
+        model.gives([array(n, m), array(k)], [array(n, m)[::2], array(n * m // k)])
+    model.refuses([array(3, 3), array(2)], "expected sizes with x.0*x.1 % y.0 == 0, got x.0 = 3, x.1 = 3, y.0 = 2")
+    model.refuses([array(3, 3), array(0)], "argument 'y' expected size in [1, 4096] in dimension 0, got 0")
+
+
+def never(model):
+    sum_of(model, ["L['x'].size()[0] > 5000", "L['y'].size()[0] == L['x'].size()[0]"])
+    model.does_not_compile("expected a graph that holds for some sizes, got the condition 'L['x'].size()[0] > 5000'")
+
+
+def not_understood(model):
+    sum_of(model, ["L['x'].stride()[0] == 3", "L['y'].size()[0] == L['x'].size()[0]"])
+    model.does_not_compile("expected conditions on the sizes of inputs, got 'L['x'].stride()[0] == 3': export again")
+
+
+def of_no_input(model):
+    sum_of(model, ["L['z'].size()[0] == 3", "L['y'].size()[0] == L['x'].size()[0]"])
+    model.does_not_compile("expected conditions on the sizes of inputs, got 'L['z'].size()[0] == 3'")
+
+
+def two_unknown_symbols(model):
+    x = model.input("x", [f"Mul({symbol('s')}, {symbol('t')})"])
+    model.program.output(x)
+    model.does_not_compile("expected each size of 'x' to be a number, a symbol or to follow from other inputs, got s*t")
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    tests = [equal_after_division, equal_by_a_common_symbol, equal_to_a_number, equal_to_a_sum, conditions,
+             size_one_is_special, nested_names, multiples, functions, slices_that_sizes_limit, decided_by_ranges,
+             halves_for_any_size, never,
+             not_understood, of_no_input, two_unknown_symbols]
+    for test in tests:
+        test(Model(f"{folder}/{test.__name__}"))
+    print("\n".join(FAILURES))
+    sys.exit(bool(FAILURES))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
