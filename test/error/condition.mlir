@@ -1,7 +1,7 @@
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/f.so --target=native
-// RUN: %python %S/npy.py %t/x.npy '<f4' 3
-// RUN: %python %S/npy.py %t/y.npy '<f4' 4
+// RUN: %python %S/npy.py %t/x.npy '<f4' 3 1
+// RUN: %python %S/npy.py %t/y.npy '<f4' 4 1
 // RUN: not attn-run %t/f.so --input=%t/x.npy 2>&1 | FileCheck %s
 // RUN: attn-run %t/f.so --input=%t/y.npy | FileCheck %s --check-prefix=RUNS
 // RUN: sed 's/n % 2 == 0 and n != 6/2*m/' %s > %t/name.mlir
@@ -11,7 +11,7 @@
 
 // CHECK: attn-run: f: expected sizes with n % 2 == 0 and n != 6, got n = 3
 // RUNS: out: f32[4]
-// ORDER: expected the sizes of inputs, then formulas of them, among 'attn.symbols', got 'n'
+// ORDER: expected the sizes of inputs, then formulas of them, among 'attn.symbols', got 'n + 1'
 // NAME: expected the sizes of inputs, then formulas of them, among 'attn.symbols', got '2*m'
 func.func @f(%x: tensor<?xf32> {attn.dims = ["n"]}) -> tensor<?xf32>
     attributes {attn.symbols = [#attn.symbol<"n", 0 to 9>, #attn.symbol<"n % 2 == 0 and n != 6", 1 to 1>]} {
