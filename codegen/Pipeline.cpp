@@ -27,6 +27,9 @@ static void addResolveSizes(OpPassManager &manager) {
 
 static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
   addResolveSizes(manager);
+  manager.addNestedPass<func::FuncOp>(createUnifyDims());
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createFoldGathers());
   manager.addNestedPass<func::FuncOp>(createRaiseSoftmax());
   manager.addNestedPass<func::FuncOp>(createSplitMergedBatch());
   addResolveSizes(manager); // of what was split

@@ -13,6 +13,15 @@ include "mlir/Pass/PassBase.td"
 // raise
 //===----------------------------------------------------------------------===//
 
+def FoldGathers : Pass<"attn-fold-gathers", "::mlir::func::FuncOp"> {
+  let summary = "a gather at the coordinates of the loops is a read";
+  let description = [{
+    A `tensor.extract` in the body of a `linalg.generic` whose indices are the coordinates of loops, perhaps through
+    tensors that count and clamps that change nothing, becomes an operand. Sizes must be one value where they are
+    equal (`attn-unify-dims` and CSE first).
+  }];
+}
+
 def RaiseSoftmax : Pass<"attn-raise-softmax", "::mlir::func::FuncOp"> {
   let summary = "find softmax where the graph spells it out";
   let description = [{
@@ -53,12 +62,13 @@ def FoldScale : Pass<"attn-fold-scale", "::mlir::func::FuncOp"> {
 }
 
 def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
-  let summary = "fills with -inf that end a score region become the mask";
+  let summary = "fills with -inf that end a score region, and masks that the graph computes, become named masks";
   let description = [{
-    A score region that ends in `select(hidden, -inf, score)` says which pairs are kept. Where the condition is a
-    conjunction of comparisons that a named mask states, or tests of a captured element for zero, it becomes the
-    `mask`; other conditions stay in the region.
+    A score region that ends in `select(hidden, -inf, score)` says which pairs are kept, and so does a captured
+    operand that the mask tests. Where the condition is a conjunction of comparisons that a named mask states, or
+    tests of a captured element for zero, it becomes the `mask`; other conditions stay.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 //===----------------------------------------------------------------------===//

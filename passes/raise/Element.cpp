@@ -48,6 +48,11 @@ Element Element::resolve(Value scalar, linalg::LinalgOp body, AffineMap loops) {
   return element;
 }
 
+AffineExpr Element::getCoordinate() const {
+  auto index = dyn_cast_or_null<linalg::IndexOp>(op);
+  return index ? loops.getResult(index.getDim()) : AffineExpr();
+}
+
 Attribute Element::getConstant() const {
   Attribute value;
   if (op)

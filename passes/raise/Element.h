@@ -29,6 +29,9 @@ public:
   /// How operand `i` of the op is computed.
   Element getOperand(unsigned i) const { return resolve(op->getOperand(i), body, loops); }
 
+  /// The coordinate that a linalg.index gives, over the dimensions that the element was read at; else null.
+  mlir::AffineExpr getCoordinate() const;
+
   /// Where the element is read; its tensor is null where an op computes it.
   const Access &getRead() const { return read; }
 

@@ -10,15 +10,18 @@
 //
 // Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the -inf
 // afterwards. A condition is taken apart into what must hold together; each part has to be a comparison that
-// a named mask states (causal, a window, lengths) or a test of a captured element for zero. Left in the
-// region, and still right: all other conditions, a lower bound of the keys without an upper one, and finite
-// fills, which hide nothing. Canonicalization drops a region that is left with its score, and captured operands
-// that nothing reads. Test: test/passes/raise/extract-mask.mlir
+// a named mask states (causal, a window, lengths) or a test of a captured element for zero. So is a mask that is a
+// tensor, where the graph computes it: captured operands that are formulas of positions move into the region first.
+// What of a condition cannot be stated stays where it is, and is still right: loops then visit the keys of the part
+// that can. So do a lower bound of the keys without an upper one, and finite fills, which hide nothing.
+// Canonicalization drops a region that is left with its score, and captured operands that nothing reads.
+// Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
+#include "passes/raise/Captures.h"
 
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,7 +66,7 @@ class ConditionReader {
 public:
   explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
 
-  /// Adds what must hold for `condition` to be `truth`.
+  /// Adds what must hold for `condition` to be `truth`; where it fails, that is necessary but not enough.
   LogicalResult require(Value condition, bool truth) {
     return require(condition, isNonzero(), truth);
   }
@@ -72,6 +75,9 @@ public:
 
 private:
   LogicalResult require(Value value, const Test &test, bool truth);
+  static LogicalResult both(LogicalResult left, LogicalResult right) {
+    return failure(failed(left) || failed(right));
+  }
   LogicalResult requireComparison(arith::CmpIOp compare, bool truth);
   LogicalResult requireNonnegative(AffineExpr expr);
   std::optional<AffineExpr> affine(Value value);
@@ -150,11 +156,11 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
   Operation *op = value.getDefiningOp();
   if (auto select = dyn_cast_or_null<arith::SelectOp>(op)) {
     if (constantAnswer(select.getFalseValue()) == !truth)
-      return failure(failed(require(select.getCondition(), true)) ||
-                     failed(require(select.getTrueValue(), test, truth)));
+      return both(require(select.getCondition(), true),
+                  require(select.getTrueValue(), test, truth));
     if (constantAnswer(select.getTrueValue()) == !truth)
-      return failure(failed(require(select.getCondition(), false)) ||
-                     failed(require(select.getFalseValue(), test, truth)));
+      return both(require(select.getCondition(), false),
+                  require(select.getFalseValue(), test, truth));
     return failure();
   }
   if (isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp, arith::UIToFPOp, arith::SIToFPOp>(op)) {
@@ -190,8 +196,7 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
     return require(op->getOperand(0), truth != flip.isOne());
   }
   if ((isa<arith::AndIOp>(op) && truth) || (isa<arith::OrIOp>(op) && !truth))
-    return failure(failed(require(op->getOperand(0), truth)) ||
-                   failed(require(op->getOperand(1), truth)));
+    return both(require(op->getOperand(0), truth), require(op->getOperand(1), truth));
   if (auto compare = dyn_cast<arith::CmpIOp>(op);
       compare && succeeded(requireComparison(compare, truth)))
     return success();
@@ -257,9 +262,9 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
     return failure();
   int64_t constant = flat.back();
   // The coordinate of a single query is 0, and the region may have a constant in its place.
-  unsigned positionOfQ = *op.getQueryMap().getResultPosition(getAffineDimExpr(op.getQDim(), context));
-  bool isSingleQuery =
-      cast<ShapedType>(op.getQuery().getType()).getDimSize(positionOfQ) == 1;
+  unsigned positionOfQ =
+      *op.getQueryMap().getResultPosition(getAffineDimExpr(op.getQDim(), context));
+  bool isSingleQuery = cast<ShapedType>(op.getQuery().getType()).getDimSize(positionOfQ) == 1;
   auto is = [&](int64_t ofQ, int64_t ofK, std::optional<unsigned> symbol) {
     SmallVector<int64_t> expected(numDims + numSymbols, 0);
     expected[op.getQDim()] = isSingleQuery ? flat[op.getQDim()] : ofQ;
@@ -292,7 +297,6 @@ struct Fill {
   Operation *op;
   Value score, condition;
   bool hides;
-  Kept kept = {};
 };
 } // namespace
 
@@ -321,45 +325,89 @@ static std::optional<Fill> matchFill(Value value) {
   return std::nullopt;
 }
 
-/// Moves the fills with -inf at the end of the region to the mask.
-static void extractMask(AttentionOp op) {
-  SmallVector<Fill> fills;
-  auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
-  for (std::optional<Fill> fill = matchFill(yield.getValue()); fill;
-       fill = matchFill(fill->score)) {
-    ConditionReader reader(op);
-    if (failed(reader.require(fill->condition, !fill->hides)))
+/// Computes captured operands that are formulas of positions in the region.
+static void computeCaptures(AttentionOp op) {
+  if (op.getScore().empty())
+    return;
+  Block &score = op.getScore().front();
+  for (unsigned i = 0; i < op.getCaptures().size(); ++i) {
+    BlockArgument argument = score.getArgument(op.getKDim() + 2 + i);
+    if (argument.use_empty())
       continue;
-    fill->kept = reader.kept;
-    fills.push_back(*fill);
+    if (Value computed = computeCapture(op, i))
+      argument.replaceAllUsesWith(computed);
+  }
+}
+
+/// The masks that all hold.
+static SmallVector<Attribute> masksOf(AttentionOp op) {
+  MaskInterface mask = op.getMaskAttr();
+  if (auto all = dyn_cast_or_null<AndAttr>(mask))
+    return SmallVector<Attribute>(all.getMasks());
+  return mask ? SmallVector<Attribute>{mask} : SmallVector<Attribute>();
+}
+
+/// Moves the fills with -inf at the end of the region to the mask, and takes tensors of the mask apart.
+static void extractMask(AttentionOp op) {
+  SmallVector<Attribute> masks = masksOf(op);
+  /// A condition, and how it goes away where the mask states all of it.
+  struct Condition {
+    Kept kept;
+    bool isWhole;
+    Location loc;
+    llvm::unique_function<void()> erase;
+  };
+  SmallVector<Condition> conditions;
+  for (Attribute mask : masks) {
+    auto dense = dyn_cast<DenseAttr>(mask);
+    Value computed = dense ? computeCapture(op, dense.getCapture()) : Value();
+    if (!computed)
+      continue;
+    ConditionReader reader(op);
+    bool isWhole = succeeded(reader.require(computed, dense.getKeeps() == Polarity::Nonzero));
+    conditions.push_back({reader.kept, isWhole, op.getCaptures()[dense.getCapture()].getLoc(),
+                          [&masks, mask] { llvm::erase(masks, mask); }});
+  }
+  computeCaptures(op);
+  if (!op.getScore().empty()) {
+    auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
+    for (std::optional<Fill> fill = matchFill(yield.getValue()); fill;
+         fill = matchFill(fill->score)) {
+      ConditionReader reader(op);
+      bool isWhole = succeeded(reader.require(fill->condition, !fill->hides));
+      conditions.push_back({reader.kept, isWhole, fill->op->getLoc(), [fill = *fill] {
+                              fill.op->replaceAllUsesWith(ValueRange(fill.score));
+                              fill.op->erase();
+                            }});
+    }
   }
 
-  Kept upperBounded;
-  for (Fill &fill : fills)
-    upperBounded.add(fill.kept);
+  Kept bounds;
+  for (Condition &condition : conditions)
+    bounds.add(condition.kept);
   // No mask says k >= q - lower alone, nor can one be empty.
-  bool takesLower =
-      upperBounded.upper && upperBounded.lower && *upperBounded.upper + *upperBounded.lower >= 0;
+  bool takesLower = bounds.upper && bounds.lower && *bounds.upper + *bounds.lower >= 0;
   Kept kept;
-  for (Fill &fill : fills) {
-    if (fill.kept.lower && !takesLower)
-      continue;
-    kept.add(fill.kept);
-    addLocation(op, op.getMaskAttrName(), fill.op->getLoc());
-    fill.op->replaceAllUsesWith(ValueRange(fill.score));
-    fill.op->erase();
+  for (Condition &condition : conditions) {
+    bool isStated = condition.isWhole && (takesLower || !condition.kept.lower);
+    if (!takesLower)
+      condition.kept.lower.reset();
+    kept.add(condition.kept);
+    if (condition.kept.upper || !condition.kept.masks.empty())
+      addLocation(op, op.getMaskAttrName(), condition.loc);
+    if (isStated)
+      condition.erase();
   }
 
   MLIRContext *context = op.getContext();
-  SmallVector<Attribute> masks;
-  if (MaskInterface mask = op.getMaskAttr())
-    masks.push_back(mask);
   if (kept.lower)
     masks.push_back(WindowAttr::get(context, *kept.lower, *kept.upper, /*offset=*/0));
   else if (kept.upper)
     masks.push_back(CausalAttr::get(context, *kept.upper));
   llvm::append_range(masks, kept.masks);
-  if (!masks.empty())
+  if (masks.empty())
+    op.removeMaskAttr();
+  else
     op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0])
                                      : AndAttr::get(context, masks));
 }
@@ -367,10 +415,7 @@ static void extractMask(AttentionOp op) {
 namespace {
 struct ExtractMask : attn::impl::ExtractMaskBase<ExtractMask> {
   void runOnOperation() override {
-    getOperation().walk([](AttentionOp op) {
-      if (!op.getScore().empty())
-        extractMask(op);
-    });
+    getOperation().walk([](AttentionOp op) { extractMask(op); });
   }
 };
 } // namespace

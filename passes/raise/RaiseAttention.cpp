@@ -10,10 +10,10 @@
 //   %o = attn.attention ins(%q, %k, %v) captures(%hidden) outs(%empty) {empty_row = nan}
 //        score { ^bb0(%b, %q, %k, %s, %hidden): yield (select %hidden, -inf, %s) }
 //
-// Anchored on the softmax: the product with the values must sum over the softmax dimension, and the scores,
-// read one element at a time through all-parallel ops, must rest on one product of a query and a key. What is
-// computed elementwise on the way, masks made from indices included, becomes the score region; what is not, a
-// captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
+// Anchored on the softmax: the product with the values, perhaps of transposed weights, must sum over the softmax
+// dimension, and the scores, read one element at a time through all-parallel ops, must rest on a product of a query
+// and a key. What is computed elementwise on the way, masks made from indices included, becomes the score region;
+// what is not, a second product included, a captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
 // query and key have head size 0. Weights with another use become the second output. Where an op sets the weights
 // of rows whose scores are all -inf to 0, the attention says so: {empty_row = zero}.
 //
@@ -148,6 +148,7 @@ private:
   void findWeights();
   bool findsEmptyRows(Operation *op);
   LogicalResult findValueProduct();
+  void findProduct(const Element &scores, SmallPtrSetImpl<Operation *> &seen);
   FailureOr<Value> read(Value tensor, AffineMap map);
   FailureOr<Value> inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map);
   FailureOr<Value> capture(Value tensor, AffineMap map);
@@ -180,7 +181,7 @@ private:
   Value weights;
   EmptyRow emptyRow = EmptyRow::NaN;
   linalg::LinalgOp valueProduct;
-  OpOperand *weightsOperand = nullptr;
+  AffineMap weightsMap; // where the loops of valueProduct read the weights
   bool returnsWeights = false;
   Access value; // over the loops of valueProduct
 
@@ -260,9 +261,24 @@ bool Raiser::findsEmptyRows(Operation *op) {
 /// The one contraction that multiplies the weights with values, summing over the softmax dimension.
 LogicalResult Raiser::findValueProduct() {
   SmallVector<OpOperand *> products, others;
-  for (OpOperand &use : weights.getUses())
-    (isPlainContraction(dyn_cast<linalg::LinalgOp>(use.getOwner())) ? products : others)
-        .push_back(&use);
+  // The weights, and what transposes them: where its coordinates are those of the weights.
+  SmallVector<Access> forms = {{weights, AffineMap::getMultiDimIdentityMap(rank, context)}};
+  SmallVector<AffineMap> mapsOfProducts;
+  for (unsigned i = 0; i < forms.size(); ++i)
+    for (OpOperand &use : forms[i].tensor.getUses()) {
+      auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
+      AffineMap map = op ? forms[i].map.compose(op.getMatchingIndexingMap(&use)) : AffineMap();
+      if (isPlainContraction(op)) {
+        products.push_back(&use);
+        mapsOfProducts.push_back(map);
+      } else if (op && isCopy(op) && isScalarFunction(op) && map.isPermutation()) {
+        auto result = cast<OpResult>(op->getResult(0));
+        AffineMap loops = loopsAt(op, result, AffineMap::getMultiDimIdentityMap(rank, context));
+        forms.push_back({result, map.compose(loops)});
+      } else {
+        others.push_back(&use);
+      }
+    }
   if (products.empty()) {
     for (OpOperand *use : others)
       if (Type type = findOtherFloat(use->getOwner()))
@@ -274,7 +290,8 @@ LogicalResult Raiser::findValueProduct() {
   }
   if (products.size() > 1)
     return leftUnfused() << "one product of the weights with values, got " << products.size();
-  weightsOperand = products.front();
+  OpOperand *weightsOperand = products.front();
+  weightsMap = mapsOfProducts.front();
   valueProduct = cast<linalg::LinalgOp>(weightsOperand->getOwner());
   DominanceInfo dominance;
   for (OpOperand *other : others)
@@ -284,7 +301,6 @@ LogicalResult Raiser::findValueProduct() {
              << other->getOwner()->getName() << "'";
   returnsWeights = !others.empty();
 
-  AffineMap weightsMap = valueProduct.getMatchingIndexingMap(weightsOperand);
   SmallVector<unsigned> sums;
   valueProduct.getReductionDims(sums);
   if (weightsMap.getDimPosition(keyDim) != sums.front()) {
@@ -297,6 +313,32 @@ LogicalResult Raiser::findValueProduct() {
   OpOperand &operand = valueProduct->getOpOperand(1 - weightsOperand->getOperandNumber());
   value = withoutBroadcasts({operand.get(), valueProduct.getMatchingIndexingMap(&operand)});
   return success();
+}
+
+/// Finds the product of query and key that `scores` rest on. Of several it is the one whose operands both vary with
+/// the most coordinates: a projection of a tensor of pairs has one operand that varies with all and one with few. The
+/// others are captured, computed in memory.
+void Raiser::findProduct(const Element &scores, SmallPtrSetImpl<Operation *> &seen) {
+  if (Operation *op = scores.getOp()) {
+    if (seen.insert(op).second)
+      for (unsigned i = 0; i < op->getNumOperands(); ++i)
+        findProduct(scores.getOperand(i), seen);
+    return;
+  }
+  auto op = scores.getRead().tensor.getDefiningOp<linalg::LinalgOp>();
+  if (!op)
+    return;
+  auto numCoordinates = [&](const Product &found) {
+    auto count = [&](const Access &access) {
+      return llvm::count_if(llvm::seq(rank), [&](unsigned dim) { return access.names(dim); });
+    };
+    return std::min(count(found.query), count(found.key));
+  };
+  std::optional<Product> found = matchProduct(
+      op, withUnitCoordinates(scores.getRead().map, softmax.getInputOperandType().getShape()),
+      keyDim);
+  if (found && (!product || numCoordinates(*found) > numCoordinates(*product)))
+    product = found;
 }
 
 /// The element of `tensor` at `map` over the softmax input, computed in the region.
@@ -324,15 +366,10 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
       scorePath.insert(tensor.getDefiningOp());
     return keep(element);
   }
-  if (op) {
-    if (std::optional<Product> found = matchProduct(
-            op, withUnitCoordinates(map, softmax.getInputOperandType().getShape()), keyDim)) {
-      if (product && (product->op != op || product->map != found->map))
-        return leftUnfused() << "one product of query and key in the scores, got 2";
-      product = found;
-      scorePath.insert(op);
-      return keep(Value(region.getArgument(rank)));
-    }
+  if (product && op == product->op &&
+      withUnitCoordinates(map, softmax.getInputOperandType().getShape()) == product->map) {
+    scorePath.insert(op);
+    return keep(Value(region.getArgument(rank)));
   }
   return keep(capture(tensor, map));
 }
@@ -399,6 +436,9 @@ LogicalResult Raiser::checkScores() {
       if (user != softmax && !scorePath.contains(user) && !findsEmptyRows(user))
         return leftUnfused() << "scores that only the softmax reads, got a use of '"
                              << op->getName() << "' by '" << user->getName() << "'";
+  for (Access &access : captures)
+    if (scorePath.contains(access.tensor.getDefiningOp()))
+      return leftUnfused() << "scores read at their own coordinates, got scores read at others too";
   if (!product)
     for (Access &access : captures)
       if (isa<FloatType>(getElementTypeOrSelf(access.tensor))) {
@@ -415,7 +455,6 @@ LogicalResult Raiser::checkScores() {
 /// Names the dimensions: which are q, k and e; the rest are batch dimensions, in the order of the
 /// output.
 LogicalResult Raiser::chooseDims() {
-  AffineMap weightsMap = valueProduct.getMatchingIndexingMap(weightsOperand);
   AffineMap outMap = valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0));
   auto isQuery = [&](unsigned dim) {
     if (product)
@@ -529,6 +568,8 @@ LogicalResult Raiser::run() {
   findWeights();
   if (failed(findValueProduct()))
     return failure();
+  SmallPtrSet<Operation *, 16> seen;
+  findProduct(Element::of(softmax.getInput()), seen);
   FailureOr<Value> score =
       read(softmax.getInput(), AffineMap::getMultiDimIdentityMap(rank, context));
   if (failed(score) || failed(checkScores()) || failed(chooseDims()))

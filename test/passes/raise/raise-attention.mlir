@@ -325,3 +325,102 @@ func.func @zero_in_empty_rows(%x: tensor<2x5x8xf32>, %bias: tensor<2x5x5xf32>) -
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   return %o : tensor<2x5x8xf32>
 }
+
+// -----
+
+// Two products make the scores: the second is computed in memory, as a bias.
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+// CHECK-LABEL: @two_products(
+// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<2x5x8xf32>, %[[Y:[a-z0-9]*]]: tensor<2x5x8xf32>
+// CHECK: %[[R:.*]] = linalg.contract {{.*}} ins(%[[Y]], %[[X]] :
+// CHECK: attn.attention ins(%[[X]], %[[X]], %[[X]] : {{.*}} captures(%[[R]] :
+func.func @two_products(%x: tensor<2x5x8xf32>, %y: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %r = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%y, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %r : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %oe = tensor.empty() : tensor<2x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// -----
+
+// A bias for each pair is projected from features of pairs: a product too, of which one operand has all coordinates.
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#pairs = affine_map<(b, q, k, d) -> (q, k, d)>
+#heads = affine_map<(b, q, k, d) -> (b, d)>
+// CHECK-LABEL: @projected_pairs(
+// CHECK-SAME: %[[Z:[a-z0-9]*]]: tensor<5x5x3xf32>, %[[W:[a-z0-9]*]]: tensor<2x3xf32>, %[[X:[a-z0-9]*]]: tensor<2x5x8xf32>
+// CHECK: %[[R:.*]] = linalg.contract {{.*}} ins(%[[Z]], %[[W]] :
+// CHECK: attn.attention ins(%[[X]], %[[X]], %[[X]] : {{.*}} captures(%[[R]] :
+func.func @projected_pairs(%z: tensor<5x5x3xf32>, %w: tensor<2x3xf32>, %x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %r = linalg.contract indexing_maps = [#pairs, #heads, #s] ins(%z, %w : tensor<5x5x3xf32>, tensor<2x3xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%r, %s : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %oe = tensor.empty() : tensor<2x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
+// -----
+
+// Values first, weights transposed: V P^T.
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#vk = affine_map<(b, e, q, k) -> (b, e, k)>
+#pk = affine_map<(b, e, q, k) -> (b, k, q)>
+#oe = affine_map<(b, e, q, k) -> (b, e, q)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d4, d2)>
+// CHECK-DAG: #[[O:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d4, d1)>
+// CHECK-LABEL: @transposed_weights(
+// CHECK-NOT: linalg.transpose
+// CHECK: attn.attention {{.*}} indexing_maps = [{{.*}}, {{.*}}, #[[V]], #[[O]]]
+func.func @transposed_weights(%x: tensor<2x5x8xf32>, %v: tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %t = linalg.transpose ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) permutation = [0, 2, 1]
+  %empty = tensor.empty() : tensor<2x4x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%empty : tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  %o = linalg.contract indexing_maps = [#vk, #pk, #oe] ins(%v, %t : tensor<2x4x5xf32>, tensor<2x5x5xf32>) outs(%of : tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  return %o : tensor<2x4x5xf32>
+}

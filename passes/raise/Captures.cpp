@@ -1,0 +1,92 @@
+//===- Captures.cpp - captured operands as formulas ------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/raise/Captures.h"
+#include "passes/raise/Element.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Whether `element` varies with query or key alone at most, and a captured operand can be read there.
+static bool isCapturable(AttentionOp op, const Access &read) {
+  if (read.names(op.getQDim()) && read.names(op.getKDim()))
+    return false;
+  auto type = cast<RankedTensorType>(read.tensor.getType());
+  for (auto [dim, expr] : llvm::enumerate(read.map.getResults()))
+    if (!isa<AffineDimExpr>(expr) && type.getDimSize(dim) != 1)
+      return false;
+  return read.map.isProjectedPermutation(/*allowZeroInResults=*/true);
+}
+
+/// Whether the score region can compute `element` for each pair at the cost of a few instructions.
+static bool isFormula(AttentionOp op, const Element &element) {
+  Operation *scalar = element.getOp();
+  if (!scalar)
+    return isCapturable(op, element.getRead());
+  if (element.getConstant())
+    return true;
+  if (isa<linalg::IndexOp>(scalar))
+    return true;
+  if (!isa<arith::ArithDialect>(scalar->getDialect()) ||
+      isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp,
+          arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(scalar))
+    return false;
+  return llvm::all_of(llvm::seq(scalar->getNumOperands()),
+                      [&](unsigned i) { return isFormula(op, element.getOperand(i)); });
+}
+
+/// The argument of the score region for the element of `read`, captured if it is not yet.
+static Value captureElement(AttentionOp op, const Access &read) {
+  Block &score = op.getScore().front();
+  unsigned count = op.getCaptures().size(), first = op.getKDim() + 2;
+  for (unsigned i = 0; i < count; ++i)
+    if (op.getCaptures()[i] == read.tensor && op.getCaptureMap(i) == read.map)
+      return score.getArgument(first + i);
+  SmallVector<Attribute> maps(op.getIndexingMaps().getValue());
+  maps.insert(maps.begin() + 3 + count, AffineMapAttr::get(read.map));
+  op.getCapturesMutable().append(read.tensor);
+  op.setIndexingMapsAttr(ArrayAttr::get(op.getContext(), maps));
+  return score.addArgument(getElementTypeOrSelf(read.tensor), read.tensor.getLoc());
+}
+
+static Value compute(AttentionOp op, const Element &element, OpBuilder &builder) {
+  Operation *scalar = element.getOp();
+  if (!scalar)
+    return captureElement(op, element.getRead());
+  if (isa<linalg::IndexOp>(scalar)) {
+    auto dim = dyn_cast<AffineDimExpr>(element.getCoordinate());
+    return dim ? Value(op.getScore().front().getArgument(dim.getPosition()))
+               : arith::ConstantIndexOp::create(builder, scalar->getLoc(), 0);
+  }
+  IRMapping mapping;
+  for (auto [i, operand] : llvm::enumerate(scalar->getOperands()))
+    mapping.map(operand, compute(op, element.getOperand(i), builder));
+  return builder.clone(*scalar, mapping)->getResult(0);
+}
+
+Value attn::computeCapture(AttentionOp op, unsigned capture) {
+  AffineMap map = op.getCaptureMap(capture);
+  if (!map.isFunctionOfDim(op.getQDim()) || !map.isFunctionOfDim(op.getKDim()))
+    return {};
+  Element element = Element::at({op.getCaptures()[capture], map});
+  if (!element.getOp() || !isFormula(op, element))
+    return {};
+  OpBuilder builder(op.getContext());
+  if (op.getScore().empty()) {
+    Block &score = op.getScore().emplaceBlock();
+    for (unsigned i = 0; i <= op.getKDim(); ++i)
+      score.addArgument(builder.getIndexType(), op.getLoc());
+    score.addArgument(op.getAccumulatorType(), op.getLoc());
+    for (Value captured : op.getCaptures())
+      score.addArgument(getElementTypeOrSelf(captured), captured.getLoc());
+    builder.setInsertionPointToEnd(&score);
+    YieldOp::create(builder, op.getLoc(), score.getArgument(op.getKDim() + 1));
+  }
+  builder.setInsertionPointToStart(&op.getScore().front());
+  return compute(op, element, builder);
+}
