@@ -21,6 +21,8 @@ config.substitutions.append(("%python", sys.executable))
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.with_environment("PATH", os.path.join(config.attn_build_dir, "bin"), append_path=True)
 
+config.substitutions.append(("%attn_bin", os.path.join(config.attn_build_dir, "bin")))
+
 # install/ and examples/: what users do with the package, installed to a folder.
 config.substitutions.append(("%install", f"cmake --install {config.attn_build_dir} --prefix"))
 flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.attn_compilers.items()
@@ -28,5 +30,8 @@ flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.at
 config.substitutions.append(("%cmake", " ".join(["cmake -G Ninja -DCMAKE_BUILD_TYPE=Release", *flags])))
 config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))
 config.substitutions.append(("%cxx", " ".join(config.attn_compilers["CXX"].values())))
+if torch := lit_config.params.get("torch"):  # scripts/test --torch DIR
+    config.available_features.add("torch")
+    config.substitutions.append(("%torch", os.path.join(torch, "bin", "python")))
 if all(shutil.which(program) for program in ("aarch64-linux-gnu-gcc", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")
