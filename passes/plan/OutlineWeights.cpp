@@ -70,8 +70,8 @@ static bool isElementwise(Operation *op) {
   return linalgOp && linalg::isElementwise(linalgOp);
 }
 
-/// Whether `op` reads what an op of `moved` computes, and cannot become one op with that: what packs has no memory for
-/// what lies between.
+/// Whether `op` reads what an op of `moved` computes, and cannot become one op with that (elementwise ops without a view
+/// between them can): what packs has no memory for what lies between.
 static bool readsComputed(Operation *op, const llvm::SetVector<Operation *> &moved) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(op);
   return dps && llvm::any_of(dps.getDpsInputs(), [&](Value input) {
@@ -79,7 +79,7 @@ static bool readsComputed(Operation *op, const llvm::SetVector<Operation *> &mov
            while (source && !isa<DestinationStyleOpInterface>(source) && source->getNumOperands())
              source = source->getOperand(0).getDefiningOp();
            return source && moved.contains(source) && isa<DestinationStyleOpInterface>(source) &&
-                  !(isElementwise(source) && isElementwise(op));
+                  !(source == input.getDefiningOp() && isElementwise(source) && isElementwise(op));
          });
 }
 

@@ -237,7 +237,9 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
       // a product and its init.
       bool isPartOfWeight =
           fused->get().getDefiningOp<tensor::CollapseShapeOp>() && dependsOnWeightsOnly(fused->get());
-      return !isPartOfWeight &&
+      // To expand what others read as well would leave them a collapsed view, which expands them in turn, without end.
+      bool isShared = isa<tensor::ExpandShapeOp>(fused->getOwner()) && !fused->get().hasOneUse();
+      return !isPartOfWeight && !isShared &&
              (isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp()));
     });
     linalg::FillOp::getCanonicalizationPatterns(patterns, &getContext());

@@ -150,3 +150,22 @@ func.func @product_of_packed(%x: tensor<?x8xf32>, %w: tensor<8x8xf32> {attn.name
       ins(%p, %p : tensor<1x8x8xf32>, tensor<1x8x8xf32>) outs(%init : tensor<8x8xf32>) -> tensor<8x8xf32>
   return %r : tensor<8x8xf32>
 }
+
+// -----
+
+// Elementwise ops with a view between them do not become one, and what packs has no memory for what the first computes.
+// CHECK-LABEL: @view_between(
+// CHECK-SAME: %[[X:.*]]: tensor<2x4xf32>, %[[P:.*]]: tensor<2x4xf32> {attn.packed = 0 : i64})
+// CHECK: linalg.log ins(%[[P]] :
+// CHECK-LABEL: @view_between.pack(
+// CHECK: linalg.exp
+// CHECK-NOT: linalg.log
+func.func @view_between(%x: tensor<2x4xf32>, %w: tensor<8xf32> {attn.weight}) -> tensor<2x4xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %a = linalg.exp ins(%w : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %v = tensor.expand_shape %a [[0, 1]] output_shape [2, 4] : tensor<8xf32> into tensor<2x4xf32>
+  %f = tensor.empty() : tensor<2x4xf32>
+  %b = linalg.log ins(%v : tensor<2x4xf32>) outs(%f : tensor<2x4xf32>) -> tensor<2x4xf32>
+  %r = linalg.add ins(%x, %b : tensor<2x4xf32>, tensor<2x4xf32>) outs(%f : tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %r : tensor<2x4xf32>
+}

@@ -143,3 +143,31 @@ module attributes {attn.target = #target} {
 func.func @no_target() {
   return
 }
+
+// -----
+
+// A view of what another op reads too stays: to expand the producer would leave the other one a view, without end.
+// CHECK-LABEL: @shared(
+// CHECK: %[[A:.*]] = linalg.generic
+// CHECK: tensor.expand_shape %[[A]]
+// CHECK: linalg.generic {{.*}} ins(%[[A]],
+#target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+module attributes {attn.target = #target} {
+  func.func @shared() -> tensor<1x1xi64> {
+    %zero = arith.constant 0 : i64
+    %e = tensor.empty() : tensor<1xi64>
+    %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<1xi64>) {
+    ^bb0(%o: i64):
+      linalg.yield %zero : i64
+    } -> tensor<1xi64>
+    %v = tensor.expand_shape %a [[0, 1]] output_shape [1, 1] : tensor<1xi64> into tensor<1x1xi64>
+    %f = tensor.empty() : tensor<1x1xi64>
+    %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+        ins(%a, %v : tensor<1xi64>, tensor<1x1xi64>) outs(%f : tensor<1x1xi64>) {
+    ^bb0(%x: i64, %y: i64, %o: i64):
+      %s = arith.subi %x, %y : i64
+      linalg.yield %s : i64
+    } -> tensor<1x1xi64>
+    return %r : tensor<1x1xi64>
+  }
+}
