@@ -50,7 +50,7 @@ public:
       origin.push_back(op.getOrigin().empty() ? toValue(zero) : op.getOrigin()[i]);
   }
 
-  LogicalResult run();
+  void run();
 
 private:
   struct State {
@@ -382,11 +382,8 @@ Value KeyLoops::weightsLoop(Value query, const State &state) {
   return loop.getResult(0);
 }
 
-LogicalResult KeyLoops::run() {
+void KeyLoops::run() {
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
-  if (out.dims.front() != op.getQDim())
-    return op.emitError() << "expected out to have q before e, got "
-                          << AffineMapAttr::get(op.getOutMap());
   splitScale();
   Value query = packQueries();
   OpFoldResult tq = numQueries();
@@ -414,15 +411,24 @@ LogicalResult KeyLoops::run() {
       loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
   state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
 
-  auto finish = OnlineFinishOp::create(rewriter, loc, TypeRange{out.slice.getType()}, state.sum,
-                                       state.acc, ValueRange{out.slice}, op.getEmptyRowAttr());
+  // Rows of values; where the output has e before q, they are transposed into it.
+  bool isTransposed = out.dims.front() != op.getQDim();
+  Value rows = out.slice;
+  if (isTransposed)
+    rows = temporary({qTile(), ShapedType::kDynamic}, {tq, valueSize()},
+                     out.slice.getType().getElementType());
+  Value tile = OnlineFinishOp::create(rewriter, loc, TypeRange{rows.getType()}, state.sum,
+                                      state.acc, ValueRange{rows}, op.getEmptyRowAttr())
+                   .getResult(0);
+  if (isTransposed)
+    tile = linalg::TransposeOp::create(rewriter, loc, tile, out.slice, ArrayRef<int64_t>{1, 0})
+               ->getResult(0);
   SmallVector<Value> results = {tensor::InsertSliceOp::create(
-      rewriter, loc, finish.getResult(0), op.getOuts()[0], out.slice.getMixedOffsets(),
-      out.slice.getMixedSizes(), out.slice.getMixedStrides())};
+      rewriter, loc, tile, op.getOuts()[0], out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
+      out.slice.getMixedStrides())};
   if (op.returnsWeights())
     results.push_back(weightsLoop(query, state));
   rewriter.replaceOp(op, results);
-  return success();
 }
 
 namespace {
@@ -436,8 +442,7 @@ struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
     });
     for (AttentionOp op : ops) {
       rewriter.setInsertionPoint(op);
-      if (failed(KeyLoops(rewriter, op).run()))
-        return signalPassFailure();
+      KeyLoops(rewriter, op).run();
     }
   }
 };

@@ -111,8 +111,12 @@ func.func @captures(%q: tensor<1x48x64xf32>, %k: tensor<1x64x256xf32>, %v: tenso
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (e, q)>
+// Rows of values are transposed into an output that has them as columns.
+// CHECK-LABEL: @transposed_out(
+// CHECK: %[[ROWS:.*]] = attn.online_finish {{.*}} -> tensor<8x8xf32>
+// CHECK: %[[COLUMNS:.*]] = linalg.transpose ins(%[[ROWS]] : tensor<8x8xf32>) {{.*}} permutation = [1, 0]
+// CHECK: return %[[COLUMNS]]
 func.func @transposed_out(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
-  // expected-error@+1 {{expected out to have q before e, got affine_map<(d0, d1, d2, d3) -> (d3, d0)>}}
   %o = attn.attention ins(%x, %x, %x : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) outs(%x : tensor<8x8xf32>)
       plan(<"per-head", q = 16, k = 8>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<8x8xf32>
   return %o : tensor<8x8xf32>
