@@ -41,8 +41,8 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
 def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower linalg.softmax to vectors";
   let description = [{
-    Lowers `linalg.softmax` on f32 buffers with a contiguous last dimension to three passes over each row: maximum,
-    exponentials and their sum, scaling. A row that holds NaN or +inf, or nothing but -inf, gives NaN, as the
+    Lowers `linalg.softmax` on f32 buffers to three passes over each row: maximum, exponentials and their sum, scaling.
+    Where the elements of the last dimension lie apart it takes them one by one. A row that holds NaN or +inf, or nothing but -inf, gives NaN, as the
     formula says.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

@@ -47,4 +47,13 @@ func.func @columns(%x: memref<2x8x32xf32>, %y: memref<2x8x32xf32>) {
   linalg.softmax dimension(1) ins(%x : memref<2x8x32xf32>) outs(%y : memref<2x8x32xf32>)
   return
 }
+
+// Elements that lie apart are taken one by one.
+// CHECK-LABEL: @apart
+// CHECK:       scf.for %{{.*}} = %c0 to %c48 step %c1 iter_args
+// CHECK:         vector.load {{.*}} : memref<4x48xf32, strided<[144, 3]>>, vector<1xf32>
+func.func @apart(%x: memref<4x48xf32, strided<[144, 3]>>, %y: memref<4x48xf32>) {
+  linalg.softmax dimension(1) ins(%x : memref<4x48xf32, strided<[144, 3]>>) outs(%y : memref<4x48xf32>)
+  return
+}
 }
