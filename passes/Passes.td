@@ -289,7 +289,8 @@ def ExpandKeyRange : Pass<"attn-expand-key-range"> {
 
 def CopyInserted : Pass<"attn-copy-inserted", "::mlir::func::FuncOp"> {
   let summary = "copy what is inserted and was not computed for its place";
-  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def OutParams : Pass<"attn-out-params", "::mlir::func::FuncOp"> {

@@ -8,11 +8,14 @@
 //   %0 = tensor.insert_slice %copy into %e[0, 0] [1, 8] [1, 1]
 //
 // A concatenation has become insertions. eliminate-empty-tensors, which comes next, gives an op that computes what is
-// inserted its part of the whole to write to. What no op computes for this place alone (an argument, a view, a value with
-// other uses, parts that were joined already, or what is computed before the place exists) is copied, as the graph says: the copy is such an op.
-// Insertions move up to what they insert, so that the next finds its place before its source is computed. Insertions into
-// parts that loops or tasks fill stay, because those compute in place. Here because no pass that follows moves a view
-// between a copy and its insertion.
+// inserted its part of the whole to write to. What no op computes for this place alone (an argument, a view, a value
+// with other uses, parts that were joined already, or what is computed before the place exists) is copied, as the graph
+// says: the copy is such an op. Insertions move up to what they insert, so that the next finds its place before its
+// source is computed. Insertions into parts that loops or tasks fill stay, because those compute in place.
+//
+// Dimensions of a slice that become one are copied too, unless they lie in one row of memory.
+//
+// Here because no pass that follows moves a view between a copy and its insertion.
 // Test: test/passes/bufferize/copy-inserted.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -23,6 +26,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 
@@ -68,30 +72,66 @@ static bool putsBack(tensor::InsertSliceOp insert) {
   });
 }
 
+/// The buffer that a slice will be; of other tensors, one of its own.
+static MemRefType bufferOf(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>())
+    return memref::SubViewOp::inferRankReducedResultType(
+        type.getShape(), bufferOf(slice.getSource()), slice.getMixedOffsets(),
+        slice.getMixedSizes(), slice.getMixedStrides());
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+static Value copyOf(OpBuilder &builder, Location loc, Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    sizes.push_back(dimOf(builder, loc, tensor, dim));
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+  return linalg::CopyOp::create(builder, loc, tensor, empty).getResult(0);
+}
+
 namespace {
 struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
   void runOnOperation() override {
+    // All of an empty tensor is that tensor, which an insertion can replace.
+    getOperation().walk([](tensor::ExtractSliceOp slice) {
+      auto empty = slice.getSource().getDefiningOp<tensor::EmptyOp>();
+      if (!empty || slice.getType() != empty.getType() ||
+          slice.getMixedSizes() != empty.getMixedSizes())
+        return;
+      slice.replaceAllUsesWith(empty.getResult());
+      slice.erase();
+    });
     DominanceInfo dominance(getOperation());
     getOperation().walk([&](tensor::InsertSliceOp insert) {
       if (putsBack(insert))
         return;
       // As early as can be, so that what is computed later finds its place.
-      if (Operation *root = insert.getDest().getDefiningOp();
-          isa_and_nonnull<tensor::EmptyOp, bufferization::ToTensorOp>(root))
+      Operation *root = insert.getDest().getDefiningOp();
+      if (isa_and_nonnull<tensor::EmptyOp, bufferization::ToTensorOp>(root))
         moveUp(root);
+      // The place of the whole is memory from now on. As an empty tensor it would be split among its uses.
+      if (auto empty = dyn_cast_or_null<tensor::EmptyOp>(root)) {
+        OpBuilder builder(empty);
+        auto place = bufferization::AllocTensorOp::create(builder, empty.getLoc(), empty.getType(),
+                                                          empty.getDynamicSizes());
+        insert.getDestMutable().assign(place);
+      }
       moveUp(insert);
       Value source = insert.getSource();
       if (isComputedFor(source, insert.getDest(), dominance))
         return;
       OpBuilder builder(insert);
-      RankedTensorType type = insert.getSourceType();
-      SmallVector<OpFoldResult> sizes;
-      for (int64_t dim = 0; dim < type.getRank(); ++dim)
-        sizes.push_back(dimOf(builder, insert.getLoc(), source, dim));
-      Value empty =
-          tensor::EmptyOp::create(builder, insert.getLoc(), sizes, type.getElementType());
-      auto copy = linalg::CopyOp::create(builder, insert.getLoc(), source, empty);
-      insert.getSourceMutable().assign(copy.getResult(0));
+      insert.getSourceMutable().assign(copyOf(builder, insert.getLoc(), source));
+    });
+    getOperation().walk([&](tensor::CollapseShapeOp collapse) {
+      Value source = collapse.getSrc();
+      if (memref::CollapseShapeOp::isGuaranteedCollapsible(bufferOf(source),
+                                                           collapse.getReassociationIndices()))
+        return;
+      OpBuilder builder(collapse);
+      collapse.getSrcMutable().assign(copyOf(builder, collapse.getLoc(), source));
     });
   }
 };

@@ -4,7 +4,7 @@
 // insertion before it has moved ahead.
 // CHECK-LABEL: @parts
 // CHECK-SAME:  %[[A:[^:]*]]: tensor<2x4xf32>
-// CHECK:       %[[E:.*]] = tensor.empty() : tensor<2x16xf32>
+// CHECK:       %[[E:.*]] = bufferization.alloc_tensor() : tensor<2x16xf32>
 // CHECK:       %[[COPY:.*]] = linalg.copy ins(%[[A]] :
 // CHECK:       %[[I0:.*]] = tensor.insert_slice %[[COPY]] into %[[E]]
 // CHECK:       %[[COMPUTED:.*]] = linalg.exp
@@ -36,4 +36,36 @@ func.func @put_back(%a: tensor<4xf32>, %e: tensor<2x4xf32>) -> (tensor<2x4xf32>,
   %y = linalg.exp ins(%a : tensor<4xf32>) outs(%part : tensor<4xf32>) -> tensor<4xf32>
   %r = tensor.insert_slice %y into %e[0, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<2x4xf32>
   return %r, %y : tensor<2x4xf32>, tensor<4xf32>
+}
+
+// The place of the whole is memory; all of an empty tensor is that tensor, which its insertion can replace.
+// CHECK-LABEL: @place
+// CHECK:       %[[WHOLE:.*]] = bufferization.alloc_tensor() : tensor<8x4xf32>
+// CHECK:       %[[PART:.*]] = tensor.empty() : tensor<4x4xf32>
+// CHECK:       %[[Y:.*]] = linalg.exp {{.*}} outs(%[[PART]] :
+// CHECK:       tensor.insert_slice %[[Y]] into %[[WHOLE]]
+func.func @place(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<8x4xf32> {
+  %whole = tensor.empty() : tensor<8x4xf32>
+  %empty = tensor.empty() : tensor<4x4xf32>
+  %part = tensor.extract_slice %empty[0, 0] [4, 4] [1, 1] : tensor<4x4xf32> to tensor<4x4xf32>
+  %y = linalg.exp ins(%a : tensor<4x4xf32>) outs(%part : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %0 = tensor.insert_slice %y into %whole[0, 0] [4, 4] [1, 1] : tensor<4x4xf32> into tensor<8x4xf32>
+  %1 = tensor.insert_slice %b into %0[4, 0] [4, 4] [1, 1] : tensor<4x4xf32> into tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+
+// Dimensions of a slice become one: halves of rows are copied, whole rows are not.
+// CHECK-LABEL: @in_a_row
+// CHECK-SAME:  %[[A:[^:]*]]: tensor<4x6xf32>
+// CHECK:       %[[HALVES:.*]] = tensor.extract_slice %[[A]][0, 3]
+// CHECK:       %[[COPY:.*]] = linalg.copy ins(%[[HALVES]] :
+// CHECK:       tensor.collapse_shape %[[COPY]]
+// CHECK:       %[[ROWS:.*]] = tensor.extract_slice %[[A]][2, 0]
+// CHECK:       tensor.collapse_shape %[[ROWS]]
+func.func @in_a_row(%a: tensor<4x6xf32>) -> (tensor<12xf32>, tensor<12xf32>) {
+  %halves = tensor.extract_slice %a[0, 3] [4, 3] [1, 1] : tensor<4x6xf32> to tensor<4x3xf32>
+  %0 = tensor.collapse_shape %halves [[0, 1]] : tensor<4x3xf32> into tensor<12xf32>
+  %rows = tensor.extract_slice %a[2, 0] [2, 6] [1, 1] : tensor<4x6xf32> to tensor<2x6xf32>
+  %1 = tensor.collapse_shape %rows [[0, 1]] : tensor<2x6xf32> into tensor<12xf32>
+  return %0, %1 : tensor<12xf32>, tensor<12xf32>
 }

@@ -1,0 +1,67 @@
+// Views in front of an op and behind it, in places that change what the op reads or writes in memory.
+// RUN: attn-run %s --entry=joined_twice --reference
+// RUN: attn-run %s --entry=joined_turned --dim=n=5 --reference
+// RUN: attn-run %s --entry=slice_in_a_row --reference
+// RUN: attn-run %s --entry=last_selected --reference
+// RUN: attn-run %s --entry=softmax_of_steps --reference
+// RUN: attn-run %s --entry=softmax_of_steps --reference --level=x86-64
+// RUN: attn-run %s --entry=attention_turned --reference
+// RUN: attn-run %s --entry=attention_turned --reference --schedule=whole-scores
+
+// What was joined is joined again, twice.
+func.func @joined_twice(%x: tensor<4x4xf32>) -> tensor<24x4xf32> {
+  %e = tensor.empty() : tensor<4x4xf32>
+  %y = linalg.exp ins(%x : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = tensor.concat dim(0) %x, %y, %x : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<12x4xf32>
+  %d = tensor.concat dim(0) %c, %c : (tensor<12x4xf32>, tensor<12x4xf32>) -> tensor<24x4xf32>
+  return %d : tensor<24x4xf32>
+}
+
+// A part of unknown size is computed in tasks, for its place and for another op.
+func.func @joined_turned(%x: tensor<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]})
+    -> (tensor<12x?xf32> {attn.name = "out", attn.dims = ["", "n"]}) attributes {attn.symbols = [#attn.symbol<"n", 0 to 64>]} {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %e = tensor.empty(%n) : tensor<4x?xf32>
+  %t = linalg.transpose ins(%x : tensor<?x4xf32>) outs(%e : tensor<4x?xf32>) permutation = [1, 0]
+  %y = linalg.exp ins(%t : tensor<4x?xf32>) outs(%e : tensor<4x?xf32>) -> tensor<4x?xf32>
+  %c = tensor.concat dim(0) %t, %y, %t : (tensor<4x?xf32>, tensor<4x?xf32>, tensor<4x?xf32>) -> tensor<12x?xf32>
+  return %c : tensor<12x?xf32>
+}
+
+// Half of each row, all in a row.
+func.func @slice_in_a_row(%x: tensor<4x6xf32>) -> tensor<12xf32> {
+  %s = tensor.extract_slice %x[0, 3] [4, 3] [1, 1] : tensor<4x6xf32> to tensor<4x3xf32>
+  %v = tensor.collapse_shape %s [[0, 1]] : tensor<4x3xf32> into tensor<12xf32>
+  %e = tensor.empty() : tensor<12xf32>
+  %y = linalg.exp ins(%v : tensor<12xf32>) outs(%e : tensor<12xf32>) -> tensor<12xf32>
+  return %y : tensor<12xf32>
+}
+
+// The last dimension is gone, and a task is of one element of the first.
+func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> {
+  %s = tensor.extract_slice %x[0, 0, 0, 1] [4, 5, 6, 1] [1, 1, 1, 1] : tensor<4x5x6x2xf32> to tensor<4x5x6xf32>
+  %e = tensor.empty() : tensor<4x5x6xf32>
+  %y = linalg.exp ins(%s : tensor<4x5x6xf32>) outs(%e : tensor<4x5x6xf32>) -> tensor<4x5x6xf32>
+  return %y : tensor<4x5x6xf32>
+}
+
+// Neighbours of a row lie apart.
+func.func @softmax_of_steps(%x: tensor<5x60xf32>) -> tensor<5x20xf32> {
+  %s = tensor.extract_slice %x[0, 1] [5, 20] [1, 3] : tensor<5x60xf32> to tensor<5x20xf32>
+  %e = tensor.empty() : tensor<5x20xf32>
+  %y = linalg.softmax dimension(1) ins(%s : tensor<5x20xf32>) outs(%e : tensor<5x20xf32>) -> tensor<5x20xf32>
+  return %y : tensor<5x20xf32>
+}
+
+// Values lie in columns, as for a convolution.
+func.func @attention_turned(%q: tensor<2x40x8xf32>, %k: tensor<2x19x8xf32>, %v: tensor<2x19x7xf32>) -> tensor<2x7x40xf32> {
+  %e = tensor.empty() : tensor<2x40x7xf32>
+  %o = attn.attention ins(%q, %k, %v : tensor<2x40x8xf32>, tensor<2x19x8xf32>, tensor<2x19x7xf32>) outs(%e : tensor<2x40x7xf32>)
+      {indexing_maps = [affine_map<(b, q, k, d, e) -> (b, q, d)>, affine_map<(b, q, k, d, e) -> (b, k, d)>,
+                        affine_map<(b, q, k, d, e) -> (b, k, e)>, affine_map<(b, q, k, d, e) -> (b, q, e)>], scale = 0.25 : f32}
+      -> tensor<2x40x7xf32>
+  %f = tensor.empty() : tensor<2x7x40xf32>
+  %t = linalg.transpose ins(%o : tensor<2x40x7xf32>) outs(%f : tensor<2x7x40xf32>) permutation = [0, 2, 1]
+  return %t : tensor<2x7x40xf32>
+}
