@@ -11,12 +11,13 @@ LEAST_PROBABILITY = 2.0**-80  # less than this may be anything up to it
 
 
 class Bounded:
-    def __init__(self, value, error=None, live=None, said=None):
+    def __init__(self, value, error=None, live=None, said=None, or_nan=None):
         self.value = np.asarray(value, np.float64)
         error = np.zeros(self.value.shape) if error is None else np.broadcast_to(error, self.value.shape)
         self.error = np.where(np.isfinite(self.value), np.where(np.isnan(error), np.inf, error), 0)
         self.live = live  # of scores and probabilities: the pairs that the mask keeps; None: all
         self.said = said  # False where nothing is said of the value; None: everywhere something is
+        self.or_nan = or_nan  # True where NaN is right as well; None: nowhere
 
     def map(self, function):
         """The same change of shape for all parts."""
@@ -140,6 +141,8 @@ def difference(got, want, rtol=2e-5):
                          (got == want.value) | (np.isnan(got) & np.isnan(want.value)))
     if want.said is not None:
         right |= ~want.said
+    if want.or_nan is not None:
+        right |= want.or_nan & np.isnan(got)
     if right.all():
         return None
     index = tuple(int(i) for i in np.argwhere(~right)[0])

@@ -1,11 +1,16 @@
-"""differential.py [--draws=N] [--seed=S] [--only=I] [--keep=DIR] ...: random modules against float64.
+"""differential.py [--models] [--draws=N] [--seed=S] [--only=I] [--keep=DIR] ...: random modules against float64.
 
 A draw is one module: a single attn.attention (differential_op.py) or projections, attentions and sums as linalg text
-(differential_module.py). It is compiled once for all levels, and called with several sets of sizes and data. Each such
-problem is checked at every level that this CPU runs: three calls at each of two thread counts on one set of weights,
-with other bytes in the outputs and the workspace before each call, inputs and packed weights on read-only pages. All
-outputs of a level are the same to the bit, and within the bound of bounded.py of formulas in float64. The calls run in
-a child process. A draw depends on the seed and its index alone, so --only repeats it.
+(differential_module.py). With --models it is a .pt2 file: a model (differential_model.py), or ops between views
+(differential_views.py); half of them are compiled from what attn-import writes. A model may be refused in one
+sentence: refusals and attentions that were not fused are counted by their reasons. A failure of a model is followed by
+a command that repeats it with as few features as it needs.
+
+A module is compiled once for all its levels, and called with several sets of sizes and data. Each such problem is
+checked at every level that this CPU runs: three calls at each of two thread counts on one set of weights, with other
+bytes in the outputs and the workspace before each call, inputs and packed weights on read-only pages. All outputs of a
+level are the same to the bit, and within the bound of bounded.py of formulas in float64. The calls run in a child
+process. A draw depends on the seed and its index alone, so --only repeats it.
 """
 import argparse
 import collections
@@ -14,6 +19,8 @@ import multiprocessing
 import os
 import pathlib
 import random
+import re
+import resource
 import select
 import shutil
 import signal
@@ -28,38 +35,61 @@ import numpy as np
 
 import bounded
 import library
+from differential_model import ModelDraw
 from differential_module import ModuleDraw
 from differential_op import OpDraw
+from differential_views import ViewsDraw
 
-PROBLEMS = 8  # of a draw
+TARGETS = ["native", "native", "native", "x86-64", "x86-64,x86-64-v3", "all"]
 THREADS = [1, 2, 3, 7]
 SCHEDULES = ["per-head", "phased", "whole-scores", "unfused", "chosen"]
 PATTERNS = [0x00, 0xff, 0x55, 0x7f]  # 0xff and 0x7f fill floats with NaN and with 3e38
 TIME_LIMIT = 60  # seconds for the calls of a draw
+COMPILE_LIMIT = 120  # seconds
+CPU_LIMIT = 20  # seconds that a compilation may take, whatever else runs
 
 
-def make_draw(seed, index):
+def make_draw(seed, index, features=None):
     rng = random.Random(f"{seed}:{index}")
-    draw = (OpDraw if rng.random() < 0.4 else ModuleDraw)(rng)
+    if options.models:
+        draw = (ViewsDraw if rng.random() < 0.2 else ModelDraw)(seed, index, features)
+    else:
+        draw = (OpDraw if rng.random() < 0.4 else ModuleDraw)(rng)
     draw.schedule = rng.choice(SCHEDULES)
     draw.maps_weights = bool(draw.weights) and rng.random() < 0.3
+    draw.target = rng.choice(TARGETS) if options.models else "all"
+    draw.as_text = options.models and rng.random() < 0.5
     return draw
 
 
+def run(*command):
+    """What a command says, and how it failed: "" where it did well."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_LIMIT)
+    except subprocess.TimeoutExpired:
+        return "", f"no end within {COMPILE_LIMIT} s"
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    if seconds > CPU_LIMIT:
+        return "", f"no end within {CPU_LIMIT} s, but after {seconds:.0f} s"
+    said = (done.stdout + done.stderr).strip()
+    return said, f"killed by signal {-done.returncode}" if done.returncode < 0 else said if done.returncode else ""
+
+
 def compile(draw, folder):
-    """Why attnc refuses, or ""."""
-    source = folder / "draw.mlir"
-    source.write_text(draw.text())
-    command = ["attnc", source, "-o", folder / "draw.so", "--target=all"]
+    """The lines of the report, and why attnc refuses: "" where it does not."""
+    source = draw.write(folder)
+    if draw.as_text:
+        text, refused = run("attn-import", source)
+        if refused:
+            return [], refused
+        source = source.with_suffix(".mlir")
+        source.write_text(text)
+    command = ["attnc", source, "-o", folder / "draw.so", f"--target={draw.target}", "--opt-report"]
     if draw.schedule != "chosen":
         command.append(f"--schedule={draw.schedule}")
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    except subprocess.TimeoutExpired:
-        return "no end within 120 s"
-    if done.returncode < 0:
-        return f"killed by signal {-done.returncode}"
-    return (done.stdout + done.stderr).strip() if done.returncode else ""
+    said, refused = run(*command)
+    return said.splitlines(), refused
 
 
 def call_all(draw, seed, folder, tell):
@@ -71,7 +101,7 @@ def call_all(draw, seed, folder, tell):
     weights = {level: runtime.pack(functions[level], draw.weights, folder / "packed" if draw.maps_weights else None)
                for level in levels} if draw.weights else dict.fromkeys(levels)
     pools = {}
-    for number in range(PROBLEMS):
+    for number in range(options.problems):
         hostile, sizes, inputs, expected = draw.problem(np.random.default_rng([seed, draw.index, number]))
         threads = sorted(draw.rng.sample(THREADS, 2))
         at_end = draw.rng.random() < 0.7
@@ -144,19 +174,30 @@ def in_child(work):
     return told, f"killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else ""
 
 
-def check(seed, index):
+def is_sentence(refused):
+    """Whether an error is one line that tells nothing of the compiler's inside."""
+    inside = r"%\w|\btensor<|memref|affine_map|'(linalg|tensor|arith|scf|attn|math|func)\.|Assertion|signal|no end"
+    return "\n" not in refused and not re.search(inside, refused)
+
+
+def check(seed, index, features=None):
     """The counts and the failures of a draw."""
-    draw = make_draw(seed, index)
+    draw = make_draw(seed, index, features)
     draw.index = index
     counts = collections.Counter()
     failures, wrong = [], set()
     name = f"--seed={seed} --only={index} ({draw.schedule})"
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
-        refused = compile(draw, folder)
+        report, refused = compile(draw, folder)
+        for line in report:
+            if "attention left unfused: " in line:
+                counts["not fused", line.split("attention left unfused: ")[-1]] += 1
         if refused:
-            counts["", "refused"] += 1
-            return counts, PROBLEMS, [f"{name}: attnc: {refused}"]
+            reason = re.sub(r"^.*?draw.\w+:(\S+:)? |\[.*", "", refused.splitlines()[0])
+            counts["refused", reason] += 1
+            may_refuse = options.models and is_sentence(refused)
+            return counts, options.problems * (not may_refuse), [] if may_refuse else [f"{name}: attnc: {refused}"]
         told, end = in_child(lambda tell: call_all(draw, seed, folder, tell))
     problems, last = {}, "before the first call"
     for kind, fields in told:
@@ -178,18 +219,38 @@ def check(seed, index):
             end = fields["why"]
     if end:
         failures.append(f"{name}: {end} {last}")
-        wrong.update(range(len(problems) - 1 if problems else 0, PROBLEMS))
+        wrong.update(range(len(problems) - 1 if problems else 0, options.problems))
     return counts, len(wrong), failures
 
 
 def check_one(index):
-    return check(options.seed, index)
+    found = check(options.seed, index, options.features)
+    if found[2] and options.models and options.only is None:
+        found[2].append(smallest(index))
+    return found
+
+
+def smallest(index):
+    """A line that repeats a failure with as few features as it needs."""
+    needed = list(make_draw(options.seed, index).decisions)
+    share = len(needed)
+    while share := share // 2:
+        for start in reversed(range(0, len(needed), share)):
+            fewer = needed[:start] + needed[start + share:]
+            if check(options.seed, index, fewer)[2]:
+                needed = fewer
+    decisions = make_draw(options.seed, index, needed).decisions
+    return (f"  --models --seed={options.seed} --only={index} --features='{','.join(decisions)}': " +
+            "; ".join(f"{name}: {choice}" for name, choice in decisions.items()))
 
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--draws", type=int, default=40, help=f"modules, each called with {PROBLEMS} problems")
+parser.add_argument("--draws", type=int, default=40, help="modules")
+parser.add_argument("--problems", type=int, default=8, help="calls of a module")
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--only", type=int, help="the index of the one draw to run")
+parser.add_argument("--models", action="store_true", help="models as .pt2 files instead")
+parser.add_argument("--features", type=lambda text: text.split(","), help="what is not plain in a model")
 parser.add_argument("--first", type=int, default=0, help="the index of the first draw")
 parser.add_argument("--keep", type=pathlib.Path, help="where the files of a single draw stay")
 parser.add_argument("--jobs", type=int, default=1, help="draws at once")
@@ -210,15 +271,19 @@ with multiprocessing.get_context("fork").Pool(options.jobs) as workers:
     for found, wrong_here, failures in workers.imap(check_one, indices):
         counts.update(found)
         wrong += wrong_here
-        for failure in failures[:3]:
+        for failure in failures[:3] + failures[3:][-1:]:
             print(failure, flush=True)
 groups = collections.defaultdict(list)
 for (group, name), count in sorted(counts.items()):
     groups[group].append(f"{name} {count}")
 for group in ("schedule", "threads", "level", "kind", "hostile data"):
     print(f"{group}: {', '.join(groups[group])}")
-print(f"refused: {counts['', 'refused']} of {len(indices)} modules")
+for group in ("not fused", "refused"):
+    of_group = [(count, name) for (g, name), count in counts.items() if g == group]
+    for count, name in sorted(of_group, reverse=True):
+        print(f"{group}, {count} times: {name}")
+    print(f"{group}: {sum(count for count, _ in of_group)} in {len(indices)} modules")
 print(f"seed {options.seed}, draws {indices[0]} to {indices[-1]}, {time.monotonic() - start:.0f} s")
-total = len(indices) * PROBLEMS
+total = len(indices) * options.problems
 print(f"{total - wrong} of {total} problems right")
 sys.exit(wrong > 0)

@@ -535,8 +535,9 @@ class ModuleDraw:
 
     #--- The interface of a draw ------------------------------------------------------------------------------------
 
-    def text(self):
-        return self.graph.text(self.results, self.dynamic)
+    def write(self, folder):
+        (folder / "draw.mlir").write_text(self.graph.text(self.results, self.dynamic))
+        return folder / "draw.mlir"
 
     def problem(self, numpy_rng):
         """(hostile kind, sizes, inputs, expected results) of one call."""

@@ -133,6 +133,10 @@ class OpDraw:
         return (f"#attn.dense<{i}{', keeps = zero' * zero}>",
                 lambda q, k, captured: (captured[mask.name] == 0) == zero)
 
+    def write(self, folder):
+        (folder / "draw.mlir").write_text(self.text())
+        return folder / "draw.mlir"
+
     def text(self):
         sizes, dynamic = self.sizes, self.dynamic
         names = ", ".join([*self.batch, "q", "k", "d", "e"])

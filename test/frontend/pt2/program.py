@@ -117,13 +117,14 @@ class Program:
     def node(self, target, like=(), /, *, symbolic=None, line=0, is_list=False, **arguments):
         """Calls an op. `like` is an array of the kind of the result; of several results, a list of such arrays.
 
-        Sizes that are not all numbers are `symbolic`.
+        Sizes that are not all numbers are `symbolic`; of several results, a list of such sizes.
         """
         name = f"{target.split('.')[1]}_{len(self.nodes)}"
         likes = like if isinstance(like, (list, tuple)) else [like]
         results = [Value(f"{name}_{i}") for i in range(len(likes))]
-        for result, array in zip(results, likes):
-            self.tensors[result.name] = meta(array, symbolic)
+        sizes = symbolic if isinstance(like, (list, tuple)) and symbolic else [symbolic] * len(likes)
+        for result, array, sizes_of_one in zip(results, likes, sizes):
+            self.tensors[result.name] = meta(array, sizes_of_one)
         outputs = [{"as_tensor": {"name": result.name}} for result in results]
         self._node(name, target, [{"as_tensors": [o["as_tensor"] for o in outputs]}] if is_list else outputs, line,
                    arguments)
