@@ -102,6 +102,7 @@ static void buildTile(OpPassManager &manager, const PipelineOptions &) {
 
 static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
+  level.addNestedPass<func::FuncOp>(createCopyOverwritten());
   level.addNestedPass<func::FuncOp>(createOutParams());
   level.addNestedPass<func::FuncOp>(createCopyInserted());
   level.addPass(bufferization::createEmptyTensorEliminationPass());

@@ -166,6 +166,43 @@ static LogicalResult verifyUnsigned(Operation *op, Type type, NamedAttribute att
                          << "' on a tensor of i8, got " << type;
 }
 
+std::optional<unsigned> attn::getInOutResult(FunctionOpInterface function, unsigned number) {
+  auto result = function.getArgAttrOfType<IntegerAttr>(number, AttnDialect::kInOutAttr);
+  return result ? std::optional<unsigned>(result.getInt()) : std::nullopt;
+}
+
+std::optional<unsigned> attn::getInOutArgument(FunctionOpInterface function, unsigned number) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (getInOutResult(function, i) == number)
+      return i;
+  return std::nullopt;
+}
+
+/// An argument's `attn.in_out` is the number of a result of its type that no other argument has.
+static LogicalResult verifyInOut(FunctionOpInterface function, unsigned index,
+                                 NamedAttribute attribute) {
+  Type type = function.getArgumentTypes()[index];
+  if (attribute.getName() != AttnDialect::kInOutAttr || isa<BaseMemRefType>(type))
+    return success();
+  auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (!number || !number.getType().isSignlessInteger(64) || number.getInt() < 0 ||
+      number.getInt() >= int64_t(function.getNumResults()))
+    return function.emitError() << "expected '" << AttnDialect::kInOutAttr
+                                << "' to be the number of a result, got " << attribute.getValue();
+  Type result = function.getResultTypes()[number.getInt()];
+  if (result != type)
+    return function.emitError() << "expected a result of type " << type << " for the '"
+                                << AttnDialect::kInOutAttr << "' of argument " << index << ", got "
+                                << result;
+  if (function.getArgAttr(index, AttnDialect::kWeightAttr))
+    return function.emitError() << "expected no weight with '" << AttnDialect::kInOutAttr
+                                << "', got argument " << index;
+  if (unsigned first = *getInOutArgument(function, number.getInt()); first != index)
+    return function.emitError() << "expected one argument for result " << number.getInt()
+                                << ", got arguments " << first << " and " << index;
+  return success();
+}
+
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                     NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
@@ -174,7 +211,8 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
   Type type = function.getArgumentTypes()[index];
   return failure(failed(verifyDims(op, type, attribute)) ||
                  failed(verifyBound(op, type, attribute)) ||
-                 failed(verifyUnsigned(op, type, attribute)));
+                 failed(verifyUnsigned(op, type, attribute)) ||
+                 failed(verifyInOut(function, index, attribute)));
 }
 
 LogicalResult AttnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,

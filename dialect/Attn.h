@@ -84,6 +84,12 @@ mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);
 
+/// The number of the result whose elements a call leaves in argument `number`, or none if that is not in-out.
+std::optional<unsigned> getInOutResult(mlir::FunctionOpInterface function, unsigned number);
+
+/// The in-out argument that result `number` is written to, if there is one.
+std::optional<unsigned> getInOutArgument(mlir::FunctionOpInterface function, unsigned number);
+
 /// Reports an error at `file` if `module` says that another stage than `stage` left it.
 mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
 

@@ -51,6 +51,10 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
     /// Argument: unit; the tensor is a weight, set once and not per call.
     static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
+    /// Argument: i64; the tensor is in-out: its caller owns it, and a call leaves there the elements of the result of
+    /// this number, which has the same type and name. In `bufferize`, where results become buffers, this one becomes the
+    /// argument's; from there on the number only says that the function writes to the argument.
+    static constexpr ::llvm::StringLiteral kInOutAttr = "attn.in_out";
     /// Argument and result: unit; the elements, i8, are unsigned to users. Ops have no signs.
     static constexpr ::llvm::StringLiteral kUnsignedAttr = "attn.unsigned";
     /// Function: its symbols, an array of #attn.symbol.

@@ -293,6 +293,11 @@ def CopyInserted : Pass<"attn-copy-inserted", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def CopyOverwritten : Pass<"attn-copy-overwritten", "::mlir::func::FuncOp"> {
+  let summary = "write in-out arguments in place, and copy before what is read later";
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def OutParams : Pass<"attn-out-params", "::mlir::func::FuncOp"> {
   let summary = "turn results into buffers of the caller";
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",

@@ -11,7 +11,8 @@
 // inserted its part of the whole to write to. What no op computes for this place alone (an argument, a view, a value
 // with other uses, parts that were joined already, or what is computed before the place exists) is copied, as the graph
 // says: the copy is such an op. Insertions move up to what they insert, so that the next finds its place before its
-// source is computed. Insertions into parts that loops or tasks fill stay, because those compute in place.
+// source is computed. Insertions into parts that loops or tasks fill stay, because those compute in place, and so do
+// insertions into what is read elsewhere too, an in-out argument for example.
 //
 // Dimensions of a slice that become one are copied too, unless they lie in one row of memory.
 //
@@ -21,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "passes/InOut.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -47,6 +49,17 @@ static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
          !isa<tensor::InsertSliceOp>(op) && dominance.properlyDominates(place, op);
 }
 
+/// Whether other ops read what `place` holds. What is inserted there must not be written earlier then.
+static bool isShared(Value place) {
+  while (place.hasOneUse()) {
+    Operation *view = place.getDefiningOp();
+    if (!isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(view))
+      return false;
+    place = view->getOperand(0);
+  }
+  return true;
+}
+
 /// Moves `op` behind the last of its operands, within its block.
 static void moveUp(Operation *op) {
   Operation *last = nullptr;
@@ -62,13 +75,15 @@ static void moveUp(Operation *op) {
     op->moveBefore(op->getBlock(), op->getBlock()->begin());
 }
 
-/// Whether `insert` puts back a part that was taken out of the same place.
+/// Whether `insert` puts back what was computed in a part that was taken out of the same place.
 static bool putsBack(tensor::InsertSliceOp insert) {
+  Value source = insert.getSource();
   return llvm::any_of(insert.getDest().getUsers(), [&](Operation *user) {
     auto extract = dyn_cast<tensor::ExtractSliceOp>(user);
     return extract && extract.getSource() == insert.getDest() &&
            extract.getMixedOffsets() == insert.getMixedOffsets() &&
-           extract.getMixedSizes() == insert.getMixedSizes();
+           extract.getMixedSizes() == insert.getMixedSizes() &&
+           (extract == source.getDefiningOp() || !writesInPlace(extract, source).empty());
   });
 }
 
@@ -118,10 +133,12 @@ struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
                                                           empty.getDynamicSizes());
         insert.getDestMutable().assign(place);
       }
-      moveUp(insert);
       Value source = insert.getSource();
-      if (isComputedFor(source, insert.getDest(), dominance))
-        return;
+      if (!isShared(insert.getDest())) {
+        moveUp(insert);
+        if (isComputedFor(source, insert.getDest(), dominance))
+          return;
+      }
       OpBuilder builder(insert);
       insert.getSourceMutable().assign(copyOf(builder, insert.getLoc(), source));
     });

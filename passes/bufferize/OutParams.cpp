@@ -8,6 +8,13 @@
 //     ...
 //     bufferization.materialize_in_destination %y in restrict writable %out
 //
+//   func.func @step(%cache: tensor<...> {attn.in_out = 0}, ...) -> tensor<...> { ... return %new }
+// becomes
+//   func.func @step(%cache: memref<...> {attn.in_out = 0}, ...) {
+//     %old = bufferization.to_tensor %cache restrict writable
+//     ...
+//     bufferization.materialize_in_destination %new in restrict writable %cache
+//
 // Inputs get {bufferization.writable = false}: bufferization copies rather than writes to them.
 // A tensor.empty that %y grew from, or the part of one, becomes a tensor of %out, wherever it is used: bufferization then
 // computes straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
@@ -16,6 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/InOut.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -113,14 +121,22 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     foldWholeInsertions(function);
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
+    llvm::SmallPtrSet<Value, 4> stored;
+    llvm::SmallDenseSet<unsigned> inOut;
+    forEachInOut(function, [&](BlockArgument argument, OpOperand &result) {
+      inOut.insert(result.getOperandNumber());
+      stored.insert(result.get());
+      writeInPlace(builder, argument, result.get());
+    });
     // attn-verify-buffers proves that nothing writes to them.
     for (BlockArgument input : function.getArguments())
       if (isa<TensorType>(input.getType()))
         function.setArgAttr(input.getArgNumber(),
                             bufferization::BufferizationDialect::kWritableAttrName,
                             builder.getBoolAttr(false));
-    llvm::SmallPtrSet<Value, 4> stored;
     for (auto [i, value] : llvm::enumerate(llvm::to_vector(terminator.getOperands()))) {
+      if (inOut.contains(i))
+        continue;
       auto type = cast<RankedTensorType>(value.getType());
       DictionaryAttr attributes = function.getResultAttrDict(i);
       NamedAttrList list(attributes ? attributes : builder.getDictionaryAttr({}));
@@ -131,8 +147,27 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       store(builder, value, function.getArgument(index), stored);
     }
     terminator->setOperands({});
-    function.setType(builder.getFunctionType(function.getArgumentTypes(), {}));
+    function.setType(builder.getFunctionType(function.getBody().getArgumentTypes(), {}));
     function->removeAttr(function.getResAttrsAttrName());
+  }
+
+  /// Makes a buffer of `argument`, whose memory holds `result` in the end: attn-copy-overwritten has seen to that.
+  void writeInPlace(OpBuilder &builder, BlockArgument argument, Value result) {
+    Location loc = argument.getLoc();
+    auto type = cast<RankedTensorType>(argument.getType());
+    argument.setType(MemRefType::get(type.getShape(), type.getElementType()));
+    OpBuilder entry = OpBuilder::atBlockBegin(builder.getBlock());
+    auto old = bufferization::ToTensorOp::create(entry, loc, type, argument, /*restrict=*/true,
+                                                 /*writable=*/true);
+    argument.replaceAllUsesExcept(old, old);
+    if (result != argument)
+      materialize(builder, loc, result, argument);
+  }
+
+  void materialize(OpBuilder &builder, Location loc, Value value, Value buffer) {
+    auto op = bufferization::MaterializeInDestinationOp::create(builder, loc, value, buffer);
+    op.setRestrict(true);
+    op.setWritable(true);
   }
 
   void store(OpBuilder &builder, Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &stored) {
@@ -165,10 +200,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       root.replaceAllUsesWith(tensor.getResult());
       root.erase();
     }
-    auto materialize =
-        bufferization::MaterializeInDestinationOp::create(builder, loc, computed, destination);
-    materialize.setRestrict(true);
-    materialize.setWritable(true);
+    materialize(builder, loc, computed, destination);
   }
 };
 } // namespace

@@ -5,8 +5,8 @@
 // Tiling and bufferization keep working when one of the rules that make them free of copies is
 // broken: most results are right and slow. This pass reports each way to go wrong at the source location,
 // the last as a warning and all others as errors:
-//   * a write to an argument that is not an output: inputs and packed weights are the caller's, and the next call
-//     reads them again. Such a result would be wrong, not only slow;
+//   * a write to an argument that is neither an output nor in-out: inputs and packed weights are the caller's, and the
+//     next call reads them again. Such a result would be wrong, not only slow;
 //   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
 //   * a func.call: buffers are copied at its boundary;
 //   * a returned buffer: a result without an out parameter;
@@ -223,13 +223,14 @@ static LogicalResult verifyPhases(func::FuncOp function) {
   return success(isValid);
 }
 
-/// Writes may reach outputs and what the function allocates.
+/// Writes may reach outputs, in-out arguments and what the function allocates.
 static LogicalResult verifyArguments(func::FuncOp function) {
   BufferViewFlowAnalysis flow(function);
   auto isReadOnly = [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     return argument && argument.getOwner()->getParentOp() == function &&
-           !function.getArgAttr(argument.getArgNumber(), AttnDialect::kOutputAttr);
+           !function.getArgAttr(argument.getArgNumber(), AttnDialect::kOutputAttr) &&
+           !function.getArgAttr(argument.getArgNumber(), AttnDialect::kInOutAttr);
   };
   bool isValid = true;
   function.walk([&](Operation *op) {

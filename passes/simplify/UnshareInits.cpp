@@ -17,17 +17,21 @@
 // Results are computed in place of their inits, so a shared init would have to be copied by bufferization, and an
 // argument would be overwritten. This pass makes the copy explicit. Before a contraction it costs nothing, since the
 // contraction starts its sums from the source of the copy. An init whose elements are never read becomes an empty tensor.
+// An in-out argument shall be overwritten: what its result is computed in place of stays, and attn-copy-overwritten
+// copies what is still read.
 //
 // Importers and CSE share inits, so this is the last word of the stage. Test: test/passes/simplify/unshare-inits.mlir
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/InOut.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace attn {
 #define GEN_PASS_DEF_UNSHAREINITS
@@ -37,20 +41,22 @@ namespace attn {
 using namespace mlir;
 
 /// Whether `op` reads elements of `init`, or leaves some as they are.
-static bool reads(DestinationStyleOpInterface op, OpOperand &init) {
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
+static bool reads(Operation *op, OpOperand &init) {
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return linalgOp.payloadUsesValueFromOperand(&init) ||
            !linalgOp.getMatchingIndexingMap(&init).isPermutation();
-  return !isa<attn::AttentionOp, attn::PackOp, linalg::SoftmaxOp>(op.getOperation());
+  return !isa<attn::AttentionOp, attn::PackOp, linalg::SoftmaxOp>(op);
 }
 
-/// Whether `value` is memory of its own that only one op reads or writes.
+/// Whether `value` is memory of its own that only one op reads or writes. What a loop passes on is, as its init was.
 static bool isOwn(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isa<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
   while (value.hasOneUse()) {
     Operation *source = value.getDefiningOp();
     if (!source)
       return false;
-    if (isa<DestinationStyleOpInterface, tensor::EmptyOp>(source))
+    if (isa<DestinationStyleOpInterface, LoopLikeOpInterface, tensor::EmptyOp>(source))
       return true;
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(source))
       return false;
@@ -59,20 +65,26 @@ static bool isOwn(Value value) {
   return false;
 }
 
-static void unshareInits(DestinationStyleOpInterface op) {
-  if (!op.hasPureTensorSemantics())
-    return;
+/// The operands in whose place `op` computes its results.
+static MutableArrayRef<OpOperand> initsOf(Operation *op) {
+  if (auto dps = dyn_cast<DestinationStyleOpInterface>(op); dps && dps.hasPureTensorSemantics())
+    return dps.getDpsInitsMutable();
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+    return loop.getInitsMutable();
+  return {};
+}
+
+static void unshareInits(Operation *op, const llvm::DenseSet<OpOperand *> &inPlace) {
   OpBuilder builder(op);
-  for (OpOperand &init : op.getDpsInitsMutable()) {
+  for (OpOperand &init : initsOf(op)) {
     Value value = init.get();
-    if (isOwn(value))
+    if (!isa<RankedTensorType>(value.getType()) || isOwn(value) || inPlace.contains(&init))
       continue;
     Operation *source = value.getDefiningOp();
     if (isa_and_nonnull<tensor::EmptyOp, linalg::FillOp, linalg::BroadcastOp>(source)) {
       Operation *own = builder.clone(*source);
       init.set(own->getResult(0));
-      if (auto dps = dyn_cast<DestinationStyleOpInterface>(own))
-        unshareInits(dps);
+      unshareInits(own, inPlace);
       continue;
     }
     Location loc = op->getLoc();
@@ -87,6 +99,12 @@ static void unshareInits(DestinationStyleOpInterface op) {
 
 namespace {
 struct UnshareInits : attn::impl::UnshareInitsBase<UnshareInits> {
-  void runOnOperation() override { getOperation().walk(unshareInits); }
+  void runOnOperation() override {
+    llvm::DenseSet<OpOperand *> inPlace;
+    attn::forEachInOut(getOperation(), [&](BlockArgument argument, OpOperand &result) {
+      inPlace.insert_range(attn::writesInPlace(argument, result.get()));
+    });
+    getOperation().walk([&](Operation *op) { unshareInits(op, inPlace); });
+  }
 };
 } // namespace

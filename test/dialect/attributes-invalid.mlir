@@ -118,3 +118,33 @@ func.func private @f(tensor<4xi32> {attn.bound = "y.0"}) attributes {attn.symbol
 
 // expected-error @+1 {{expected 'attn.unsigned' on a tensor of i8, got 'tensor<4xi32>'}}
 func.func private @f(tensor<4xi32> {attn.unsigned})
+
+// -----
+
+// expected-error @+1 {{expected 'attn.in_out' to be the number of a result, got unit}}
+func.func private @f(tensor<4xf32> {attn.in_out}) -> tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{expected 'attn.in_out' to be the number of a result, got 1 : i64}}
+func.func private @f(tensor<4xf32> {attn.in_out = 1 : i64}) -> tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{expected 'attn.in_out' to be the number of a result, got 0 : i128}}
+func.func private @f(tensor<4xf32> {attn.in_out = 0 : i128}) -> tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{expected a result of type 'tensor<4xf32>' for the 'attn.in_out' of argument 0, got 'tensor<5xf32>'}}
+func.func private @f(tensor<4xf32> {attn.in_out = 0}) -> tensor<5xf32>
+
+// -----
+
+// expected-error @+1 {{expected no weight with 'attn.in_out', got argument 0}}
+func.func private @f(tensor<4xf32> {attn.weight, attn.in_out = 0}) -> tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{expected one argument for result 0, got arguments 0 and 2}}
+func.func private @f(tensor<4xf32> {attn.in_out = 0}, tensor<4xf32>, tensor<4xf32> {attn.in_out = 0}) -> tensor<4xf32>

@@ -129,3 +129,18 @@ func.func @identity(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, ten
 
 // CHECK: func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
 func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
+
+// -----
+
+// An in-out argument is the buffer of its result. Where that is returned as another result too, it is copied.
+// CHECK-LABEL: @in_out(
+// CHECK-SAME: %[[K:[^ ]*]]: tensor<1x8xf32> {bufferization.writable = false}, %[[CACHE:.*]]: memref<64x8xf32> {attn.in_out = 0 : i64}, %{{.*}}: index, %[[OUT:.*]]: memref<64x8xf32> {attn.output})
+// CHECK: %[[OLD:.*]] = bufferization.to_tensor %[[CACHE]] restrict writable
+// CHECK: %[[NEW:.*]] = tensor.insert_slice %[[K]] into %[[OLD]]
+// CHECK: bufferization.materialize_in_destination %[[NEW]] in restrict writable %[[CACHE]]
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[NEW]]
+// CHECK: bufferization.materialize_in_destination %[[COPY]] in restrict writable %[[OUT]]
+func.func @in_out(%k: tensor<1x8xf32>, %cache: tensor<64x8xf32> {attn.in_out = 0}, %p: index) -> (tensor<64x8xf32>, tensor<64x8xf32>) {
+  %new = tensor.insert_slice %k into %cache[%p, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<64x8xf32>
+  return %new, %new : tensor<64x8xf32>, tensor<64x8xf32>
+}

@@ -88,3 +88,18 @@ func.func @init_written_in_part(%x: tensor<4x3xf32>, %column: tensor<4xf32>) -> 
   } -> tensor<4x3xf32>
   return %r : tensor<4x3xf32>
 }
+
+// An in-out argument is written in place; a value beside its result starts from a copy.
+// CHECK-LABEL: @in_out
+// CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<4x16xf32>
+// CHECK: %[[FIRST:.*]] = tensor.insert_slice %{{.*}} into %[[CACHE]]
+// CHECK: %[[SECOND:.*]] = tensor.insert_slice %{{.*}} into %[[FIRST]]
+// CHECK: %[[C:.*]] = linalg.copy ins(%[[FIRST]]
+// CHECK: %[[OTHER:.*]] = tensor.insert_slice %{{.*}} into %[[C]]
+// CHECK: return %[[OTHER]], %[[SECOND]]
+func.func @in_out(%cache: tensor<4x16xf32> {attn.in_out = 1}, %row: tensor<1x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
+  %first = tensor.insert_slice %row into %cache[0, 0] [1, 16] [1, 1] : tensor<1x16xf32> into tensor<4x16xf32>
+  %second = tensor.insert_slice %row into %first[1, 0] [1, 16] [1, 1] : tensor<1x16xf32> into tensor<4x16xf32>
+  %other = tensor.insert_slice %row into %first[2, 0] [1, 16] [1, 1] : tensor<1x16xf32> into tensor<4x16xf32>
+  return %other, %second : tensor<4x16xf32>, tensor<4x16xf32>
+}

@@ -1,0 +1,52 @@
+//===- InOut.cpp - arguments that a function writes to ---------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/InOut.h"
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// The operand whose memory `result` goes on in, or null.
+static OpOperand *sourceOf(OpResult result) {
+  Operation *op = result.getOwner();
+  if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
+    return dps.getTiedOpOperand(result);
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+    return loop.getTiedLoopInit(result);
+  if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op))
+    return &op->getOpOperand(0);
+  return nullptr;
+}
+
+SmallVector<OpOperand *> attn::writesInPlace(Value from, Value result) {
+  SmallVector<OpOperand *> writes;
+  while (result != from) {
+    auto computed = dyn_cast<OpResult>(result);
+    OpOperand *source = computed ? sourceOf(computed) : nullptr;
+    if (!source)
+      return {};
+    writes.push_back(source);
+    result = source->get();
+  }
+  std::reverse(writes.begin(), writes.end());
+  return writes;
+}
+
+void attn::forEachInOut(func::FuncOp function,
+                        function_ref<void(BlockArgument argument, OpOperand &result)> visit) {
+  if (function.isExternal())
+    return;
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (BlockArgument argument : function.getArguments())
+    if (std::optional<unsigned> result = getInOutResult(function, argument.getArgNumber()))
+      visit(argument, terminator->getOpOperand(*result));
+}

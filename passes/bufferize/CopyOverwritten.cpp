@@ -1,0 +1,111 @@
+//===- CopyOverwritten.cpp - in-out arguments are written in place ---------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @step(%k, %p, %cache {attn.in_out = 1}) -> (..) {
+//     %new = tensor.insert_slice %k into %cache[%p, 0] [1, 64] [1, 1]
+//     %sum = ... %new ... %cache
+//     return %sum, %new
+// becomes
+//     %old = linalg.copy ins(%cache) outs(%empty)
+//     %new = tensor.insert_slice %k into %cache[%p, 0] [1, 64] [1, 1]
+//     %sum = ... %new ... %old
+//     return %sum, %new
+//
+// The result of an in-out argument lies in the memory of the argument. Where ops compute it from the argument, each in
+// place of what it writes over, as above, what is read later of the elements that they write over is copied before.
+// Where it is computed elsewhere, it is copied to the argument at the end, unless the argument is never read: then it is
+// computed there. So bufferization finds nothing to copy. Here because the order of reads and writes is settled now.
+// Test: test/passes/bufferize/copy-overwritten.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/InOut.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_COPYOVERWRITTEN
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+static bool isReshape(Operation *op) {
+  return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op);
+}
+
+/// A copy of `value` ahead of `op`.
+static Value copyBefore(Operation *op, Value value) {
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    sizes.push_back(dimOf(builder, loc, value, dim));
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+  return linalg::CopyOp::create(builder, loc, value, empty).getResult(0);
+}
+
+/// Lets what reads `value` when `writer` has run, or while it runs, read a copy; `inPlace` is the use that goes on in
+/// the memory of `value`.
+static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
+  Block *block = writer->getBlock();
+  SmallVector<OpOperand *> late;
+  for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
+    Operation *user = block->findAncestorOpInBlock(*use.getOwner());
+    if (&use == inPlace)
+      continue;
+    if (!user->isBeforeInBlock(writer))
+      late.push_back(&use);
+    else if (isReshape(user) || isa<tensor::ExtractSliceOp>(user))
+      copyReadAfter(user->getResult(0), writer, /*inPlace=*/nullptr);
+  }
+  if (late.empty())
+    return;
+  Value copy = copyBefore(writer, value);
+  for (OpOperand *use : late)
+    use->set(copy);
+}
+
+/// The tensor.empty that `value` is computed in, step by step, or null.
+static tensor::EmptyOp emptyOf(Value value) {
+  while (auto dps = value.getDefiningOp<DestinationStyleOpInterface>())
+    value = dps.getTiedOpOperand(cast<OpResult>(value))->get();
+  return value.getDefiningOp<tensor::EmptyOp>();
+}
+
+/// Lets `result`, which is computed elsewhere, be in the memory of `argument` at the end.
+static SmallVector<OpOperand *> writeAtEnd(BlockArgument argument, OpOperand &result) {
+  tensor::EmptyOp empty = emptyOf(result.get());
+  if (empty && argument.use_empty() && empty.getType() == argument.getType()) {
+    empty.replaceAllUsesWith(argument);
+    return writesInPlace(argument, result.get());
+  }
+  OpBuilder builder(result.getOwner());
+  auto copy = linalg::CopyOp::create(builder, result.get().getLoc(), result.get(), argument);
+  result.set(copy.getResult(0));
+  return {copy.getDpsInitOperand(0)};
+}
+
+namespace {
+struct CopyOverwritten : attn::impl::CopyOverwrittenBase<CopyOverwritten> {
+  void runOnOperation() override {
+    forEachInOut(getOperation(), [](BlockArgument argument, OpOperand &result) {
+      SmallVector<OpOperand *> writes = writesInPlace(argument, result.get());
+      if (writes.empty() && result.get() != argument)
+        writes = writeAtEnd(argument, result);
+      for (auto [i, write] : llvm::enumerate(writes)) {
+        auto writer = llvm::find_if(ArrayRef(writes).drop_front(i),
+                                    [](OpOperand *next) { return !isReshape(next->getOwner()); });
+        if (writer != writes.end())
+          copyReadAfter(write->get(), (*writer)->getOwner(), write);
+      }
+    });
+  }
+};
+} // namespace

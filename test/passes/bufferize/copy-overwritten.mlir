@@ -1,0 +1,110 @@
+// RUN: attn-opt %s -attn-copy-overwritten -split-input-file | FileCheck %s
+
+// Rows are written in place; what was read before stays as it is.
+// CHECK-LABEL: @rows
+// CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x8xf32>, %[[CACHE:[a-z0-9]*]]: tensor<64x8xf32>
+// CHECK-NOT: linalg.copy
+// CHECK: %[[BEFORE:.*]] = linalg.exp ins(%[[CACHE]]
+// CHECK-NEXT: %[[NEW:.*]] = tensor.insert_slice %[[K]] into %[[CACHE]]
+// CHECK-NEXT: %[[AFTER:.*]] = linalg.exp ins(%[[NEW]]
+// CHECK-NEXT: return %[[BEFORE]], %[[NEW]], %[[AFTER]]
+func.func @rows(%k: tensor<1x8xf32>, %cache: tensor<64x8xf32> {attn.in_out = 1}, %p: index, %e: tensor<64x8xf32>, %f: tensor<64x8xf32>)
+    -> (tensor<64x8xf32>, tensor<64x8xf32>, tensor<64x8xf32>) {
+  %before = linalg.exp ins(%cache : tensor<64x8xf32>) outs(%e : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %new = tensor.insert_slice %k into %cache[%p, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<64x8xf32>
+  %after = linalg.exp ins(%new : tensor<64x8xf32>) outs(%f : tensor<64x8xf32>) -> tensor<64x8xf32>
+  return %before, %new, %after : tensor<64x8xf32>, tensor<64x8xf32>, tensor<64x8xf32>
+}
+
+// -----
+
+// What is read afterwards is copied before, a part of it where a part is read, and so is what is returned.
+// CHECK-LABEL: @read_after
+// CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x8xf32>, %[[CACHE:[a-z0-9]*]]: tensor<?x8xf32>
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[CACHE]]
+// CHECK: %[[OLD_PART:.*]] = linalg.copy ins(%[[PART]]
+// CHECK: %[[OLD:.*]] = linalg.copy ins(%[[CACHE]]
+// CHECK: %[[NEW:.*]] = tensor.insert_slice %[[K]] into %[[CACHE]]
+// CHECK: linalg.exp ins(%[[OLD_PART]]
+// CHECK: return %{{.*}}, %[[NEW]], %[[OLD]]
+func.func @read_after(%k: tensor<1x8xf32>, %cache: tensor<?x8xf32> {attn.in_out = 1}, %p: index, %e: tensor<1x8xf32>)
+    -> (tensor<1x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+  %part = tensor.extract_slice %cache[0, 0] [1, 8] [1, 1] : tensor<?x8xf32> to tensor<1x8xf32>
+  %new = tensor.insert_slice %k into %cache[%p, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<?x8xf32>
+  %after = linalg.exp ins(%part : tensor<1x8xf32>) outs(%e : tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %after, %new, %cache : tensor<1x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// A part moves within the memory: the op that writes reads, too.
+// CHECK-LABEL: @shifted
+// CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<64x8xf32>
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[CACHE]]
+// CHECK: %[[OLD:.*]] = linalg.copy ins(%[[PART]]
+// CHECK: tensor.insert_slice %[[OLD]] into %[[CACHE]]
+func.func @shifted(%cache: tensor<64x8xf32> {attn.in_out = 0}) -> tensor<64x8xf32> {
+  %part = tensor.extract_slice %cache[1, 0] [63, 8] [1, 1] : tensor<64x8xf32> to tensor<63x8xf32>
+  %new = tensor.insert_slice %part into %cache[0, 0] [63, 8] [1, 1] : tensor<63x8xf32> into tensor<64x8xf32>
+  return %new : tensor<64x8xf32>
+}
+
+// -----
+
+// Through a view and a loop, twice; between the two writes the elements of the first are read.
+// CHECK-LABEL: @loop_of_view
+// CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<4x16x8xf32>
+// CHECK-NOT: linalg.copy
+// CHECK: %[[FLAT:.*]] = tensor.collapse_shape %[[CACHE]]
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[FLAT]])
+// CHECK: linalg.exp ins(%[[LOOP]]
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[LOOP]]
+// CHECK: %[[SECOND:.*]] = tensor.insert_slice %{{.*}} into %[[LOOP]]
+// CHECK: linalg.log ins(%[[COPY]]
+// CHECK: tensor.expand_shape %[[SECOND]]
+func.func @loop_of_view(%cache: tensor<4x16x8xf32> {attn.in_out = 2}, %k: tensor<1x8xf32>, %n: index, %e: tensor<64x8xf32>, %f: tensor<64x8xf32>)
+    -> (tensor<64x8xf32>, tensor<64x8xf32>, tensor<4x16x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %flat = tensor.collapse_shape %cache [[0, 1], [2]] : tensor<4x16x8xf32> into tensor<64x8xf32>
+  %loop = scf.for %i = %c0 to %n step %c1 iter_args(%sofar = %flat) -> tensor<64x8xf32> {
+    %next = tensor.insert_slice %k into %sofar[%i, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<64x8xf32>
+    scf.yield %next : tensor<64x8xf32>
+  }
+  %before = linalg.exp ins(%loop : tensor<64x8xf32>) outs(%e : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %second = tensor.insert_slice %k into %loop[%n, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<64x8xf32>
+  %after = linalg.log ins(%loop : tensor<64x8xf32>) outs(%f : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %new = tensor.expand_shape %second [[0, 1], [2]] output_shape [4, 16, 8] : tensor<64x8xf32> into tensor<4x16x8xf32>
+  return %before, %after, %new : tensor<64x8xf32>, tensor<64x8xf32>, tensor<4x16x8xf32>
+}
+
+// -----
+
+// What is computed from the argument elsewhere is copied at the end; an argument that nothing reads is where it is computed.
+// CHECK-LABEL: @computed
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
+// CHECK: %[[E:.*]] = tensor.empty
+// CHECK: %[[X:.*]] = linalg.exp ins(%[[A]] : {{.*}}) outs(%[[E]]
+// CHECK: %[[Y:.*]] = linalg.exp ins(%[[X]] : {{.*}}) outs(%[[B]]
+// CHECK: %[[C:.*]] = linalg.copy ins(%[[X]] : {{.*}}) outs(%[[A]]
+// CHECK: return %[[C]], %[[Y]]
+func.func @computed(%a: tensor<8xf32> {attn.in_out = 0}, %b: tensor<8xf32> {attn.in_out = 1}) -> (tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %f = tensor.empty() : tensor<8xf32>
+  %x = linalg.exp ins(%a : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %y = linalg.exp ins(%x : tensor<8xf32>) outs(%f : tensor<8xf32>) -> tensor<8xf32>
+  return %x, %y : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Each gets the elements of the other.
+// CHECK-LABEL: @swapped
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
+// CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
+// CHECK: %[[X:.*]] = linalg.copy ins(%[[B]] : {{.*}}) outs(%[[A]]
+// CHECK: %[[Y:.*]] = linalg.copy ins(%[[OLD]] : {{.*}}) outs(%[[B]]
+// CHECK: return %[[X]], %[[Y]]
+func.func @swapped(%a: tensor<8xf32> {attn.in_out = 0}, %b: tensor<8xf32> {attn.in_out = 1}) -> (tensor<8xf32>, tensor<8xf32>) {
+  return %b, %a : tensor<8xf32>, tensor<8xf32>
+}
