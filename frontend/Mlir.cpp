@@ -82,15 +82,36 @@ static void nameArguments(func::FuncOp function) {
     function->setAttr(AttnDialect::kSymbolsAttr, builder.getArrayAttr(symbols));
 }
 
-/// Results become out or out.0, out.1, ...; their dynamic dimensions are those of arguments.
+/// The elements that a call leaves in an argument are as many as it has.
+static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, Value result) {
+  auto dims = function.getArgAttrOfType<ArrayAttr>(argument, AttnDialect::kDimsAttr);
+  auto type = cast<RankedTensorType>(result.getType());
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    if (type.isDynamicDim(axis) && symbolOf(function, result, axis) != dims[axis])
+      return function.emitError() << "expected what is written to argument " << argument
+                                  << " to be of its sizes, got a dimension " << axis
+                                  << " that is not known to be " << dims[axis];
+  return success();
+}
+
+/// Results become out or out.0, out.1, ...; their dynamic dimensions are those of arguments. Those of in-out arguments
+/// have their names.
 static LogicalResult nameResults(func::FuncOp function) {
   Builder builder(function.getContext());
   Operation *terminator = function.getBody().front().getTerminator();
+  int64_t numOutputs = llvm::count_if(llvm::seq(function.getNumResults()),
+                                      [&](unsigned i) { return !getInOutArgument(function, i); });
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    if (std::optional<unsigned> argument = getInOutArgument(function, i)) {
+      if (failed(verifyInOutSizes(function, *argument, terminator->getOperand(i))))
+        return failure();
+      function.setResultAttr(i, AttnDialect::kNameAttr,
+                             function.getArgAttr(*argument, AttnDialect::kNameAttr));
+      continue;
+    }
     auto name = function.getResultAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
     if (!name) {
-      name =
-          builder.getStringAttr(function.getNumResults() == 1 ? Twine("out") : "out." + Twine(i));
+      name = builder.getStringAttr(numOutputs == 1 ? Twine("out") : "out." + Twine(i));
       function.setResultAttr(i, AttnDialect::kNameAttr, name);
     }
     auto tensor = cast<RankedTensorType>(type);

@@ -89,9 +89,9 @@ typedef enum attn_status {
   ATTN_ERROR_SHAPE = 11,     ///< a size that is wrong, out of range, or at odds with another
   ATTN_ERROR_STRIDE = 12,    ///< not compact row-major
   ATTN_ERROR_ALIGNMENT = 13, ///< data not aligned to its element size
-  ATTN_ERROR_OVERLAP = 14,   ///< an output or the workspace shares memory with another argument
-  ATTN_ERROR_VALUE = 15,     ///< an element out of range, such as a length beyond the sequence
-  ATTN_ERROR_WEIGHTS = 16,   ///< weights absent, unexpected, or packed for other code
+  ATTN_ERROR_OVERLAP = 14, ///< what is written or the workspace shares memory with another argument
+  ATTN_ERROR_VALUE = 15,   ///< an element out of range, such as a length beyond the sequence
+  ATTN_ERROR_WEIGHTS = 16, ///< weights absent, unexpected, or packed for other code
   ATTN_ERROR_WORKSPACE = 17, ///< workspace too small, misaligned, or beyond 2^63 bytes
   ATTN_ERROR_FILE = 18       ///< a file that cannot be read or written, or is not what it should be
 } attn_status;
@@ -196,6 +196,8 @@ typedef struct attn_argument {
   int32_t rank;
   int32_t bounded; ///< 1: every element must lie in [0, bound]
   attn_dim bound;
+  int32_t in_out; ///< of an input, 1: a call writes to it too, and its caller keeps it for the next
+  int32_t reserved;
 } attn_argument;
 
 ATTN_API int32_t attn_function_num_arguments(const attn_function *function, attn_role role);
@@ -313,8 +315,8 @@ typedef struct attn_call_options {
 } attn_call_options;
 
 /// Runs the function. Inputs and outputs come in the order of the signature: compact row-major CPU
-/// tensors, aligned to their element size, outputs apart from everything else. All of it is checked
-/// before the first store. `weights` is null where the function has none; `options` may be null.
+/// tensors, aligned to their element size, outputs and in-out inputs apart from everything else. All
+/// of it is checked before the first store. `weights` is null where the function has none; `options` may be null.
 ATTN_API attn_status attn_call(attn_function *function, const attn_weights *weights,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                const DLTensor *const *outputs, int32_t num_outputs,

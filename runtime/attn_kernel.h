@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a struct or a rule of this file changes meaning.
-#define ATTN_ABI_VERSION 3
+#define ATTN_ABI_VERSION 4
 
 /// Alignment in bytes of the workspaces, of the packed weights and of those in the library.
 #define ATTN_ALIGNMENT 64
@@ -39,7 +39,7 @@ typedef struct attn_tile_counts {
 
 /// One call of a compiled function. All pointers are valid for the call; no field is written.
 typedef struct attn_kernel_call {
-  void *const *inputs;  ///< one per input, compact row-major
+  void *const *inputs;  ///< one per input, compact row-major, in-out ones aliasing nothing else
   void *const *outputs; ///< one per output, compact row-major, aliasing nothing else
   const void *weights;  ///< what attn_pack_fn wrote; null where the function has none
   const int64_t *dims;  ///< the value of each symbol
@@ -114,7 +114,7 @@ typedef struct attn_tensor_info {
   int32_t rank;
   uint8_t dtype_code, dtype_bits;
   uint8_t bounded; ///< 1: every element must lie in [0, bound]; checked before the call (lengths)
-  uint8_t reserved;
+  uint8_t in_out;  ///< of an input, 1: the kernel writes to it too
   attn_dim_info bound;
 } attn_tensor_info;
 

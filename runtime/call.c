@@ -24,15 +24,21 @@ static const attn_tensor_info *info_of(const attn_function_info *info, int32_t i
   return i < info->num_inputs ? &info->inputs[i] : &info->outputs[i - info->num_inputs];
 }
 
-/// Outputs are written and so must lie apart from all other arguments.
+static bool is_written(const attn_function_info *info, int32_t i) {
+  return i >= info->num_inputs || info->inputs[i].in_out;
+}
+
+/// What is written must lie apart from all other arguments.
 static attn_status check_overlap(const attn_function_info *info, const arguments *a) {
-  int32_t total = info->num_inputs + info->num_outputs;
-  for (int32_t o = info->num_inputs; o < total; ++o)
-    for (int32_t i = 0; i < o; ++i)
-      if (attnrt_overlap(a->data[o], a->bytes[o], a->data[i], a->bytes[i]))
+  for (int32_t j = 0; j < info->num_inputs + info->num_outputs; ++j)
+    for (int32_t i = 0; i < j; ++i) {
+      int32_t written = is_written(info, j) ? j : i, other = i + j - written;
+      if (is_written(info, written) &&
+          attnrt_overlap(a->data[i], a->bytes[i], a->data[j], a->bytes[j]))
         return attnrt_fail(ATTN_ERROR_OVERLAP,
                            "%s: argument '%s' expected memory of its own, got some of '%s'",
-                           info->name, info_of(info, o)->name, info_of(info, i)->name);
+                           info->name, info_of(info, written)->name, info_of(info, other)->name);
+    }
   return ATTN_OK;
 }
 

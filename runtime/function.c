@@ -184,6 +184,7 @@ attn_status attn_function_argument(const attn_function *function, attn_role role
   known.bounded = info->bounded;
   if (info->bounded)
     known.bound = describe_dim(function->info, &info->bound);
+  known.in_out = info->in_out;
   attnrt_write(argument, &known, sizeof known);
   return ATTN_OK;
 }

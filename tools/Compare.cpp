@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/Compare.h"
+#include "dialect/Attn.h"
 #include "driver/Interpreter.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
@@ -73,7 +74,13 @@ attn::computeReference(StringRef path, StringRef function, ArrayRef<Array> input
       interpret(*model->module, function, map_to_vector(inputs, toReference), byName);
   if (failed(results))
     return createStringError(path + ": " + toString(error.take()));
+  auto callee = model->module->lookupSymbol<mlir::FunctionOpInterface>(function);
   std::vector<Array> arrays;
-  append_range(arrays, map_range(*results, toArray));
+  for (auto [i, result] : llvm::enumerate(*results))
+    if (!getInOutArgument(callee, i))
+      arrays.push_back(toArray(result));
+  for (unsigned i = 0; i < callee.getNumArguments(); ++i)
+    if (std::optional<unsigned> result = getInOutResult(callee, i))
+      arrays.push_back(toArray((*results)[*result]));
   return arrays;
 }

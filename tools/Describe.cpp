@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   forward(x: f32[n, 64], lengths: i32[2]) -> (out: f32[n, 64])
+//   forward(x: f32[n, 64], lengths: i32[2], in-out cache: f32[512, 64]) -> (out: f32[n, 64])
 //     weights    proj.weight: f32[64, 64]
 //                proj.bias: f32[64]
 //     sizes      n in [0, 512]
@@ -37,7 +37,8 @@ private:
   }
   std::string tensor(const TensorInfo &tensor) const {
     auto sizes = llvm::map_range(tensor.shape, [&](const DimInfo &size) { return dim(size); });
-    return tensor.name + ": " + tensor.type->name.str() + "[" + llvm::join(sizes, ", ") + "]";
+    return (tensor.inOut ? "in-out " : "") + tensor.name + ": " + tensor.type->name.str() + "[" +
+           llvm::join(sizes, ", ") + "]";
   }
   std::string tensors(const std::vector<TensorInfo> &list) const {
     return llvm::join(llvm::map_range(list, [&](const TensorInfo &t) { return tensor(t); }), ", ");

@@ -32,10 +32,25 @@ static DLTensor toTensor(Array &array) {
   return tensor;
 }
 
-Arguments::Arguments(MutableArrayRef<Array> inputs, MutableArrayRef<Array> outputs)
+SmallVector<int32_t> attn::getInOut(const attn_function *function) {
+  SmallVector<int32_t> inOut;
+  for (int32_t i = 0; i < attn_function_num_arguments(function, ATTN_INPUT); ++i) {
+    attn_argument argument = {};
+    argument.size = sizeof(argument);
+    if (attn_function_argument(function, ATTN_INPUT, i, &argument) == ATTN_OK && argument.in_out)
+      inOut.push_back(i);
+  }
+  return inOut;
+}
+
+Arguments::Arguments(MutableArrayRef<Array> inputs, MutableArrayRef<Array> results,
+                     ArrayRef<int32_t> inOut)
     : numInputs(inputs.size()) {
   append_range(tensors, map_range(inputs, toTensor));
-  append_range(tensors, map_range(outputs, toTensor));
+  append_range(tensors, map_range(results.drop_back(inOut.size()), toTensor));
+  for (auto [i, result] : zip_equal(inOut, results.take_back(inOut.size())))
+    if (size_t(i) < numInputs)
+      tensors[i] = toTensor(result);
   for (DLTensor &tensor : tensors)
     pointers.push_back(&tensor);
 }
@@ -131,9 +146,9 @@ Expected<std::vector<Array>> attn::makeRandomInputs(const attn_function *functio
   return inputs;
 }
 
-Expected<std::vector<Array>> attn::makeOutputs(const attn_function *function,
+Expected<std::vector<Array>> attn::makeResults(const attn_function *function,
                                                MutableArrayRef<Array> inputs) {
-  Arguments arguments(inputs, {});
+  Arguments arguments(inputs, {}, {});
   std::vector<Array> outputs(attn_function_num_arguments(function, ATTN_OUTPUT));
   for (auto [i, array] : enumerate(outputs)) {
     attn_argument argument;
@@ -146,5 +161,8 @@ Expected<std::vector<Array>> attn::makeOutputs(const attn_function *function,
     if (Error error = allocate(array))
       return error;
   }
+  // Where there are too few inputs, the call says so.
+  for (int32_t i : getInOut(function))
+    outputs.push_back(size_t(i) < inputs.size() ? inputs[i] : Array());
   return outputs;
 }

@@ -17,10 +17,15 @@ namespace attn {
 /// The runtime's message where `status` is an error.
 llvm::Error toError(attn_status status);
 
-/// Arrays as the runtime sees them. They must outlive this, and keep their memory.
+/// The numbers of the inputs that `function` writes to as well.
+llvm::SmallVector<int32_t> getInOut(const attn_function *function);
+
+/// Arrays as the runtime sees them. They must outlive this, and keep their memory. `results` are the outputs, then one
+/// for each of `inOut`, which a call reads and writes in place of that input.
 class Arguments {
 public:
-  Arguments(llvm::MutableArrayRef<Array> inputs, llvm::MutableArrayRef<Array> outputs);
+  Arguments(llvm::MutableArrayRef<Array> inputs, llvm::MutableArrayRef<Array> results,
+            llvm::ArrayRef<int32_t> inOut);
   Arguments(const Arguments &) = delete;
 
   /// Of input or output `i`, outputs following inputs.
@@ -44,8 +49,8 @@ private:
 llvm::Expected<std::vector<Array>> makeRandomInputs(const attn_function *function,
                                                     llvm::ArrayRef<std::string> dims);
 
-/// Outputs of `function` for these inputs, all zero.
-llvm::Expected<std::vector<Array>> makeOutputs(const attn_function *function,
+/// Outputs of `function` for these inputs, all zero, then copies of its in-out inputs.
+llvm::Expected<std::vector<Array>> makeResults(const attn_function *function,
                                                llvm::MutableArrayRef<Array> inputs);
 
 } // namespace attn

@@ -3,7 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // MODEL is a library that attnc wrote, or a model that is compiled first. Inputs come from .npy
-// files, or are random. What a call did goes to standard output, as one JSON object on request.
+// files, or are random; every call that is compared finds in-out ones as they were. What a call did goes to standard
+// output, as one JSON object on request.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +55,10 @@ struct Flags {
   cl::opt<std::string> weights{
       "weights", cl::value_desc("f.safetensors"), cl::cat(calling),
       cl::desc("Weights; default: those in the library, or the file beside it")};
-  cl::opt<std::string> outputDir{"output-dir", cl::value_desc("dir"), cl::cat(calling),
-                                 cl::desc("Write the outputs there as 0.npy, 1.npy, ...")};
+  cl::opt<std::string> outputDir{
+      "output-dir", cl::value_desc("dir"), cl::cat(calling),
+      cl::desc("Write the results there as 0.npy, 1.npy, ...: outputs, then what "
+               "in-out inputs hold after the call")};
   cl::opt<std::string> entry{"entry", cl::value_desc("name"), cl::cat(calling),
                              cl::desc("The function to call; default: the first")};
   cl::opt<unsigned, false, CountParser> threads{"threads", cl::init(1), cl::value_desc("n"),
@@ -75,10 +78,10 @@ struct Flags {
                                "pattern in the workspace each time; fail if an output changes. "
                                "--expect and --reference do so too, unless with --benchmark")};
   cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(comparing),
-                                 cl::desc("Expected outputs, in order; fail where they differ")};
+                                 cl::desc("Expected results, in order; fail where they differ")};
   cl::opt<bool> reference{
       "reference", cl::cat(comparing),
-      cl::desc("Fail where outputs differ from the model's own, computed op by op in float64")};
+      cl::desc("Fail where results differ from the model's own, computed op by op in float64")};
   cl::opt<double> tolerance{
       "tolerance", cl::init(1e-5), cl::value_desc("r"), cl::cat(comparing),
       cl::desc("Allowed error of --expect and --reference, relative to the largest value")};
@@ -161,7 +164,9 @@ private:
   rt::Weights weights;
   rt::Pool pool;
   std::vector<std::pair<std::string, Array>> weightTensors;
-  std::vector<Array> inputs, outputs;
+  SmallVector<int32_t> inOut; // the numbers of the inputs that a call writes to
+  std::vector<Array> inputs;  // as they are before every call
+  std::vector<Array> results; // outputs, then in-out inputs after a call
   json::Object result;
 };
 
@@ -311,7 +316,7 @@ Expected<rt::Weights> Runner::mapWeights() {
 Error Runner::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
                           attn_call_options options) {
   std::vector<GuardedMemory> memory;
-  Arguments arguments(inputs, outputs);
+  Arguments arguments(inputs, results, inOut);
   attn_workspace size = {};
   size.size = sizeof(size);
   if (Error error = toError(attn_workspace_size(function.get(), arguments.inputs().data(),
@@ -324,6 +329,7 @@ Error Runner::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weig
   llvm::fill(workspace->get(), pattern);
   options.workspace = workspace->get().data();
   options.workspace_bytes = size.total;
+  auto outputs = MutableArrayRef(results).drop_back(inOut.size());
   for (Array *array : concat<Array *>(map_to_vector(inputs, [](Array &a) { return &a; }),
                                       map_to_vector(outputs, [](Array &a) { return &a; }))) {
     Expected<GuardedMemory> guarded = GuardedMemory::create(array->data.size(), side);
@@ -334,31 +340,34 @@ Error Runner::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weig
   }
   for (auto [i, guarded] : enumerate(memory)) {
     arguments.setData(i, guarded.get().data());
-    if (i < inputs.size())
-      guarded.protect();
-    else
+    if (i >= inputs.size())
       llvm::fill(guarded.get(), pattern);
+    else if (!is_contained(inOut, int32_t(i)))
+      guarded.protect();
   }
   if (Error error = call(arguments, weights, options))
     return error;
-  for (auto [i, array] : enumerate(outputs))
-    llvm::copy(memory[inputs.size() + i].get(), array.data.begin());
+  for (auto [i, array] : enumerate(results)) {
+    size_t from = i < outputs.size() ? inputs.size() + i : inOut[i - outputs.size()];
+    llvm::copy(memory[from].get(), array.data.begin());
+  }
   return Error::success();
 }
 
-/// A call that reads uninitialized memory or changes its weights gives other outputs in a later call. A call that writes
-/// to an input faults, and so does the last call if it writes to its weights, which are mapped read-only.
+/// A call that reads uninitialized memory or changes its weights gives other results in a later call. A call that writes
+/// to an input that is not in-out faults, and so does the last call if it writes to its weights, which are mapped
+/// read-only.
 Error Runner::callThrice(attn_call_options options) {
   Expected<rt::Weights> mapped = mapWeights();
   if (!mapped)
     return mapped.takeError();
   if (Error error = callGuarded(GuardedMemory::Side::Start, '\xff', weights, options))
     return error;
-  std::vector<Array> first = outputs;
+  std::vector<Array> first = results;
   auto repeat = [&](char pattern, const rt::Weights &weights) -> Error {
     if (Error error = callGuarded(GuardedMemory::Side::End, pattern, weights, options))
       return error;
-    for (auto [i, array] : enumerate(outputs))
+    for (auto [i, array] : enumerate(results))
       if (array.data != first[i].data)
         return fail("expected output " + Twine(i) + " of the same bits from every call, got others");
     return Error::success();
@@ -397,7 +406,8 @@ static raw_ostream &operator<<(raw_ostream &out, const json::Object &output) {
 }
 
 Error Runner::callOnce() {
-  if (Error error = makeOutputs(function.get(), inputs).moveInto(outputs))
+  inOut = getInOut(function.get());
+  if (Error error = makeResults(function.get(), inputs).moveInto(results))
     return error;
   std::vector<int64_t> tasks(flags.threads);
   attn_statistics statistics = {};
@@ -406,13 +416,17 @@ Error Runner::callOnce() {
   attn_call_options options = {};
   options.statistics = &statistics;
   if (Error error = flags.isGuarded() ? callThrice(options)
-                                      : call(Arguments(inputs, outputs), weights, options))
+                                      : call(Arguments(inputs, results, inOut), weights, options))
     return error;
   json::Array summaries;
-  for (auto [i, array] : enumerate(outputs)) {
+  size_t numOutputs = results.size() - inOut.size();
+  for (auto [i, array] : enumerate(results)) {
     attn_argument argument = {};
     argument.size = sizeof(argument);
-    if (Error error = toError(attn_function_argument(function.get(), ATTN_OUTPUT, i, &argument)))
+    bool isOutput = i < numOutputs;
+    if (Error error = toError(
+            attn_function_argument(function.get(), isOutput ? ATTN_OUTPUT : ATTN_INPUT,
+                                   isOutput ? int32_t(i) : inOut[i - numOutputs], &argument)))
       return error;
     summaries.push_back(summarize(argument, array));
   }
@@ -449,7 +463,7 @@ Error Runner::writeOutputs() {
     return Error::success();
   if (std::error_code error = sys::fs::create_directories(flags.outputDir))
     return fail("cannot create '" + flags.outputDir + "': " + error.message());
-  for (auto [i, output] : enumerate(outputs)) {
+  for (auto [i, output] : enumerate(results)) {
     SmallString<128> path(flags.outputDir);
     sys::path::append(path, Twine(i) + ".npy");
     if (Error error = writeNpy(path, output))
@@ -460,7 +474,7 @@ Error Runner::writeOutputs() {
 
 Error Runner::compareOutput(size_t i, const Array &expected, StringRef source) {
   std::string name = "output " + std::to_string(i);
-  Expected<Difference> difference = compare(outputs[i], name, expected, source);
+  Expected<Difference> difference = compare(results[i], name, expected, source);
   if (!difference)
     return difference.takeError();
   auto [error, largest] = *difference;
@@ -478,8 +492,8 @@ Error Runner::compareOutput(size_t i, const Array &expected, StringRef source) {
 }
 
 Error Runner::compareWithFiles() {
-  if (flags.expected.size() > outputs.size())
-    return fail(formatv("expected --expect at most {0} times, got it {1} times", outputs.size(),
+  if (flags.expected.size() > results.size())
+    return fail(formatv("expected --expect at most {0} times, got it {1} times", results.size(),
                         flags.expected.size())
                     .str());
   for (auto [i, path] : llvm::enumerate(flags.expected)) {
@@ -527,12 +541,12 @@ Error Runner::benchmark() {
   if (!flags.benchmark->empty() && StringRef(*flags.benchmark).getAsDouble(seconds))
     return fail("expected seconds, got '" + *flags.benchmark + "'");
   struct Tensors {
-    std::vector<Array> inputs, outputs;
+    std::vector<Array> inputs, results;
   };
-  std::vector<Tensors> tensors(flags.concurrency, {inputs, outputs});
+  std::vector<Tensors> tensors(flags.concurrency, {inputs, results});
   std::vector<std::function<Error()>> callers;
   for (Tensors &own : tensors) {
-    auto arguments = std::make_shared<Arguments>(own.inputs, own.outputs);
+    auto arguments = std::make_shared<Arguments>(own.inputs, own.results, inOut);
     attn_workspace size = {};
     size.size = sizeof(size);
     if (Error error =

@@ -78,7 +78,7 @@ public:
     for (const std::string &symbol : symbols)
       parameters.push_back("int64_t " + symbol);
     for (auto [tensor, name] : llvm::zip_equal(function.inputs, inputs))
-      parameters.push_back(("const " + tensor.type->c + " *" + name).str());
+      parameters.push_back(((tensor.inOut ? "" : "const ") + tensor.type->c + " *" + name).str());
     for (auto [tensor, name] : llvm::zip_equal(function.outputs, outputs))
       parameters.push_back((tensor.type->c + " *" + name).str());
     parameters.push_back("const attn_call_options *options");
@@ -109,8 +109,8 @@ private:
     out << "/* " << printable(function.name) << "\n";
     auto list = [&](llvm::StringRef role, llvm::ArrayRef<TensorInfo> tensors) {
       for (const TensorInfo &tensor : tensors) {
-        out << " *   " << role << " " << printable(tensor.name) << ": " << tensor.type->name
-            << " [";
+        out << " *   " << (tensor.inOut ? "in-out" : role) << " " << printable(tensor.name) << ": "
+            << tensor.type->name << " [";
         llvm::interleaveComma(tensor.shape, out,
                               [&](DimInfo dim) { out << printable(nameOf(dim)); });
         out << "]";

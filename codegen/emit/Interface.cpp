@@ -145,7 +145,8 @@ public:
         return failure();
     }
     for (unsigned i = 0; i < declaration.getNumResults(); ++i)
-      if (failed(addTensor(info.outputs, declaration.getResultTypes()[i],
+      if (!getInOutArgument(declaration, i) &&
+          failed(addTensor(info.outputs, declaration.getResultTypes()[i],
                            declaration.getResultAttrDict(i))))
         return failure();
     if (llvm::Error error = setFormulas(info))
@@ -180,7 +181,7 @@ private:
     if (!name)
       return declaration.emitError() << "expected '" << AttnDialect::kNameAttr
                                      << "' on every argument and result of '" << info.name << "'";
-    TensorInfo tensor{name.str(), element, {}, {}};
+    TensorInfo tensor{name.str(), element, {}, {}, false};
     auto dims = attrs.getAs<ArrayAttr>(AttnDialect::kDimsAttr);
     for (int64_t i = 0; i < shaped.getRank(); ++i) {
       DimInfo dim{shaped.getDimSize(i), -1};
@@ -202,6 +203,7 @@ private:
         tensor.bound = DimInfo{0, *symbol};
       }
     }
+    tensor.inOut = attrs.contains(AttnDialect::kInOutAttr);
     list.push_back(std::move(tensor));
     return success();
   }
@@ -290,6 +292,8 @@ static void writeTensors(json::OStream &out, llvm::StringRef role, const Functio
         });
         if (tensor.bound)
           out.attribute("bound", dimToJSON(function, *tensor.bound));
+        if (tensor.inOut)
+          out.attribute("in_out", true);
       });
   });
 }
@@ -382,6 +386,7 @@ static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &ob
     if (const json::Value *bound = value.getAsObject()->get("bound"))
       if (!dimFromJSON(function, *bound, tensor.bound.emplace(), at.field("bound")))
         return false;
+    tensor.inOut = value.getAsObject()->getBoolean("in_out").value_or(false);
     tensors.push_back(std::move(tensor));
   }
   return true;

@@ -45,6 +45,7 @@ struct TensorInfo {
   const DataType *type;
   std::vector<DimInfo> shape;
   std::optional<DimInfo> bound; ///< every element lies in [0, bound]
+  bool inOut = false;           ///< an input that the function writes to as well
 };
 
 struct SymbolInfo {

@@ -75,7 +75,7 @@ private:
     for (DimInfo size : info.shape)
       shape.push_back(dim(size));
     return structure({text(info.name), array(shape), i32(shape.size()), i8(info.type->code),
-                      i8(info.type->bits), i8(info.bound.has_value()), i8(0),
+                      i8(info.type->bits), i8(info.bound.has_value()), i8(info.inOut),
                       dim(info.bound.value_or(DimInfo{0, -1}))});
   }
 

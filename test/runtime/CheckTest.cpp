@@ -179,6 +179,73 @@ TEST_F(CheckTest, OutputOverlapsOutput) {
                 "forward: argument 'total' expected memory of its own, got some of 'y'");
 }
 
+/// Arguments of append, and what its in-out ones must still hold after a refusal.
+struct AppendTest : testing::Test {
+  Tensor<float> row{{4}, 2}, cache{{8, 4}, untouched}, sums{{8}, untouched}, y{{4}, untouched};
+  Tensor<int64_t> at{{1}, 5};
+  Library library = linkedLibrary();
+  Function append = createFunction(library.get(), "append");
+
+  attn_status call(const attn_call_options *options = nullptr) {
+    const DLTensor *inputs[] = {&row.dl, &at.dl, &cache.dl, &sums.dl}, *outputs[] = {&y.dl};
+    return attn_call(append.get(), nullptr, inputs, 4, outputs, 1, options);
+  }
+
+  void expectRefused(attn_status status, const char *message,
+                     const attn_call_options *options = nullptr) {
+    EXPECT_EQ(call(options), status);
+    EXPECT_STREQ(attn_last_error(), message);
+    for (const Tensor<float> *tensor : {&cache, &sums, &y})
+      for (float element : tensor->elements)
+        ASSERT_EQ(element, untouched);
+  }
+};
+
+TEST_F(AppendTest, InOutIsWritten) {
+  for (float previous : {untouched, 2.0f}) {
+    ASSERT_EQ(call(), ATTN_OK) << attn_last_error();
+    for (int i = 0; i < 32; ++i)
+      EXPECT_EQ(cache.elements[i], i / 4 == 5 ? 2 : untouched);
+    EXPECT_EQ(y.elements[0], previous);
+  }
+  EXPECT_EQ(sums.elements[5], untouched + 16);
+}
+
+TEST_F(AppendTest, IndexBeyondInOut) {
+  at.elements[0] = 8;
+  expectRefused(ATTN_ERROR_VALUE,
+                "append: argument 'at' expected values in [0, 7], got 8 at element 0");
+}
+
+TEST_F(AppendTest, InOutOverlapsInput) {
+  row.dl.data = &cache.elements[31];
+  expectRefused(ATTN_ERROR_OVERLAP,
+                "append: argument 'cache' expected memory of its own, got some of 'row'");
+}
+
+TEST_F(AppendTest, InOutOverlapsInOut) {
+  sums.dl.data = &cache.elements[24];
+  expectRefused(ATTN_ERROR_OVERLAP,
+                "append: argument 'sums' expected memory of its own, got some of 'cache'");
+}
+
+TEST_F(AppendTest, OutputOverlapsInOut) {
+  y.dl.data = &cache.elements[0];
+  expectRefused(ATTN_ERROR_OVERLAP,
+                "append: argument 'y' expected memory of its own, got some of 'cache'");
+}
+
+TEST_F(AppendTest, InOutOverlapsWorkspace) {
+  attn_call_options options = {};
+  options.size = sizeof options;
+  alignas(64) char workspace[256] = {};
+  options.workspace = workspace;
+  options.workspace_bytes = sizeof workspace;
+  sums.dl.data = workspace;
+  expectRefused(ATTN_ERROR_OVERLAP,
+                "append: workspace expected memory of its own, got some of 'sums'", &options);
+}
+
 TEST_F(CheckTest, NeighboursAndSharedInputsPass) {
   std::vector<float> room(63);
   y.dl.data = room.data();

@@ -172,6 +172,18 @@ TEST_F(FunctionTest, Signature) {
   EXPECT_EQ(dim.max, 1000);
 }
 
+TEST_F(FunctionTest, SignatureOfInOut) {
+  Function append = createFunction(library.get(), "append");
+  attn_argument argument = {};
+  argument.size = sizeof argument;
+  for (int32_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(attn_function_argument(append.get(), ATTN_INPUT, i, &argument), ATTN_OK);
+    EXPECT_EQ(argument.in_out, i >= 2) << argument.name;
+  }
+  ASSERT_EQ(attn_function_argument(append.get(), ATTN_OUTPUT, 0, &argument), ATTN_OK);
+  EXPECT_EQ(argument.in_out, 0);
+}
+
 TEST_F(FunctionTest, SignatureChecksIndices) {
   Function forward = createFunction(library.get(), "forward");
   attn_argument argument = {};

@@ -41,9 +41,9 @@ TEST(LibraryTest, Describe) {
   EXPECT_STREQ(attn_library_name(library.get()), "kernel");
   EXPECT_STREQ(attn_library_compiler(library.get()), "attn 0.1.0");
   EXPECT_STREQ(attn_library_manifest(library.get()), "{}");
-  ASSERT_EQ(attn_library_num_functions(library.get()), 10);
+  ASSERT_EQ(attn_library_num_functions(library.get()), 11);
   EXPECT_STREQ(attn_library_function_name(library.get(), 1), "halve");
-  EXPECT_EQ(attn_library_function_name(library.get(), 10), nullptr);
+  EXPECT_EQ(attn_library_function_name(library.get(), 11), nullptr);
   EXPECT_EQ(attn_library_function_name(library.get(), -1), nullptr);
 }
 
@@ -119,7 +119,7 @@ TEST(LibraryTest, NotOurs) {
 
 TEST(LibraryTest, OtherAbiVersion) {
   expectLoadRefused(NEXT_ABI_LIBRARY,
-                    "library '" NEXT_ABI_LIBRARY "': expected ABI version 3, got 4");
+                    "library '" NEXT_ABI_LIBRARY "': expected ABI version 4, got 5");
 }
 
 TEST(LibraryTest, NullDescription) {

@@ -7,6 +7,9 @@
 //   halve(ids i64 [N] in [0, 9]): y [N] = ids / 2
 //   sized(a [A], b [B]) where A != B and more: y [2*A - B] = 0, 1, ..
 //
+//   append(row [4], at i64 [1] in [0, 7], cache [8, 4] in-out, sums [8] in-out): y [4] = cache[at] before it is row,
+//     whose sum is added to sums[at]
+//
 // forward comes at every level, the lowest with a packed layout of its own, and with its weights.
 //
 //===----------------------------------------------------------------------===//
@@ -99,6 +102,21 @@ static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
   bytes[1] = 0;
 }
 
+static void append(const attn_kernel_call *call) {
+  int64_t at = ((const int64_t *)call->inputs[1])[0];
+  for (int i = 0; i < 4; ++i) {
+    float *element = (float *)call->inputs[2] + at * 4 + i;
+    ((float *)call->outputs[0])[i] = *element;
+    *element = ((const float *)call->inputs[0])[i];
+    ((float *)call->inputs[3])[at] += *element;
+  }
+}
+
+static void append_workspace(const int64_t *dims, int64_t bytes[2]) {
+  (void)dims;
+  bytes[0] = bytes[1] = 0;
+}
+
 static const float scale[] = {1, 2, 3, 4}, bias[] = {5, 6, 7, 8};
 static const void *const forward_embedded[] = {scale, bias};
 static const int32_t table[] = {1, 2, 10, 3};
@@ -149,6 +167,13 @@ static const attn_tensor_info bounded_inputs[] = {
     {"mask", first, 1, 0, 8, .bounded = 1, .bound = FIXED(9)}};
 static const attn_tensor_info bounded_weights[] = {
     {"table", c, 1, 0, 32, .bounded = 1, .bound = FIXED(9)}};
+static const attn_dim_info cache[] = {FIXED(8), FIXED(4)}, one[] = {FIXED(1)};
+static const attn_tensor_info append_inputs[] = {
+    {"row", c, 1, FLOAT},
+    {"at", one, 1, 0, 64, .bounded = 1, .bound = FIXED(7)},
+    {"cache", cache, 2, FLOAT, .in_out = 1},
+    {"sums", cache, 1, FLOAT, .in_out = 1}};
+static const attn_tensor_info append_outputs[] = {{"y", c, 1, FLOAT}};
 static const attn_tensor_info halve_outputs[] = {{"y", first, 1, FLOAT}};
 static const attn_dim_info second[] = {SYMBOL(1)}, third[] = {SYMBOL(2)};
 static const attn_tensor_info sized_inputs[] = {{"a", first, 1, FLOAT}, {"b", second, 1, FLOAT}};
@@ -176,6 +201,13 @@ static const attn_variant_info halve_variants[] = {
     {"x86-64", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
 #else
     {"aarch64", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
+#endif
+};
+static const attn_variant_info append_variants[] = {
+#if defined __x86_64__
+    {"x86-64", append, append_workspace, NULL, 0, 0, "0", "", ""},
+#else
+    {"aarch64", append, append_workspace, NULL, 0, 0, "0", "", ""},
 #endif
 };
 static const attn_variant_info packed_halve_variants[] = {
@@ -215,6 +247,7 @@ static const attn_function_info functions[] = {
     // No compiler writes this: 10 is beyond the bound.
     {"bounded_embedded", 1, 1, 1, 1, 1, 0, halve_inputs, halve_outputs, bounded_weights,
      halve_symbols, packed_halve_variants, bounded_embedded},
+    {"append", 4, 1, 0, 0, 1, 0, append_inputs, append_outputs, NULL, NULL, append_variants, NULL},
 };
 
 static const attn_library_info library = {
