@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -33,7 +34,7 @@ static constexpr Format kFormats[] = {{".mlir", importMlir}, {".pt2", importPt2}
 
 void attn::loadFrontendDialects(MLIRContext &context) {
   context.loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                      math::MathDialect, tensor::TensorDialect>();
+                      math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
 }
 
 /// What every format is held to.

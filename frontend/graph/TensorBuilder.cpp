@@ -313,6 +313,9 @@ Tensor TensorBuilder::select(const Tensor &tensor, int64_t dim, const Size &inde
 
 Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t dim,
                              const Size &offset, int64_t step, bool isDropped) {
+  // Nothing may start beyond the last element, where MLIR allows no offset.
+  if (llvm::is_contained(part.sizes, Size(0)))
+    return tensor;
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
       strides(tensor.rank(), getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);

@@ -3,8 +3,10 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Indices are data, and may be anything. An argument of the user's gets a bound that the runtime checks before a call
-// stores anything. Whatever else an index is, the nearest element that exists is read in its place, so that no
-// access leaves its tensor.
+// stores anything, also where constants and positions are added to it. Whatever else an index is, the nearest element
+// that exists is read or written in its place, so that no access leaves its tensor.
+//
+// What is written by index is inserted part by part, so that a tensor that nobody else reads is written in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +16,11 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn::pt2;
@@ -33,22 +39,102 @@ static Value toPosition(TensorBuilder &b, Value index, const Size &size, bool wr
 
 static bool isIndexType(DType dtype) { return dtype == DType::I32 || dtype == DType::I64; }
 
-/// Requires elements of `index`, if that is an argument, to lie in [0, size).
-static void boundArgument(const Tensor &index, const Size &size) {
-  auto argument = dyn_cast<BlockArgument>(index.value);
+static bool isIndexType(Type type) {
+  return getElementTypeOrSelf(type).isInteger(32) || getElementTypeOrSelf(type).isInteger(64);
+}
+
+namespace {
+/// What is known of integers: each is an element of `argument`, or 0 where there is none, plus a number in
+/// [least, most].
+struct Interval {
+  BlockArgument argument;
+  int64_t least, most;
+};
+} // namespace
+
+static std::optional<Interval> plus(const Interval &a, const Interval &b) {
+  Interval sum = {a.argument ? a.argument : b.argument, 0, 0};
+  if ((a.argument && b.argument) || llvm::AddOverflow(a.least, b.least, sum.least) ||
+      llvm::AddOverflow(a.most, b.most, sum.most))
+    return std::nullopt;
+  return sum;
+}
+
+static std::optional<Interval> times(const Interval &a, const Interval &b) {
+  int64_t least, most;
+  if (a.argument || b.argument || a.least < 0 || b.least < 0 ||
+      llvm::MulOverflow(a.least, b.least, least) || llvm::MulOverflow(a.most, b.most, most))
+    return std::nullopt;
+  return Interval{nullptr, least, most};
+}
+
+static std::optional<Interval> minus(const Interval &a, const Interval &b) {
+  Interval difference = {a.argument, 0, 0};
+  if (b.argument || llvm::SubOverflow(a.least, b.most, difference.least) ||
+      llvm::SubOverflow(a.most, b.least, difference.most))
+    return std::nullopt;
+  return difference;
+}
+
+/// What is known of the elements of a tensor, or of a scalar in the body of an op that computes them. Looks `depth` ops
+/// back.
+static std::optional<Interval> intervalOf(Value value, int depth = 12) {
+  IntegerAttr constant;
+  if (depth-- == 0)
+    return std::nullopt;
+  if (matchPattern(value, m_Constant(&constant)))
+    return Interval{nullptr, constant.getValue().getSExtValue(),
+                    constant.getValue().getSExtValue()};
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *owner = argument.getOwner()->getParentOp();
+    if (isa<func::FuncOp>(owner))
+      return isIndexType(argument.getType()) ? std::optional(Interval{argument, 0, 0})
+                                             : std::nullopt;
+    auto op = dyn_cast<linalg::LinalgOp>(owner);
+    return op ? intervalOf(op->getOperand(argument.getArgNumber()), depth) : std::nullopt;
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
+               ? intervalOf(linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
+               : std::nullopt;
+  auto both = [&](auto combine) -> std::optional<Interval> {
+    std::optional<Interval> a = intervalOf(op->getOperand(0), depth),
+                            b = intervalOf(op->getOperand(1), depth);
+    return a && b ? combine(*a, *b) : std::nullopt;
+  };
+  return llvm::TypeSwitch<Operation *, std::optional<Interval>>(op)
+      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp,
+            arith::IndexCastOp, arith::ExtSIOp>(
+          [&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
+      .Case([&](arith::AddIOp) { return both(plus); })
+      .Case([&](arith::SubIOp) { return both(minus); })
+      .Case([&](arith::MulIOp) { return both(times); })
+      .Case([](linalg::IndexOp index) -> std::optional<Interval> {
+        auto loops = cast<linalg::LinalgOp>(index->getParentOp()).getStaticLoopRanges();
+        int64_t size = loops[index.getDim()];
+        return ShapedType::isDynamic(size) ? std::nullopt
+                                           : std::optional(Interval{nullptr, 0, size - 1});
+      })
+      .Default(std::nullopt);
+}
+
+/// Requires that `index` lies in [0, size), if it is what an argument holds, or more by a number.
+static LogicalResult boundArgument(Call &call, const Tensor &index, const Size &size) {
   std::optional<int64_t> count = size.constant();
-  if (!argument || !count || *count == 0)
-    return;
-  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  if (!function || function.getArgAttr(argument.getArgNumber(), attn::AttnDialect::kWeightAttr))
-    return;
-  auto known = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
-                                                      attn::AttnDialect::kBoundAttr);
-  if (known && known.getInt() <= *count - 1)
-    return;
-  Builder builder(function.getContext());
-  function.setArgAttr(argument.getArgNumber(), attn::AttnDialect::kBoundAttr,
-                      builder.getI64IntegerAttr(*count - 1));
+  std::optional<Interval> interval = intervalOf(index.value);
+  if (!count || *count == 0 || !interval || !interval->argument || interval->least < 0)
+    return success();
+  if (interval->most >= *count)
+    return call.error() << "expected indices below " << *count << ", got some of at least "
+                        << interval->most;
+  auto function = cast<func::FuncOp>(interval->argument.getOwner()->getParentOp());
+  unsigned number = interval->argument.getArgNumber();
+  int64_t bound = *count - 1 - interval->most;
+  auto known = function.getArgAttrOfType<IntegerAttr>(number, attn::AttnDialect::kBoundAttr);
+  if (!known || known.getInt() > bound)
+    function.setArgAttr(number, attn::AttnDialect::kBoundAttr, call.b.getI64IntegerAttr(bound));
+  return success();
 }
 
 /// Of sizes that have elements: the nearest element to an index must exist.
@@ -70,9 +156,9 @@ static LogicalResult embedding(Call &call) {
     return failure();
   if (weight.rank() != 2)
     return call.error() << "expected a table of rank 2, got " << str(weight.sizes);
-  if (failed(checkIndexed(call, indices, weight.sizes[0])))
+  if (failed(checkIndexed(call, indices, weight.sizes[0])) ||
+      failed(boundArgument(call, indices, weight.sizes[0])))
     return failure();
-  boundArgument(indices, weight.sizes[0]);
   Sizes sizes = indices.sizes;
   sizes.push_back(weight.sizes[1]);
   TensorBuilder &b = call.b;
@@ -106,7 +192,8 @@ static LogicalResult indexSelect(Call &call) {
     return failure();
   if (index.rank() != 1)
     return call.error() << "expected indices of rank 1, got " << str(index.sizes);
-  boundArgument(index, self.sizes[dim]);
+  if (failed(boundArgument(call, index, self.sizes[dim])))
+    return failure();
   Sizes sizes = self.sizes;
   sizes[dim] = index.sizes[0];
   AffineMap map = AffineMap::get(sizes.size(), 0, call.b.getAffineDimExpr(dim), call.b.getContext());
@@ -126,55 +213,63 @@ static LogicalResult gather(Call &call) {
   for (int64_t i = 0; i < self.rank(); ++i)
     if (i != dim)
       call.requireAtMost(index.sizes[i], self.sizes[i]);
-  if (call.failed())
+  if (call.failed() || failed(boundArgument(call, index, self.sizes[dim])))
     return failure();
-  boundArgument(index, self.sizes[dim]);
   return call.result(readAlong(call.b, self, dim, index.sizes, Operand{index, index.dtype}));
 }
 
-/// self[indices...], which broadcast to one shape. It stands where they do if they are neighbours, in front otherwise.
-static LogicalResult indexBy(Call &call) {
-  Tensor self = call.tensor("self");
-  SmallVector<std::optional<Tensor>> indices = call.optionalTensors("indices");
+namespace {
+/// The indices in self[indices...], which broadcast to one shape. That stands where they do if they are neighbours, in
+/// front otherwise.
+struct Indices {
+  SmallVector<Operand> operands; ///< read at the dimensions of `sizes`
+  SmallVector<int64_t> dims;     ///< of self, one for each operand
+  SmallVector<int64_t> shape;    ///< the dimensions of `sizes` that are theirs
+  Sizes sizes;                   ///< of what is indexed
+  /// For each dimension of self its position in `sizes`, or -1 if an index replaces it.
+  SmallVector<int64_t> kept;
+};
+} // namespace
+
+static FailureOr<Indices> readIndices(Call &call, const Tensor &self) {
+  SmallVector<std::optional<Tensor>> tensors = call.optionalTensors("indices");
   if (call.failed())
     return failure();
+  Indices indices;
   SmallVector<Sizes> shapes;
-  SmallVector<int64_t> indexed;
-  for (auto [dim, one] : llvm::enumerate(indices)) {
+  for (auto [dim, one] : llvm::enumerate(tensors)) {
     if (!one)
       continue;
     if (int64_t(dim) >= self.rank())
       return call.error() << "expected at most " << self.rank() << " indices, got "
-                          << indices.size();
+                          << tensors.size();
     if (failed(checkIndexed(call, *one, self.sizes[dim])))
       return failure();
     shapes.push_back(one->sizes);
-    indexed.push_back(dim);
+    indices.dims.push_back(dim);
   }
   std::optional<Sizes> shape = TensorBuilder::broadcast(shapes);
-  if (indexed.empty() || !shape)
+  ArrayRef<int64_t> dims = indices.dims;
+  if (dims.empty() || !shape)
     return call.error() << "expected indices that broadcast";
-  bool areNeighbours = indexed.back() - indexed.front() + 1 == int64_t(indexed.size());
-  int64_t front = areNeighbours ? indexed.front() : 0, count = shape->size();
-  Sizes sizes;
-  // For each dimension of self: its position in the result, or -1 if an index replaces it.
-  SmallVector<int64_t> kept(self.rank(), -1);
+  bool areNeighbours = dims.back() - dims.front() + 1 == int64_t(dims.size());
+  int64_t first = areNeighbours ? dims.front() : 0, front = first, count = shape->size();
+  indices.kept.assign(self.rank(), -1);
   for (int64_t dim = 0, next = 0; dim <= self.rank(); ++dim) {
     if (next == front) {
-      sizes.append(shape->begin(), shape->end());
+      indices.sizes.append(shape->begin(), shape->end());
       next += count;
       front = -1;
     }
-    if (dim == self.rank() || llvm::is_contained(indexed, dim))
+    if (dim == self.rank() || llvm::is_contained(dims, dim))
       continue;
-    kept[dim] = next++;
-    sizes.push_back(self.sizes[dim]);
+    indices.kept[dim] = next++;
+    indices.sizes.push_back(self.sizes[dim]);
   }
-  int64_t first = areNeighbours ? indexed.front() : 0;
+  llvm::append_range(indices.shape, llvm::seq(first, first + count));
   TensorBuilder &b = call.b;
-  SmallVector<Operand> operands;
-  for (int64_t dim : indexed) {
-    const Tensor &one = *indices[dim];
+  for (int64_t dim : dims) {
+    const Tensor &one = *tensors[dim];
     SmallVector<AffineExpr> exprs;
     for (auto [i, size] : llvm::enumerate(one.sizes)) {
       int64_t position = count - one.rank() + i;
@@ -182,21 +277,148 @@ static LogicalResult indexBy(Call &call) {
       exprs.push_back(isBroadcast ? b.getAffineConstantExpr(0)
                                   : b.getAffineDimExpr(first + position));
     }
-    operands.push_back({one, one.dtype, AffineMap::get(sizes.size(), 0, exprs, b.getContext())});
+    indices.operands.push_back(
+        {one, one.dtype, AffineMap::get(indices.sizes.size(), 0, exprs, b.getContext())});
   }
-  return call.result(b.elementwise(sizes, self.dtype, operands, [&](ValueRange x) -> Value {
-    SmallVector<Value> at;
-    size_t next = 0;
-    for (int64_t dim = 0; dim < self.rank(); ++dim)
-      at.push_back(kept[dim] >= 0 ? Value(linalg::IndexOp::create(b, kept[dim]))
-                                  : toPosition(b, x[next++], self.sizes[dim], /*wraps=*/true));
-    return tensor::ExtractOp::create(b, self.value, at);
-  }));
+  return indices;
+}
+
+/// self[indices...]
+static LogicalResult indexBy(Call &call) {
+  Tensor self = call.tensor("self");
+  FailureOr<Indices> indices = readIndices(call, self);
+  if (failed(indices))
+    return failure();
+  TensorBuilder &b = call.b;
+  return call.result(
+      b.elementwise(indices->sizes, self.dtype, indices->operands, [&](ValueRange x) -> Value {
+        SmallVector<Value> at;
+        size_t next = 0;
+        for (auto [dim, kept] : llvm::enumerate(indices->kept))
+          at.push_back(kept >= 0 ? Value(linalg::IndexOp::create(b, kept))
+                                 : toPosition(b, x[next++], self.sizes[dim], /*wraps=*/true));
+        return tensor::ExtractOp::create(b, self.value, at);
+      }));
+}
+
+/// `self` with `values`, of the indices' sizes, in the place of self[indices...], or added to that. A loop over the
+/// points of the indices' shape, in the order of torch on a CPU, inserts what belongs to each.
+static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &indices,
+                                 const Tensor &values, bool wraps, bool adds) {
+  TensorBuilder &b = call.b;
+  OpBuilder::InsertionGuard guard(b);
+  Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
+  SmallVector<Value> point(indices.sizes.size(), zero);
+  Value sofar = self.value;
+  scf::ForOp outermost;
+  for (int64_t dim : indices.shape) {
+    if (indices.sizes[dim].isOne())
+      continue;
+    auto loop = scf::ForOp::create(b, zero, b.indexOf(indices.sizes[dim]), one, sofar);
+    if (outermost)
+      scf::YieldOp::create(b, loop.getResults());
+    else
+      outermost = loop;
+    b.setInsertionPointToStart(loop.getBody());
+    point[dim] = loop.getInductionVar();
+    sofar = loop.getRegionIterArg(0);
+  }
+  // What belongs to the point, in the sizes of values and in those of self: units where the indices are.
+  SmallVector<OpFoldResult> from(indices.sizes.size(), b.getIndexAttr(0)), to;
+  Sizes ofValues = indices.sizes, ofSelf = self.sizes;
+  for (int64_t dim : indices.shape) {
+    from[dim] = point[dim];
+    ofValues[dim] = 1;
+  }
+  size_t next = 0;
+  for (auto [dim, kept] : llvm::enumerate(indices.kept)) {
+    if (kept >= 0) {
+      to.push_back(b.getIndexAttr(0));
+      continue;
+    }
+    const Operand &index = indices.operands[next++];
+    SmallVector<Value> at = llvm::map_to_vector(index.map.getResults(), [&](AffineExpr expr) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      return loop ? point[loop.getPosition()] : zero;
+    });
+    Value element = tensor::ExtractOp::create(b, index.tensor.value, at);
+    to.push_back(toPosition(b, element, self.sizes[dim], wraps));
+    ofSelf[dim] = 1;
+  }
+  auto slice = [&](Value tensor, ArrayRef<OpFoldResult> offsets, const Sizes &sizes) -> Tensor {
+    SmallVector<OpFoldResult> strides(offsets.size(), b.getIndexAttr(1));
+    return {tensor::ExtractSliceOp::create(b, b.typeOf(sizes, self.dtype), tensor, offsets,
+                                           b.sizesOf(sizes), strides),
+            self.dtype, sizes};
+  };
+  FailureOr<Tensor> written = viewAs(call, slice(values.value, from, ofValues), ofSelf);
+  if (failed(written))
+    return failure();
+  if (adds)
+    written = b.elementwise(ofSelf, self.dtype,
+                            {{slice(sofar, to, ofSelf), self.dtype}, {*written, self.dtype}},
+                            [&](ValueRange x) -> Value {
+                              return attn::graph::isFloat(self.dtype)
+                                         ? Value(arith::AddFOp::create(b, x[0], x[1]))
+                                         : Value(arith::AddIOp::create(b, x[0], x[1]));
+                            });
+  SmallVector<OpFoldResult> strides(to.size(), b.getIndexAttr(1));
+  sofar = tensor::InsertSliceOp::create(b, written->value, sofar, to, b.sizesOf(ofSelf), strides);
+  if (!outermost)
+    return Tensor{sofar, self.dtype, self.sizes};
+  scf::YieldOp::create(b, sofar);
+  return Tensor{outermost.getResult(0), self.dtype, self.sizes};
+}
+
+/// self[indices...] = values, or += values.
+static LogicalResult indexPut(Call &call) {
+  Tensor self = call.tensor("self"), values = call.tensor("values");
+  bool adds = call.flag("accumulate");
+  FailureOr<Indices> indices = readIndices(call, self);
+  if (failed(indices))
+    return failure();
+  std::optional<Sizes> fits = TensorBuilder::broadcast({values.sizes, indices->sizes});
+  if (values.dtype != self.dtype || !fits || *fits != indices->sizes)
+    return call.error() << "expected values that broadcast to " << str(self.dtype)
+                        << str(indices->sizes) << ", got " << str(values.dtype)
+                        << str(values.sizes);
+  // A negative index that torch would count from the end is refused where a caller passes it.
+  for (auto [operand, dim] : llvm::zip_equal(indices->operands, indices->dims))
+    if (failed(boundArgument(call, operand.tensor, self.sizes[dim])))
+      return failure();
+  FailureOr<Tensor> written = writeAt(
+      call, self, *indices, call.b.broadcastTo(values, indices->sizes), /*wraps=*/true, adds);
+  return failed(written) ? failure() : call.result(*written);
+}
+
+/// result[..., index[i], ...] = source[..., i, ...], everything else as in self
+static LogicalResult indexCopy(Call &call) {
+  Tensor self = call.tensor("self"), index = call.tensor("index"), source = call.tensor("source");
+  int64_t dim = call.dim("dim", self.rank());
+  if (call.failed() || failed(checkIndexed(call, index, self.sizes[dim])) ||
+      failed(boundArgument(call, index, self.sizes[dim])))
+    return failure();
+  Indices indices;
+  indices.dims = indices.shape = {dim};
+  indices.sizes = self.sizes;
+  llvm::append_range(indices.kept, llvm::seq<int64_t>(0, self.rank()));
+  indices.kept[dim] = -1;
+  indices.sizes[dim] = index.rank() == 0 ? Size(1) : index.sizes[0];
+  if (index.rank() > 1 || source.dtype != self.dtype || source.sizes != indices.sizes)
+    return call.error() << "expected indices of rank 1 and as many elements of " << str(self.dtype)
+                        << str(self.sizes) << ", got " << str(index.sizes) << " and "
+                        << str(source.dtype) << str(source.sizes);
+  AffineMap map = AffineMap::get(self.rank(), 0, call.b.getAffineDimExpr(dim), call.b.getContext());
+  indices.operands.push_back({index, index.dtype, index.rank() == 0 ? map.dropResult(0) : map});
+  FailureOr<Tensor> written = writeAt(call, self, indices, source, /*wraps=*/false, /*adds=*/false);
+  return failed(written) ? failure() : call.result(*written);
 }
 
 void attn::pt2::addIndexing(AtenOps &ops) {
   ops.add("embedding.default", embedding);
   ops.add("index_select.default", indexSelect);
   ops.add("gather.default", gather);
+  ops.add("index_copy.default", indexCopy);
+  ops.add("index_put.default", indexPut, "boolean indices, whose number depends on data");
   ops.add("index.Tensor", indexBy, "boolean indices, whose result depends on data");
 }

@@ -327,9 +327,8 @@ static LogicalResult resultPart(Call &call, const Tensor &x, int64_t dim, const 
   return call.resultView("self", part, write);
 }
 
-static LogicalResult selectOne(Call &call) {
-  Tensor x = call.tensor("self");
-  int64_t dim = call.dim("dim", x.rank());
+/// The index of an element of `dim`, counted from the front.
+static FailureOr<Size> readIndex(Call &call, const Tensor &x, int64_t dim) {
   Size index = call.integer("index");
   if (call.failed())
     return failure();
@@ -342,26 +341,43 @@ static LogicalResult selectOne(Call &call) {
   }
   if (call.failed())
     return failure();
-  return resultPart(call, x, dim, fromEnd(index, x.sizes[dim]), 1, 1, /*isDropped=*/true);
+  return fromEnd(index, x.sizes[dim]);
 }
 
-/// Elements start, start + step, ... before end. Ends beyond the last element mean that; how many elements remain
-/// where sizes decide is what the file says, if it can be proved.
-static LogicalResult slice(Call &call) {
+static LogicalResult selectOne(Call &call) {
   Tensor x = call.tensor("self");
-  int64_t dim = call.dim("dim", x.rank(), 0), step = call.constant("step", 1);
+  int64_t dim = call.dim("dim", x.rank());
+  FailureOr<Size> index = readIndex(call, x, dim);
+  return failed(index) ? failure() : resultPart(call, x, dim, *index, 1, 1, /*isDropped=*/true);
+}
+
+/// self with src in the place of one element of a dimension.
+static LogicalResult selectScatter(Call &call) {
+  Tensor x = call.tensor("self"), part = call.tensor("src");
+  int64_t dim = call.dim("dim", x.rank());
+  FailureOr<Size> index = readIndex(call, x, dim);
+  if (failed(index))
+    return failure();
+  Sizes sizes = x.sizes;
+  sizes.erase(sizes.begin() + dim);
+  if (part.dtype != x.dtype || part.sizes != sizes)
+    return call.error() << "expected " << str(x.dtype) << str(sizes) << ", got " << str(part.dtype)
+                        << str(part.sizes);
+  return call.result(call.b.insert(x, part, dim, *index, 1, /*isDropped=*/true));
+}
+
+/// The first of elements start, start + step, ... of `dim` before end, of which there are `count`. Ends beyond the last
+/// element mean that; how many elements remain where sizes decide is what the file says, if it can be proved.
+static FailureOr<Size> readStart(Call &call, const Tensor &x, int64_t dim, int64_t step,
+                                 const Size &count) {
   Size start = call.has("start") ? call.integer("start") : Size(0);
   bool hasEnd = call.has("end");
   Size end = hasEnd ? call.integer("end") : Size();
   if (call.failed())
     return failure();
   const Size &size = x.sizes[dim];
-  const TensorMeta &meta = call.expected();
-  if (call.failed())
-    return failure();
-  if (step < 1 || meta.sizes.size() != x.sizes.size())
+  if (step < 1)
     return call.error() << "expected a step of at least 1, got " << step;
-  Size count = meta.sizes[dim];
   bool toEnd = !hasEnd || end.constant().value_or(0) >= kMaxDim || end == size;
   if (toEnd)
     end = size;
@@ -369,11 +385,12 @@ static LogicalResult slice(Call &call) {
   end = fromEnd(end, size);
   if (start.constant() && end.constant() && size.constant()) {
     int64_t all = *size.constant(), last = std::clamp<int64_t>(*end.constant(), 0, all);
-    int64_t first = std::clamp<int64_t>(*start.constant(), 0, all);
-    int64_t number = std::max<int64_t>(llvm::divideCeil(std::max<int64_t>(last - first, 0), step), 0);
+    start = std::clamp<int64_t>(*start.constant(), 0, all);
+    int64_t length = std::max<int64_t>(last - *start.constant(), 0);
+    int64_t number = llvm::divideCeil(length, step);
     if (count != Size(number))
       return call.error() << "expected " << number << " elements, got " << count.str();
-    return resultPart(call, x, dim, first, count, step, /*isDropped=*/false);
+    return start;
   }
   std::optional<Size> length = subtract(end, start);
   std::optional<Size> number = length ? divideUp(*length, step) : std::nullopt;
@@ -382,8 +399,9 @@ static LogicalResult slice(Call &call) {
     call.requireAtMost(Size(0), start);
     call.requireAtMost(start, end);
     call.requireAtMost(end, size);
-    return call.failed() ? failure()
-                         : resultPart(call, x, dim, start, count, step, /*isDropped=*/false);
+    if (call.failed())
+      return failure();
+    return start;
   }
   std::optional<Size> first = maximum(start, Size(0)), last = minimum(end, size);
   first = first ? minimum(*first, size) : first;
@@ -393,7 +411,39 @@ static LogicalResult slice(Call &call) {
   if (!number || call.decided(*number) != count)
     return call.error() << "expected " << (number ? number->str() : "countable") << " elements, got "
                         << count.str();
-  return resultPart(call, x, dim, call.decided(*first), count, step, /*isDropped=*/false);
+  return call.decided(*first);
+}
+
+static LogicalResult slice(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), 0), step = call.constant("step", 1);
+  const TensorMeta &meta = call.expected();
+  if (call.failed())
+    return failure();
+  if (meta.sizes.size() != x.sizes.size())
+    return call.error() << "expected a slice of rank " << x.rank() << ", got " << str(meta.sizes);
+  FailureOr<Size> start = readStart(call, x, dim, step, meta.sizes[dim]);
+  return failed(start)
+             ? failure()
+             : resultPart(call, x, dim, *start, meta.sizes[dim], step, /*isDropped=*/false);
+}
+
+/// self with src in the place of a slice of it.
+static LogicalResult sliceScatter(Call &call) {
+  Tensor x = call.tensor("self"), part = call.tensor("src");
+  int64_t dim = call.dim("dim", x.rank(), 0), step = call.constant("step", 1);
+  if (call.failed())
+    return failure();
+  Sizes sizes = x.sizes;
+  if (part.rank() == x.rank())
+    sizes[dim] = part.sizes[dim];
+  if (part.dtype != x.dtype || part.sizes != sizes)
+    return call.error() << "expected a slice of " << str(x.dtype) << str(x.sizes) << ", got "
+                        << str(part.dtype) << str(part.sizes);
+  FailureOr<Size> start = readStart(call, x, dim, step, sizes[dim]);
+  return failed(start)
+             ? failure()
+             : call.result(call.b.insert(x, part, dim, *start, step, /*isDropped=*/false));
 }
 
 static LogicalResult narrow(Call &call) {
@@ -511,7 +561,9 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("to.other", typeAs);
   ops.add("copy.default", copy);
   ops.add("select.int", selectOne);
+  ops.add("select_scatter.default", selectScatter);
   ops.add("slice.Tensor", slice);
+  ops.add("slice_scatter.default", sliceScatter);
   ops.add("narrow.default", narrow);
   for (StringRef name : {"split.Tensor", "unsafe_split.Tensor", "chunk.default", "unsafe_chunk.default"})
     ops.add(name, split, "dimensions of unknown size");

@@ -811,6 +811,57 @@ case("index.Tensor", lambda x, i: x[:, PAIR, NEGATIVE], self=X3, indices=[None, 
 case("index.Tensor", lambda x, i: x[:, i[1]], self=I, indices=[None, AT32.astype("int64")])
 
 
+def put(x, indices, values, accumulate=False):
+    """x[indices...] = values, the last of several that an element gets, or += values, all of them."""
+    x = x.copy()
+    at = tuple(slice(None) if index is None else index for index in indices)
+    if accumulate:
+        np.add.at(x, at, values)
+    else:
+        x[at] = values
+    return x
+
+
+def copied(x, dim, index, source):
+    return put(x, [None] * (dim % x.ndim) + [np.atleast_1d(index)], source)
+
+
+def sliced(x, source, dim=0, start=None, end=None, step=1):
+    x = x.copy()
+    x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)] = source
+    return x
+
+
+def selected(x, source, dim, index):
+    x = x.copy()
+    x[(slice(None),) * dim + (index,)] = source
+    return x
+
+
+ROWS, POINTS = np.array([2, 0]), np.array([[1], [0]])
+case("index_copy.default", copied, self=X, dim=0, index=ROWS, source=Y[:2])
+case("index_copy.default", copied, self=X3, dim=-1, index=np.array([3]), source=X3[..., :1])
+case("index_copy.default", copied, self=X3, dim=1, index=np.array(2), source=X3[:, :1])
+case("index_copy.default", copied, self=I, dim=0, index=np.array([1, 1, 1], "int32"), source=I2)
+case("index_copy.default", copied, self=X3, dim=1, index=np.zeros(0, "int64"), source=X3[:, :0])
+case("index_put.default", put, self=X, indices=[ROWS], values=Y[:2])
+case("index_put.default", put, self=X, indices=[ROWS], values=ONE)
+case("index_put.default", put, self=X3, indices=[None, ROWS], values=X3[:, 1:] * 2)
+case("index_put.default", put, self=X3, indices=[ROWS[1:], None, ROWS], values=COLUMN.T[:, :1])
+case("index_put.default", put, self=X3, indices=[POINTS, None, ROWS], values=X.reshape(2, 2, 3))
+case("index_put.default", put, self=X3, indices=[None, POINTS, ROWS], values=X.ravel()[:8].reshape(2, 2, 2))
+case("index_put.default", put, self=B, indices=[AT[0], AT[0]], values=B[0])
+case("index_put.default", put, self=X, indices=[AT[0], AT[0]], values=Y[0], accumulate=True)
+case("index_put.default", put, self=I, indices=[AT[0]], values=I2[:1], accumulate=True)
+case("slice_scatter.default", sliced, self=X, src=Y[:2], dim=0, start=1)
+case("slice_scatter.default", sliced, self=X, src=Y[:, ::2], dim=-1, start=0, end=LAST, step=2)
+case("slice_scatter.default", sliced, self=X, src=Y[:, :1], dim=1, start=-3, end=-2)
+case("slice_scatter.default", sliced, self=X, src=Y[:0], dim=0, start=5, end=7)
+case("slice_scatter.default", sliced, self=I, src=I2)
+case("select_scatter.default", selected, self=X, src=ROW, dim=0, index=-1)
+case("select_scatter.default", selected, self=X3, src=X3[:, 0], dim=1, index=2)
+
+
 # ---- Several nodes ----
 # Numpy's views share elements as torch's do, so that each graph is written twice, once for either.
 
