@@ -309,8 +309,8 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
     values.tensors[view.base] = *base;
     root = view.base;
   }
-  if (values.arguments.contains(root))
-    return error() << "expected a model that leaves its inputs and buffers as they are, got '"
+  if (values.constants.contains(root))
+    return error() << "expected a model that leaves its parameters and constants as they are, got '"
                    << node.target << "' of '" << root << "'";
   // And down to every view of it.
   llvm::StringSet<> changed;

@@ -42,8 +42,8 @@ struct View {
 struct Values {
   llvm::StringMap<Tensor> tensors;
   llvm::StringMap<Size> integers;
-  /// What a caller passes, weights included: no node may write to it.
-  llvm::StringSet<> arguments;
+  /// Parameters and constants: no node may write to them.
+  llvm::StringSet<> constants;
   /// In the order of the graph.
   std::vector<std::pair<std::string, View>> views;
   /// The least and the greatest size of a symbol for which the graph makes sense.

@@ -268,6 +268,25 @@ static bool fromJSON(const json::Value &value, Node &node, Path path) {
   return true;
 }
 
+/// What has a name outside the graph: {"arg": {"name": ...}, "parameter_name": ...}.
+template <typename Spec>
+static bool readNamed(const json::Value &value, StringRef what, Spec &spec, Path path) {
+  const json::Object *object = value.getAsObject();
+  const json::Object *arg = object ? object->getObject("arg") : nullptr;
+  std::optional<StringRef> name = arg ? arg->getString("name") : std::nullopt;
+  std::optional<StringRef> target =
+      object ? object->getString((what + "_name").str()) : std::nullopt;
+  if (!name || !target) {
+    path.report("expected a value and its name in the module");
+    return false;
+  }
+  spec.value.kind = Argument::Kind::Tensor;
+  spec.value.spelling = "as_tensor";
+  spec.value.names = {name->str()};
+  spec.target = target->str();
+  return true;
+}
+
 static bool fromJSON(const json::Value &value, InputSpec &spec, Path path) {
   const auto *choice = unionOf(value, path);
   if (!choice)
@@ -277,24 +296,9 @@ static bool fromJSON(const json::Value &value, InputSpec &spec, Path path) {
   ObjectMapper mapper(choice->second, inside);
   if (spec.kind == "user_input")
     return mapper && mapper.map("arg", spec.value);
-  // Weights are spelled {"parameter": {"arg": {"name": ...}, "parameter_name": ...}}.
-  const json::Object *object = choice->second.getAsObject();
-  const json::Object *arg = object ? object->getObject("arg") : nullptr;
-  std::optional<StringRef> name = arg ? arg->getString("name") : std::nullopt;
-  std::optional<StringRef> target = object ? object->getString(spec.kind + "_name") : std::nullopt;
-  if (name) {
-    spec.value.kind = Argument::Kind::Tensor;
-    spec.value.spelling = "as_tensor";
-    spec.value.names = {name->str()};
-  }
-  if (target)
-    spec.target = target->str();
-  bool isWeight = is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind);
-  if (isWeight && !(name && target)) {
-    inside.report("expected a value and its name in the module");
-    return false;
-  }
-  return true;
+  // Other kinds are refused by name, whatever they hold.
+  return !is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind) ||
+         readNamed(choice->second, spec.kind, spec, inside);
 }
 
 static bool fromJSON(const json::Value &value, OutputSpec &spec, Path path) {
@@ -303,6 +307,9 @@ static bool fromJSON(const json::Value &value, OutputSpec &spec, Path path) {
     return false;
   spec.kind = choice->first.str();
   // Other kinds are refused by name, whatever they hold.
+  if (spec.kind == "buffer_mutation" || spec.kind == "user_input_mutation")
+    return readNamed(choice->second, StringRef(spec.kind).drop_back(strlen("_mutation")), spec,
+                     path.field(choice->first));
   if (spec.kind != "user_output")
     return true;
   ObjectMapper mapper(choice->second, path.field(choice->first));

@@ -82,13 +82,14 @@ struct Node {
 };
 
 /// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in
-/// the graph, and for what is not a user's, its name in the module.
+/// the graph, and for what is not a user's, its name in the module. Of an output whose elements are written to a buffer
+/// or an input (buffer_mutation, user_input_mutation), the target is the name of that.
 struct InputSpec {
   std::string kind, target;
   Argument value;
 };
 struct OutputSpec {
-  std::string kind;
+  std::string kind, target;
   Argument value;
 };
 

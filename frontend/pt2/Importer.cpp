@@ -9,6 +9,9 @@
 //   func.func @forward(%x: tensor<?x?x16xf32> {attn.name = "x", attn.dims = ["x.0", "x.1", ""]},
 //                      %w: tensor<48x16xf32> {attn.name = "qkv.weight", attn.weight}) -> (...) {
 //     %0 = linalg.contract ... ins(%x, %w) ...
+// A buffer or an input that the graph writes to is an in-out argument, with a result after those of the user:
+//   func.func @forward(..., %cache: tensor<64x16xf32> {attn.name = "cache", attn.in_out = 1})
+//       -> (..., tensor<64x16xf32> {attn.name = "cache"})
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +44,7 @@ struct FunctionArgument {
   StringRef value; // in the graph
   StringRef name;  // as users know it
   bool isWeight;
+  bool isWritable; // the user's or a buffer
   const TensorMeta *meta;
 };
 
@@ -101,14 +105,21 @@ llvm::Error Importer::readSignature() {
       return invalid("expected the type of input '{0}'", value);
     if (!names.insert(name).second)
       return invalid("expected one argument named '{0}', got another", name);
-    (isWeight ? ofModule : ofUser).push_back({value, name, isWeight, &meta->second});
+    bool isWritable = !isWeight || spec.kind == "buffer";
+    (isWeight ? ofModule : ofUser).push_back({value, name, isWeight, isWritable, &meta->second});
   }
   arguments = ofUser;
   arguments.append(ofModule);
-  for (const OutputSpec &spec : program.outputs)
-    if (spec.kind != "user_output" || spec.value.kind != Argument::Kind::Tensor)
+  for (const OutputSpec &spec : program.outputs) {
+    if (spec.value.kind != Argument::Kind::Tensor)
       return invalid("expected results that are tensors, got '{0}'",
                      spec.kind == "user_output" ? spec.value.spelling : spec.kind);
+    if (!spec.target.empty() && llvm::none_of(arguments, [&](const FunctionArgument &argument) {
+          return argument.isWritable && argument.name == spec.target;
+        }))
+      return invalid("expected '{0}', which the graph writes to, to be an input or a buffer",
+                     spec.target);
+  }
   if (program.outputs.empty())
     return invalid("expected a result");
   return llvm::Error::success();
@@ -188,7 +199,8 @@ void Importer::createFunction() {
       function.setArgAttr(i, AttnDialect::kUnsignedAttr, b.getUnitAttr());
     if (!argument.isWeight)
       bindDimensions(i, value);
-    values.arguments.insert(argument.value);
+    if (!argument.isWritable)
+      values.constants.insert(argument.value);
     values.tensors.try_emplace(argument.value,
                                Tensor{value, argument.meta->dtype, argument.meta->sizes});
   }
@@ -382,11 +394,22 @@ llvm::Error Importer::createReturn() {
   b.setLoc(UnknownLoc::get(&context));
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> attrs;
-  for (auto [i, spec] : llvm::enumerate(program.outputs)) {
-    auto found = values.tensors.find(spec.value.names.front());
+  // What is written to arguments: by ops in place, or as outputs of the graph that say so.
+  llvm::StringMap<StringRef> written;
+  for (const FunctionArgument &argument : arguments)
+    written[argument.name] = argument.value;
+  int64_t numOfUser =
+      llvm::count_if(program.outputs, [](const OutputSpec &spec) { return spec.target.empty(); });
+  for (const OutputSpec &spec : program.outputs) {
+    StringRef value = spec.value.names.front();
+    auto found = values.tensors.find(value);
     if (found == values.tensors.end())
-      return invalid("expected result '{0}' to be computed", spec.value.names.front());
-    std::string name = program.outputs.size() == 1 ? "out" : llvm::formatv("out.{0}", i).str();
+      return invalid("expected result '{0}' to be computed", value);
+    if (!spec.target.empty()) {
+      written[spec.target] = value;
+      continue;
+    }
+    std::string name = numOfUser == 1 ? "out" : llvm::formatv("out.{0}", results.size()).str();
     NamedAttrList list;
     list.set(AttnDialect::kNameAttr, b.getStringAttr(name));
     if (ArrayAttr dims = dimsAttr(found->second.sizes))
@@ -395,6 +418,25 @@ llvm::Error Importer::createReturn() {
       list.set(AttnDialect::kUnsignedAttr, b.getUnitAttr());
     attrs.push_back(list.getDictionary(&context));
     results.push_back(found->second.value);
+  }
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    const Tensor &left = values.tensors[written[argument.name]];
+    if (left.value == function.getArgument(i)) {
+      // What the file holds needs no check at a call.
+      if (argument.isWeight)
+        function.removeArgAttr(i, AttnDialect::kBoundAttr);
+      continue;
+    }
+    if (left.dtype != argument.meta->dtype || left.sizes != argument.meta->sizes)
+      return invalid("expected {0}{1} to be written to '{2}', got {3}{4}",
+                     str(argument.meta->dtype), str(argument.meta->sizes), argument.name,
+                     str(left.dtype), str(left.sizes));
+    argument.isWeight = false;
+    function.removeArgAttr(i, AttnDialect::kWeightAttr);
+    function.setArgAttr(i, AttnDialect::kInOutAttr, b.getI64IntegerAttr(results.size()));
+    attrs.push_back(b.getDictionaryAttr(
+        b.getNamedAttr(AttnDialect::kNameAttr, b.getStringAttr(argument.name))));
+    results.push_back(left.value);
   }
   func::ReturnOp::create(b, results);
   function.setType(b.getFunctionType(function.getArgumentTypes(), ValueRange(results).getTypes()));

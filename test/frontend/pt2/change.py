@@ -67,6 +67,11 @@ def mutation(entries, model, weights):
     model["graph_module"]["signature"]["output_specs"].insert(0, spec)
 
 
+def unknown_mutation(entries, model, weights):
+    spec = {"buffer_mutation": {"arg": {"name": "linear"}, "buffer_name": "qkv_proj.weight"}}
+    model["graph_module"]["signature"]["output_specs"].insert(0, spec)
+
+
 def custom_object(entries, model, weights):
     spec = {"custom_obj": {"arg": {"name": "o"}, "custom_obj_name": "o"}}
     model["graph_module"]["signature"]["input_specs"][0] = spec

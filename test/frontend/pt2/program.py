@@ -93,6 +93,7 @@ class Program:
         self.nodes, self.inputs, self.outputs, self.specs, self.weights = [], [], [], [], {}
         # Conditions on sizes, and how the caller nests the inputs: torch's pytree, and the names of the outermost.
         self.guards, self.tree, self.names = [], None, []
+        self.mutations = []
 
     def input(self, name, array, sizes=None):
         """A tensor that a caller passes; sizes that are strings are symbols, which any number from 2 on may replace."""
@@ -107,6 +108,13 @@ class Program:
         value = "p_" + name
         self.weights[name] = np.ascontiguousarray(array)
         self.specs.append({"parameter": {"arg": {"name": value}, "parameter_name": name}})
+        return self._argument(value, meta(self.weights[name]))
+
+    def buffer(self, name, array):
+        """A tensor that the file holds and the graph may write to."""
+        value = "b_" + name
+        self.weights[name] = np.ascontiguousarray(array)
+        self.specs.append({"buffer": {"arg": {"name": value}, "buffer_name": name, "persistent": True}})
         return self._argument(value, meta(self.weights[name]))
 
     def _argument(self, name, described):
@@ -155,14 +163,21 @@ class Program:
         self.nodes.append({"target": target, "inputs": inputs, "outputs": outputs,
                            "metadata": {"stack_trace": trace}, "is_hop_single_tensor_return": None, "name": name})
 
+    def mutation(self, value, target, kind="buffer"):
+        """The graph leaves `value` in the buffer or the user_input `target`: so graphs without ops in place say it."""
+        spec = {f"{kind}_mutation": {"arg": {"name": value.name}, f"{kind}_name": target}}
+        self.mutations.append(({"as_tensor": {"name": value.name}}, spec))
+
     def output(self, value):
         self.outputs.append({"as_tensor": {"name": value.name}})
 
     def model(self):
-        graph = {"inputs": self.inputs, "outputs": self.outputs, "nodes": self.nodes, "tensor_values": self.tensors,
+        mutated, specs = [output for output, _ in self.mutations], [spec for _, spec in self.mutations]
+        graph = {"inputs": self.inputs, "outputs": mutated + self.outputs, "nodes": self.nodes,
+                 "tensor_values": self.tensors,
                  "sym_int_values": self.symbols, "sym_bool_values": {}, "is_single_tensor_return": False,
                  "custom_obj_values": {}, "sym_float_values": {}}
-        results = [{"user_output": {"arg": output}} for output in self.outputs]
+        results = specs + [{"user_output": {"arg": output}} for output in self.outputs]
         calls = [{"fqn": "", "signature": {"in_spec": json.dumps([1, self.tree]), "forward_arg_names": self.names}}]
         module = {"graph": graph, "signature": {"input_specs": self.specs, "output_specs": results},
                   "module_call_graph": calls if self.tree else [], "metadata": {}, "treespec_namedtuple_fields": {}}

@@ -1,4 +1,4 @@
-"""written.py FILE: a model that writes to a view of its input."""
+"""written.py FILE: a model that writes to a view of a parameter."""
 import sys
 
 import numpy as np
@@ -7,8 +7,8 @@ from program import Program
 
 x = np.zeros((2, 3), "float32")
 program = Program()
-argument = program.input("x", x)
-part = program.node("aten.select.int", x[0], self=argument, dim=0, index=0)
+argument, weight = program.input("x", x), program.weight("w", x)
+part = program.node("aten.select.int", x[0], self=weight, dim=0, index=0)
 program.node("aten.fill_.Scalar", x[0], self=part, value=1, line=7)
-program.output(program.node("aten.add.Tensor", x, self=argument, other=1.0))
+program.output(program.node("aten.add.Tensor", x, self=argument, other=weight))
 program.save(sys.argv[1])
