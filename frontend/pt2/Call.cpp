@@ -361,14 +361,15 @@ bool Values::requireAtMost(const Size &a, const Size &b) {
   if (factors.empty() || (constant && *constant < 0 && factor < 0))
     return false;
   if (constant && factor == 1 && factors.size() == 1 && !factors.front().operands &&
-      -*constant < kMaxDim) {
+      *constant > -kMaxDim) {
     int64_t &least = minimum[factors.front().text];
     least = std::max(least, -*constant);
     return true;
   }
   if (constant && factor < 0 && factors.size() == 1 && !factors.front().operands) {
-    auto [greatest, isNew] = maximum.try_emplace(factors.front().text, *constant / -factor);
-    greatest->second = std::min(greatest->second, *constant / -factor);
+    int64_t most = -(*constant / factor);
+    auto [greatest, isNew] = maximum.try_emplace(factors.front().text, most);
+    greatest->second = std::min(greatest->second, most);
     return true;
   }
   std::string condition = a.str() + " <= " + b.str();

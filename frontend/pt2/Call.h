@@ -108,8 +108,10 @@ public:
   Size decided(const Size &size) const { return values.decided(size); }
   /// Reports sizes of which `a` is never at most `b`.
   void requireAtMost(const Size &a, const Size &b);
-  /// A dimension of `size` must have an element `index`.
-  void requireElement(const Size &size, int64_t index) { requireAtMost(Size(index + 1), size); }
+  /// A dimension of `size` must have an element `index`; none has as many as the greatest number.
+  void requireElement(const Size &size, int64_t index) {
+    requireAtMost(Size(std::min(index, std::numeric_limits<int64_t>::max() - 1) + 1), size);
+  }
 
   /// Reports an error at the user's line.
   mlir::InFlightDiagnostic error();

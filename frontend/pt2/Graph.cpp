@@ -19,7 +19,6 @@ using json::fromJSON;
 using json::ObjectMapper;
 using json::Path;
 
-static constexpr size_t kMaxRank = 16;
 static constexpr int64_t kSchemaMajor = 8;
 static constexpr int64_t kStridedLayout = 7;
 

@@ -24,6 +24,9 @@ using namespace graph;
 /// The greatest size that a dimension may have when the file does not say.
 constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
+/// The greatest rank of a tensor.
+constexpr size_t kMaxRank = 16;
+
 struct TensorMeta {
   DType dtype = DType::F32;
   Sizes sizes;

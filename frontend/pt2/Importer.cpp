@@ -337,6 +337,8 @@ LogicalResult Importer::importSubgraph(const Graph &graph, const Node &node, Val
     } else if (argument.kind == Kind::Int && operand->kind == Kind::Int &&
                !argument.integers.front().name.empty()) {
       const SymInt &integer = operand->integers.front();
+      if (!integer.name.empty() && !values.integers.contains(integer.name))
+        return refuse("arguments that are computed before");
       own.integers[argument.integers.front().name] =
           integer.name.empty() ? integer.value : values.integers.lookup(integer.name);
     } else {
@@ -383,8 +385,11 @@ LogicalResult Importer::importNodes(const Graph &graph, Values &values) {
       continue;
     }
     Call call(graph, node, b, values);
-    if (failed(AtenOps::all().find(node.target)->import(call)) || call.failed() ||
-        failed(call.finish()))
+    bool isImported = succeeded(AtenOps::all().find(node.target)->import(call));
+    // Only sums and products of sizes fail without a word.
+    if (!isImported && !call.failed())
+      return call.error() << "expected sizes that 64 bits hold in '" << node.target << "'";
+    if (!isImported || call.failed() || failed(call.finish()))
       return failure();
   }
   return success();

@@ -22,7 +22,7 @@ struct Window {
 };
 } // namespace
 
-/// As many numbers as there are spatial dimensions; one stands for all.
+/// As many numbers as there are spatial dimensions, each a size; one stands for all.
 static SmallVector<int64_t> perDim(Call &call, StringRef name, int64_t count, int64_t otherwise) {
   SmallVector<int64_t> numbers = call.constants(name, ArrayRef<int64_t>());
   if (numbers.empty())
@@ -31,17 +31,23 @@ static SmallVector<int64_t> perDim(Call &call, StringRef name, int64_t count, in
     numbers.assign(count, numbers.front());
   if (int64_t(numbers.size()) != count)
     call.error() << "expected " << count << " numbers in '" << name << "', got " << numbers.size();
+  for (int64_t number : numbers)
+    if (number < 0 || number > kMaxDim)
+      call.error() << "expected numbers of 0 to " << kMaxDim << " in '" << name << "', got " << number;
   return numbers;
 }
 
 /// `x` with zeros around its spatial dimensions, the last ones.
-static Tensor padded(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> before,
-                     ArrayRef<int64_t> after) {
+static FailureOr<Tensor> padded(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> before,
+                                ArrayRef<int64_t> after) {
   int64_t first = x.rank() - int64_t(before.size());
   Sizes sizes = x.sizes, offsets(x.rank(), Size(0));
   for (auto [i, width] : llvm::enumerate(before)) {
+    std::optional<Size> size = add(x.sizes[first + i], Size(width + after[i]));
+    if (!size)
+      return failure();
     offsets[first + i] = width;
-    sizes[first + i] = *add(x.sizes[first + i], Size(width + after[i]));
+    sizes[first + i] = *size;
   }
   return sizes == x.sizes ? x : b.surround(x, b.scalar(x.dtype, int64_t(0)), offsets, sizes);
 }
@@ -152,7 +158,9 @@ static LogicalResult convolution(Call &call) {
       return failure();
     x = *view;
   }
+  auto isTooLarge = [](const Size &size) { return size.constant().value_or(0) > kMaxDim; };
   if (count < 1 || count > 3 || x.rank() != weight.rank() || !isFloat(x.dtype) ||
+      llvm::any_of(weight.sizes, isTooLarge) ||
       weight.dtype != x.dtype || (bias && (bias->rank() != 1 || bias->sizes[0] != weight.sizes[0])))
     return call.error() << "expected floats (n, c, spatial...), weights (o, c, kernel...) and a bias "
                            "(o), got "
@@ -182,10 +190,12 @@ static LogicalResult convolution(Call &call) {
   }
   if (call.failed())
     return failure();
-  if (isTransposed || llvm::any_of(before, [](int64_t width) { return width < 0; }))
-    return call.error() << "expected a convolution that is not transposed, padded by at least 0";
-  FailureOr<Tensor> product =
-      convolve(call, padded(call.b, x, before, after), weight, window);
+  if (isTransposed)
+    return call.error() << "expected a convolution that is not transposed";
+  FailureOr<Tensor> wide = padded(call.b, x, before, after);
+  if (failed(wide))
+    return failure();
+  FailureOr<Tensor> product = convolve(call, *wide, weight, window);
   if (failed(product))
     return failure();
   DType as = product->dtype;

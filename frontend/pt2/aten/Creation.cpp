@@ -120,6 +120,9 @@ static LogicalResult arange(Call &call) {
   if (call.failed())
     return failure();
   if (hasFloat && !attn::graph::isFloat(dtype)) {
+    for (double number : {startNumber, endNumber, stepNumber})
+      if (!(std::abs(number) < 0x1p53))
+        return call.error() << "expected numbers that " << str(dtype) << " holds, got " << number;
     // torch cuts off fractions first.
     for (auto [size, number] : {std::pair(&start, startNumber), {&end, endNumber}, {&step, stepNumber}})
       if (size->constant())

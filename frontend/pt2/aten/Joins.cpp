@@ -199,11 +199,13 @@ static LogicalResult pad(Call &call) {
       if (!sum)
         return failure();
       if (number && *number < 0) {
-        call.requireAtMost(Size(-*number), x.sizes[dim]);
-        std::optional<Size> rest = add(x.sizes[dim], width);
-        if (call.failed() || !rest)
+        std::optional<Size> cut = multiply(width, Size(-1)), rest = add(x.sizes[dim], width);
+        if (!cut || !rest)
           return failure();
-        x = call.b.slice(x, dim, end == 0 ? Size(-*number) : Size(0), *rest);
+        call.requireAtMost(*cut, x.sizes[dim]);
+        if (call.failed())
+          return failure();
+        x = call.b.slice(x, dim, end == 0 ? *cut : Size(0), *rest);
       } else if (end == 0) {
         offsets[dim] = width;
       }

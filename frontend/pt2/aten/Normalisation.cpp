@@ -169,12 +169,13 @@ static LogicalResult groupNorm(Call &call) {
   std::optional<int64_t> channels =
       x.rank() >= 2 ? x.sizes[1].constant() : std::nullopt;
   bool fits = channels && groups > 0 && *channels % groups == 0 && isFloat(x.dtype);
-  std::optional<int64_t> count = fits ? std::optional(*channels / groups) : std::nullopt;
+  std::optional<Size> count = fits ? std::optional(Size(*channels / groups)) : std::nullopt;
   for (const Size &size : ArrayRef(x.sizes).drop_front(std::min<int64_t>(x.rank(), 2)))
-    count = count && size.constant() ? std::optional(*count * *size.constant()) : std::nullopt;
+    if (count)
+      count = multiply(*count, size);
   for (const std::optional<Tensor> &tensor : {weight, bias})
     fits &= !tensor || (tensor->rank() == 1 && tensor->sizes[0] == x.sizes[1]);
-  if (!fits || !count)
+  if (!fits || !count || !count->constant())
     return call.error() << "expected floats (n, channels, ...) of known sizes but for n, in groups "
                            "that divide the channels, got "
                         << str(x.dtype) << str(x.sizes) << " and " << groups;
@@ -186,7 +187,7 @@ static LogicalResult groupNorm(Call &call) {
     return failure();
   TensorBuilder &b = call.b;
   DType as = computeType(x.dtype);
-  Statistics statistics = statisticsOf(b, *view, 2, double(*count), eps);
+  Statistics statistics = statisticsOf(b, *view, 2, double(*count->constant()), eps);
   auto mapTo = [&](ArrayRef<unsigned> dims) {
     return AffineMap::getMultiDimMapWithTargets(grouped.size(), dims, b.getContext());
   };

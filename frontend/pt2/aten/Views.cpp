@@ -20,6 +20,8 @@ using namespace attn::pt2;
 //===----------------------------------------------------------------------===//
 
 FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<Size> sizes) {
+  if (sizes.size() > kMaxRank)
+    return call.error() << "expected at most " << kMaxRank << " dimensions, got " << sizes.size();
   std::optional<SmallVector<ViewGroup>> groups = matchView(tensor.sizes, sizes);
   if (!groups)
     return call.error() << "expected a view of " << str(tensor.sizes)
@@ -494,11 +496,13 @@ static LogicalResult split(Call &call) {
     return call.error() << "expected to split a dimension of known size into at least 1, got "
                         << x.sizes[dim].str() << " and " << number;
   int64_t run = isChunk ? std::max<int64_t>(llvm::divideCeil(*size, number), 1) : number;
-  Sizes runs;
-  for (int64_t offset = 0; offset < *size; offset += run)
-    runs.push_back(std::min(run, *size - offset));
-  if (*size == 0)
-    runs.assign(isChunk ? number : 1, Size(0));
+  int64_t count = *size != 0 ? llvm::divideCeil(*size, run) : isChunk ? number : 1;
+  // Before a list is made of them, which memory may not hold.
+  if (count != call.numResults())
+    return call.error() << "expected " << count << " results, got " << call.numResults();
+  Sizes runs(count, Size(0));
+  for (int64_t i = 0; *size != 0 && i < count; ++i)
+    runs[i] = std::min(run, *size - i * run);
   return resultRuns(call, x, dim, runs);
 }
 

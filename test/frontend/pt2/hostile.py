@@ -1,0 +1,67 @@
+"""Numbers at the limits of 64 bits as arguments of ops, each in a file of its own: hostile.py FOLDER
+
+Every file is refused with its message, within 10 seconds and 2 GiB.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+
+from program import DType, Program
+
+MAX, MIN = 2**63 - 1, -2**63
+X, VECTOR, EMPTY = np.zeros((2, 3), "float32"), np.zeros(3, "float32"), np.zeros(0, "float32")
+IMAGE, KERNEL = np.zeros((1, 1, 8), "float32"), np.zeros((1, 1, 3), "float32")
+CASES = []
+
+
+def case(message, op, like=X, sizes=None, is_list=False, **arguments):
+    """`sizes` are those that the file states of the first argument, where no array has as many elements."""
+    CASES.append((message, op, like, sizes, is_list, arguments))
+
+
+case("expected a size of at least 9223372036854775807, got 3", "select.int", X[:, 0], self=X, dim=1, index=MAX)
+case("expected a size of at least 9223372036854775807, got 3", "select.int", X[:, 0], self=X, dim=1, index=MIN)
+case("expected 1099511627776 results, got 1", "split.Tensor", [VECTOR], [2**40], True, self=VECTOR, split_size=1)
+case("expected 9223372036854775807 results, got 1", "chunk.default", [EMPTY], is_list=True, self=EMPTY, chunks=MAX)
+case("expected numbers that int64 holds, got 1.000000e+300", "arange.start_step", np.zeros(3, "int64"), start=0.0,
+     end=1e300, step=1.0, dtype=DType("int64"))
+case("expected numbers of 0 to 2147483647 in 'padding', got 4611686018427387904", "conv1d.default", IMAGE, input=IMAGE,
+     weight=KERNEL, padding=[2**62])
+case("expected numbers of 0 to 2147483647 in 'dilation', got 4611686018427387904", "conv1d.default", IMAGE, input=IMAGE,
+     weight=KERNEL, dilation=[2**62])
+case("expected at most 16 dimensions, got 10000", "repeat.default", self=X, repeats=[1] * 10000)
+case("expected sizes that 64 bits hold in 'torch.ops.aten.constant_pad_nd.default'", "constant_pad_nd.default", self=X,
+     pad=[MIN, 0])
+case("expected sizes that 64 bits hold in 'torch.ops.aten.repeat.default'", "repeat.default", self=X, repeats=[1, MAX])
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    failures = []
+    for i, (message, op, like, sizes, is_list, arguments) in enumerate(CASES):
+        program = Program()
+        for name, value in arguments.items():
+            if isinstance(value, np.ndarray):
+                arguments[name] = program.input(name, value, sizes)
+                sizes = None
+        result = program.node("aten." + op, like, is_list=is_list, **arguments)
+        program.output(result[0] if isinstance(like, list) else result)
+        path = f"{folder}/{i}.pt2"
+        program.save(path)
+        imported = subprocess.run(["attn-import", path], capture_output=True, text=True, timeout=10)
+        expected = f"error: {path}: ops.py:0: {message}\n"
+        if imported.returncode != 1 or imported.stderr != expected:
+            failures.append(f"{op}: expected {expected}got {imported.stderr or 'no error'}")
+    kilobytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    if kilobytes > 2 << 20:
+        failures.append(f"expected at most 2 GiB, got {kilobytes} KiB")
+    print("\n".join(failures) or f"{len(CASES)} refused")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
