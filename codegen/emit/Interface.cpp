@@ -365,8 +365,9 @@ static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &ob
     path.field(role).report("expected an array");
     return false;
   }
+  json::Path list = path.field(role); // a path refers to the one that it continues
   for (auto [i, value] : llvm::enumerate(*array)) {
-    json::Path at = path.field(role).index(i);
+    json::Path at = list.index(i);
     std::string dtype;
     TensorInfo tensor{};
     json::ObjectMapper mapper(value, at);

@@ -423,6 +423,15 @@ TEST(Manifest, ReadsWhatItWrites) {
   EXPECT_FALSE(llvm::errorToBool(readManifest("{}").takeError()) == false);
 }
 
+TEST(Manifest, NamesThePlaceOfAMistake) {
+  FunctionInfo function{"f", {}, {}, {}, {}, {}};
+  function.inputs.push_back({"x", DataType::get("f32"), {{4, -1}}, {}});
+  std::string text = writeManifest({"lib", "attn", {function}});
+  text.replace(text.find("4\n"), 1, "{}");
+  EXPECT_EQ(llvm::toString(readManifest(text).takeError()),
+            "expected a size or a symbol at manifest.functions[0].inputs[0].shape[0]");
+}
+
 TEST(Targets, AreChosenByName) {
   auto names = [](llvm::StringRef list) -> std::string {
     auto targets = parseTargets(list);
