@@ -14,6 +14,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <random>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace attn;
@@ -73,6 +74,10 @@ static Error allocate(Array &array) {
   for (int64_t size : array.shape)
     if (size < 0 || MulOverflow(bytes, size, bytes))
       return createStringError("expected sizes of less than 2^63 bytes");
+  int64_t memory = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  if (bytes > memory)
+    return createStringError(formatv("expected tensors that fit into the {0} bytes of this machine's memory, got {1} bytes",
+                                     memory, bytes));
   array.data.resize(bytes);
   return Error::success();
 }
