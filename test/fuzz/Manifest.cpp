@@ -1,0 +1,29 @@
+//===- Manifest.cpp - the manifest of a library, of any text ----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// `attn-run --describe` reads it from a library, `attnc --from=emit` from LLVM IR.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/Interface.h"
+#include "test/fuzz/Fuzz.h"
+#include "tools/Describe.h"
+
+using namespace attn;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  llvm::Expected<LibraryInfo> library = readManifest(fuzz::toText(data, size));
+  if (!library) {
+    fuzz::textOf(library.takeError());
+    return 0;
+  }
+  for (const FunctionInfo &function : library->functions)
+    describeFunction(function, "x86-64", llvm::nulls());
+  writeHeader(*library);
+  std::string written = writeManifest(*library);
+  llvm::Expected<LibraryInfo> again = readManifest(written);
+  fuzz::expect(bool(again), "a manifest to be written as it can be read");
+  fuzz::expect(writeManifest(*again) == written, "a manifest to be read as it was written");
+  return 0;
+}

@@ -1,0 +1,26 @@
+//===- Npy.cpp - an .npy file of any bytes ----------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/Npy.h"
+#include "test/fuzz/Fuzz.h"
+
+using namespace attn;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  llvm::Expected<Array> array = readNpy(fuzz::writeFile(".npy", fuzz::toText(data, size)));
+  if (!array) {
+    fuzz::textOf(array.takeError());
+    return 0;
+  }
+  fuzz::expect(array->data.size() == uint64_t(array->getNumElements() * (array->bits / 8)), "data of its shape");
+  for (int64_t i = 0; i < array->getNumElements(); ++i)
+    array->at(i);
+  std::string copy = fuzz::pathOf(".copy.npy");
+  fuzz::expect(!writeNpy(copy, *array), "an array that can be written");
+  llvm::Expected<Array> again = readNpy(copy);
+  fuzz::expect(again && again->shape == array->shape && again->data == array->data, "an array to be read as it was written");
+  return 0;
+}

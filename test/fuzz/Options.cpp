@@ -1,0 +1,30 @@
+//===- Options.cpp - values of options that are more than a word ------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The first line is a value of --target, each other one of --dim.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Target.h"
+#include "test/fuzz/Kernel.h"
+#include "tools/Tensors.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace attn;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const rt::Function forward = fuzz::createFunction("forward");
+  auto [targets, lines] = fuzz::toText(data, size).split('\n');
+  if (auto levels = parseTargets(targets))
+    fuzz::expect(!levels->empty(), "a level");
+  else
+    fuzz::textOf(levels.takeError());
+  std::vector<std::string> dims;
+  for (llvm::StringRef line : llvm::split(lines, '\n'))
+    dims.push_back(line.str());
+  if (auto inputs = makeRandomInputs(forward.get(), dims); !inputs)
+    fuzz::textOf(inputs.takeError());
+  return 0;
+}

@@ -1,0 +1,136 @@
+"""Writes the files that the fuzz targets start from: seeds.py FOLDER makes FOLDER/TARGET/NAME for each target.
+
+They come from the other tests, so that an op or a form of a module that has a test is fuzzed too.
+"""
+
+import io
+import json
+import pathlib
+import re
+import struct
+import sys
+import tempfile
+import zipfile
+
+import numpy as np
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS / "frontend" / "pt2"))
+import ops  # noqa: E402
+from program import Program  # noqa: E402
+
+# Larger files cost more time than they are worth.
+MAX_BYTES = 65536
+
+
+def programs(folder):
+    """The cases of ops.py, one in a file, and graphs that torch exported."""
+    for i, case in enumerate(ops.CASES):
+        ops.File(f"{folder}/{i:03}-{case.op}", [case], [])
+    for function in [*ops.GRAPHS, ops.dynamic]:
+        ops.File(f"{folder}/{function.__name__}", [], [function])
+    yield from sorted(folder.glob("*.pt2"))
+    yield from sorted((TESTS / "frontend" / "pt2" / "Inputs").glob("*.pt2"))
+
+
+def entries(path):
+    """What Graph.cpp makes a file of: entries that end with a zero, which the data of a weight must not hold."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name.split("/", 1)[1] for name in archive.namelist()]
+        held = {name: archive.read(full) for name, full in zip(names, archive.namelist())}
+    weights = sorted((name for name in held if re.fullmatch(r"data/weights/weight_\d+", name)),
+                     key=lambda name: int(name.rsplit("_", 1)[1]))
+    parts = [held["models/model.json"], held["data/weights/model_weights_config.json"]]
+    return b"\0".join(parts + [b"\1" * len(held[name]) for name in weights])
+
+
+def graphs():
+    with tempfile.TemporaryDirectory() as folder:
+        for path in programs(pathlib.Path(folder)):
+            yield path.stem, entries(path)
+
+
+def archives():
+    """Small ones: nearly every byte of them that changes is one of the zip file's own."""
+    program = Program()
+    x = program.input("x", np.zeros((2, 3), "float32"))
+    weight = program.weight("w", np.ones((2, 3), "float32"))
+    program.output(program.node("aten.add.Tensor", np.zeros((2, 3), "float32"), self=x, other=weight))
+    with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+        program.save(file.name)
+        yield "add", pathlib.Path(file.name).read_bytes()
+
+
+def modules():
+    """The modules of other tests, without their comments."""
+    for path in sorted(TESTS.rglob("*.mlir")):
+        if path.parent.name == "upstream":  # crashes of MLIR itself
+            continue
+        for i, part in enumerate(path.read_text().split("// -----")):
+            text = "\n".join(line for line in part.splitlines() if not line.lstrip().startswith("//")).strip()
+            if text:
+                yield f"{path.relative_to(TESTS).with_suffix('')}-{i}".replace("/", "-"), text.encode()
+
+
+def manifests():
+    def tensor(name, shape, **more):
+        return {"name": name, "dtype": "f32", "shape": shape, **more}
+
+    function = {"name": "forward", "inputs": [tensor("x", ["n", 4]), {**tensor("lengths", [2], bound="n"), "dtype": "i32"}],
+                "outputs": [tensor("out", ["n", 4])], "weights": [tensor("w.weight", [4, 4])],
+                "symbols": [{"name": "n", "min": 0, "max": 512}],
+                "levels": [{"level": level, "workspace": "per call 64, per worker 0", "packed_bytes": 64,
+                            "packed_hash": "00000000deadbeef", "report": "a.py:1: attention fused", "schedules": "per-head"}
+                           for level in ("x86-64-v3", "x86-64")]}
+    yield "library", json.dumps({"library": "mha", "compiler": "attn 0.1.0", "abi": 1, "functions": [function]}).encode()
+
+
+def weights():
+    """Those of forward in test/runtime/kernel.c, with the length of the header in front and without."""
+    def tensor(begin, end, dtype="F32"):
+        return {"dtype": dtype, "shape": [4], "data_offsets": [begin, end]}
+
+    data = struct.pack("<8f", *range(1, 9))
+    for name, header in {"both": {"scale": tensor(0, 16), "bias": tensor(16, 32)},
+                         "metadata": {"__metadata__": {"format": "\u00e9\n"}, "bias": tensor(0, 16), "scale": tensor(16, 32)},
+                         "types": {"scale": tensor(0, 16), "bias": tensor(16, 32), "more": tensor(24, 32, "BF16")}}.items():
+        text = json.dumps(header).encode()
+        yield name, struct.pack("<Q", len(text)) + text + data
+        yield name + "-header", text + b"\0" + data[1:]
+
+
+def arrays():
+    for array in (np.zeros((2, 3), "float32"), np.ones((), "float64"), np.zeros((0, 4), "int64"), np.ones(5, "bool"),
+                  np.ones((1, 2), "float16"), np.ones(3, "uint8")):
+        file = io.BytesIO()
+        np.save(file, array)
+        yield array.dtype.name, file.getvalue()
+
+
+def packed():
+    """What attn_weights_save writes of forward in test/runtime/kernel.c."""
+    abi = int(re.search(r"#define ATTN_ABI_VERSION (\d+)", (TESTS.parent / "runtime" / "attn_kernel.h").read_text())[1])
+    yield "forward", struct.pack("<8sIIQQQ24s8f", b"ATTNPACK", abi, 0, 1, 32, 99, b"x86-64-v4", *range(8))
+
+
+def options():
+    yield "levels", b"x86-64,x86-64-v3\nx.0=3\nx.1=5"
+    yield "all", b"all:x86_64\nx.0=7"
+    yield "native", b"native\n"
+
+
+TARGETS = {"pt2": archives, "graph": graphs, "mlir": modules, "manifest": manifests, "safetensors": weights, "npy": arrays,
+           "packed": packed, "options": options}
+
+
+def main(folder, *names):
+    for name in names or TARGETS:
+        target = pathlib.Path(folder) / name
+        target.mkdir(parents=True, exist_ok=True)
+        for seed, data in TARGETS[name]():
+            if len(data) <= MAX_BYTES:
+                (target / seed).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
