@@ -326,9 +326,12 @@ private:
       return op->emitError() << "expected a slice inside its tensor in every call, got "
                              << text(expr) << ", which may be negative";
     };
+    // A product of two symbols cannot be flattened, nor the least number negated.
     SmallVector<int64_t> coefficients;
-    if (failed(getFlattenedAffineExpr(expr, 0, same.size(), &coefficients)) ||
-        coefficients.size() != same.size() + 1)
+    if (!expr.isPureAffine() ||
+        failed(getFlattenedAffineExpr(expr, 0, same.size(), &coefficients)) ||
+        coefficients.size() != same.size() + 1 ||
+        llvm::is_contained(coefficients, std::numeric_limits<int64_t>::min()))
       return refuse();
     int64_t least = coefficients.back();
     std::optional<unsigned> only;
@@ -340,7 +343,11 @@ private:
         return refuse();
       hasOthers = only.has_value();
       only = i;
-      least += coefficient * (coefficient > 0 ? symbols[i].getMin() : symbols[i].getMax());
+      int64_t term;
+      if (llvm::MulOverflow(coefficient, coefficient > 0 ? symbols[i].getMin() : symbols[i].getMax(),
+                            term) ||
+          llvm::AddOverflow(least, term, least))
+        return refuse();
     }
     if (least >= 0)
       return success();

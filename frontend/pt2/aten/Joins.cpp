@@ -55,9 +55,9 @@ static LogicalResult stack(Call &call) {
   if (!call.failed() && parts.empty())
     return call.error() << "expected tensors to stack";
   int64_t dim = call.failed() ? 0 : call.dim("dim", parts.front().rank() + 1, 0);
+  if (call.failed())
+    return failure();
   for (Tensor &part : parts) {
-    if (call.failed())
-      return failure();
     Sizes sizes = part.sizes;
     sizes.insert(sizes.begin() + std::min<size_t>(dim, sizes.size()), Size(1));
     FailureOr<Tensor> view = viewAs(call, part, sizes);

@@ -249,9 +249,11 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
     Tensor x = call.tensor("self");
     bool hasDim = call.has("dim"), keepsDims = call.flag("keepdim");
     Reduced read{x, {}, hasDim && keepsDims};
-    if (hasDim) {
+    if (hasDim)
       read.dims = {call.dim("dim", x.rank())};
-    } else {
+    if (call.failed())
+      return failure();
+    if (!hasDim) {
       std::optional<Size> all = Size(1);
       for (const Size &size : x.sizes)
         if (all)
@@ -262,7 +264,7 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
       read.x = *flat;
       read.dims = {0};
     }
-    if (call.failed() || failed(checkExtreme(call, read)))
+    if (failed(checkExtreme(call, read)))
       return failure();
     Tensor best = extremeOf(call.b, read.x, read.dims, isMax),
            found = positionOf(call.b, read.x, read.dims[0], best);
