@@ -30,6 +30,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Dominance.h"
 
 using namespace mlir;
@@ -113,7 +114,7 @@ struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
     getOperation().walk([](tensor::ExtractSliceOp slice) {
       auto empty = slice.getSource().getDefiningOp<tensor::EmptyOp>();
       if (!empty || slice.getType() != empty.getType() ||
-          slice.getMixedSizes() != empty.getMixedSizes())
+          !isEqualConstantIntOrValueArray(slice.getMixedSizes(), empty.getMixedSizes()))
         return;
       slice.replaceAllUsesWith(empty.getResult());
       slice.erase();
