@@ -36,7 +36,8 @@ constexpr attn_tensor_info tensor(const char *name) {
 const attn_tensor_info kTensors[] = {tensor("a"), tensor("b"), tensor("c"), tensor("d"),
                                      tensor("e"), tensor("f"), tensor("g"), tensor("h")};
 const attn_tensor_info kWeight = {"w", kWeightShape, 1, kDLFloat, 32, 0, 0, {}};
-const attn_symbol_info kSymbols[] = {{"batch", 0, 64}, {"length", 0, 4096}};
+const attn_symbol_info kSymbols[] = {{"batch", 0, 64, nullptr, 0, 0},
+                                      {"length", 0, 4096, nullptr, 0, 0}};
 const attn_variant_info kVariant = {
 #if defined __x86_64__
     "x86-64",

@@ -171,8 +171,9 @@ static std::optional<Polynomial> boundOfNonlinear(Value value, Symbols &symbols)
                             b = boundOf(op->getOperand(1), symbols);
   if (isa<arith::DivUIOp>(op))
     return a;
+  // A number is the better bound.
   if (isa<arith::MinSIOp, arith::RemUIOp>(op))
-    return a ? a : b;
+    return b && (!a || getConstantIntValue(op->getOperand(1))) ? b : a;
   if (!a || !b)
     return std::nullopt;
   if (isa<arith::MaxSIOp>(op))

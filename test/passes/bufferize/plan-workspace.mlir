@@ -141,3 +141,36 @@ func.func @unbounded.pack(%n: index) attributes {attn.kernel = "pack"} {
   %a = memref.alloc(%n) : memref<?xf32>
   return
 }
+
+// -----
+
+// Of sizes that are no sums every operand is bounded: products, quotients, remainders, maxima, minima.
+// CHECK-LABEL: @nonlinear.workspace(
+// CHECK-SAME: attn.text = "per call 65344*x.0*x.1 + 640000*x.0 + 5171264, per worker 0"
+func.func @nonlinear(%x: memref<?x?xf32> {attn.dims = ["x.0", "x.1"]})
+    attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4096>, #attn.symbol<"x.1", 0 to 4096>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %n = memref.dim %x, %c0 : memref<?x?xf32>
+  %m = memref.dim %x, %c1 : memref<?x?xf32>
+  %product = arith.muli %n, %m : index
+  %next = arith.addi %product, %c1 : index
+  %a = memref.alloc(%next) : memref<?x16xf32>
+  linalg.fill ins(%zero : f32) outs(%a : memref<?x16xf32>)
+  %twice = affine.apply affine_map<()[s0, s1] -> (2 * (s0 * s1))>()[%n, %m]
+  %b = memref.alloc(%twice) : memref<?x160xf32>
+  linalg.fill ins(%zero : f32) outs(%b : memref<?x160xf32>)
+  %quotient = arith.divui %product, %c8 : index
+  %least = arith.minsi %quotient, %c8 : index
+  %c = memref.alloc(%least) : memref<?x1600xf32>
+  linalg.fill ins(%zero : f32) outs(%c : memref<?x1600xf32>)
+  %rest = arith.remui %product, %n : index
+  %d = memref.alloc(%rest) : memref<?x16000xf32>
+  linalg.fill ins(%zero : f32) outs(%d : memref<?x16000xf32>)
+  %most = arith.maxsi %n, %c8 : index
+  %e = memref.alloc(%most) : memref<?x160000xf32>
+  linalg.fill ins(%zero : f32) outs(%e : memref<?x160000xf32>)
+  return
+}
