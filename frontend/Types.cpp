@@ -71,10 +71,11 @@ static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorTy
                         << (type.hasStaticShape() ? "" : " or more");
 }
 
-/// Functions of math are expanded for f32, which f16 is converted to.
+/// Most functions of math are expanded for f32, which f16 is converted to.
 static bool isExpanded(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) &&
-         !isa<math::AbsFOp, math::CopySignOp, math::SqrtOp>(op);
+         !isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::RoundEvenOp,
+              math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
 }
 
 static LogicalResult verifyOp(Operation *op) {

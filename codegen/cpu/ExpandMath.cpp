@@ -8,7 +8,7 @@
 //   %y = arith.divf %one, %s : vector<16xf32>
 //
 // and exp, exp2, tanh and erf become polynomials, on scalars and vectors of f32; the logarithms, sine, cosine, powers and
-// expm1 are computed in f64. Kernels have no undefined symbols, so whatever LLVM would turn into a call on the smallest
+// expm1 are computed in f64. What rounds to integers, and rsqrt, are arithmetic in f64 too. Kernels have no undefined symbols, so whatever LLVM would turn into a call on the smallest
 // machine is refused; math.absf, math.copysign and math.sqrt are instructions everywhere. Test:
 // test/codegen/cpu/expand-math.mlir, test/run/functions.test
 //
@@ -26,6 +26,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace attn;
@@ -68,10 +70,13 @@ static Value createTanh(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
-/// The nearest integer, ties to even: a sum with 2^23 has no bits for a fraction. Numbers of that size are integers.
+/// The nearest integer, ties to even: a sum with 2^23 (2^52 in f64) has no bits for a fraction. Numbers of that size are
+/// integers.
 static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
   Value magnitude = math::AbsFOp::create(builder, loc, x);
-  Value large = floatConstant(builder, loc, x.getType(), 0x1p23);
+  auto type = cast<FloatType>(getElementTypeOrSelf(x.getType()));
+  Value large =
+      floatConstant(builder, loc, x.getType(), std::ldexp(1, int(type.getFPMantissaWidth()) - 1));
   Value sum = arith::AddFOp::create(builder, loc, magnitude, large);
   Value rounded = arith::SubFOp::create(builder, loc, sum, large);
   Value isSmall =
@@ -154,6 +159,11 @@ static Expansion expansionOf(Operation *op) {
       .Default([](Operation *) { return nullptr; });
 }
 
+/// Whether the expansion is right in every type; the others have constants for f32.
+static bool isOfAnyFloat(Operation *op) {
+  return isa<math::CeilOp, math::FloorOp, math::RoundEvenOp, math::RsqrtOp, math::TruncOp>(op);
+}
+
 namespace {
 struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
@@ -172,8 +182,9 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
         return signalPassFailure();
       }
       Type type = op->getResult(0).getType();
-      if (isa<ShapedType>(type) ? !isa<VectorType>(type) || !getElementTypeOrSelf(type).isF32()
-                                : !type.isF32()) {
+      Type element = getElementTypeOrSelf(type);
+      bool fits = element.isF32() || (element.isF64() && isOfAnyFloat(op));
+      if (!fits || (isa<ShapedType>(type) && !isa<VectorType>(type))) {
         op->emitOpError() << "expected f32 or a vector of it, got " << type;
         return signalPassFailure();
       }

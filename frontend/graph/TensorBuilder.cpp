@@ -285,6 +285,9 @@ Tensor TensorBuilder::transpose(const Tensor &tensor, ArrayRef<int64_t> permutat
 
 Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &offset,
                               const Size &size, int64_t step, ArrayRef<Size> result) {
+  // Of no elements, of which MLIR allows no offset.
+  if (llvm::is_contained(tensor.sizes, Size(0)))
+    return empty(result, tensor.dtype);
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
       strides(tensor.rank(), getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);

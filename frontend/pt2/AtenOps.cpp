@@ -26,6 +26,7 @@ const AtenOps &AtenOps::all() {
     addJoins(ops);
     addLinearAlgebra(ops);
     addNormalisation(ops);
+    addPooling(ops);
     addReductions(ops);
     addSizes(ops);
     addViews(ops);
@@ -40,6 +41,8 @@ bool attn::pt2::worksInPlace(StringRef target) {
   return name.ends_with("_") && !name.ends_with("__") && !name.ends_with("detach_");
 }
 
+bool attn::pt2::copiesView(StringRef target) { return target.rsplit('.').first.ends_with("_copy"); }
+
 const AtenOp *AtenOps::find(StringRef target) const {
   if (!target.consume_front("torch.ops.aten.") && !target.starts_with("_operator.") &&
       !target.starts_with("torch.sym_"))
@@ -50,6 +53,11 @@ const AtenOp *AtenOps::find(StringRef target) const {
     name = (op.drop_back() + "." + overload).str();
   }
   auto found = ops.find(name);
+  if (found == ops.end() && copiesView(target)) {
+    auto [op, overload] = target.rsplit('.');
+    op.consume_back("_copy");
+    found = ops.find((op + "." + overload).str());
+  }
   return found == ops.end() ? nullptr : &found->second;
 }
 
@@ -58,8 +66,9 @@ void attn::printOps(raw_ostream &stream) {
             "What a `.pt2` file may hold, by the overloads that `torch.export` writes. `attn-import --ops` prints this page, "
             "and a test compares the two.\n\n"
             "A form that works in place, such as `add_`, is the op without the underscore: the result takes the place of "
-            "the first argument,\nof what that is a view of, and of every other view of it. Ops that only say how "
-            "gradients are recorded are replaced by what they hold.\n\n"
+            "the first argument,\nof what that is a view of, and of every other view of it. One that copies, such as "
+            "`view_copy`, is the op without `_copy`,\nwhose result shares no elements with its argument. Ops that only "
+            "say how gradients are recorded are replaced by what they hold.\n\n"
             "A file with other ops is refused, with all of them in one message. Each op has cases in\n"
             "`test/frontend/pt2/ops.py`.\n\n"
             "| op | refused |\n|---|---|\n";

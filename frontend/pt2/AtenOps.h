@@ -22,7 +22,8 @@ struct AtenOp {
 };
 
 /// Every op that attn knows, by name and overload, as in "add.Tensor". A form that works in place, "add_.Tensor", is the
-/// op without the underscore, whose result takes the place of the first argument.
+/// op without the underscore, whose result takes the place of the first argument. "view_copy.default" is the op without
+/// "_copy", whose result shares no elements with its argument.
 class AtenOps {
 public:
   static const AtenOps &all();
@@ -44,6 +45,9 @@ private:
 /// Whether `target` changes its first argument, as "torch.ops.aten.add_.Tensor" does.
 bool worksInPlace(llvm::StringRef target);
 
+/// Whether `target` copies what the op without "_copy" only views, as "torch.ops.aten.view_copy.default" does.
+bool copiesView(llvm::StringRef target);
+
 // One file each.
 void addArithmetic(AtenOps &ops);
 void addAssertions(AtenOps &ops);
@@ -55,6 +59,7 @@ void addIndexing(AtenOps &ops);
 void addJoins(AtenOps &ops);
 void addLinearAlgebra(AtenOps &ops);
 void addNormalisation(AtenOps &ops);
+void addPooling(AtenOps &ops);
 void addReductions(AtenOps &ops);
 void addSizes(AtenOps &ops);
 void addViews(AtenOps &ops);
@@ -62,6 +67,10 @@ void addViews(AtenOps &ops);
 /// The type in which torch combines two tensors. One of rank 0 counts only if its kind of number is
 /// a higher one.
 DType promote(const Tensor &a, const Tensor &b);
+
+/// As many numbers as there are spatial dimensions, each a size; one stands for all.
+llvm::SmallVector<int64_t> perDim(Call &call, llvm::StringRef name, int64_t count,
+                                  llvm::ArrayRef<int64_t> otherwise);
 
 /// The view of `tensor` as `sizes`, or an error.
 mlir::FailureOr<Tensor> viewAs(Call &call, const Tensor &tensor, llvm::ArrayRef<Size> sizes);

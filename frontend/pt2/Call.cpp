@@ -71,7 +71,11 @@ Tensor Call::lookup(StringRef name) {
   auto found = values.tensors.find(name);
   if (found != values.tensors.end())
     return found->second;
-  error() << "expected '" << name << "' to be computed before '" << node.name << "'";
+  if (values.skipped.contains(name))
+    error() << "expected no use of '" << name << "', which only gradients need, got '"
+            << node.target << "'";
+  else
+    error() << "expected '" << name << "' to be computed before '" << node.name << "'";
   return {};
 }
 
@@ -150,6 +154,11 @@ double Call::number(StringRef name, std::optional<double> otherwise) {
   if (!argument)
     return otherwise.value_or(0);
   return argument->kind == Kind::Float ? argument->number : double(constant(name));
+}
+
+SmallVector<double> Call::numbers(StringRef name) {
+  const Argument *argument = find(name, Kind::Floats, false);
+  return argument ? llvm::to_vector(argument->numbers) : SmallVector<double>();
 }
 
 bool Call::flag(StringRef name, bool otherwise) {
@@ -279,7 +288,15 @@ LogicalResult Call::result(const Tensor &tensor) {
   return write(changed, set);
 }
 
+LogicalResult Call::skipResults() {
+  while (numSet < numResults())
+    values.skipped.insert(resultName(node, numSet++));
+  return success();
+}
+
 LogicalResult Call::resultView(StringRef base, const Tensor &tensor, WriteBack write) {
+  if (copiesView(node.target))
+    return result(tensor);
   StringRef name = resultName(node, numSet);
   if (worksInPlace(node.target))
     return error() << "expected an op that keeps the sizes of what it changes, got '" << node.target
@@ -395,6 +412,11 @@ bool Call::isContiguous(StringRef name) {
     stride = multiply(*stride, size);
   }
   return true;
+}
+
+bool Call::startsStorage(StringRef name) {
+  auto meta = graph.tensors.find(nameOf(name).str());
+  return meta != graph.tensors.end() && meta->second.storageOffset == Size(0);
 }
 
 LogicalResult Call::finish() {

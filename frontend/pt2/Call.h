@@ -44,6 +44,8 @@ struct Values {
   llvm::StringMap<Size> integers;
   /// Parameters and constants: no node may write to them.
   llvm::StringSet<> constants;
+  /// What no op computes.
+  llvm::StringSet<> skipped;
   /// In the order of the graph.
   std::vector<std::pair<std::string, View>> views;
   /// The least and the greatest size of a symbol for which the graph makes sense.
@@ -88,6 +90,8 @@ public:
   llvm::SmallVector<int64_t> constants(llvm::StringRef name,
                                        std::optional<llvm::ArrayRef<int64_t>> otherwise = std::nullopt);
   double number(llvm::StringRef name, std::optional<double> otherwise = std::nullopt);
+  /// The numbers of a list.
+  llvm::SmallVector<double> numbers(llvm::StringRef name);
   bool flag(llvm::StringRef name, bool otherwise = false);
   std::string string(llvm::StringRef name, llvm::StringRef otherwise = "");
   DType dtype(llvm::StringRef name, DType otherwise);
@@ -104,6 +108,8 @@ public:
 
   /// Whether the elements of an argument lie in memory in order, without gaps.
   bool isContiguous(llvm::StringRef name);
+  /// Whether the first element of an argument is the first of what holds it.
+  bool startsStorage(llvm::StringRef name);
 
   Size decided(const Size &size) const { return values.decided(size); }
   /// Reports sizes of which `a` is never at most `b`.
@@ -121,6 +127,8 @@ public:
   /// argument and written there.
   mlir::LogicalResult result(const Tensor &tensor);
   mlir::LogicalResult result(const Size &size);
+  /// Leaves the other results, which only gradients need, without a value: a node that reads one is refused.
+  mlir::LogicalResult skipResults();
   /// A result that shares its elements with argument `base`.
   mlir::LogicalResult resultView(llvm::StringRef base, const Tensor &tensor, WriteBack write);
 

@@ -23,6 +23,7 @@
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -83,8 +84,7 @@ static bool readsComputed(Operation *op, const llvm::SetVector<Operation *> &mov
          });
 }
 
-/// Whether an op outside `moved` overwrites the result of `op` or a view of it. Overwriting through loops is not found
-/// here; attn-verify-buffers refuses it.
+/// Whether an op outside `moved` overwrites the result of `op` or a view of it. A loop overwrites what it starts from.
 static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &moved) {
   return llvm::any_of(op->getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -93,6 +93,8 @@ static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &mov
     if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ExtractSliceOp>(
             user))
       return isOverwritten(user, moved);
+    if (auto loop = dyn_cast<LoopLikeOpInterface>(user))
+      return loop.getTiedLoopRegionIterArg(&use) != nullptr;
     auto dps = dyn_cast<DestinationStyleOpInterface>(user);
     return dps && dps.isDpsInit(&use);
   });

@@ -1,6 +1,7 @@
 """Writes inputs of the target graph, in which one argument of a node is not what its op takes: arguments.py FOLDER
 
-Each argument of each case of ops.py is left out, or takes a value of every other kind in turn.
+Each argument of each case of ops.py is left out, or takes a value of every other kind in turn; of cases with the same
+op and kinds of arguments, the first stands for all.
 """
 
 import json
@@ -19,12 +20,18 @@ VALUES = [{"as_none": True}, {"as_tensor": {"name": "nobody"}}, {"as_tensors": [
 def main(folder):
     path = pathlib.Path(folder)
     path.mkdir(parents=True, exist_ok=True)
+    seen = set()
     for name, data in graphs():
         first, *rest = data.split(b"\0")
         model = json.loads(first)
         nodes = model["graph_module"]["graph"]["nodes"]
         if len(nodes) > 3:  # graphs of torch's: their ops are among the cases
             continue
+
+        shape = str([(node["target"], [(given["name"], *given["arg"]) for given in node["inputs"]]) for node in nodes])
+        if shape in seen:
+            continue
+        seen.add(shape)
 
         def write(variant):
             (path / f"{name}-{variant}").write_bytes(b"\0".join([json.dumps(model).encode(), *rest]))

@@ -228,20 +228,122 @@ static LogicalResult floorDivide(Call &call) {
                            }));
 }
 
-/// x - y * floor(x / y), of the sign of y.
-static LogicalResult modulo(Call &call) {
-  FailureOr<Pair> pair = readPair(call);
+/// x - y * trunc(x / y), which has the sign of x; exact, for quotients up to 2^28 in magnitude. Beyond that, NaN.
+static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
+  Type type = x.getType(), wide = b.getF64Type();
+  auto constant = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, b.getFloatAttr(wide, value));
+  };
+  auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) -> Value {
+    return arith::CmpFOp::create(b, predicate, x, y);
+  };
+  if (type != wide) {
+    x = arith::ExtFOp::create(b, wide, x);
+    y = arith::ExtFOp::create(b, wide, y);
+  }
+  Value magnitude = math::AbsFOp::create(b, x), divisor = math::AbsFOp::create(b, y);
+  Value count = math::FloorOp::create(b, arith::DivFOp::create(b, magnitude, divisor));
+  Value rest = arith::SubFOp::create(b, magnitude, arith::MulFOp::create(b, count, divisor));
+  // A quotient that is rounded up to an integer counts one too many.
+  Value isNegative = compare(arith::CmpFPredicate::OLT, rest, constant(0));
+  rest = arith::SelectOp::create(b, isNegative, arith::AddFOp::create(b, rest, divisor), rest);
+  // Infinity leaves all of x, which 0 times infinity would not.
+  Value isLess = compare(arith::CmpFPredicate::OLT, magnitude, divisor);
+  rest = arith::SelectOp::create(b, isLess, magnitude, rest);
+  Value isKnown = compare(arith::CmpFPredicate::OLE, count, constant(0x1p28));
+  rest =
+      arith::SelectOp::create(b, isKnown, rest, constant(std::numeric_limits<double>::quiet_NaN()));
+  rest = math::CopySignOp::create(b, rest, x);
+  return type == wide ? rest : Value(arith::TruncFOp::create(b, type, rest));
+}
+
+/// What is left of a division: of the sign of the dividend, or with `floors` of that of the divisor.
+static std::function<LogicalResult(Call &)> modulo(bool floors) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pair> pair = readPair(call);
+    if (call.failed())
+      return failure();
+    if (pair->dtype == DType::F64)
+      return call.error() << "expected integers or floats of 32 bits at most, got float64";
+    if (failed(checkDivision(call, *pair)))
+      return failure();
+    DType as = computeType(pair->dtype);
+    return call.result(
+        apply(call, *pair, as, pair->dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
+          if (!isFloat(as) && !floors)
+            return arith::RemSIOp::create(b, x, y);
+          if (!isFloat(as)) {
+            Value quotient = arith::FloorDivSIOp::create(b, x, y);
+            return arith::SubIOp::create(b, x, arith::MulIOp::create(b, quotient, y));
+          }
+          Value rest = restOfQuotient(b, x, y);
+          if (!floors)
+            return rest;
+          Value zero = b.scalar(as, 0.0);
+          Value isBelow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, rest, zero),
+                isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, y, zero);
+          Value isOther = arith::XOrIOp::create(b, isBelow, isNegative);
+          Value isSome = arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, rest, zero);
+          return arith::SelectOp::create(b, arith::AndIOp::create(b, isOther, isSome),
+                                         arith::AddFOp::create(b, rest, y), rest);
+        }));
+  };
+}
+
+/// Shifts of bits; torch leaves those by as many bits as there are, or by less than none, undefined.
+static std::function<LogicalResult(Call &)> shift(bool isLeft) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pair> pair = readPair(call);
+    if (call.failed())
+      return failure();
+    if (!isSigned(pair->dtype) || isFloat(pair->dtype))
+      return call.error() << "expected signed integers, got " << str(pair->dtype);
+    int64_t bits = 8 * byteSize(pair->dtype);
+    return call.result(apply(
+        call, *pair, pair->dtype, pair->dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
+          // All bits are gone then, but for those that repeat the sign.
+          Value last = b.scalar(pair->dtype, bits - 1), zero = b.scalar(pair->dtype, int64_t(0));
+          Value isBeyond = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, y, last);
+          Value some = arith::SelectOp::create(b, isBeyond, last, y);
+          if (!isLeft)
+            return arith::ShRSIOp::create(b, x, some);
+          return arith::SelectOp::create(b, isBeyond, zero, arith::ShLIOp::create(b, x, some));
+        }));
+  };
+}
+
+/// self + weight * (end - self), from the nearer end.
+static LogicalResult interpolate(Call &call) {
+  Tensor self = call.tensor("self"), end = call.tensor("end");
+  Element weight = readElement(call, "weight");
+  std::optional<Sizes> sizes =
+      TensorBuilder::broadcast({self.sizes, end.sizes, weight.tensor.sizes});
   if (call.failed())
     return failure();
-  if (isFloat(pair->dtype))
-    return call.error() << "expected integers, got " << str(pair->dtype);
-  if (failed(checkDivision(call, *pair)))
-    return failure();
-  return call.result(
-      apply(call, *pair, pair->dtype, pair->dtype, [](TensorBuilder &b, Value x, Value y) -> Value {
-        Value quotient = arith::FloorDivSIOp::create(b, x, y);
-        return arith::SubIOp::create(b, x, arith::MulIOp::create(b, quotient, y));
-      }));
+  if (!sizes || !isFloat(self.dtype) || end.dtype != self.dtype ||
+      (!weight.isScalar && weight.tensor.dtype != self.dtype))
+    return call.error() << "expected tensors of one floating-point type whose sizes broadcast, got "
+                        << str(self.dtype) << str(self.sizes) << " and " << str(end.dtype)
+                        << str(end.sizes);
+  TensorBuilder &b = call.b;
+  DType as = computeType(self.dtype);
+  SmallVector<Operand> operands = {{self, as}, {end, as}};
+  Value number;
+  if (!weight.isScalar)
+    operands.push_back({weight.tensor, as});
+  else
+    number =
+        b.scalar(as, weight.scalar.isFloat ? weight.scalar.number : double(weight.scalar.integer));
+  return call.result(b.elementwise(*sizes, self.dtype, operands, [&](ValueRange x) -> Value {
+    Value w = number ? number : x[2], one = b.scalar(as, 1.0);
+    Value difference = arith::SubFOp::create(b, x[1], x[0]);
+    Value up = arith::AddFOp::create(b, x[0], arith::MulFOp::create(b, w, difference));
+    Value rest = arith::SubFOp::create(b, one, w);
+    Value down = arith::SubFOp::create(b, x[1], arith::MulFOp::create(b, rest, difference));
+    Value isFirst = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, w),
+                                          b.scalar(as, 0.5));
+    return arith::SelectOp::create(b, isFirst, up, down);
+  }));
 }
 
 /// Powers with an exponent that is a small integer are products; others are of floats.
@@ -476,7 +578,17 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
     ops.add(overload, divide, byTensor);
   for (StringRef overload : {"floor_divide.default", "floor_divide.Scalar"})
     ops.add(overload, floorDivide, byTensor);
-  addBoth("remainder", modulo, "floats; a tensor as divisor");
+  StringRef ofModulo = "integers divided by a tensor; float64";
+  addBoth("remainder", modulo(/*floors=*/true), ofModulo);
+  addBoth("fmod", modulo(/*floors=*/false), ofModulo);
+  StringRef ofShift = "booleans and unsigned integers";
+  for (StringRef overload : {"Tensor", "Tensor_Scalar"}) {
+    ops.add(("bitwise_left_shift." + overload).str(), shift(/*isLeft=*/true), ofShift);
+    ops.add(("bitwise_right_shift." + overload).str(), shift(/*isLeft=*/false), ofShift);
+  }
+  addBoth("__lshift__", shift(/*isLeft=*/true), ofShift);
+  addBoth("__rshift__", shift(/*isLeft=*/false), ofShift);
+  addBoth("lerp", interpolate);
   ops.add("pow.Tensor_Scalar", power, "integers to other powers than the numbers from 0 to 64");
   ops.add("pow.Tensor_Tensor", power, "integers");
   ops.add("pow.Scalar", power, "integers");
@@ -485,6 +597,9 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
   StringRef noSign = "booleans and unsigned integers";
   ops.add("maximum.default", maximum, noSign);
   ops.add("minimum.default", minimum, noSign);
+  // Those that pass over NaN.
+  ops.add("fmax.default", ofSigned(create<arith::MaxNumFOp, arith::MaxSIOp>), noSign);
+  ops.add("fmin.default", ofSigned(create<arith::MinNumFOp, arith::MinSIOp>), noSign);
   ops.add("max.other", maximum, noSign);
   ops.add("min.other", minimum, noSign);
   addBoth("eq", compare(CmpF::OEQ, CmpI::eq));

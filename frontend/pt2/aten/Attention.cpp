@@ -39,8 +39,12 @@ static FailureOr<Inputs> readInputs(Call &call) {
   in.query = call.tensor("query");
   in.key = call.tensor("key");
   in.value = call.tensor("value");
-  if (call.has("attn_mask"))
-    in.mask = call.tensor("attn_mask");
+  for (StringRef name : {"attn_mask", "attn_bias"})
+    if (call.has(name))
+      in.mask = call.tensor(name);
+  // Of what only gradients need.
+  for (StringRef name : {"compute_log_sumexp", "compute_logsumexp", "return_debug_mask"})
+    call.flag(name);
   in.isCausal = call.flag("is_causal");
   in.groupsHeads = call.flag("enable_gqa");
   double dropout = call.number("dropout_p", 0);
@@ -186,9 +190,14 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     YieldOp::create(b, arith::AddFOp::create(b, block->getArgument(k + 1), bias));
   }
   FailureOr<Tensor> result = viewAs(call, Tensor{op.getResult(0), init.dtype, sizes}, flat);
-  return failed(result) ? failure() : call.result(*result);
+  return failed(result) || failed(call.result(*result)) ? failure() : call.skipResults();
 }
 
 void attn::pt2::addAttention(AtenOps &ops) {
   ops.add("scaled_dot_product_attention.default", scaledDotProductAttention, "dropout");
+  // What it becomes on some device, with results that gradients need.
+  for (StringRef name : {"flash_attention", "flash_attention_for_cpu", "efficient_attention",
+                         "cudnn_attention", "fused_attention_overrideable", "attention_math"})
+    ops.add(("_scaled_dot_product_" + name + ".default").str(), scaledDotProductAttention,
+            "dropout; uses of the other results");
 }

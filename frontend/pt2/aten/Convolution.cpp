@@ -22,11 +22,11 @@ struct Window {
 };
 } // namespace
 
-/// As many numbers as there are spatial dimensions, each a size; one stands for all.
-static SmallVector<int64_t> perDim(Call &call, StringRef name, int64_t count, int64_t otherwise) {
+SmallVector<int64_t> attn::pt2::perDim(Call &call, StringRef name, int64_t count,
+                                       ArrayRef<int64_t> otherwise) {
   SmallVector<int64_t> numbers = call.constants(name, ArrayRef<int64_t>());
   if (numbers.empty())
-    numbers.assign(count, otherwise);
+    numbers.assign(otherwise.begin(), otherwise.end());
   if (numbers.size() == 1)
     numbers.assign(count, numbers.front());
   if (int64_t(numbers.size()) != count)
@@ -212,6 +212,60 @@ static LogicalResult convolution(Call &call) {
   return failed(only) ? failure() : call.result(*only);
 }
 
+/// The windows of an image (n, c, h, w), each as a column: (n, c * kernel, windows).
+static LogicalResult imageToColumns(Call &call) {
+  Tensor x = call.tensor("self");
+  SmallVector<int64_t> kernel = perDim(call, "kernel_size", 2, 1),
+                       dilation = perDim(call, "dilation", 2, 1),
+                       padding = perDim(call, "padding", 2, 0),
+                       stride = perDim(call, "stride", 2, 1);
+  if (call.failed())
+    return failure();
+  bool isSingle = x.rank() == 3;
+  if (isSingle) {
+    Sizes batch = x.sizes;
+    batch.insert(batch.begin(), Size(1));
+    FailureOr<Tensor> view = viewAs(call, x, batch);
+    if (failed(view))
+      return failure();
+    x = *view;
+  }
+  bool fits = x.rank() == 4;
+  Sizes out;
+  for (int64_t i = 0; fits && i < 2; ++i) {
+    std::optional<int64_t> size = x.sizes[2 + i].constant();
+    fits = size && kernel[i] >= 1 && dilation[i] >= 1 && stride[i] >= 1 && padding[i] >= 0;
+    int64_t rest = fits ? *size + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 : -1;
+    fits = fits && rest >= 0;
+    if (fits)
+      out.push_back(rest / stride[i] + 1);
+  }
+  if (!fits)
+    return call.error() << "expected an image (n, c, height, width) of known height and width that "
+                           "holds a window, got "
+                        << str(x.sizes);
+  TensorBuilder &b = call.b;
+  auto dim = [&](unsigned i) { return b.getAffineDimExpr(i); };
+  // Over (n, c, kernel..., windows...).
+  Sizes sizes = {x.sizes[0], x.sizes[1], Size(kernel[0]), Size(kernel[1]), out[0], out[1]};
+  AffineMap map = AffineMap::get(6, 0,
+                                 {dim(0), dim(1), dim(4) * stride[0] + dim(2) * dilation[0],
+                                  dim(5) * stride[1] + dim(3) * dilation[1]},
+                                 b.getContext());
+  FailureOr<Tensor> wide = padded(b, x, padding, padding);
+  std::optional<Size> window = multiply(sizes[2], sizes[3]), count = multiply(out[0], out[1]),
+                      rows = window ? multiply(x.sizes[1], *window) : std::nullopt;
+  if (failed(wide) || !rows || !count)
+    return failure();
+  Tensor columns = b.elementwise(sizes, x.dtype, Operand{*wide, x.dtype, map},
+                                 [](ValueRange element) { return element[0]; });
+  Sizes flat = {x.sizes[0], *rows, *count};
+  if (isSingle)
+    flat.erase(flat.begin());
+  FailureOr<Tensor> result = viewAs(call, columns, flat);
+  return failed(result) ? failure() : call.result(*result);
+}
+
 void attn::pt2::addConvolution(AtenOps &ops) {
   StringRef limits = "unknown spatial sizes";
   for (StringRef name : {"conv1d", "conv2d", "conv3d"}) {
@@ -219,4 +273,5 @@ void attn::pt2::addConvolution(AtenOps &ops) {
     ops.add((name + ".padding").str(), convolution, limits);
   }
   ops.add("convolution.default", convolution, "unknown spatial sizes; transposed convolutions");
+  ops.add("im2col.default", imageToColumns, limits);
 }

@@ -189,7 +189,37 @@ static LogicalResult eye(Call &call) {
   }));
 }
 
+/// `steps` numbers from start to end, both included; counted from the nearer end, as torch does.
+static LogicalResult linspace(Call &call) {
+  double start = call.number("start"), end = call.number("end");
+  int64_t steps = call.constant("steps");
+  DType dtype = call.dtype("dtype", DType::F32);
+  if (call.failed())
+    return failure();
+  if (steps < 0 || steps > kMaxDim || !isFloat(dtype))
+    return call.error() << "expected floats and a number of steps, got " << str(dtype) << " and "
+                        << steps;
+  TensorBuilder &b = call.b;
+  auto constant = [&](double value) { return b.scalar(DType::F64, value); };
+  double step = steps > 1 ? (end - start) / double(steps - 1) : 0;
+  return call.result(b.elementwise({Size(steps)}, dtype, {}, [&](ValueRange) -> Value {
+    Value index = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, 0));
+    Value i = b.convert(index, DType::I64, DType::F64);
+    auto times = [&](Value count) -> Value {
+      return arith::MulFOp::create(b, count, constant(step));
+    };
+    Value up = arith::AddFOp::create(b, constant(start), times(i));
+    Value left = arith::SubFOp::create(b, constant(double(steps - 1)), i);
+    // One step is the start.
+    Value down = arith::SubFOp::create(b, constant(steps == 1 ? start : end), times(left));
+    Value isFirst =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, i, constant(double(steps / 2)));
+    return b.convert(arith::SelectOp::create(b, isFirst, up, down), DType::F64, computeType(dtype));
+  }));
+}
+
 void attn::pt2::addCreation(AtenOps &ops) {
+  ops.add("linspace.default", linspace, "integers");
   ops.add("eye.default", eye);
   ops.add("eye.m", eye);
   for (auto [name, number] : {std::pair("zeros", 0), {"ones", 1}, {"empty", 0}}) {

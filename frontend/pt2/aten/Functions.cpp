@@ -126,6 +126,104 @@ static LogicalResult softplus(Call &call) {
   })(call);
 }
 
+static LogicalResult celu(Call &call) {
+  double alpha = call.number("alpha", 1);
+  if (!call.failed() && alpha == 0)
+    return call.error() << "expected alpha other than 0";
+  return ofFloats([=](Floats &f, Value x) -> Value {
+    Value small = math::ExpM1Op::create(f.b, f.div(x, f.constant(alpha)));
+    return f.select(f.isAbove(x, 0), x, f.mul(small, f.constant(alpha)));
+  })(call);
+}
+
+static Value selu(Floats &f, Value x) {
+  const double alpha = 1.6732632423543772848, scale = 1.0507009873554804934;
+  Value small = f.mul(math::ExpM1Op::create(f.b, x), f.constant(alpha * scale));
+  return f.select(f.isAbove(x, 0), f.mul(x, f.constant(scale)), small);
+}
+
+/// log(1 + e^x), which neither overflows nor cancels.
+static Value logOfOnePlusExp(Floats &f, Value x) {
+  Value magnitude = math::AbsFOp::create(f.b, x);
+  return f.add(f.max(x, 0), math::Log1pOp::create(f.b, f.exp(f.neg(magnitude))));
+}
+
+static Value mish(Floats &f, Value x) {
+  return f.mul(x, math::TanhOp::create(f.b, logOfOnePlusExp(f, x)));
+}
+
+static Value logSigmoid(Floats &f, Value x) { return f.neg(logOfOnePlusExp(f, f.neg(x))); }
+
+/// x above the threshold, a value elsewhere.
+static LogicalResult threshold(Call &call) {
+  double least = call.number("threshold"), value = call.number("value");
+  return ofFloats([=](Floats &f, Value x) -> Value {
+    // NaN stays.
+    Value isBelow = arith::CmpFOp::create(f.b, arith::CmpFPredicate::OLE, x, f.constant(least));
+    return f.select(isBelow, f.constant(value), x);
+  })(call);
+}
+
+/// x where positive, x times the weight of its channel (dimension 1) elsewhere; one weight may stand for all.
+static LogicalResult prelu(Call &call) {
+  Tensor x = call.tensor("self"), weight = call.tensor("weight");
+  if (call.failed())
+    return failure();
+  bool isOne = llvm::all_of(weight.sizes, [](const Size &size) { return size.isOne(); });
+  bool ofChannels = weight.rank() == 1 && x.rank() >= 2 && weight.sizes[0] == x.sizes[1];
+  std::optional<Sizes> broadcast = TensorBuilder::broadcast({x.sizes, weight.sizes});
+  // The form that it decomposes to broadcasts.
+  bool isKernel = call.target().contains("_prelu_kernel");
+  if (!isFloat(x.dtype) || weight.dtype != x.dtype ||
+      !(isKernel ? broadcast && *broadcast == x.sizes : isOne || ofChannels))
+    return call.error() << "expected floats and a weight of each channel, got " << str(x.dtype)
+                        << str(x.sizes) << " and " << str(weight.dtype) << str(weight.sizes);
+  TensorBuilder &b = call.b;
+  DType as = computeType(x.dtype);
+  SmallVector<AffineExpr> exprs(weight.rank(), b.getAffineConstantExpr(0));
+  if (!isOne)
+    exprs = {b.getAffineDimExpr(1)};
+  AffineMap map = isKernel ? b.broadcastMap(weight.sizes, x.sizes)
+                           : AffineMap::get(x.rank(), 0, exprs, b.getContext());
+  return call.result(
+      b.elementwise(x.sizes, x.dtype, {{x, as}, {weight, as, map}}, [&](ValueRange element) {
+        Floats f{b, element[0].getType()};
+        return f.select(f.isAbove(element[0], 0), element[0], f.mul(element[0], element[1]));
+      }));
+}
+
+/// x without what is not a number: zero or `nan` for NaN, the greatest numbers of the type or others for infinities.
+static LogicalResult nanToNum(Call &call) {
+  Tensor x = call.tensor("self");
+  if (call.failed())
+    return failure();
+  bool isReal = isFloat(x.dtype);
+  const llvm::fltSemantics &semantics =
+      isReal ? cast<FloatType>(attn::graph::elementType(x.dtype, call.b.getContext()))
+                   .getFloatSemantics()
+             : llvm::APFloat::IEEEsingle();
+  llvm::APFloat largest = llvm::APFloat::getLargest(semantics);
+  bool losesInfo;
+  largest.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  double most = largest.convertToDouble();
+  auto numberOr = [&](StringRef name, double otherwise) {
+    return call.has(name) ? call.number(name) : otherwise;
+  };
+  double nan = numberOr("nan", 0), above = numberOr("posinf", most),
+         below = numberOr("neginf", -most);
+  if (call.failed() || !isReal)
+    return call.failed() ? failure() : call.result(x);
+  return ofFloats([=](Floats &f, Value x) -> Value {
+    auto is = [&](arith::CmpFPredicate predicate, double value) -> Value {
+      return arith::CmpFOp::create(f.b, predicate, x, f.constant(value));
+    };
+    const double infinity = std::numeric_limits<double>::infinity();
+    Value y = f.select(is(arith::CmpFPredicate::OEQ, infinity), f.constant(above), x);
+    y = f.select(is(arith::CmpFPredicate::OEQ, -infinity), f.constant(below), y);
+    return f.select(is(arith::CmpFPredicate::UNO, 0), f.constant(nan), y);
+  })(call);
+}
+
 /// min(max(x, least), greatest)
 static LogicalResult limit(Call &call, double least, double greatest) {
   return ofNumbers(
@@ -213,6 +311,14 @@ static Value isInf(TensorBuilder &b, Value x) {
   return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, x), infinity);
 }
 
+static Value isFinite(TensorBuilder &b, Value x) {
+  if (!isa<FloatType>(x.getType()))
+    return arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value infinity = arith::ConstantOp::create(
+      b, b.getFloatAttr(x.getType(), std::numeric_limits<double>::infinity()));
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), infinity);
+}
+
 /// A model in evaluation mode drops nothing.
 static LogicalResult dropout(Call &call) {
   Tensor x = call.tensor("input");
@@ -255,6 +361,18 @@ void attn::pt2::addFunctions(AtenOps &ops) {
       }));
   add("gelu", gelu);
   add("elu", elu);
+  add("celu", celu);
+  add("selu", ofFloats(selu));
+  add("mish", ofFloats(mish));
+  add("log_sigmoid", ofFloats(logSigmoid));
+  add("threshold", threshold);
+  add("prelu", prelu);
+  add("_prelu_kernel", prelu);
+  add("nan_to_num", nanToNum);
+  add("square",
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return arith::MulFOp::create(b, x, x); },
+                [](TensorBuilder &b, Value x) -> Value { return arith::MulIOp::create(b, x, x); }),
+      "booleans and unsigned integers");
   add("leaky_relu", leakyRelu);
   add("softplus", softplus);
   add("glu", glu, "an unknown size of the dimension");
@@ -315,6 +433,7 @@ void attn::pt2::addFunctions(AtenOps &ops) {
   add("logical_not", test(isZero));
   add("isnan", test(isNaN));
   add("isinf", test(isInf));
+  add("isfinite", test(isFinite));
   add("dropout", dropout, "training mode");
   ops.add("native_dropout.default", [](Call &call) -> LogicalResult {
     return call.error() << "expected a model in evaluation mode, got 'native_dropout'; call eval() on "

@@ -226,7 +226,8 @@ struct Indices {
   SmallVector<int64_t> dims;     ///< of self, one for each operand
   SmallVector<int64_t> shape;    ///< the dimensions of `sizes` that are theirs
   Sizes sizes;                   ///< of what is indexed
-  /// For each dimension of self its position in `sizes`, or -1 if an index replaces it.
+  /// For each dimension of self its position in `sizes`, or -1 if an index replaces it. One of `shape` is that of the
+  /// index along a dimension beside.
   SmallVector<int64_t> kept;
 };
 } // namespace
@@ -301,6 +302,14 @@ static LogicalResult indexBy(Call &call) {
       }));
 }
 
+static Value accumulate(TensorBuilder &b, Value sum, Value x) {
+  if (isa<FloatType>(x.getType()))
+    return arith::AddFOp::create(b, sum, x);
+  if (x.getType().isInteger(1))
+    return arith::OrIOp::create(b, sum, x);
+  return arith::AddIOp::create(b, sum, x);
+}
+
 /// `self` with `values`, of the indices' sizes, in the place of self[indices...], or added to that. A loop over the
 /// points of the indices' shape, in the order of torch on a CPU, inserts what belongs to each.
 static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &indices,
@@ -332,8 +341,13 @@ static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &
   }
   size_t next = 0;
   for (auto [dim, kept] : llvm::enumerate(indices.kept)) {
-    if (kept >= 0) {
+    if (kept >= 0 && !llvm::is_contained(indices.shape, kept)) {
       to.push_back(b.getIndexAttr(0));
+      continue;
+    }
+    ofSelf[dim] = 1;
+    if (kept >= 0) {
+      to.push_back(point[kept]);
       continue;
     }
     const Operand &index = indices.operands[next++];
@@ -343,7 +357,6 @@ static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &
     });
     Value element = tensor::ExtractOp::create(b, index.tensor.value, at);
     to.push_back(toPosition(b, element, self.sizes[dim], wraps));
-    ofSelf[dim] = 1;
   }
   auto slice = [&](Value tensor, ArrayRef<OpFoldResult> offsets, const Sizes &sizes) -> Tensor {
     SmallVector<OpFoldResult> strides(offsets.size(), b.getIndexAttr(1));
@@ -354,14 +367,10 @@ static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &
   FailureOr<Tensor> written = viewAs(call, slice(values.value, from, ofValues), ofSelf);
   if (failed(written))
     return failure();
+  DType as = computeType(self.dtype);
   if (adds)
-    written = b.elementwise(ofSelf, self.dtype,
-                            {{slice(sofar, to, ofSelf), self.dtype}, {*written, self.dtype}},
-                            [&](ValueRange x) -> Value {
-                              return attn::graph::isFloat(self.dtype)
-                                         ? Value(arith::AddFOp::create(b, x[0], x[1]))
-                                         : Value(arith::AddIOp::create(b, x[0], x[1]));
-                            });
+    written = b.elementwise(ofSelf, self.dtype, {{slice(sofar, to, ofSelf), as}, {*written, as}},
+                            [&](ValueRange x) -> Value { return accumulate(b, x[0], x[1]); });
   SmallVector<OpFoldResult> strides(to.size(), b.getIndexAttr(1));
   sofar = tensor::InsertSliceOp::create(b, written->value, sofar, to, b.sizesOf(ofSelf), strides);
   if (!outermost)
@@ -370,10 +379,54 @@ static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &
   return Tensor{outermost.getResult(0), self.dtype, self.sizes};
 }
 
+/// self with `values` at the elements of which `mask`, an index from dimension `first` on, holds. How many these are is
+/// data, so that each gets the same values, those of the dimensions beside.
+static LogicalResult putWhere(Call &call, const Tensor &self, const Tensor &mask, int64_t first,
+                              const Tensor &values, bool adds) {
+  int64_t rank = self.rank(), last = first + mask.rank();
+  bool fits = values.dtype == self.dtype && mask.rank() > 0 && last <= rank &&
+              ArrayRef(self.sizes).slice(first, mask.rank()) == ArrayRef<Size>(mask.sizes) &&
+              values.rank() <= first + 1 + rank - last;
+  TensorBuilder &b = call.b;
+  SmallVector<AffineExpr> exprs;
+  for (auto [i, size] : llvm::enumerate(values.sizes)) {
+    // Aligned at the end, with one dimension in the place of the mask's.
+    int64_t dim = rank - (values.rank() - int64_t(i));
+    if (dim < last)
+      dim += mask.rank() - 1;
+    bool isElement = dim == last - 1;
+    fits = fits && (size.isOne() || (!isElement && size == self.sizes[dim]));
+    exprs.push_back(size.isOne() ? b.getAffineConstantExpr(0) : b.getAffineDimExpr(dim));
+  }
+  if (!fits)
+    return call.error() << "expected a boolean index of " << str(self.dtype) << str(self.sizes)
+                        << " and values that are the same for each of its elements, got "
+                        << str(mask.sizes) << " at dimension " << first << " and "
+                        << str(values.dtype) << str(values.sizes);
+  DType as = computeType(self.dtype);
+  AffineMap all = b.getMultiDimIdentityMap(rank);
+  return call.result(b.elementwise(self.sizes, self.dtype,
+                                   {{self, as},
+                                    {mask, DType::Bool, all.getSliceMap(first, mask.rank())},
+                                    {values, as, AffineMap::get(rank, 0, exprs, b.getContext())}},
+                                   [&](ValueRange x) -> Value {
+                                     return arith::SelectOp::create(
+                                         b, x[1], adds ? accumulate(b, x[0], x[2]) : x[2], x[0]);
+                                   }));
+}
+
 /// self[indices...] = values, or += values.
 static LogicalResult indexPut(Call &call) {
   Tensor self = call.tensor("self"), values = call.tensor("values");
   bool adds = call.flag("accumulate");
+  SmallVector<std::optional<Tensor>> given = call.optionalTensors("indices");
+  if (call.failed())
+    return failure();
+  auto *mask =
+      llvm::find_if(given, [](const auto &index) { return index && index->dtype == DType::Bool; });
+  if (mask != given.end() &&
+      llvm::count_if(given, [](const auto &index) { return bool(index); }) == 1)
+    return putWhere(call, self, **mask, mask - given.begin(), values, adds);
   FailureOr<Indices> indices = readIndices(call, self);
   if (failed(indices))
     return failure();
@@ -391,34 +444,161 @@ static LogicalResult indexPut(Call &call) {
   return failed(written) ? failure() : call.result(*written);
 }
 
-/// result[..., index[i], ...] = source[..., i, ...], everything else as in self
-static LogicalResult indexCopy(Call &call) {
-  Tensor self = call.tensor("self"), index = call.tensor("index"), source = call.tensor("source");
-  int64_t dim = call.dim("dim", self.rank());
-  if (call.failed() || failed(checkIndexed(call, index, self.sizes[dim])) ||
+/// `index` along `dim` of self: what it indexes has the sizes `sizes`, and reads the index through `map`.
+static FailureOr<Indices> readIndicesAlong(Call &call, const Tensor &self, const Tensor &index,
+                                           int64_t dim, ArrayRef<Size> sizes, AffineMap map) {
+  if (failed(checkIndexed(call, index, self.sizes[dim])) ||
       failed(boundArgument(call, index, self.sizes[dim])))
     return failure();
   Indices indices;
-  indices.dims = indices.shape = {dim};
-  indices.sizes = self.sizes;
+  indices.dims = {dim};
+  indices.sizes = Sizes(sizes);
   llvm::append_range(indices.kept, llvm::seq<int64_t>(0, self.rank()));
   indices.kept[dim] = -1;
-  indices.sizes[dim] = index.rank() == 0 ? Size(1) : index.sizes[0];
-  if (index.rank() > 1 || source.dtype != self.dtype || source.sizes != indices.sizes)
-    return call.error() << "expected indices of rank 1 and as many elements of " << str(self.dtype)
-                        << str(self.sizes) << ", got " << str(index.sizes) << " and "
-                        << str(source.dtype) << str(source.sizes);
+  indices.operands.push_back({index, index.dtype, map});
+  return indices;
+}
+
+/// Of a vector of indices, or one: as many elements of `dim` as it has.
+static FailureOr<Indices> readVector(Call &call, const Tensor &self) {
+  Tensor index = call.tensor("index");
+  int64_t dim = call.dim("dim", self.rank());
+  if (call.failed())
+    return failure();
+  if (index.rank() > 1)
+    return call.error() << "expected indices of rank 1, got " << str(index.sizes);
+  Sizes sizes = self.sizes;
+  sizes[dim] = index.rank() == 0 ? Size(1) : index.sizes[0];
   AffineMap map = AffineMap::get(self.rank(), 0, call.b.getAffineDimExpr(dim), call.b.getContext());
-  indices.operands.push_back({index, index.dtype, index.rank() == 0 ? map.dropResult(0) : map});
-  FailureOr<Tensor> written = writeAt(call, self, indices, source, /*wraps=*/false, /*adds=*/false);
+  FailureOr<Indices> indices =
+      readIndicesAlong(call, self, index, dim, sizes, index.rank() == 0 ? map.dropResult(0) : map);
+  if (succeeded(indices))
+    indices->shape = {dim};
+  return indices;
+}
+
+/// result[..., index[i], ...] = source[..., i, ...], everything else as in self; or += alpha * source
+static std::function<LogicalResult(Call &)> indexWrite(bool adds) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor self = call.tensor("self"), source = call.tensor("source");
+    Scalar alpha = adds ? call.scalar("alpha", 1) : Scalar{false, 1, 1};
+    FailureOr<Indices> indices = readVector(call, self);
+    if (failed(indices))
+      return failure();
+    if (source.dtype != self.dtype || source.sizes != indices->sizes ||
+        (alpha.isFloat && !attn::graph::isFloat(self.dtype)))
+      return call.error() << "expected indices of rank 1 and elements " << str(self.dtype)
+                          << str(indices->sizes) << ", got " << str(source.dtype)
+                          << str(source.sizes);
+    TensorBuilder &b = call.b;
+    DType as = computeType(self.dtype);
+    if (alpha.number != 1) {
+      Value factor = alpha.isFloat ? b.scalar(as, alpha.number) : b.scalar(as, alpha.integer);
+      source =
+          b.elementwise(source.sizes, self.dtype, Operand{source, as}, [&](ValueRange x) -> Value {
+            if (attn::graph::isFloat(as))
+              return arith::MulFOp::create(b, x[0], factor);
+            return arith::MulIOp::create(b, x[0], factor);
+          });
+    }
+    FailureOr<Tensor> written = writeAt(call, self, *indices, source, /*wraps=*/false, adds);
+    return failed(written) ? failure() : call.result(*written);
+  };
+}
+
+/// The argument `value`, a number or a tensor of rank 0, as a tensor of `sizes` of the type of `self`.
+static FailureOr<Tensor> readValue(Call &call, const Tensor &self, ArrayRef<Size> sizes) {
+  TensorBuilder &b = call.b;
+  if (call.isTensor("value")) {
+    Tensor value = call.tensor("value");
+    if (call.failed())
+      return failure();
+    if (value.rank() != 0 || !TensorBuilder::converts(value.dtype, self.dtype))
+      return call.error() << "expected a value that " << str(self.dtype) << " holds, got "
+                          << str(value.dtype) << str(value.sizes);
+    return b.broadcastTo(b.castTo(value, self.dtype), sizes);
+  }
+  Scalar value = call.scalar("value");
+  if (call.failed())
+    return failure();
+  if (value.isFloat && !attn::graph::isFloat(self.dtype))
+    return call.error() << "expected a value that " << str(self.dtype) << " holds, got "
+                        << value.number;
+  if (self.dtype == DType::Bool)
+    value.integer = value.integer != 0;
+  return b.fill(sizes,
+                value.isFloat ? b.scalar(self.dtype, value.number)
+                              : b.scalar(self.dtype, value.integer),
+                self.dtype);
+}
+
+/// result[..., index[i], ...] = value
+static LogicalResult indexFill(Call &call) {
+  Tensor self = call.tensor("self");
+  FailureOr<Indices> indices = readVector(call, self);
+  FailureOr<Tensor> value =
+      failed(indices) ? FailureOr<Tensor>(failure()) : readValue(call, self, indices->sizes);
+  if (failed(value))
+    return failure();
+  FailureOr<Tensor> written =
+      writeAt(call, self, *indices, *value, /*wraps=*/false, /*adds=*/false);
   return failed(written) ? failure() : call.result(*written);
+}
+
+/// result[i, index[i, j, k], k] = src[i, j, k] for dimension 1, or += it; or = value.
+static std::function<LogicalResult(Call &)> scatter(bool adds) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor self = call.tensor("self"), index = call.tensor("index"), source;
+    int64_t dim = call.dim("dim", self.rank());
+    if (call.has("src"))
+      source = call.tensor("src");
+    if (call.failed())
+      return failure();
+    bool hasSource = bool(source.value);
+    if (self.rank() == 0 || index.rank() != self.rank() ||
+        (hasSource && (source.rank() != self.rank() || source.dtype != self.dtype)))
+      return call.error() << "expected indices and a source " << str(self.dtype)
+                          << " of the rank of " << str(self.sizes) << ", got " << str(index.sizes)
+                          << " and " << str(source.dtype) << str(source.sizes);
+    for (int64_t i = 0; i < self.rank(); ++i) {
+      if (i != dim)
+        call.requireAtMost(index.sizes[i], self.sizes[i]);
+      if (hasSource)
+        call.requireAtMost(index.sizes[i], source.sizes[i]);
+    }
+    if (call.failed())
+      return failure();
+    TensorBuilder &b = call.b;
+    FailureOr<Indices> indices = readIndicesAlong(call, self, index, dim, index.sizes,
+                                                  b.getMultiDimIdentityMap(self.rank()));
+    if (failed(indices))
+      return failure();
+    llvm::append_range(indices->shape, llvm::seq<int64_t>(0, self.rank()));
+    FailureOr<Tensor> values = source;
+    for (int64_t i = 0; hasSource && i < self.rank(); ++i)
+      values = b.slice(*values, i, 0, index.sizes[i]);
+    if (!hasSource)
+      values = readValue(call, self, index.sizes);
+    if (failed(values))
+      return failure();
+    FailureOr<Tensor> written = writeAt(call, self, *indices, *values, /*wraps=*/false, adds);
+    return failed(written) ? failure() : call.result(*written);
+  };
 }
 
 void attn::pt2::addIndexing(AtenOps &ops) {
   ops.add("embedding.default", embedding);
   ops.add("index_select.default", indexSelect);
   ops.add("gather.default", gather);
-  ops.add("index_copy.default", indexCopy);
-  ops.add("index_put.default", indexPut, "boolean indices, whose number depends on data");
-  ops.add("index.Tensor", indexBy, "boolean indices, whose result depends on data");
+  ops.add("index_copy.default", indexWrite(/*adds=*/false));
+  ops.add("index_add.default", indexWrite(/*adds=*/true));
+  ops.add("index_fill.int_Scalar", indexFill);
+  ops.add("index_fill.int_Tensor", indexFill);
+  for (StringRef name : {"index_put.default", "_unsafe_index_put.default"})
+    ops.add(name, indexPut, "boolean indices but for one, whose elements get the same values");
+  ops.add("scatter.src", scatter(/*adds=*/false));
+  ops.add("scatter.value", scatter(/*adds=*/false));
+  ops.add("scatter_add.default", scatter(/*adds=*/true));
+  for (StringRef name : {"index.Tensor", "_unsafe_index.Tensor"})
+    ops.add(name, indexBy, "boolean indices, whose result depends on data");
 }

@@ -136,17 +136,19 @@ static LogicalResult mm(Call &call) { return product(call, "self", "mat2", 2); }
 static LogicalResult bmm(Call &call) { return product(call, "self", "mat2", 3); }
 static LogicalResult mv(Call &call) { return product(call, "self", "vec", std::nullopt); }
 static LogicalResult dot(Call &call) { return product(call, "self", "tensor", 1); }
+static LogicalResult vdot(Call &call) { return product(call, "self", "other", 1); }
 
 /// beta * self + alpha * a b, where self broadcasts to the product.
-static std::function<LogicalResult(Call &)> addProduct(StringRef left, StringRef right, int64_t rank) {
+static std::function<LogicalResult(Call &)> addProduct(StringRef left, StringRef right,
+                                                       int64_t rank, int64_t rightRank) {
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self"), a = call.tensor(left), b = call.tensor(right);
     Scalar alpha = call.scalar("alpha", 1), beta = call.scalar("beta", 1);
     if (call.failed() || failed(checkTypes(call, {a, b, self})))
       return failure();
-    if (a.rank() != rank || b.rank() != rank)
-      return call.error() << "expected factors of rank " << rank << ", got " << str(a.sizes)
-                          << " and " << str(b.sizes);
+    if (a.rank() != rank || b.rank() != rightRank)
+      return call.error() << "expected factors of ranks " << rank << " and " << rightRank
+                          << ", got " << str(a.sizes) << " and " << str(b.sizes);
     FailureOr<Tensor> product = multiply(call, a, b);
     if (failed(product))
       return failure();
@@ -428,8 +430,11 @@ void attn::pt2::addLinearAlgebra(AtenOps &ops) {
   ops.add("bmm.default", bmm, integers);
   ops.add("mv.default", mv, integers);
   ops.add("dot.default", dot, integers);
-  ops.add("addmm.default", addProduct("mat1", "mat2", 2), integers);
-  ops.add("baddbmm.default", addProduct("batch1", "batch2", 3), integers);
+  ops.add("addmm.default", addProduct("mat1", "mat2", 2, 2), integers);
+  ops.add("addmv.default", addProduct("mat", "vec", 2, 1), integers);
+  ops.add("baddbmm.default", addProduct("batch1", "batch2", 3, 3), integers);
   ops.add("outer.default", outer, integers);
+  ops.add("ger.default", outer, integers);
+  ops.add("vdot.default", vdot, integers);
   ops.add("einsum.default", einsum, integers);
 }

@@ -17,7 +17,7 @@ namespace {
 struct Normalised {
   Tensor x;
   int64_t numKept;
-  double count; // elements of the others
+  Size count; // elements of the others
   std::optional<Tensor> weight, bias;
   std::optional<double> eps;
 };
@@ -27,11 +27,18 @@ struct Statistics {
 };
 } // namespace
 
+static Value numberOf(TensorBuilder &b, const Size &count, DType as) {
+  if (std::optional<int64_t> known = count.constant())
+    return b.scalar(as, double(*known));
+  Value number = arith::IndexCastOp::create(b, b.getI64Type(), b.indexOf(count));
+  return b.convert(number, DType::I64, as);
+}
+
 /// The mean, and 1 / sqrt(variance + eps); each in a pass of its own.
-static Statistics statisticsOf(TensorBuilder &b, const Tensor &x, int64_t numKept, double count,
-                               double eps) {
+static Statistics statisticsOf(TensorBuilder &b, const Tensor &x, int64_t numKept,
+                               const Size &count, double eps) {
   DType as = computeType(x.dtype);
-  Value n = b.scalar(as, count), epsilon = b.scalar(as, eps);
+  Value n = numberOf(b, count, as), epsilon = b.scalar(as, eps);
   AffineMap kept =
       AffineMap::getMultiDimIdentityMap(x.rank(), b.getContext()).getSliceMap(0, numKept);
   Tensor sum =
@@ -75,10 +82,10 @@ static FailureOr<Normalised> readNormalised(Call &call) {
                   ArrayRef<Size>(normalized);
   for (const std::optional<Tensor> &tensor : {in.weight, in.bias})
     fits &= !tensor || (isFloat(tensor->dtype) && tensor->sizes == normalized);
-  if (!fits || !count || !count->constant())
-    return call.error() << "expected floats, normalised over last dimensions of known sizes "
+  if (!fits || !count)
+    return call.error() << "expected floats, normalised over last dimensions of sizes "
                         << str(normalized) << ", got " << str(in.x.dtype) << str(in.x.sizes);
-  in.count = double(*count->constant());
+  in.count = *count;
   return in;
 }
 
@@ -139,7 +146,7 @@ static LogicalResult rmsNorm(Call &call) {
   Tensor squares = b.sum(x.sizes, in->numKept, as, Operand{x, as}, [&](ValueRange element) -> Value {
     return arith::MulFOp::create(b, element[0], element[0]);
   });
-  Value n = b.scalar(as, in->count), epsilon = b.scalar(as, eps);
+  Value n = numberOf(b, in->count, as), epsilon = b.scalar(as, eps);
   Tensor inverse =
       b.elementwise(squares.sizes, as, Operand{squares, as}, [&](ValueRange element) -> Value {
         Value mean = arith::DivFOp::create(b, element[0], n);
@@ -154,67 +161,80 @@ static LogicalResult rmsNorm(Call &call) {
   }));
 }
 
-/// Over the groups of channels (dimension 1) and all that follow.
-static LogicalResult groupNorm(Call &call) {
-  Tensor x = call.tensor("input");
-  int64_t groups = call.constant("num_groups");
-  std::optional<Tensor> weight, bias;
-  if (call.has("weight"))
-    weight = call.tensor("weight");
-  if (call.has("bias"))
-    bias = call.tensor("bias");
-  double eps = call.number("eps", 1e-5);
-  if (call.failed())
-    return failure();
-  std::optional<int64_t> channels =
-      x.rank() >= 2 ? x.sizes[1].constant() : std::nullopt;
-  bool fits = channels && groups > 0 && *channels % groups == 0 && isFloat(x.dtype);
-  std::optional<Size> count = fits ? std::optional(Size(*channels / groups)) : std::nullopt;
-  for (const Size &size : ArrayRef(x.sizes).drop_front(std::min<int64_t>(x.rank(), 2)))
-    if (count)
-      count = multiply(*count, size);
-  for (const std::optional<Tensor> &tensor : {weight, bias})
-    fits &= !tensor || (tensor->rank() == 1 && tensor->sizes[0] == x.sizes[1]);
-  if (!fits || !count || !count->constant())
-    return call.error() << "expected floats (n, channels, ...) of known sizes but for n, in groups "
-                           "that divide the channels, got "
-                        << str(x.dtype) << str(x.sizes) << " and " << groups;
-  Sizes grouped = x.sizes;
-  grouped[1] = groups;
-  grouped.insert(grouped.begin() + 2, Size(*channels / groups));
-  FailureOr<Tensor> view = viewAs(call, x, grouped);
-  if (failed(view))
-    return failure();
-  TensorBuilder &b = call.b;
-  DType as = computeType(x.dtype);
-  Statistics statistics = statisticsOf(b, *view, 2, double(*count->constant()), eps);
-  auto mapTo = [&](ArrayRef<unsigned> dims) {
-    return AffineMap::getMultiDimMapWithTargets(grouped.size(), dims, b.getContext());
-  };
-  SmallVector<Operand> operands = {
-      {*view, as}, {statistics.mean, as, mapTo({0, 1})}, {statistics.inverse, as, mapTo({0, 1})}};
-  for (const std::optional<Tensor> &tensor : {weight, bias}) {
-    if (!tensor)
-      continue;
-    FailureOr<Tensor> split = viewAs(call, *tensor, {Size(groups), Size(*channels / groups)});
-    if (failed(split))
+/// Over the groups of channels (dimension 1) and all that follow. The native form returns the mean and the inverse
+/// deviation as well.
+static std::function<LogicalResult(Call &)> groupNorm(bool isNative) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("input");
+    int64_t groups = call.constant(isNative ? "group" : "num_groups");
+    std::optional<Tensor> weight, bias;
+    if (call.has("weight"))
+      weight = call.tensor("weight");
+    if (call.has("bias"))
+      bias = call.tensor("bias");
+    double eps = call.number("eps", 1e-5);
+    // They follow from the input.
+    if (isNative)
+      for (StringRef name : {"N", "C", "HxW"})
+        call.integer(name);
+    if (call.failed())
       return failure();
-    operands.push_back({*split, as, mapTo({1, 2})});
-  }
-  Tensor result = b.elementwise(grouped, x.dtype, operands, [&](ValueRange element) {
-    Value y = arith::SubFOp::create(b, element[0], element[1]);
-    y = arith::MulFOp::create(b, y, element[2]);
-    if (weight)
-      y = arith::MulFOp::create(b, y, element[3]);
-    if (bias)
-      y = arith::AddFOp::create(b, y, element.back());
-    return y;
-  });
-  FailureOr<Tensor> flat = viewAs(call, result, x.sizes);
-  return failed(flat) ? failure() : call.result(*flat);
+    std::optional<int64_t> channels = x.rank() >= 2 ? x.sizes[1].constant() : std::nullopt;
+    bool fits = channels && groups > 0 && *channels % groups == 0 && isFloat(x.dtype);
+    std::optional<Size> count = fits ? std::optional(Size(*channels / groups)) : std::nullopt;
+    for (const Size &size : ArrayRef(x.sizes).drop_front(std::min<int64_t>(x.rank(), 2)))
+      count = count ? multiply(*count, size) : std::nullopt;
+    for (const std::optional<Tensor> &tensor : {weight, bias})
+      fits = fits && (!tensor || (tensor->rank() == 1 && tensor->sizes[0] == x.sizes[1]));
+    if (!fits || !count)
+      return call.error() << "expected floats (n, channels, ...) of a known number of channels, in "
+                             "groups that divide it, got "
+                          << str(x.dtype) << str(x.sizes) << " and " << groups;
+    Sizes grouped = x.sizes;
+    grouped[1] = groups;
+    grouped.insert(grouped.begin() + 2, Size(*channels / groups));
+    FailureOr<Tensor> view = viewAs(call, x, grouped);
+    if (failed(view))
+      return failure();
+    TensorBuilder &b = call.b;
+    DType as = computeType(x.dtype);
+    Statistics statistics = statisticsOf(b, *view, 2, *count, eps);
+    auto mapTo = [&](ArrayRef<unsigned> dims) {
+      return AffineMap::getMultiDimMapWithTargets(grouped.size(), dims, b.getContext());
+    };
+    SmallVector<Operand> operands = {
+        {*view, as}, {statistics.mean, as, mapTo({0, 1})}, {statistics.inverse, as, mapTo({0, 1})}};
+    for (const std::optional<Tensor> &tensor : {weight, bias}) {
+      if (!tensor)
+        continue;
+      FailureOr<Tensor> split = viewAs(call, *tensor, {Size(groups), Size(*channels / groups)});
+      if (failed(split))
+        return failure();
+      operands.push_back({*split, as, mapTo({1, 2})});
+    }
+    Tensor result = b.elementwise(grouped, x.dtype, operands, [&](ValueRange element) {
+      Value y = arith::SubFOp::create(b, element[0], element[1]);
+      y = arith::MulFOp::create(b, y, element[2]);
+      if (weight)
+        y = arith::MulFOp::create(b, y, element[3]);
+      if (bias)
+        y = arith::AddFOp::create(b, y, element.back());
+      return y;
+    });
+    FailureOr<Tensor> flat = viewAs(call, result, x.sizes);
+    if (failed(flat) || failed(call.result(*flat)))
+      return failure();
+    if (!isNative)
+      return success();
+    for (const Tensor &tensor : {statistics.mean, statistics.inverse})
+      if (failed(call.result(b.castTo(tensor, x.dtype))))
+        return failure();
+    return success();
+  };
 }
 
-/// By the statistics that training left: (x - mean) / sqrt(variance + eps) * weight + bias for each channel.
+/// By the statistics that training left: (x - mean) / sqrt(variance + eps) * weight + bias for each channel. The native
+/// forms have results for gradients beside.
 static LogicalResult batchNorm(Call &call) {
   Tensor x = call.tensor("input"), mean = call.tensor("running_mean"),
          variance = call.tensor("running_var");
@@ -246,7 +266,7 @@ static LogicalResult batchNorm(Call &call) {
     if (tensor)
       operands.push_back({*tensor, as, channel});
   Value epsilon = b.scalar(as, eps);
-  return call.result(b.elementwise(x.sizes, x.dtype, operands, [&](ValueRange element) {
+  Tensor result = b.elementwise(x.sizes, x.dtype, operands, [&](ValueRange element) {
     Value y = arith::SubFOp::create(b, element[0], element[1]);
     Value inverse = math::RsqrtOp::create(b, arith::AddFOp::create(b, element[2], epsilon));
     y = arith::MulFOp::create(b, y, inverse);
@@ -255,14 +275,57 @@ static LogicalResult batchNorm(Call &call) {
     if (bias)
       y = arith::AddFOp::create(b, y, element.back());
     return y;
-  }));
+  });
+  return failed(call.result(result)) ? failure() : call.skipResults();
+}
+
+/// v / |v| * g, where the norm is over all dimensions but `dim`. The interface returns it as well.
+static std::function<LogicalResult(Call &)> weightNorm(bool returnsNorm) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor v = call.tensor("v"), g = call.tensor("g");
+    int64_t dim = call.dim("dim", v.rank(), 0);
+    if (call.failed())
+      return failure();
+    Sizes sizes(v.rank(), Size(1));
+    sizes[dim] = v.sizes[dim];
+    if (!isFloat(v.dtype) || g.dtype != v.dtype || g.sizes != sizes)
+      return call.error() << "expected floats and a factor " << str(v.dtype) << str(sizes)
+                          << ", got " << str(v.dtype) << str(v.sizes) << " and " << str(g.dtype)
+                          << str(g.sizes);
+    TensorBuilder &b = call.b;
+    DType as = computeType(v.dtype);
+    SmallVector<int64_t> others = llvm::to_vector(llvm::seq<int64_t>(0, v.rank()));
+    others.erase(others.begin() + dim);
+    Tensor squares = b.reduce(
+        v.sizes, others, b.scalar(as, 0.0), as, Operand{v, as},
+        [&](ValueRange x) -> Value { return arith::MulFOp::create(b, x[0], x[0]); },
+        [&](Value sum, Value x) -> Value { return arith::AddFOp::create(b, sum, x); });
+    Tensor norm =
+        b.elementwise(squares.sizes, as, Operand{squares, as},
+                      [&](ValueRange x) -> Value { return math::SqrtOp::create(b, x[0]); });
+    AffineMap along = AffineMap::get(v.rank(), 0, b.getAffineDimExpr(dim));
+    Tensor result = b.elementwise(
+        v.sizes, v.dtype, {{v, as}, {g, as}, {norm, as, along}}, [&](ValueRange x) -> Value {
+          return arith::MulFOp::create(b, x[0], arith::DivFOp::create(b, x[1], x[2]));
+        });
+    if (failed(call.result(result)) || !returnsNorm)
+      return failure(call.failed());
+    FailureOr<Tensor> wide = viewAs(call, norm, sizes);
+    return failed(wide) ? failure() : call.result(b.castTo(*wide, call.expected(1).dtype));
+  };
 }
 
 void attn::pt2::addNormalisation(AtenOps &ops) {
-  StringRef known = "normalised sizes that are not known at compile time";
-  ops.add("layer_norm.default", layerNorm(false), known);
-  ops.add("native_layer_norm.default", layerNorm(true), known);
-  ops.add("rms_norm.default", rmsNorm, known);
-  ops.add("group_norm.default", groupNorm, known);
-  ops.add("batch_norm.default", batchNorm, "training mode");
+  ops.add("layer_norm.default", layerNorm(false));
+  ops.add("native_layer_norm.default", layerNorm(true));
+  ops.add("rms_norm.default", rmsNorm);
+  StringRef known = "a number of channels that is not known at compile time";
+  ops.add("group_norm.default", groupNorm(/*isNative=*/false), known);
+  ops.add("native_group_norm.default", groupNorm(/*isNative=*/true), known);
+  StringRef training = "training mode";
+  ops.add("batch_norm.default", batchNorm, training);
+  ops.add("native_batch_norm.default", batchNorm, "training mode; uses of the other results");
+  ops.add("_native_batch_norm_legit_no_training.default", batchNorm, "uses of the other results");
+  ops.add("_weight_norm.default", weightNorm(/*returnsNorm=*/false));
+  ops.add("_weight_norm_interface.default", weightNorm(/*returnsNorm=*/true));
 }

@@ -151,8 +151,10 @@ static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> di
   return dividedBy(b, squares, as, countOf(b, x, dims, as, correction));
 }
 
-/// var and std, by `correction` or `unbiased`, which is a correction of 1.
-static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isDeviation) {
+/// var and std, by `correction` or `unbiased`, which is a correction of 1. var_mean and std_mean return the mean as
+/// well.
+static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isDeviation,
+                                                     bool returnsMean = false) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Reduced> read = readReduced(call, dimName);
     double correction = call.has("correction") ? call.number("correction")
@@ -167,7 +169,14 @@ static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isD
     if (isDeviation)
       value = b.elementwise(value.sizes, value.dtype, Operand{value, value.dtype},
                             [&](ValueRange x) -> Value { return math::SqrtOp::create(b, x[0]); });
-    return resultOf(call, *read, b.castTo(value, read->x.dtype));
+    if (failed(resultOf(call, *read, b.castTo(value, read->x.dtype))))
+      return failure();
+    if (!returnsMean)
+      return success();
+    DType as = computeType(read->x.dtype);
+    Tensor total = sumOf(b, read->x, read->dims, as);
+    return resultOf(call, *read,
+                    dividedBy(b, total, read->x.dtype, countOf(b, read->x, read->dims, as)));
   };
 }
 
@@ -275,6 +284,60 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
   };
 }
 
+/// Integers and booleans are multiplied as int64.
+static std::function<LogicalResult(Call &)> product(StringRef dimName) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Reduced> read = readReduced(call, dimName);
+    if (failed(read))
+      return failure();
+    const Tensor &x = read->x;
+    DType dtype = call.dtype("dtype", isFloat(x.dtype) ? x.dtype : DType::I64);
+    if (call.failed())
+      return failure();
+    if (!TensorBuilder::converts(x.dtype, dtype) || dtype == DType::Bool)
+      return call.error() << "expected a product of " << str(x.dtype) << ", got one as "
+                          << str(dtype);
+    TensorBuilder &b = call.b;
+    DType as = computeType(dtype);
+    Tensor total = b.reduce(
+        x.sizes, read->dims, b.scalar(as, int64_t(1)), as, Operand{x, as},
+        [](ValueRange element) { return element[0]; },
+        [&](Value product, Value y) {
+          return create<arith::MulFOp, arith::MulIOp>(b, product, y);
+        });
+    return resultOf(call, *read, b.castTo(total, dtype));
+  };
+}
+
+/// log(sum of e^x), relative to the maximum where that is finite.
+static LogicalResult logSumExp(Call &call) {
+  FailureOr<Reduced> read = readReduced(call, "dim");
+  if (failed(read))
+    return failure();
+  const Tensor &x = read->x;
+  TensorBuilder &b = call.b;
+  DType dtype = isFloat(x.dtype) ? x.dtype : DType::F32, as = computeType(dtype);
+  Tensor numbers = b.castTo(x, as);
+  Tensor max = extremeOf(b, numbers, read->dims, /*isMax=*/true);
+  Value zero = b.scalar(as, 0.0), infinity = b.scalar(as, std::numeric_limits<double>::infinity());
+  auto finite = [&](Value max) -> Value {
+    Value isFinite =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, math::AbsFOp::create(b, max), infinity);
+    return arith::SelectOp::create(b, isFinite, max, zero);
+  };
+  Tensor total = b.reduce(
+      x.sizes, read->dims, zero, as, {{numbers, as}, along(b, max, as, x, read->dims)},
+      [&](ValueRange e) -> Value {
+        return math::ExpOp::create(b, arith::SubFOp::create(b, e[0], finite(e[1])));
+      },
+      [&](Value sum, Value e) -> Value { return arith::AddFOp::create(b, sum, e); });
+  Tensor result =
+      b.elementwise(total.sizes, dtype, {{total, as}, {max, as}}, [&](ValueRange e) -> Value {
+        return arith::AddFOp::create(b, math::LogOp::create(b, e[0]), finite(e[1]));
+      });
+  return resultOf(call, *read, result);
+}
+
 /// Whether any element, or each, is other than 0.
 template <typename OpTy>
 static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool start) {
@@ -296,34 +359,39 @@ static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool s
   };
 }
 
-/// The sum of each element and those before it.
-static LogicalResult cumsum(Call &call) {
-  Tensor x = call.tensor("self");
-  int64_t dim = call.dim("dim", x.rank());
-  DType dtype = call.dtype("dtype", isFloat(x.dtype) ? x.dtype : DType::I64);
-  if (call.failed())
-    return failure();
-  if (!TensorBuilder::converts(x.dtype, dtype))
-    return call.error() << "expected sums of " << str(x.dtype) << ", got " << str(dtype);
-  TensorBuilder &b = call.b;
-  DType as = computeType(dtype);
-  // Over (i..., j), where j stands in place of dimension `dim`.
-  Sizes domain = x.sizes;
-  domain.push_back(x.sizes[dim]);
-  SmallVector<AffineExpr> exprs;
-  for (int64_t i = 0; i < x.rank(); ++i)
-    exprs.push_back(b.getAffineDimExpr(i == dim ? x.rank() : i));
-  AffineMap map = AffineMap::get(x.rank() + 1, 0, exprs, b.getContext());
-  Value zero = b.scalar(as, int64_t(0));
-  Tensor total = b.reduce(
-      domain, x.rank(), zero, as, Operand{x, as, map},
-      [&](ValueRange element) -> Value {
-        Value i = linalg::IndexOp::create(b, dim), j = linalg::IndexOp::create(b, x.rank());
-        Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, j, i);
-        return arith::SelectOp::create(b, counts, element[0], zero);
-      },
-      [&](Value sum, Value y) { return create<arith::AddFOp, arith::AddIOp>(b, sum, y); });
-  return call.result(b.castTo(total, dtype));
+/// The sum, or the product, of each element and those before it.
+static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    int64_t dim = call.dim("dim", x.rank());
+    DType dtype = call.dtype("dtype", isFloat(x.dtype) ? x.dtype : DType::I64);
+    if (call.failed())
+      return failure();
+    if (!TensorBuilder::converts(x.dtype, dtype))
+      return call.error() << "expected sums of " << str(x.dtype) << ", got " << str(dtype);
+    TensorBuilder &b = call.b;
+    DType as = computeType(dtype);
+    // Over (i..., j), where j stands in place of dimension `dim`.
+    Sizes domain = x.sizes;
+    domain.push_back(x.sizes[dim]);
+    SmallVector<AffineExpr> exprs;
+    for (int64_t i = 0; i < x.rank(); ++i)
+      exprs.push_back(b.getAffineDimExpr(i == dim ? x.rank() : i));
+    AffineMap map = AffineMap::get(x.rank() + 1, 0, exprs, b.getContext());
+    Value neutral = b.scalar(as, int64_t(multiplies));
+    Tensor total = b.reduce(
+        domain, x.rank(), neutral, as, Operand{x, as, map},
+        [&](ValueRange element) -> Value {
+          Value i = linalg::IndexOp::create(b, dim), j = linalg::IndexOp::create(b, x.rank());
+          Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, j, i);
+          return arith::SelectOp::create(b, counts, element[0], neutral);
+        },
+        [&](Value sofar, Value y) {
+          return multiplies ? create<arith::MulFOp, arith::MulIOp>(b, sofar, y)
+                            : create<arith::AddFOp, arith::AddIOp>(b, sofar, y);
+        });
+    return call.result(b.castTo(total, dtype));
+  };
 }
 
 /// (sum |x|^order)^(1/order), for an order of 1, 2 or infinity.
@@ -405,6 +473,8 @@ void attn::pt2::addReductions(AtenOps &ops) {
   for (StringRef overload : {".dim", ".correction"}) {
     ops.add(("var" + overload).str(), variance("dim", false));
     ops.add(("std" + overload).str(), variance("dim", true));
+    ops.add(("var_mean" + overload).str(), variance("dim", false, /*returnsMean=*/true));
+    ops.add(("std_mean" + overload).str(), variance("dim", true, /*returnsMean=*/true));
   }
   StringRef noSign = "booleans and unsigned integers";
   ops.add("amax.default", extreme("dim", true), noSign);
@@ -420,7 +490,11 @@ void attn::pt2::addReductions(AtenOps &ops) {
     ops.add(("any" + overload).str(), quantifier<arith::OrIOp>(dim, false));
     ops.add(("all" + overload).str(), quantifier<arith::AndIOp>(dim, true));
   }
-  ops.add("cumsum.default", cumsum);
+  ops.add("cumsum.default", cumulative(/*multiplies=*/false));
+  ops.add("cumprod.default", cumulative(/*multiplies=*/true));
+  ops.add("prod.default", product(""));
+  ops.add("prod.dim_int", product("dim"));
+  ops.add("logsumexp.default", logSumExp);
   ops.add("linalg_vector_norm.default", norm, "orders other than 1, 2 and infinity");
   ops.add("softmax.int", softmax(false));
   ops.add("_softmax.default", softmax(false), "half_to_float");

@@ -9,8 +9,11 @@
 
 #include "frontend/pt2/AtenOps.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn::pt2;
@@ -528,6 +531,201 @@ static LogicalResult unbind(Call &call) {
   return success();
 }
 
+/// The elements of dimensions `dim1` and `dim2` whose positions differ by `offset`, as the last dimension; or `self`
+/// with `src` in their place, as diagonal_scatter returns it.
+static LogicalResult diagonal(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t rank = x.rank(), offset = call.constant("offset", 0), rows = call.dim("dim1", rank, 0),
+          columns = call.dim("dim2", rank, 1);
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> height = x.sizes[rows].constant(), width = x.sizes[columns].constant();
+  if (rows == columns || !height || !width || std::abs(offset) >= kMaxDim)
+    return call.error() << "expected two dimensions of known sizes, got " << rows << " and "
+                        << columns << " of " << str(x.sizes);
+  int64_t row = std::max<int64_t>(-offset, 0), column = std::max<int64_t>(offset, 0);
+  int64_t count = std::max<int64_t>(std::min(*height - row, *width - column), 0);
+  Sizes sizes;
+  SmallVector<AffineExpr> ofSquare(rank);
+  TensorBuilder &b = call.b;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    if (dim == rows || dim == columns)
+      continue;
+    ofSquare[dim] = b.getAffineDimExpr(sizes.size());
+    sizes.push_back(x.sizes[dim]);
+  }
+  ofSquare[rows] = ofSquare[columns] = b.getAffineDimExpr(sizes.size());
+  sizes.push_back(count);
+  // Where both dimensions name one element of the diagonal, what the part has there.
+  auto write = [=](Call &writer, const Tensor &base, const Tensor &part) -> FailureOr<Tensor> {
+    TensorBuilder &b = writer.b;
+    if (count == 0)
+      return base;
+    return b.elementwise(
+        base.sizes, base.dtype, Operand{base, base.dtype}, [&](ValueRange old) -> Value {
+          auto constant = [&](int64_t value) -> Value {
+            return arith::ConstantIndexOp::create(b, value);
+          };
+          Value i = linalg::IndexOp::create(b, rows), j = linalg::IndexOp::create(b, columns);
+          Value at = arith::SubIOp::create(b, i, constant(row));
+          Value isOn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at,
+                                             arith::SubIOp::create(b, j, constant(column)));
+          Value nearest = arith::MaxSIOp::create(
+              b, arith::MinSIOp::create(b, at, constant(count - 1)), constant(0));
+          Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at, nearest);
+          SmallVector<Value> indices;
+          for (int64_t dim = 0; dim < rank; ++dim)
+            if (dim != rows && dim != columns)
+              indices.push_back(linalg::IndexOp::create(b, dim));
+          indices.push_back(nearest);
+          Value element = tensor::ExtractOp::create(b, part.value, indices);
+          return arith::SelectOp::create(b, arith::AndIOp::create(b, isOn, exists), element,
+                                         old[0]);
+        });
+  };
+  if (call.has("src")) {
+    Tensor source = call.tensor("src");
+    if (call.failed() || source.dtype != x.dtype || source.sizes != sizes)
+      return call.error() << "expected a source " << str(x.dtype) << str(sizes) << ", got "
+                          << str(source.dtype) << str(source.sizes);
+    return call.result(*write(call, x, source));
+  }
+  Tensor square = b.slice(b.slice(x, rows, row, count), columns, column, count);
+  AffineMap map = AffineMap::get(sizes.size(), 0, ofSquare, b.getContext());
+  Tensor part = b.elementwise(sizes, x.dtype, Operand{square, x.dtype, map},
+                              [](ValueRange e) { return e[0]; });
+  return call.resultView("self", part, write);
+}
+
+/// Runs of `size` elements of a dimension, each `step` behind the one before, as the last dimension. They may overlap,
+/// so that nobody may write to them.
+static LogicalResult unfold(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dimension", x.rank()), size = call.constant("size"),
+          step = call.constant("step");
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> all = x.sizes[dim].constant();
+  if (!all || size < 0 || size > *all || step < 1)
+    return call.error() << "expected a dimension of known size that holds runs of " << size << ", "
+                        << step << " apart, got " << x.sizes[dim].str();
+  Sizes sizes = x.sizes;
+  sizes[dim] = (*all - size) / step + 1;
+  sizes.push_back(size);
+  TensorBuilder &b = call.b;
+  SmallVector<AffineExpr> exprs;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    exprs.push_back(i == dim ? b.getAffineDimExpr(i) * step + b.getAffineDimExpr(x.rank())
+                             : b.getAffineDimExpr(i));
+  AffineMap map = AffineMap::get(sizes.size(), 0, exprs, b.getContext());
+  Tensor runs =
+      b.elementwise(sizes, x.dtype, Operand{x, x.dtype, map}, [](ValueRange e) { return e[0]; });
+  return call.resultView("self", runs, {});
+}
+
+/// The elements of a contiguous tensor at offset + sum of index * stride. Some may be the same, so that nobody may
+/// write to them.
+static LogicalResult asStrided(Call &call) {
+  Tensor x = call.tensor("self");
+  SmallVector<int64_t> sizes = call.constants("size"), strides = call.constants("stride");
+  int64_t offset = call.constant("storage_offset", 0);
+  std::optional<Size> all = Size(1);
+  for (const Size &size : x.sizes)
+    all = all ? multiply(*all, size) : all;
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> count = all ? all->constant() : std::nullopt;
+  bool fits = count && sizes.size() == strides.size() && offset >= 0 && call.isContiguous("self") &&
+              call.startsStorage("self");
+  // The last element.
+  int64_t last = offset;
+  for (auto [size, stride] : llvm::zip(sizes, strides)) {
+    int64_t reach = 0;
+    fits = fits && size >= 1 && stride >= 0 && !llvm::MulOverflow(size - 1, stride, reach) &&
+           !llvm::AddOverflow(last, reach, last);
+  }
+  if (!fits || last >= *count)
+    return call.error() << "expected sizes and strides that stay inside a contiguous tensor "
+                        << str(x.sizes) << ", got sizes " << str(Sizes(sizes.begin(), sizes.end()))
+                        << ", strides " << str(Sizes(strides.begin(), strides.end()))
+                        << " and offset " << offset;
+  FailureOr<Tensor> flat = viewAs(call, x, Size(*count));
+  if (failed(flat))
+    return failure();
+  TensorBuilder &b = call.b;
+  auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, value); };
+  Tensor elements =
+      b.elementwise(Sizes(sizes.begin(), sizes.end()), x.dtype, {}, [&](ValueRange) -> Value {
+        Value at = constant(offset);
+        for (auto [dim, stride] : llvm::enumerate(strides)) {
+          Value i = linalg::IndexOp::create(b, dim);
+          at = arith::AddIOp::create(b, at, arith::MulIOp::create(b, i, constant(stride)));
+        }
+        return tensor::ExtractOp::create(b, flat->value, at);
+      });
+  return call.resultView("self", elements, {});
+}
+
+/// (..., c * r * r, h, w) as (..., c, h * r, w * r), or back.
+static std::function<LogicalResult(Call &)> pixelShuffle(bool isBack) {
+  return [=](Call &call) -> LogicalResult {
+    Tensor x = call.tensor("self");
+    int64_t r = call.constant(isBack ? "downscale_factor" : "upscale_factor"), lead = x.rank() - 3;
+    if (call.failed())
+      return failure();
+    SmallVector<int64_t> last;
+    for (const Size &size : ArrayRef(x.sizes).take_back(std::min<int64_t>(x.rank(), 3)))
+      last.push_back(size.constant().value_or(-1));
+    bool fits = last.size() == 3 && llvm::all_of(last, [](int64_t size) { return size >= 0; }) &&
+                r >= 1 && r < (1 << 15) &&
+                (isBack ? last[1] % r == 0 && last[2] % r == 0 : last[0] % (r * r) == 0);
+    if (!fits)
+      return call.error() << "expected (..., channels, height, width) of known sizes that " << r
+                          << " divides, got " << str(x.sizes);
+    Sizes split(ArrayRef(x.sizes).take_front(lead)), whole = split;
+    SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, lead));
+    auto append = [&](ArrayRef<int64_t> sizes, ArrayRef<int64_t> order, ArrayRef<int64_t> merged) {
+      split.append(sizes.begin(), sizes.end());
+      for (int64_t dim : order)
+        permutation.push_back(lead + dim);
+      whole.append(merged.begin(), merged.end());
+    };
+    if (isBack)
+      append({last[0], last[1] / r, r, last[2] / r, r}, {0, 2, 4, 1, 3},
+             {last[0] * r * r, last[1] / r, last[2] / r});
+    else
+      append({last[0] / (r * r), r, r, last[1], last[2]}, {0, 3, 1, 4, 2},
+             {last[0] / (r * r), last[1] * r, last[2] * r});
+    FailureOr<Tensor> parts = viewAs(call, x, split);
+    if (failed(parts))
+      return failure();
+    FailureOr<Tensor> result = viewAs(call, call.b.transpose(*parts, permutation), whole);
+    return failed(result) ? failure() : call.result(*result);
+  };
+}
+
+/// (n, g * c, ...) as (n, c * g, ...).
+static LogicalResult channelShuffle(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t groups = call.constant("groups");
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> channels = x.rank() >= 3 ? x.sizes[1].constant() : std::nullopt;
+  if (!channels || groups < 1 || *channels % groups != 0)
+    return call.error() << "expected (n, channels, ...) of a number of channels that " << groups
+                        << " groups divide, got " << str(x.sizes);
+  Sizes split = x.sizes;
+  split[1] = groups;
+  split.insert(split.begin() + 2, Size(*channels / groups));
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank() + 1));
+  std::swap(permutation[1], permutation[2]);
+  FailureOr<Tensor> parts = viewAs(call, x, split);
+  if (failed(parts))
+    return failure();
+  FailureOr<Tensor> result = viewAs(call, call.b.transpose(*parts, permutation), x.sizes);
+  return failed(result) ? failure() : call.result(*result);
+}
+
 void attn::pt2::addViews(AtenOps &ops) {
   StringRef proved = "sizes that cannot be proved to hold as many elements";
   ops.add("view.default", reshape("size", /*mayCopy=*/false), proved);
@@ -574,4 +772,13 @@ void attn::pt2::addViews(AtenOps &ops) {
   for (StringRef name : {"split_with_sizes.default", "split.sizes", "unsafe_split_with_sizes.default"})
     ops.add(name, splitWithSizes);
   ops.add("unbind.int", unbind, "dimensions of unknown size");
+  for (StringRef name : {"diagonal.default", "linalg_diagonal.default", "diagonal_scatter.default"})
+    ops.add(name, diagonal, "dimensions of unknown size");
+  ops.add("unfold.default", unfold, "a dimension of unknown size");
+  ops.add("as_strided.default", asStrided, "what is not contiguous; unknown sizes");
+  ops.add("pixel_shuffle.default", pixelShuffle(/*isBack=*/false),
+          "unknown sizes of channels and images");
+  ops.add("pixel_unshuffle.default", pixelShuffle(/*isBack=*/true),
+          "unknown sizes of channels and images");
+  ops.add("channel_shuffle.default", channelShuffle, "an unknown number of channels");
 }

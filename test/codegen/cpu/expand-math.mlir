@@ -39,6 +39,24 @@ func.func @tanh(%x: vector<4xf32>) -> vector<4xf32> {
   return %y : vector<4xf32>
 }
 
+// In f64 a sum with 2^52 has no bits for a fraction.
+// CHECK-LABEL: @floor_of_double
+// CHECK-DAG:   arith.constant dense<0x4330000000000000> : vector<2xf64>
+// CHECK-NOT:   math.floor
+// CHECK:       return
+func.func @floor_of_double(%x: vector<2xf64>) -> vector<2xf64> {
+  %y = math.floor %x : vector<2xf64>
+  return %y : vector<2xf64>
+}
+
+// CHECK-LABEL: @rsqrt_of_double
+// CHECK:       math.sqrt %{{.*}} : f64
+// CHECK:       arith.divf
+func.func @rsqrt_of_double(%x: f64) -> f64 {
+  %y = math.rsqrt %x : f64
+  return %y : f64
+}
+
 // Instructions everywhere.
 // CHECK-LABEL: @kept
 // CHECK:       math.absf

@@ -148,6 +148,9 @@ for op, function in [("neg", np.negative), ("abs", np.abs), ("relu", lambda x: n
 for op in ("floor", "ceil", "trunc", "round"):
     case(op + ".default", lambda x: x, self=I)
     case(op + "_.default", getattr(np, op), self=X)
+    case(op + ".default", getattr(np, op), self=np.concatenate([D.ravel() * 1e3, ALL, [2.0**52 + 1, 2.0**52 - 0.5]]),
+         ulps=0)
+case("rsqrt.default", lambda x: 1 / np.sqrt(x), self=np.abs(D), ulps=1)
 for op, function in [("isnan", np.isnan), ("isinf", np.isinf), ("logical_not", np.logical_not)]:
     case(op + ".default", function, self=I)
     case(op + ".default", function, self=B)
@@ -180,6 +183,28 @@ case("hardtanh.default", lambda x: np.clip(x, -1, 1), self=ALL, ulps=0)
 case("hardtanh_.default", lambda x, low, high: np.clip(x, low, high), self=X, min_val=-0.5, max_val=2)
 case("relu6.default", lambda x: np.clip(x, 0, 6), self=I)
 case("hardtanh.default", lambda x, low, high: np.clip(x, low, high), self=J, min_val=-2, max_val=3)
+case("celu.default", lambda x, a: np.where(x > 0, x, a * np.expm1(x / a)), self=ALL, alpha=1.5, ulps=4)
+case("selu.default", lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)), self=ALL,
+     ulps=4)
+case("mish.default", lambda x: x * np.tanh(np.logaddexp(0, x)), self=ORDINARY.astype("float32"), ulps=12, near=1e-7)
+case("log_sigmoid.default", lambda x: -np.logaddexp(0, -x), self=ALL, ulps=6)
+case("threshold.default", lambda x, t, v: np.where(x <= t, v, x), self=ALL, threshold=0.5, value=-7.0, ulps=0)
+CHANNELS = np.array([0.25, -0.5, 2], "float32")
+case("prelu.default", lambda x, w: np.where(x > 0, x, x * w[:, None]), self=X3, weight=CHANNELS)
+case("prelu.default", lambda x, w: np.where(x > 0, x, x * w), self=X3, weight=CHANNELS[:1].copy())
+case("prelu.default", lambda x, w: np.where(x > 0, x, x * w), self=ALL, weight=CHANNELS[:1].copy())
+case("_prelu_kernel.default", lambda x, w: np.where(x > 0, x, x * w), self=X3, weight=CHANNELS.reshape(1, 3, 1))
+for kind in ("float32", "float16"):
+    most = float(np.finfo(kind).max)
+    case("nan_to_num.default", lambda x, m=most: np.nan_to_num(x, posinf=m, neginf=-m),
+         self=np.float32([nan, inf, -inf, 1.5, -0.0]).astype(kind))
+case("nan_to_num.default", lambda x, a, b, c: np.nan_to_num(x, nan=a, posinf=b, neginf=c), self=SPECIAL, nan=1.5,
+     posinf=2.0, neginf=-3.0, ulps=0)
+case("nan_to_num.default", lambda x: x, self=I)
+case("square.default", np.square, self=X)
+case("square.default", np.square, self=I)
+for x in (SPECIAL, I, B):
+    case("isfinite.default", np.isfinite, self=x)
 case("glu.default", lambda x: x[..., :2] * sigmoid(x[..., 2:]), self=X, ulps=6)
 case("glu.default", lambda x, dim: x[:, :2] * sigmoid(x[:, 2:]), self=X3[:, [0, 1, 2, 0]].copy(), dim=-2, ulps=6)
 for op in ("dropout", "feature_dropout", "alpha_dropout"):
@@ -250,6 +275,37 @@ case("remainder.Scalar", lambda x, y: x % y, self=I, other=4)
 case("remainder.Scalar", lambda x, y: x % y, self=J, other=-4)
 case("remainder.Tensor", lambda x, y: x % y, self=S, other=7)
 case("remainder_.Scalar", lambda x, y: x % y, self=I, other=5)
+case("fmod.Scalar", np.fmod, self=I, other=-4)
+case("fmod.Tensor", np.fmod, self=S, other=7)
+case("fmod_.Scalar", np.fmod, self=I, other=5)
+DIVIDENDS, DIVISORS = (np.array(list(values), "float32") for values in zip(*[
+    (a, b) for a in (-inf, -7.5, -2, -0.3, -0.0, 0.0, 1, 5.5, 1e6, 3.3e-39, inf, nan)
+    for b in (-inf, -3, -0.1, 0.0, 0.25, 0.7, 2, 123.456, inf, nan)]))
+case("fmod.Tensor", np.fmod, self=DIVIDENDS, other=DIVISORS, ulps=0)
+case("remainder.Tensor", lambda x, y: np.where(np.isinf(y) & np.isfinite(x),
+                                               np.where((x < 0) == (y < 0), x, np.where(x == 0, x, y)),
+                                               np.remainder(x, y)), self=DIVIDENDS, other=DIVISORS, ulps=1)
+case("fmod.Scalar", lambda x, y: np.fmod(x, y), self=ORDINARY.astype("float32"), other=0.75, ulps=0)
+case("remainder.Scalar", lambda x, y: np.remainder(x, y), self=ORDINARY.astype("float32"), other=-0.75, ulps=1)
+case("remainder.Scalar", lambda x, y: np.remainder(x, y), self=H, other=0.5, ulps=1)
+case("fmod.Scalar", lambda x, y: x * nan, self=np.array([1e20, -1e20], "float32"), other=3.0)
+SHIFTS = np.array([0, 1, 5, 31])
+for name, function in [("left", np.left_shift), ("right", np.right_shift)]:
+    short = f"__{name[0]}shift__"
+    for overload in (".Tensor", ".Tensor_Scalar"):
+        case(f"bitwise_{name}_shift{overload}", function, self=I, other=SHIFTS if overload == ".Tensor" else 3)
+    for overload in (".Tensor", ".Scalar"):
+        case(short + overload, function, self=J, other=SHIFTS.astype("int32") if overload == ".Tensor" else 4)
+    case(f"bitwise_{name}_shift.Tensor", lambda x, y, z=name == "left": np.where(z | (x >= 0), 0, -1).astype("int8"),
+         self=S, other=np.array([8, 100, -1, -100], "int8"))
+for overload, weight in ((".Scalar", 0.25), (".Scalar", 2), (".Tensor", ROW)):
+    case("lerp" + overload, lambda x, y, w: x + w * (y - x), self=X, end=Y, weight=weight, near=1e-6)
+case("lerp.Scalar", lambda x, y, w: y, self=np.array([1e8, -1e8], "float32"), end=np.array([1.0, 3.0], "float32"),
+     weight=1.0)
+case("lerp_.Scalar", lambda x, y, w: x + w * (y - x), self=X, end=Y, weight=0.75, near=1e-6)
+for name, function in [("fmax", np.fmax), ("fmin", np.fmin)]:
+    case(name + ".default", function, self=SPECIAL, other=SPECIAL[::-1].copy(), ulps=0)
+    case(name + ".default", function, self=I, other=J)
 NUMBERS = np.array([-3, -2.5, -1, -0.5, -0.0, 0, 0.25, 1, 1.7, 3, inf, -inf, nan], "float32")
 for exponent in (0, 1, 2, 3, 5, -1, -2, -3, 64):
     case("pow.Tensor_Scalar", lambda x, y: np.power(x, float(y)), self=NUMBERS, exponent=exponent, ulps=8)
@@ -407,6 +463,22 @@ case("cumsum.default", lambda x, dim: np.cumsum(x, 0), self=I, dim=0)
 case("cumsum.default", lambda x, dim: np.cumsum(x, 1), self=B, dim=1, kind="int64")
 case("cumsum.default", lambda x, dim, dtype: np.cumsum(x, 1), self=J, dim=1, dtype=DType("float32"), kind="float32")
 case("cumsum_.default", lambda x, dim: np.cumsum(x, 0), self=X, dim=0, near=1e-6)
+case("cumprod.default", lambda x, dim: np.cumprod(x, 1), self=X3, dim=1, near=1e-6)
+case("cumprod.default", lambda x, dim: np.cumprod(x, 0), self=I, dim=0)
+case("prod.default", np.prod, self=X, near=1e-6)
+case("prod.default", np.prod, self=I)
+case("prod.dim_int", lambda x, d, k: np.prod(x, 1, keepdims=True), self=X3, dim=-2, keepdim=True, near=1e-6)
+case("prod.dim_int", lambda x, d: np.prod(x, 1), self=B, dim=1, kind="int64")
+for x in (X3 * 30, np.float32([[[-inf, -inf], [inf, 1]], [[nan, 1], [-inf, 2]]])):
+    case("logsumexp.default", lambda x, d: np.logaddexp.reduce(x, 2), self=x, dim=[-1], near=1e-6)
+case("logsumexp.default", lambda x, d, k: np.log(np.exp(x).sum((0, 1), keepdims=True)), self=X3, dim=[0, 1],
+     keepdim=True, near=1e-6)
+for name, root in [("var_mean", lambda x: x), ("std_mean", np.sqrt)]:
+    case(name + ".correction", lambda x, d, c, k, f=root: [f(np.var(x, 1, ddof=c, keepdims=True)),
+                                                           x.mean(1, keepdims=True)], self=X3, dim=[1], correction=2,
+         keepdim=True, near=1e-6)
+    case(name + ".dim", lambda x, d, u, f=root: [f(np.var(x, (0, 2))), x.mean((0, 2))], self=X3, dim=[0, 2],
+         unbiased=False, near=1e-6)
 for order in (1, 2, 2.0, inf):
     case("linalg_vector_norm.default", lambda x, p: np.linalg.norm(x.ravel(), p), self=X3, ord=order, ulps=4)
     case("linalg_vector_norm.default", lambda x, p, dim, keep: np.linalg.norm(x, p, axis=1, keepdims=True), self=X,
@@ -457,7 +529,11 @@ case("mm.default", np.matmul, self=A, mat2=A2, near=1e-6)
 case("bmm.default", np.matmul, self=BATCH, mat2=BATCH2, near=1e-6)
 case("mv.default", np.matmul, self=A, vec=V6, near=1e-6)
 case("dot.default", np.dot, self=V6, tensor=V6, near=1e-6)
+case("vdot.default", np.dot, self=V6, other=V6, near=1e-6)
+case("addmv.default", lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b), self=V5, mat=A, vec=V6, beta=0.5,
+     alpha=2, near=1e-6)
 case("outer.default", np.outer, self=V5, vec2=V6)
+case("ger.default", np.outer, self=V5, vec2=V6)
 case("linear.default", lambda x, w: x @ w.T, input=BATCH, weight=A, near=1e-6)
 case("linear.default", lambda x, w, b: x @ w.T + b, input=BATCH, weight=A, bias=V5, near=1e-6)
 case("linear.default", lambda x, w, b: x @ w.T, input=V6, weight=A, bias=None, near=1e-6)
@@ -511,6 +587,18 @@ case(SDPA, lambda q, k, v, m, p, c: attention(q, k, v, np.tri(4, 6, dtype=bool))
 case(SDPA, lambda q, k, v, s: attention(q, k, v, scale=s), query=Q, key=K, value=K, scale=0.25, near=1e-6)
 case(SDPA, lambda q, k, v, g: attention(q, np.repeat(k, 3, 1), np.repeat(v, 3, 1)), query=Q, key=K[:, :1].copy(),
      value=K[:, :1].copy(), enable_gqa=True, near=1e-6)
+FUSED = "_scaled_dot_product_%s.default"
+for name in ("flash_attention", "flash_attention_for_cpu", "efficient_attention", "cudnn_attention",
+             "fused_attention_overrideable", "attention_math"):
+    case(FUSED % name, lambda q, k, v, p, c, s: [attention(q, k, v, np.tri(4, 6, dtype=bool), s)], query=Q, key=K,
+         value=K, dropout_p=0.0, is_causal=True, scale=0.25, near=1e-6)
+case(FUSED % "flash_attention_for_cpu", lambda q, k, v, m: [attention(q, k, v, m)], query=Q, key=K, value=K,
+     attn_mask=MASK, near=1e-6)
+for name in ("efficient_attention", "cudnn_attention"):
+    case(FUSED % name, lambda q, k, v, m, *_: [attention(q, k, v, m)], query=Q, key=K, value=K,
+         attn_bias=random.standard_normal((2, 3, 4, 6)).astype("float32"), compute_log_sumexp=False, near=1e-6)
+case(FUSED % "flash_attention", lambda q, k, v, r: [attention(q, k, v)], query=Q, key=K, value=K,
+     return_debug_mask=False, near=1e-6)
 
 
 def convolve(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
@@ -560,6 +648,20 @@ for count in (1, 2, 3):
 case("conv2d.default", lambda x, w: convolve(x[None], w)[0], input=X3, weight=np.ones((3, 2, 2, 2), "float32"),
      near=1e-6)
 
+
+def image_to_columns(x, kernel, dilation, padding, stride):
+    x = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(p, p) for p in padding])
+    return np.concatenate([windows(x[..., c:c + 1, :, :], kernel, stride, [0, 0], False, dilation)
+                           .reshape(*x.shape[:-3], -1, kernel[0] * kernel[1]).swapaxes(-1, -2)
+                           for c in range(x.shape[-3])], -2)
+
+
+IMAGES = random.standard_normal((2, 3, 5, 7)).astype("float32")
+case("im2col.default", image_to_columns, self=IMAGES, kernel_size=[3, 2], dilation=[1, 2], padding=[1, 0],
+     stride=[2, 1])
+case("im2col.default", image_to_columns, self=IMAGES[0].copy(), kernel_size=[2, 2], dilation=[1, 1], padding=[0, 0],
+     stride=[1, 1])
+
 # ---- Normalisation ----
 
 
@@ -608,8 +710,148 @@ case("group_norm.default", group_norm, input=IMAGE, num_groups=3, near=1e-6)
 case("group_norm.default", group_norm, input=IMAGE, num_groups=2, weight=SIX, bias=SIX2, eps=1e-3, near=1e-6)
 case("group_norm.default", group_norm, input=IMAGE[:, :, 0, 0].copy(), num_groups=2, weight=SIX, bias=None, near=1e-6)
 for w, b in ((SIX, SIX2), (None, None), (SIX, None), (None, SIX2)):
+    for op in ("native_batch_norm", "_native_batch_norm_legit_no_training"):
+        training = {} if op[0] == "_" else {"training": False}
+        case(op + ".default", lambda x, w, b, m, v, *_: [batch_norm(x, w, b, m, v, False, 0.1, 1e-5, False)],
+             input=IMAGE, weight=w, bias=b, running_mean=SIX2, running_var=np.abs(SIX) + 1, **training, momentum=0.1,
+             eps=1e-5, near=1e-6)
     case("batch_norm.default", batch_norm, input=IMAGE, weight=w, bias=b, running_mean=SIX2,
          running_var=np.abs(SIX) + 1, training=False, momentum=0.1, eps=1e-5, cudnn_enabled=True, near=1e-6)
+
+
+def weight_norm(v, g, dim):
+    norm = np.sqrt((v * v).sum(tuple(i for i in range(v.ndim) if i != dim), keepdims=True))
+    return [v / norm * g, norm]
+
+
+def native_group_norm(x, w, b, n, c, hw, groups, eps):
+    parts = x.reshape(n, groups, -1)
+    return [group_norm(x, groups, w, b, eps), parts.mean(2), 1 / np.sqrt(parts.var(2) + eps)]
+
+
+case("native_group_norm.default", native_group_norm, input=IMAGE, weight=SIX, bias=None, N=2, C=6, HxW=15, group=3,
+     eps=1e-3, near=1e-6)
+for op in ("_weight_norm", "_weight_norm_interface"):
+    for dim in (0, 2):
+        case(op + ".default", lambda v, g, d, o=op: weight_norm(v, g, d)[:1 + o.endswith("face")], v=X3,
+             g=np.arange(1, 1 + X3.shape[dim], dtype="float32").reshape([-1 if i == dim else 1 for i in range(3)]),
+             dim=dim, near=1e-6)
+
+# ---- Poolings ----
+
+
+def windows(x, kernel, stride=None, padding=0, ceil=False, dilation=1, fill=nan):
+    """x (..., height, width) as (..., windows, windows, kernel, kernel); elements of the padding are `fill`."""
+    stride = kernel if not stride else stride
+    count = len(kernel)
+    out = []
+    for n, k, s, p, d in zip(x.shape[-count:], kernel, stride, padding, dilation):
+        number = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil else 0)) // s + 1
+        out.append(number - ((number - 1) * s >= n + p))
+    result = np.full((*x.shape[:-count], *out, *kernel), fill)
+    for at in np.ndindex(*out, *kernel):
+        where = [i * s + j * d - p for i, j, s, d, p in zip(at[:count], at[count:], stride, dilation, padding)]
+        inside = [-p <= w < n + p for w, n, p in zip(where, x.shape[-count:], padding)]
+        if not all(inside):
+            result[(..., *at)] = inf  # beyond the padding
+        elif all(0 <= w < n for w, n in zip(where, x.shape[-count:])):
+            result[(..., *at)] = x[(..., *where)]
+    return result
+
+
+def spread(value, count, otherwise):
+    value = otherwise if value is None or value == [] else value
+    return [value] * count if isinstance(value, int) else list(value) * (count if len(value) == 1 else 1)
+
+
+def avg_pool(x, kernel, stride=None, padding=None, ceil=False, include=True, divisor=None):
+    count = len(kernel)
+    kernel, padding = spread(kernel, count, 1), spread(padding, count, 0)
+    parts = windows(x, kernel, spread(stride, count, kernel), padding, ceil, [1] * count)
+    axes = tuple(range(-count, 0))
+    number = divisor or (np.isfinite(parts) | (np.isnan(parts) & include)).sum(axes)
+    return np.where(np.isfinite(parts), parts, 0).sum(axes) / number
+
+
+def max_pool(x, kernel, stride=None, padding=None, dilation=None, ceil=False):
+    count = len(kernel)
+    parts = windows(x, kernel, spread(stride, count, kernel), spread(padding, count, 0), ceil, spread(dilation, count,
+    1))
+    return np.where(np.isfinite(parts), parts, -inf).max(tuple(range(-count, 0)))
+
+
+def adaptive_pool(x, sizes):
+    for axis, size in zip(range(-len(sizes), 0), sizes):
+        n = x.shape[axis]
+        x = np.stack([x.take(range(i * n // size, -(-(i + 1) * n // size)), axis).mean(axis) for i in range(size)],
+        axis)
+    return x
+
+
+for count in (1, 2):
+    image = random.standard_normal((2, 3, 7, 9)[:1 + count] + (8,) * (count == 1)).astype("float32")
+    name = f"pool{count}d.default"
+    for options in ({}, {"stride": [2] * count}, {"stride": [2] * count, "padding": [1] * count, "ceil_mode": True},
+                    {"stride": [], "padding": [1] * count, "ceil_mode": True, "count_include_pad": False}):
+        case("avg_" + name, avg_pool, self=image, kernel_size=[3] * count, near=1e-6, **options)
+    for options in ({}, {"stride": [2] * count, "padding": [1] * count},
+                    {"stride": [3] * count, "padding": [1] * count, "dilation": [2] * count, "ceil_mode": True}):
+        case("max_" + name, max_pool, self=image, kernel_size=[2] * count, **options)
+    case(f"max_pool{count}d_with_indices.default", lambda x, k: [max_pool(x, k)], self=image, kernel_size=[2] * count)
+    for size in (1, 2, 3, 7, 8, 10):
+        case("adaptive_avg_" + name, adaptive_pool, self=image, output_size=[size] * count, near=1e-6)
+case("avg_pool2d.default", lambda x, k, s, p, c, i, d: avg_pool(x, k, divisor=d), self=IMAGE, kernel_size=[2, 3],
+     stride=[], padding=[0], ceil_mode=False, count_include_pad=True, divisor_override=5, near=1e-6)
+case("_adaptive_avg_pool2d.default", adaptive_pool, self=IMAGE, output_size=[2, 2], near=1e-6)
+case("max_pool1d.default", lambda x, k, s: np.array([[nan, 3, 4], [-inf, 1, 1]]),
+     self=np.array([[nan, 2, 3, 4], [-inf, -inf, 1, 1]], "float32"), kernel_size=[2], stride=[1])
+
+
+def resample(x, axis, size, corners, scale, taps, kernel):
+    n = x.shape[axis]
+    if corners:
+        scale = np.float32(n - 1) / np.float32(size - 1) if size > 1 else np.float32(0)
+    else:
+        scale = np.float32(1 / scale) if scale else np.float32(n) / np.float32(size)
+    result = []
+    for i in range(size):
+        centre = np.float32(0 if corners or taps == 1 else 0.5)
+        at = np.float32(scale * (np.float32(i) + centre)) - centre
+        at = max(at, np.float32(0)) if taps == 2 else at
+        first = math.floor(at)
+        result.append(sum(x.take(min(max(first + t, 0), n - 1), axis) * kernel(abs(float(at) - first - t))
+                          for t in range(-((taps - 1) // 2), taps // 2 + 1)))
+    return np.stack(result, axis)
+
+
+def cubic(d, a=-0.75):
+    return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+
+KERNELS = {"nearest": (1, lambda d: 1), "bilinear": (2, lambda d: 1 - d), "bicubic": (4, cubic)}
+
+
+def upsample(mode, x, sizes, corners=False, scales=None):
+    scales = scales or [None, None]
+    sizes = sizes or [int(n * s) for n, s in zip(x.shape[2:], scales)]
+    for axis in (3, 2):
+        x = resample(x, axis, sizes[axis - 2], corners, scales[axis - 2], *KERNELS[mode])
+    return x
+
+
+for mode in KERNELS:
+    name = f"upsample_{mode}2d"
+    for corners in (False, True)[:1 + (mode != "nearest")]:
+        flags = {} if mode == "nearest" else {"align_corners": corners}
+        for sizes in ([6, 10], [2, 3], [3, 5], [7, 1]):
+            case(name + ".vec", lambda x, n, *c, m=mode: upsample(m, x, n, *c[:-1]), input=IMAGE, output_size=sizes,
+                 **flags, scale_factors=None, near=2e-6)
+        case(name + ".vec", lambda x, n, *c, m=mode: upsample(m, x, None, c[0] if c[:-1] else False, c[-1]),
+             input=IMAGE, output_size=None, **flags, scale_factors=[2.0, 1.7], near=2e-6)
+        case(name + ".default", lambda x, n, *c, m=mode: upsample(m, x, n, c[0] if len(c) > 2 else False, c[-2:]),
+             self=IMAGE, output_size=[4, 8], **flags, scales_h=1.5, scales_w=1.6, near=2e-6)
+        case(name + ".default", lambda x, n, *c, m=mode: upsample(m, x, n, *c), self=IMAGE, output_size=[4, 8], **flags,
+             near=2e-6)
 
 # ---- Creation ----
 
@@ -652,6 +894,8 @@ case("arange.start_step", np.arange(1, 10, 3), start=1, end=10, step=3)
 case("arange.start_step", np.arange(5, -5, -3), start=5, end=-5, step=-3)
 case("arange.start_step", np.arange(0, 1, 0.1), start=0, end=1, step=0.1)
 case("arange.start_step", np.arange(0, 8, 2.0), start=0, end=8, step=2, dtype=DType("float32"))
+for steps in (0, 1, 2, 5, 64):
+    case("linspace.default", np.linspace(-1, 2.5, steps), start=-1, end=2.5, steps=steps)
 case("eye.default", np.eye(3), n=3)
 case("eye.m", np.eye(2, 4).astype(int), n=2, m=4, dtype=DType("int64"))
 case("eye.m", np.eye(4, 2).astype(bool), n=4, m=2, dtype=DType("bool"))
@@ -750,6 +994,52 @@ NONE = np.zeros((2, 0), "float32")
 case("split.Tensor", lambda x, n, d: [x], self=NONE, split_size=3, dim=1, many=True)
 case("chunk.default", lambda x, n, d: [x, x], self=NONE, chunks=2, dim=1, many=True)
 
+for name, function in [("view", lambda x, n: x.reshape(n)), ("expand", lambda x, n: np.broadcast_to(x, n))]:
+    case(name + "_copy.default", function, self=X3, size=[2, 3, 4])
+case("permute_copy.default", lambda x, d: x.transpose(d), self=X3, dims=[2, 0, 1])
+case("transpose_copy.int", lambda x, a, b: x.swapaxes(a, b), self=X3, dim0=0, dim1=-1)
+case("t_copy.default", np.transpose, self=X)
+case("alias_copy.default", lambda x: x, self=X)
+case("squeeze_copy.dim", lambda x, d: x[0], self=THIN, dim=0)
+case("unsqueeze_copy.default", lambda x, d: x[:, None], self=X, dim=1)
+case("select_copy.int", lambda x, d, i: x[:, 1], self=X3, dim=1, index=1)
+case("slice_copy.Tensor", lambda x, d, a, b: x[:, 1:3], self=X3, dim=1, start=1, end=3)
+case("split_copy.Tensor", lambda x, n, d: [x[:, :4], x[:, 4:8], x[:, 8:]], self=LONG, split_size=4, dim=1, many=True)
+case("unbind_copy.int", lambda x: [x[0], x[1]], self=X3, many=True)
+for op in ("diagonal", "linalg_diagonal", "diagonal_copy"):
+    for offset in (0, 1, -1, 3, -2, 9):
+        case(op + ".default", lambda x, o, a, b: np.diagonal(x, o, a, b), self=X3, offset=offset, dim1=-2, dim2=2)
+    case(op + ".default", np.diagonal, self=X)
+
+
+def with_diagonal(x, part, offset=0, a=0, b=1):
+    y = np.moveaxis(x.copy(), (a, b), (-2, -1))
+    for i in range(part.shape[-1]):
+        y[..., i + max(-offset, 0), i + max(offset, 0)] = part[..., i]
+    return np.moveaxis(y, (-2, -1), (a, b))
+
+
+for offset in (0, 2, -1):
+    case("diagonal_scatter.default", with_diagonal, self=X3, src=np.diagonal(X3, offset, 1, 2) + np.float32(9),
+         offset=offset, dim1=1, dim2=-1)
+case("diagonal_scatter.default", with_diagonal, self=I, src=np.arange(3))
+for size, step in ((3, 1), (4, 2), (10, 1), (1, 3), (0, 1)):
+    case("unfold.default", lambda x, d, n, s: np.stack([x[:, i:i + n] for i in range(0, 11 - n, s)], 1), self=LONG,
+         dimension=-1, size=size, step=step)
+case("as_strided.default", lambda x, n, s, o: np.stack([x.ravel()[o + i:o + i + 3] for i in (0, 5)]), self=LONG,
+     size=[2, 3], stride=[5, 1], storage_offset=4)
+case("as_strided.default", lambda x, n, s: x.ravel()[:4], self=I, size=[4], stride=[1])
+case("as_strided.default", lambda x, n, s: np.broadcast_to(x.ravel()[:3, None], (3, 2)), self=X, size=[3, 2],
+     stride=[1, 0])
+PIXELS = random.standard_normal((2, 12, 2, 3)).astype("float32")
+case("pixel_shuffle.default", lambda x, r: x.reshape(2, 3, 2, 2, 2, 3).transpose(0, 1, 4, 2, 5, 3).reshape(2, 3, 4, 6),
+     self=PIXELS, upscale_factor=2)
+case("pixel_unshuffle.default", lambda x, r: x.reshape(2, 3, 2, 2, 3, 2).transpose(0, 1, 3, 5, 2, 4).reshape(2, 12, 2,
+                                                                                                             3),
+     self=PIXELS.reshape(2, 3, 4, 6), downscale_factor=2)
+case("channel_shuffle.default", lambda x, g: x.reshape(2, 3, 4, 2, 3).swapaxes(1, 2).reshape(x.shape), self=PIXELS,
+     groups=3)
+
 # ---- Joins ----
 
 for op in ("cat.default", "concat.default"):
@@ -809,6 +1099,7 @@ case("index.Tensor", lambda x, i: x[:, i[1]], self=X3, indices=[None, NEGATIVE])
 case("index.Tensor", lambda x, i: x[PAIR, :, NEGATIVE], self=X3, indices=[PAIR, None, NEGATIVE])
 case("index.Tensor", lambda x, i: x[:, PAIR, NEGATIVE], self=X3, indices=[None, PAIR, NEGATIVE])
 case("index.Tensor", lambda x, i: x[:, i[1]], self=I, indices=[None, AT32.astype("int64")])
+case("_unsafe_index.Tensor", lambda x, i: x[i[0]], self=X, indices=[NEGATIVE])
 
 
 def put(x, indices, values, accumulate=False):
@@ -853,6 +1144,71 @@ case("index_put.default", put, self=X3, indices=[None, POINTS, ROWS], values=X.r
 case("index_put.default", put, self=B, indices=[AT[0], AT[0]], values=B[0])
 case("index_put.default", put, self=X, indices=[AT[0], AT[0]], values=Y[0], accumulate=True)
 case("index_put.default", put, self=I, indices=[AT[0]], values=I2[:1], accumulate=True)
+case("index_put.default", put, self=H, indices=[AT[0]], values=H[:1], accumulate=True, ulps=1)
+case("index_put.default", lambda x, i, v, a: x | np.isin(np.arange(3), i[0])[:, None], self=B, indices=[AT[0]],
+     values=np.ones((1, 4), bool), accumulate=True)
+case("_unsafe_index_put.default", put, self=X3, indices=[None, ROWS], values=X3[:, 1:] * 2)
+case("index_put_.default", put, self=X, indices=[ROWS], values=Y[:2])
+# Wherever a boolean index holds, the same values are written.
+case("index_put.default", lambda x, i, v: np.where(i[0], v, x), self=X, indices=[B], values=ONE)
+case("index_put.default", lambda x, i, v: np.where(i[0][:, None], v, x), self=I, indices=[B[:, 0]],
+     values=np.array([4]))
+case("index_put.default", lambda x, i, v: np.where(i[0][:, None], v, x), self=X, indices=[B[:, 0]], values=ROW)
+case("index_put.default", lambda x, i, v: np.where(i[0][:, :, None], v, x), self=X3, indices=[B[:2, :3]],
+     values=ROW[None])
+case("index_put.default", lambda x, i, v: np.where(i[1][:, None], v, x), self=X3, indices=[None, B[:, 0]],
+     values=X3[:, :1] + 9)
+case("index_put.default", lambda x, i, v: np.where(i[2], v, x), self=X3, indices=[None, None, B[0]],
+     values=X3[0, :, :1])
+case("index_put_.default", lambda x, i, v, a: x + v * i[0], self=X, indices=[B], values=ONE, accumulate=True)
+
+
+def added(x, dim, index, source, alpha=1):
+    return put(x, [None] * (dim % x.ndim) + [index], alpha * source, accumulate=True)
+
+
+def filled(x, dim, index, value):
+    return put(x, [None] * (dim % x.ndim) + [np.atleast_1d(index)], value)
+
+
+MANY = np.concatenate([X, Y[:2]])
+case("index_add.default", added, self=X, dim=0, index=AT32, source=MANY, near=1e-6)
+case("index_add.default", added, self=X, dim=0, index=AT32, source=MANY, alpha=2.5, near=1e-6)
+case("index_add_.default", added, self=I, dim=1, index=np.array([0, 3, 0]), source=I2[:, :3], alpha=-1)
+case("index_add.default", lambda x, *_: x, self=X, dim=-1, index=np.zeros(0, "int64"), source=X[:, :0])
+case("index_fill.int_Scalar", filled, self=X3, dim=1, index=ROWS, value=-inf)
+case("index_fill.int_Scalar", filled, self=J, dim=-2, index=np.array(2), value=5)
+case("index_fill.int_Scalar", filled, self=B, dim=0, index=ROWS, value=2)
+case("index_fill_.int_Tensor", filled, self=X3, dim=2, index=AT32, value=ONE)
+case("index_fill.int_Tensor", filled, self=X, dim=0, index=AT32, value=SEVEN)
+
+
+def scattered(x, dim, index, source, function=lambda old, new: new):
+    """One element after the other."""
+    x, source = x.copy(), np.broadcast_to(source, index.shape) if np.ndim(source) == 0 else source
+    for at in np.ndindex(*index.shape):
+        to = at[:dim % x.ndim] + (index[at],) + at[dim % x.ndim + 1:]
+        x[to] = function(x[to], source[at])
+    return x
+
+
+COLUMNS = np.array([[3, 0, 3], [1, 1, 2]])
+for op in ("scatter", "scatter_"):
+    case(op + ".src", scattered, self=X, dim=0, index=AT, src=Y)
+    case(op + ".value", scattered, self=X, dim=-2, index=AT, value=-inf)
+case("scatter.src", scattered, self=I, dim=-1, index=COLUMNS, src=I2)
+case("scatter.src", scattered, self=X3, dim=1, index=AT[None, :, :3], src=X3 * 10)
+case("scatter.src", lambda x, *_: x, self=X, dim=1, index=AT[:, :0], src=Y)
+case("scatter.value", scattered, self=np.zeros_like(X3), dim=2, index=np.array([[[1], [3], [0]], [[2], [2], [3]]]),
+     value=1)
+case("scatter.value", scattered, self=B, dim=1, index=AT[:, :2], value=True)
+case("scatter.value", scattered, self=ROW, dim=0, index=np.array([3, 1]), value=7)
+for op in ("scatter_add", "scatter_add_"):
+    case(op + ".default", lambda *x: scattered(*x, np.add), self=X, dim=0, index=AT, src=Y, near=1e-6)
+case("scatter_add.default", lambda *x: scattered(*x, np.add), self=J, dim=1,
+     index=np.array([[3, 0, 3, 3], [1, 1, 2, 1]]), src=J)
+case("scatter_add.default", lambda *x: scattered(*x, np.logical_or), self=B, dim=0, index=AT, src=B2)
+
 case("slice_scatter.default", sliced, self=X, src=Y[:2], dim=0, start=1)
 case("slice_scatter.default", sliced, self=X, src=Y[:, ::2], dim=-1, start=0, end=LAST, step=2)
 case("slice_scatter.default", sliced, self=X, src=Y[:, :1], dim=1, start=-3, end=-2)
@@ -991,6 +1347,45 @@ def contiguous_view(b):
     turned = b.call("t.default", y.T, self=x)
     copied = b.call("contiguous.default", np.ascontiguousarray(y.T), self=turned)
     b.output(copied, np.ascontiguousarray((y + 1).T))
+
+
+@graph
+def unread_results(b):
+    """What only gradients need is not computed."""
+    none = np.zeros(0, "float32")
+    want = batch_norm(IMAGE.astype("float64"), SIX, SIX2, SIX2, np.abs(SIX), False, 0.1, 1e-3, False).astype("float32")
+    first, *_ = b.call("_native_batch_norm_legit_no_training.default", [want, none, none], input=b.input(IMAGE),
+                       weight=b.input(SIX), bias=b.input(SIX2), running_mean=b.input(SIX2),
+                       running_var=b.input(np.abs(SIX)), momentum=0.1, eps=1e-3)
+    b.output(first, want, near=1e-6)
+
+
+@graph
+def rows_written(b):
+    """cache[:, 1:3] = new, by indices that the graph computes; the views of the cache see it."""
+    y = X3.copy()
+    x = b.call("clone.default", y, self=b.input(X3))
+    turned = b.call("transpose.int", y.swapaxes(0, 1), self=x, dim0=0, dim1=1)
+    at = b.call("arange.start", np.arange(1, 3), start=1, end=3)
+    new = b.input(np.ascontiguousarray(X3[:, :2] * 10))
+    b.call("index_copy_.default", y, self=x, dim=1, index=at, source=new)
+    y[:, 1:] = X3[:, :2] * 10
+    row = b.call("select.int", y[0], self=x, dim=0, index=0)
+    b.call("index_put_.default", y[0], self=row, indices=[b.input(np.array([2]))], values=b.input(ROW))
+    y[0, 2] = ROW
+    b.output(x, y.copy())
+    b.output(turned, y.swapaxes(0, 1).copy())
+
+
+@graph
+def diagonal_written(b):
+    y = X3.copy()
+    x = b.call("clone.default", y, self=b.input(X3))
+    part = b.call("diagonal.default", np.diagonal(y, 1, 1, 2), self=x, offset=1, dim1=1, dim2=2)
+    b.call("fill_.Scalar", np.diagonal(y, 1, 1, 2), self=part, value=5)
+    for i in range(3):
+        y[:, i, i + 1] = 5
+    b.output(x, y)
 
 
 @graph

@@ -77,6 +77,8 @@ def argument(value):
         return {"as_string": value}
     if all(isinstance(element, int) for element in value):
         return {"as_ints": list(value)}
+    if all(isinstance(element, float) for element in value):
+        return {"as_floats": [number(element) for element in value]}
     if all(isinstance(element, Value) and not element.is_size for element in value):
         return {"as_tensors": [{"name": element.name} for element in value]}
     if any(isinstance(element, Value) and element.is_size for element in value):

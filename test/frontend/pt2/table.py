@@ -1,4 +1,4 @@
-"""table.py DIR: an embedding of 5 rows as a file, and indices within it, above it and below it."""
+"""table.py DIR: reads and writes of rows of a table of 5 as files, and indices within it, above it and below it."""
 import pathlib
 import sys
 
@@ -16,5 +16,15 @@ rows = program.node("aten.embedding.default", table[indices], weight=program.wei
 program.output(rows)
 program.save(folder / "table.pt2")
 np.save(folder / "want.npy", table[indices])
+
+program = Program()
+index = program.input("ids", indices[0])
+rows = program.node("aten.index_fill.int_Scalar", table, self=program.weight("table", table), dim=0, index=index,
+                    value=7)
+program.output(rows)
+program.save(folder / "filled.pt2")
 for name, last in (("within", 2), ("above", 5), ("below", -1)):
     np.save(folder / f"{name}.npy", np.array([[0, 4, last]], "int64"))
+    np.save(folder / f"{name}-row.npy", np.array([0, 4, last], "int64"))
+table[[0, 4, 2]] = 7
+np.save(folder / "filled.npy", table)

@@ -169,3 +169,26 @@ func.func @view_between(%x: tensor<2x4xf32>, %w: tensor<8xf32> {attn.weight}) ->
   %r = linalg.add ins(%x, %b : tensor<2x4xf32>, tensor<2x4xf32>) outs(%f : tensor<2x4xf32>) -> tensor<2x4xf32>
   return %r : tensor<2x4xf32>
 }
+
+// -----
+
+// A loop overwrites what it starts from: the copy is made in every call.
+// CHECK-LABEL: @written_in_a_loop(
+// CHECK-SAME: %[[P:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[P]] :
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[COPY]])
+func.func @written_in_a_loop(%x: tensor<2xi64>, %w: tensor<8xf32> {attn.weight}) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %copy = linalg.copy ins(%w : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%sofar = %copy) -> tensor<8xf32> {
+    %row = tensor.extract %x[%i] : tensor<2xi64>
+    %at = arith.index_cast %row : i64 to index
+    %written = tensor.insert %zero into %sofar[%at] : tensor<8xf32>
+    scf.yield %written : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

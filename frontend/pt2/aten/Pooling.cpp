@@ -1,0 +1,401 @@
+//===- Pooling.cpp - aten's poolings and interpolations --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Each element of the result is made of a window of each spatial dimension, the last ones. A window begins where the
+// position of the result says, perhaps in front of the first element. A pooling counts what of it exists, an interpolation
+// reads the nearest element in place of the rest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+
+static Value constantIndex(TensorBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+/// Says how many elements the last dimensions of a domain of `rank` have, as in linalg's own poolings; no element is
+/// read.
+static Operand extentOf(TensorBuilder &b, ArrayRef<Size> sizes, int64_t rank, DType as) {
+  AffineMap last =
+      AffineMap::getMultiDimIdentityMap(rank, b.getContext()).getMinorSubMap(sizes.size());
+  return {b.empty(sizes, as), as, last};
+}
+
+//===----------------------------------------------------------------------===//
+// Poolings
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The windows of one dimension of `in` elements.
+struct Windows {
+  int64_t in = 0, out = 0;
+  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+  /// Those of an adaptive pooling begin at floor(i * in / out) and end at ceil((i + 1) * in / out).
+  bool isAdaptive = false;
+
+  Value begin(TensorBuilder &b, Value i) const {
+    if (isAdaptive)
+      return arith::DivUIOp::create(b, arith::MulIOp::create(b, i, constantIndex(b, in)),
+                                    constantIndex(b, out));
+    Value begin = arith::MulIOp::create(b, i, constantIndex(b, stride));
+    return arith::SubIOp::create(b, begin, constantIndex(b, padding));
+  }
+
+  /// Behind the last element that may count, padding of `width` elements included.
+  Value end(TensorBuilder &b, Value i, int64_t width) const {
+    if (isAdaptive) {
+      Value next = arith::AddIOp::create(b, i, constantIndex(b, 1));
+      return arith::CeilDivUIOp::create(b, arith::MulIOp::create(b, next, constantIndex(b, in)),
+                                        constantIndex(b, out));
+    }
+    Value end = arith::AddIOp::create(b, begin(b, i), constantIndex(b, kernel));
+    return arith::MinSIOp::create(b, end, constantIndex(b, in + width));
+  }
+};
+
+struct Pooling {
+  Tensor x;
+  SmallVector<Windows> windows;
+
+  int64_t numLeading() const { return x.rank() - int64_t(windows.size()); }
+  Sizes outSizes() const {
+    Sizes sizes(ArrayRef<Size>(x.sizes).take_front(numLeading()));
+    for (const Windows &one : windows)
+      sizes.push_back(one.out);
+    return sizes;
+  }
+  /// Over the result, and the elements of the windows.
+  Sizes domain() const {
+    Sizes sizes = outSizes();
+    for (const Windows &one : windows)
+      sizes.push_back(one.kernel);
+    return sizes;
+  }
+  SmallVector<int64_t> reduced() const {
+    return llvm::to_vector(llvm::seq<int64_t>(x.rank(), x.rank() + int64_t(windows.size())));
+  }
+};
+} // namespace
+
+/// The input, whose last `count` sizes must be known.
+static FailureOr<Pooling> readInput(Call &call, int64_t count) {
+  Pooling pooling;
+  pooling.x = call.tensor("self");
+  const Tensor &x = pooling.x;
+  if (call.failed())
+    return failure();
+  bool fits = isFloat(x.dtype) && (x.rank() == count + 1 || x.rank() == count + 2);
+  for (const Size &size : ArrayRef(x.sizes).take_back(std::min<int64_t>(count, x.rank()))) {
+    fits = fits && size.constant().value_or(0) > 0 && size.constant().value_or(0) <= kMaxDim;
+    pooling.windows.emplace_back().in = size.constant().value_or(0);
+  }
+  if (!fits)
+    return call.error() << "expected floats (n, channels, spatial...) of " << count
+                        << " spatial sizes that are known and not 0, got " << str(x.dtype)
+                        << str(x.sizes);
+  return pooling;
+}
+
+static FailureOr<Pooling> readPooling(Call &call, int64_t count) {
+  FailureOr<Pooling> pooling = readInput(call, count);
+  if (failed(pooling))
+    return failure();
+  SmallVector<int64_t> kernel = perDim(call, "kernel_size", count, {});
+  if (call.failed())
+    return failure();
+  SmallVector<int64_t> stride = perDim(call, "stride", count, kernel),
+                       padding = perDim(call, "padding", count, 0),
+                       dilation = perDim(call, "dilation", count, 1);
+  bool roundsUp = call.flag("ceil_mode");
+  if (call.failed())
+    return failure();
+  for (auto [i, one] : llvm::enumerate(pooling->windows)) {
+    one.kernel = kernel[i];
+    one.stride = stride[i];
+    one.padding = padding[i];
+    one.dilation = dilation[i];
+    bool fits =
+        one.stride >= 1 && one.dilation >= 1 && one.kernel >= 1 && one.padding <= one.kernel / 2;
+    int64_t rest = fits ? one.in + 2 * one.padding - one.dilation * (one.kernel - 1) - 1 : -1;
+    if (rest < 0)
+      return call.error() << "expected windows that fit, padded by half of their size at most, got "
+                          << one.kernel << " elements, stride " << one.stride << ", padding "
+                          << one.padding << " and dilation " << one.dilation << " over " << one.in;
+    one.out = (roundsUp ? llvm::divideCeil(rest, one.stride) : rest / one.stride) + 1;
+    // Each window begins inside, or in the padding in front.
+    if ((one.out - 1) * one.stride >= one.in + one.padding)
+      --one.out;
+  }
+  return pooling;
+}
+
+/// result = start combined with the elements of each window that exist.
+static Tensor pool(TensorBuilder &b, const Pooling &pooling, DType as, Value start,
+                   TensorBuilder::Combine combine) {
+  const Tensor &x = pooling.x;
+  Sizes domain = pooling.domain();
+  ArrayRef<Size> kernel = ArrayRef<Size>(domain).drop_front(x.rank());
+  return b.reduce(
+      domain, pooling.reduced(), start, as, extentOf(b, kernel, domain.size(), as),
+      [&](ValueRange) -> Value {
+        SmallVector<Value> at;
+        Value exists;
+        for (int64_t dim = 0; dim < pooling.numLeading(); ++dim)
+          at.push_back(linalg::IndexOp::create(b, dim));
+        for (auto [i, one] : llvm::enumerate(pooling.windows)) {
+          Value out = linalg::IndexOp::create(b, pooling.numLeading() + i),
+                step = linalg::IndexOp::create(b, x.rank() + i);
+          Value position = arith::AddIOp::create(
+              b, one.begin(b, out), arith::MulIOp::create(b, step, constantIndex(b, one.dilation)));
+          Value nearest = arith::MinSIOp::create(b, position, constantIndex(b, one.in - 1));
+          nearest = arith::MaxSIOp::create(b, nearest, constantIndex(b, 0));
+          Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, position, nearest);
+          if (one.isAdaptive) {
+            Value isBefore =
+                arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position, one.end(b, out, 0));
+            isInside = arith::AndIOp::create(b, isInside, isBefore);
+          }
+          exists = exists ? arith::AndIOp::create(b, exists, isInside) : isInside;
+          at.push_back(nearest);
+        }
+        Value element = b.convert(tensor::ExtractOp::create(b, x.value, at), x.dtype, as);
+        return arith::SelectOp::create(b, exists, element, start);
+      },
+      combine);
+}
+
+/// The mean of each window. Elements of the padding count unless `skipsPadding`.
+static LogicalResult resultMean(Call &call, const Pooling &pooling, bool skipsPadding,
+                                std::optional<int64_t> divisor) {
+  TensorBuilder &b = call.b;
+  const Tensor &x = pooling.x;
+  DType as = computeType(x.dtype);
+  Tensor sum = pool(b, pooling, as, b.scalar(as, 0.0), [&](Value sum, Value element) -> Value {
+    return arith::AddFOp::create(b, sum, element);
+  });
+  return call.result(
+      b.elementwise(sum.sizes, x.dtype, Operand{sum, as}, [&](ValueRange element) -> Value {
+        if (divisor)
+          return arith::DivFOp::create(b, element[0], b.scalar(as, double(*divisor)));
+        Value count = constantIndex(b, 1);
+        for (auto [i, one] : llvm::enumerate(pooling.windows)) {
+          Value out = linalg::IndexOp::create(b, pooling.numLeading() + i),
+                begin = one.begin(b, out);
+          if (skipsPadding)
+            begin = arith::MaxSIOp::create(b, begin, constantIndex(b, 0));
+          Value end = one.end(b, out, skipsPadding ? 0 : one.padding);
+          count = arith::MulIOp::create(b, count, arith::SubIOp::create(b, end, begin));
+        }
+        Value number = arith::IndexCastOp::create(b, b.getI64Type(), count);
+        return arith::DivFOp::create(b, element[0], b.convert(number, DType::I64, as));
+      }));
+}
+
+static std::function<LogicalResult(Call &)> meanPooling(int64_t count) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pooling> pooling = readPooling(call, count);
+    if (failed(pooling))
+      return failure();
+    bool countsPadding = call.flag("count_include_pad", true);
+    std::optional<int64_t> divisor;
+    if (call.has("divisor_override"))
+      divisor = call.constant("divisor_override");
+    if (call.failed())
+      return failure();
+    if (divisor == 0)
+      return call.error() << "expected a divisor other than 0";
+    return resultMean(call, *pooling, !countsPadding, divisor);
+  };
+}
+
+static std::function<LogicalResult(Call &)> adaptiveMeanPooling(int64_t count) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pooling> pooling = readInput(call, count);
+    SmallVector<int64_t> sizes = perDim(call, "output_size", count, {});
+    if (failed(pooling) || call.failed())
+      return failure();
+    for (auto [one, size] : llvm::zip(pooling->windows, sizes)) {
+      if (size < 1)
+        return call.error() << "expected sizes of at least 1, got " << size;
+      one.out = size;
+      one.isAdaptive = one.in % size != 0;
+      // No window that begins and ends inside an element has more.
+      one.kernel = one.stride = one.in / size;
+      if (one.isAdaptive)
+        one.kernel += 2;
+    }
+    return resultMean(call, *pooling, /*skipsPadding=*/true, std::nullopt);
+  };
+}
+
+/// The greatest element of each window.
+static std::function<LogicalResult(Call &)> maxPooling(int64_t count) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pooling> pooling = readPooling(call, count);
+    if (failed(pooling))
+      return failure();
+    TensorBuilder &b = call.b;
+    const Tensor &x = pooling->x;
+    Value least = b.scalar(x.dtype, -std::numeric_limits<double>::infinity());
+    Tensor best = pool(b, *pooling, x.dtype, least, [&](Value best, Value element) -> Value {
+      return arith::MaximumFOp::create(b, best, element);
+    });
+    return failed(call.result(best)) ? failure() : call.skipResults();
+  };
+}
+
+//===----------------------------------------------------------------------===//
+// Interpolations
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How much an element counts that is `distance` elements from where an element of the result lies.
+using Kernel = Value (*)(TensorBuilder &b, Value distance);
+
+struct Interpolation {
+  int64_t taps;
+  Kernel kernel;
+};
+} // namespace
+
+static Value nearest(TensorBuilder &b, Value) { return b.scalar(DType::F32, 1.0); }
+
+static Value linear(TensorBuilder &b, Value distance) {
+  return arith::SubFOp::create(b, b.scalar(DType::F32, 1.0), distance);
+}
+
+/// The cubic convolution of Keys with a = -0.75.
+static Value cubic(TensorBuilder &b, Value x) {
+  auto constant = [&](double value) { return b.scalar(DType::F32, value); };
+  auto add = [&](Value x, double y) -> Value { return arith::AddFOp::create(b, x, constant(y)); };
+  auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+  const double a = -0.75;
+  Value inner = add(mul(mul(add(mul(constant(a + 2), x), -(a + 3)), x), x), 1);
+  Value outer = add(mul(add(mul(add(mul(constant(a), x), -5 * a), x), 8 * a), x), -4 * a);
+  Value isInner = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, x, constant(1));
+  return arith::SelectOp::create(b, isInner, inner, outer);
+}
+
+/// Dimension `dim` of `x` as `size` elements, where one of the result lies `scale` elements behind the one before it.
+static Tensor resample(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale,
+                       bool alignsCorners, const Interpolation &by) {
+  Sizes domain = x.sizes;
+  domain[dim] = size;
+  domain.push_back(by.taps);
+  DType as = computeType(x.dtype);
+  int64_t in = *x.sizes[dim].constant();
+  auto constant = [&](double value) { return b.scalar(DType::F32, value); };
+  Tensor result = b.reduce(
+      domain, x.rank(), b.scalar(as, 0.0), as, extentOf(b, Size(by.taps), domain.size(), as),
+      [&](ValueRange) -> Value {
+        auto toFloat = [&](Value index) {
+          Value number = arith::IndexCastOp::create(b, b.getI64Type(), index);
+          return b.convert(number, DType::I64, DType::F32);
+        };
+        Value i = toFloat(linalg::IndexOp::create(b, dim)),
+              tap = linalg::IndexOp::create(b, x.rank());
+        // As torch has it, in float32: the position decides which elements count.
+        Value position;
+        bool atCentres = !alignsCorners && by.taps > 1;
+        if (atCentres) {
+          position =
+              arith::MulFOp::create(b, constant(scale), arith::AddFOp::create(b, i, constant(0.5)));
+          position = arith::SubFOp::create(b, position, constant(0.5));
+        } else {
+          position = arith::MulFOp::create(b, constant(scale), i);
+        }
+        if (by.taps == 2)
+          position = arith::MaximumFOp::create(b, position, constant(0));
+        Value floor = math::FloorOp::create(b, position);
+        Value first = arith::IndexCastOp::create(b, b.getIndexType(),
+                                                 arith::FPToSIOp::create(b, b.getI64Type(), floor));
+        // Half of the elements lie at the floor or in front of it.
+        Value offset = arith::SubIOp::create(b, tap, constantIndex(b, (by.taps - 1) / 2));
+        Value at = arith::AddIOp::create(b, first, offset);
+        at = arith::MaxSIOp::create(b, arith::MinSIOp::create(b, at, constantIndex(b, in - 1)),
+                                    constantIndex(b, 0));
+        Value fraction = arith::SubFOp::create(b, position, floor);
+        Value distance =
+            math::AbsFOp::create(b, arith::SubFOp::create(b, fraction, toFloat(offset)));
+        SmallVector<Value> indices;
+        for (int64_t d = 0; d < x.rank(); ++d)
+          indices.push_back(d == dim ? at : Value(linalg::IndexOp::create(b, d)));
+        Value element = b.convert(tensor::ExtractOp::create(b, x.value, indices), x.dtype, as);
+        Value weight = b.convert(by.kernel(b, distance), DType::F32, as);
+        return arith::MulFOp::create(b, element, weight);
+      },
+      [&](Value sum, Value term) -> Value { return arith::AddFOp::create(b, sum, term); });
+  return result;
+}
+
+static std::function<LogicalResult(Call &)> upsample(Interpolation by) {
+  return [=](Call &call) -> LogicalResult {
+    bool isVector = call.target().ends_with(".vec");
+    Tensor x = call.tensor(isVector ? "input" : "self");
+    bool alignsCorners = call.flag("align_corners");
+    SmallVector<std::optional<double>> scales(2);
+    if (isVector && call.has("scale_factors")) {
+      SmallVector<double> numbers = call.numbers("scale_factors");
+      if (numbers.size() == 2)
+        scales = {numbers[0], numbers[1]};
+    } else if (!isVector) {
+      if (call.has("scales_h"))
+        scales[0] = call.number("scales_h");
+      if (call.has("scales_w"))
+        scales[1] = call.number("scales_w");
+    }
+    if (call.has("output_size"))
+      call.constants("output_size");
+    const TensorMeta &meta = call.expected();
+    if (call.failed())
+      return failure();
+    // torch computes where elements of float64 lie in float64.
+    bool fits =
+        x.rank() == 4 && isFloat(x.dtype) && x.dtype != DType::F64 && meta.sizes.size() == 4;
+    for (int64_t dim = 2; fits && dim < 4; ++dim)
+      fits = x.sizes[dim].constant().value_or(0) > 0 && meta.sizes[dim].constant().value_or(0) > 0;
+    if (!fits)
+      return call.error()
+             << "expected floats of 32 bits at most, (n, channels, height, width) of known height "
+                "and width, got "
+             << str(x.dtype) << str(x.sizes) << " as " << str(meta.sizes);
+    Tensor result = x;
+    for (int64_t dim : {3, 2}) {
+      int64_t in = *x.sizes[dim].constant(), out = *meta.sizes[dim].constant();
+      std::optional<double> given = scales[dim - 2];
+      double scale = alignsCorners         ? (out > 1 ? double(float(in - 1) / float(out - 1)) : 0)
+                     : given && *given > 0 ? double(float(1 / *given))
+                                           : double(float(in) / float(out));
+      result = resample(call.b, result, dim, out, scale, alignsCorners, by);
+    }
+    return call.result(call.b.castTo(result, x.dtype));
+  };
+}
+
+void attn::pt2::addPooling(AtenOps &ops) {
+  std::string known = "unknown spatial sizes";
+  for (int64_t count : {1, 2}) {
+    std::string end = "pool" + std::to_string(count) + "d";
+    ops.add("avg_" + end + ".default", meanPooling(count), known);
+    ops.add("adaptive_avg_" + end + ".default", adaptiveMeanPooling(count), known);
+    ops.add("max_" + end + ".default", maxPooling(count), known);
+    ops.add("max_" + end + "_with_indices.default", maxPooling(count),
+            known + "; uses of the positions");
+  }
+  ops.add("_adaptive_avg_pool2d.default", adaptiveMeanPooling(2), known);
+  for (StringRef overload : {".default", ".vec"}) {
+    std::string limits = known + "; float64";
+    ops.add(("upsample_nearest2d" + overload).str(), upsample({1, nearest}), limits);
+    ops.add(("upsample_bilinear2d" + overload).str(), upsample({2, linear}), limits);
+    ops.add(("upsample_bicubic2d" + overload).str(), upsample({4, cubic}), limits);
+  }
+}
