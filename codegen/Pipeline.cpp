@@ -118,6 +118,7 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   level.addPass(createOutlineTasks());
   level.addPass(createCanonicalizerPass());
   level.addPass(createCSEPass());
+  level.addPass(createShareTasks());
 }
 
 static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {

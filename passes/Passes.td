@@ -325,6 +325,10 @@ def OutlineTasks : Pass<"attn-outline-tasks", "::mlir::ModuleOp"> {
                            "::mlir::LLVM::LLVMDialect"];
 }
 
+def ShareTasks : Pass<"attn-share-tasks", "::mlir::ModuleOp"> {
+  let summary = "compile tasks that differ in their arguments alone once";
+}
+
 //===----------------------------------------------------------------------===//
 // every stage
 //===----------------------------------------------------------------------===//

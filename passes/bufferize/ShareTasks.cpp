@@ -1,0 +1,56 @@
+//===- ShareTasks.cpp - equal tasks become one function --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   attn.parallel_for @f.attend(%x, %w0, %y) ...      attn.parallel_for @f.attend_1(%y, %w1, %z) ...
+//   func.func private @f.attend(...) { body }         func.func private @f.attend_1(...) { the same body }
+// becomes
+//   attn.parallel_for @f.attend(%x, %w0, %y) ...      attn.parallel_for @f.attend(%y, %w1, %z) ...
+//   func.func private @f.attend(...) { body }
+//
+// The layers of a model differ in their weights, which are arguments of their tasks: all layers compile as one. The
+// first of equal functions stays, with its source locations. MLIR's duplicate-function-elimination merges public
+// functions too, of which the kernels of different entries must stay apart.
+// Test: test/passes/bufferize/share-tasks.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_SHARETASKS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+static bool areEqual(func::FuncOp left, func::FuncOp right) {
+  return left.getFunctionType() == right.getFunctionType() && left.getArgAttrsAttr() == right.getArgAttrsAttr() &&
+         OperationEquivalence::isRegionEquivalentTo(&left.getBody(), &right.getBody(),
+                                                    OperationEquivalence::IgnoreLocations);
+}
+
+namespace {
+struct ShareTasks : attn::impl::ShareTasksBase<ShareTasks> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<func::FuncOp> distinct;
+    llvm::SetVector<Operation *> repeated;
+    getOperation().walk([&](attn::ParallelForOp loop) {
+      auto task = symbols.lookup<func::FuncOp>(loop.getTask());
+      auto *first = llvm::find_if(distinct, [&](func::FuncOp other) { return areEqual(other, task); });
+      if (first == distinct.end()) {
+        distinct.push_back(task);
+        return;
+      }
+      loop.setTask(first->getName());
+      if (*first != task)
+        repeated.insert(task);
+    });
+    for (Operation *task : repeated)
+      symbols.erase(task);
+  }
+};
+} // namespace

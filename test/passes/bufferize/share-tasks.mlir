@@ -1,0 +1,49 @@
+// RUN: attn-opt %s -attn-share-tasks | FileCheck %s
+
+// Equal but for their arguments and locations; the first stays.
+// CHECK-LABEL: func.func @forward(
+// CHECK: attn.parallel_for @forward.map(%arg1, %arg2)
+// CHECK: attn.parallel_for @forward.map(%arg2, %arg1)
+// CHECK: attn.parallel_for @forward.map_1(%arg1, %arg2)
+// CHECK: attn.parallel_for @forward.map_2(%arg1, %arg2)
+// CHECK: attn.parallel_for @forward.map(%arg1, %arg2)
+func.func @forward(%call: !llvm.ptr, %x: memref<64xf32>, %y: memref<64xf32>) attributes {attn.kernel = "entry"} {
+  %n = arith.constant 4 : index
+  attn.parallel_for @forward.map(%x, %y) count(%n) : memref<64xf32>, memref<64xf32>
+  attn.parallel_for @forward.map_0(%y, %x) count(%n) : memref<64xf32>, memref<64xf32>
+  attn.parallel_for @forward.map_1(%x, %y) count(%n) : memref<64xf32>, memref<64xf32>
+  attn.parallel_for @forward.map_2(%x, %y) count(%n) : memref<64xf32>, memref<64xf32>
+  attn.parallel_for @forward.map_0(%x, %y) count(%n) : memref<64xf32>, memref<64xf32>
+  return
+}
+// CHECK: func.func private @forward.map(
+func.func private @forward.map(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32>) {
+  linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) loc("layer 0")
+  return
+}
+// CHECK-NOT: @forward.map_0
+func.func private @forward.map_0(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32>) {
+  linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) loc("layer 1")
+  return
+}
+// Another op.
+// CHECK: func.func private @forward.map_1(
+func.func private @forward.map_1(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32>) {
+  linalg.log ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  return
+}
+// An argument has another attribute.
+// CHECK: func.func private @forward.map_2(
+func.func private @forward.map_2(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32> {llvm.noalias}) {
+  linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  return
+}
+// What other entries need stays, though it is equal.
+// CHECK: func.func @f.pack()
+// CHECK: func.func @g.pack()
+func.func @f.pack() attributes {attn.kernel = "pack"} {
+  return
+}
+func.func @g.pack() attributes {attn.kernel = "pack"} {
+  return
+}
