@@ -82,6 +82,35 @@ private:
   LogicalResult requireNonnegative(AffineExpr expr);
   std::optional<AffineExpr> affine(Value value);
 
+  /// How many coordinates there are along a dimension, where it is known.
+  std::optional<int64_t> extent(unsigned dim) {
+    for (auto [operand, map] : {std::pair<Value, AffineMap>{op.getQuery(), op.getQueryMap()},
+                                std::pair<Value, AffineMap>{op.getKey(), op.getKeyMap()}})
+      if (auto position = map.getResultPosition(getAffineDimExpr(dim, context)))
+        if (int64_t size = cast<ShapedType>(operand.getType()).getDimSize(*position);
+            !ShapedType::isDynamic(size))
+          return size;
+    return std::nullopt;
+  }
+
+  /// True if `flat`, the coefficients of an expression and its constant, is at least 0 at all coordinates.
+  bool alwaysHolds(ArrayRef<int64_t> flat) {
+    unsigned numDims = op.getKDim() + 1;
+    int64_t least = flat.back();
+    for (auto [dim, factor] : llvm::enumerate(flat.drop_back())) {
+      std::optional<int64_t> size = dim < numDims ? extent(dim) : std::nullopt;
+      int64_t atEnd = 0;
+      if (factor != 0 && dim >= numDims)
+        return false;
+      // Coordinates start at 0, so the last one is asked for where the expression falls.
+      if (factor < 0 && (!size || llvm::MulOverflow(factor, *size - 1, atEnd)))
+        return false;
+      if (llvm::AddOverflow(least, atEnd, least))
+        return false;
+    }
+    return least >= 0;
+  }
+
   /// The number of the captured operand whose element `value` is.
   std::optional<unsigned> captureOf(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
@@ -260,11 +289,11 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
   SmallVector<int64_t> flat;
   if (failed(getFlattenedAffineExpr(expr, numDims, numSymbols, &flat)))
     return failure();
+  if (alwaysHolds(flat))
+    return success();
   int64_t constant = flat.back();
   // The coordinate of a single query is 0, and the region may have a constant in its place.
-  unsigned positionOfQ =
-      *op.getQueryMap().getResultPosition(getAffineDimExpr(op.getQDim(), context));
-  bool isSingleQuery = cast<ShapedType>(op.getQuery().getType()).getDimSize(positionOfQ) == 1;
+  bool isSingleQuery = extent(op.getQDim()) == 1;
   auto is = [&](int64_t ofQ, int64_t ofK, std::optional<unsigned> symbol) {
     SmallVector<int64_t> expected(numDims + numSymbols, 0);
     expected[op.getQDim()] = isSingleQuery ? flat[op.getQDim()] : ofQ;

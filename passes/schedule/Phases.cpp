@@ -9,7 +9,12 @@
 //     linalg.contract ... ins(%ob, %wp) outs(...) : 96 x 64 outputs, whole depth
 //
 // Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A contraction never
-// moves into another contraction: its tiles would be computed again for each panel of the other.
+// moves into another contraction: its tiles would be computed again for each panel of the other. An elementwise op
+// that reads a sum or a maximum of each row, as the last one of a normalisation does, has tasks of whole rows:
+//   %sum = linalg.generic {"parallel", "reduction"} ins(%x : tensor<128x768xf32>) ...
+//   %y = linalg.generic ... ins(%x, %sum : tensor<128x768xf32>, tensor<128xf32>)
+// becomes
+//   %y = scf.forall (%i) = (0) to (128) step (16) { the sum of 16 rows, and what reads it }
 // Ops without rows, a vector say, and what is in a task already, are left alone.
 // Test: test/passes/schedule/phases.mlir
 //
@@ -31,18 +36,46 @@ using namespace attn;
 /// task.
 static constexpr int64_t kRowsPerTask = 96;
 
+/// Rows of a task that also computes sums of them: they stay in the first caches from the sums on.
+static constexpr int64_t kSummedRowsPerTask = 16;
+
 static bool isProduct(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   return linalgOp && linalg::isaContractionOpInterface(linalgOp);
 }
 
+/// A sum, a maximum or the like.
+static bool isReduction(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalgOp.getNumReductionLoops() > 0 && !isProduct(op);
+}
+
+/// True if a reduction reads the value, also through reshapes.
+static bool isReducedByUser(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isReduction(user) || (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user) &&
+                                 isReducedByUser(user->getResult(0)));
+  });
+}
+
+/// True for what a reduction gives, also after elementwise ops: a mean, say, or its square root.
+static bool isReduced(Value value) {
+  auto op = value.getDefiningOp<linalg::LinalgOp>();
+  return op && (isReduction(op) || (op.getNumReductionLoops() == 0 &&
+                                    llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+                                      return op.getMatchingIndexingMap(input).isPermutation() &&
+                                             isReduced(input->get());
+                                    })));
+}
+
 /// The product whose tiles become the tiles of elementwise `op`, if there is one, and the loop of
-/// `op` that each dimension of its output is.
+/// `op` that each dimension of its output is. A product that a reduction reads too is none: it is
+/// computed ahead of both.
 static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     auto producer = input->get().getDefiningOp<linalg::LinalgOp>();
     AffineMap map = op.getMatchingIndexingMap(input);
-    if (!producer || !map.isPermutation())
+    if (!producer || !map.isPermutation() || isReducedByUser(input->get()))
       continue;
     if (isProduct(producer))
       return {producer, map};
@@ -54,6 +87,20 @@ static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
       return {product, inner.compose(inversePermutation(out)).compose(map)};
   }
   return {};
+}
+
+/// How the operands of elementwise `op` that hold one element a row, which a reduction gives, are read by its loops.
+/// Null where there is none, and where the tasks of a product are those of `op`.
+static AffineMap findRows(linalg::LinalgOp op) {
+  if (!op || op.getNumReductionLoops() > 0 || findProduct(op).first)
+    return AffineMap();
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (map.getNumResults() > 0 && map.getNumResults() < map.getNumDims() &&
+        map.isProjectedPermutation() && isReduced(input->get()))
+      return map;
+  }
+  return AffineMap();
 }
 
 /// Loops of a product: rows, the innermost loop of the left operand's own, and panels and batches
@@ -96,6 +143,12 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
       return sizes;
     }
   }
+  if (AffineMap rows = findRows(linalgOp)) {
+    for (AffineExpr loop : rows.getResults())
+      sizes[cast<AffineDimExpr>(loop).getPosition()] =
+          loop == rows.getResults().back() ? kSummedRowsPerTask : 1;
+    return sizes;
+  }
   // The innermost loop of the output, or of rows that are reduced, is the vectors' own. The next
   // one out holds rows; the others step by one.
   SmallVector<unsigned> parallel;
@@ -130,6 +183,19 @@ static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
          });
 }
 
+/// True if each element of a reduction's result is needed in one task only, where tasks are of whole `rows`.
+static bool isOfRows(tensor::ExtractSliceOp slice, OpResult producer, AffineMap rows) {
+  return rows && isReduced(producer) && llvm::all_of(slice->getUses(), [&](OpOperand &use) {
+           auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
+           if (!user)
+             return false;
+           AffineMap map = user.getMatchingIndexingMap(&use);
+           return map.isPermutation() || map == rows ||
+                  (isReduction(user) &&
+                   map == user.getMatchingIndexingMap(user.getDpsInitOperand(0)));
+         });
+}
+
 namespace {
 struct Phases : attn::impl::PhasesBase<Phases> {
   void runOnOperation() override {
@@ -147,9 +213,13 @@ struct Phases : attn::impl::PhasesBase<Phases> {
       SmallVector<int64_t> sizes = taskSizes(cast<TilingInterface>(op));
       if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
         continue;
-      FailureOr<Operation *> tiled =
-          tileAndFuse(rewriter, cast<TilingInterface>(op), sizes,
-                      scf::SCFTilingOptions::LoopType::ForallOp, movesInside);
+      AffineMap rows = findRows(dyn_cast<linalg::LinalgOp>(op));
+      FailureOr<Operation *> tiled = tileAndFuse(
+          rewriter, cast<TilingInterface>(op), sizes, scf::SCFTilingOptions::LoopType::ForallOp,
+          [&](tensor::ExtractSliceOp slice, OpResult producer) {
+            return movesInside(slice, producer) || isOfRows(slice, producer, rows);
+          },
+          [&](OpResult producer) { return rows && isReduced(producer); });
       if (failed(tiled)) {
         op->emitError() << "expected an op that tiles into tasks, got one that does not";
         return signalPassFailure();

@@ -8,6 +8,8 @@
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 
 using namespace mlir;
 using namespace attn;
@@ -49,23 +51,48 @@ struct SpellDroppedDims : OpRewritePattern<tensor::ExtractSliceOp> {
 
 } // namespace
 
+/// True if index `value` is computed from `variable`.
+static bool isComputedFrom(Value value, Value variable) {
+  Operation *op = value.getDefiningOp();
+  return value == variable ||
+         (op && llvm::any_of(op->getOperands(), [&](Value operand) {
+            return operand.getType().isIndex() && isComputedFrom(operand, variable);
+          }));
+}
+
+/// True if each iteration of the loops around `slice`, out to `outermost`, takes another slice.
+static bool differsInEachIteration(tensor::ExtractSliceOp slice, Operation *outermost) {
+  for (auto loop = slice->getParentOfType<LoopLikeOpInterface>(); loop;
+       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
+    for (Value variable : *loop.getLoopInductionVars())
+      if (llvm::none_of(slice.getOffsets(),
+                        [&](Value offset) { return isComputedFrom(offset, variable); }))
+        return false;
+    if (loop == outermost)
+      break;
+  }
+  return true;
+}
+
 FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface op,
                                          ArrayRef<int64_t> tileSizes,
                                          scf::SCFTilingOptions::LoopType loopType,
-                                         FuseControl control) {
+                                         FuseControl control,
+                                         llvm::function_ref<bool(OpResult)> mayRepeat) {
   SmallVector<OpFoldResult> sizes = llvm::map_to_vector(
       tileSizes, [&](int64_t size) -> OpFoldResult { return rewriter.getIndexAttr(size); });
   scf::SCFTileAndFuseOptions options;
   options.tilingOptions.setTileSizes(sizes).setLoopType(loopType);
   // What `op` rests on. A producer that reaches `op` by two ways cannot be returned from the loops,
   // since the other way starts before them, and to fuse it on both would compute it twice: it stays
-  // outside.
+  // outside, unless its tiles are known to be equal.
   llvm::SetVector<Operation *> producers;
   BackwardSliceOptions sliceOptions;
   sliceOptions.omitUsesFromAbove = false;
   (void)getBackwardSlice(op.getOperation(), &producers, sliceOptions);
   producers.insert(op);
   llvm::SmallPtrSet<Operation *, 8> fused = {op};
+  bool repeats = false;
   options.setFusionControlFn([&](tensor::ExtractSliceOp slice, OpResult producer, bool)
                                  -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
     if (!control(slice, producer))
@@ -73,6 +100,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
     Operation *owner = producer.getOwner();
     Block *block = owner->getBlock();
     Operation *loops = block->findAncestorOpInBlock(*slice);
+    bool repeatable = mayRepeat && mayRepeat(producer);
     unsigned numUses = 0;
     bool hasOtherUse = false;
     for (Operation *user : producer.getUsers()) {
@@ -83,16 +111,20 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
         continue;
       numUses += producers.contains(ancestor);
       // The originals stay beside their tiles until they are dead.
-      if (fused.contains(ancestor))
+      if (fused.contains(ancestor) || (repeatable && producers.contains(ancestor)))
         continue;
       hasOtherUse = true;
       // The loops stand where `op` does, too late for what comes before.
       if (block == op->getBlock() && ancestor->isBeforeInBlock(op))
         return std::nullopt;
     }
-    // What is used outside an enclosing task cannot be returned from loops inside it.
-    if (numUses > 1 || (hasOtherUse && block != op->getBlock()))
+    // Loops return what they compute once: a tile of its own in each iteration.
+    if (hasOtherUse && !differsInEachIteration(slice, loops))
       return std::nullopt;
+    // What is used outside an enclosing task cannot be returned from loops inside it.
+    if ((numUses > 1 && (!repeatable || hasOtherUse)) || (hasOtherUse && block != op->getBlock()))
+      return std::nullopt;
+    repeats |= numUses > 1;
     fused.insert(owner);
     return scf::SCFTileAndFuseOptions::ControlFnResult{/*yieldProducerReplacement=*/hasOtherUse};
   });
@@ -115,6 +147,18 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       if (slice.use_empty())
         rewriter.eraseOp(slice);
     });
+  if (repeats && !result->loops.empty()) {
+    DominanceInfo dominance;
+    eliminateCommonSubExpressions(rewriter, dominance, result->loops.front());
+    // Equal fills became one, but each result starts from an init of its own.
+    result->loops.front()->walk([&](linalg::FillOp fill) {
+      while (!fill->hasOneUse() && !fill->use_empty()) {
+        OpOperand &use = *fill->use_begin();
+        rewriter.setInsertionPoint(use.getOwner());
+        use.set(rewriter.clone(*fill)->getResult(0));
+      }
+    });
+  }
   // The bounds of the loops may ask sizes of what the loops replace.
   for (Operation *original : fused) {
     for (Operation *user : llvm::to_vector(original->getUsers())) {

@@ -21,11 +21,13 @@ using FuseControl = llvm::function_ref<bool(mlir::tensor::ExtractSliceOp, mlir::
 
 /// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, their
 /// producers likewise; a producer with other uses is returned from the loops instead of being
-/// computed twice. Returns the tiled op and erases `op`, or fails and leaves `op` in place.
-mlir::FailureOr<mlir::Operation *> tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op,
-                                               mlir::ArrayRef<int64_t> tileSizes,
-                                               mlir::scf::SCFTilingOptions::LoopType loopType,
-                                               FuseControl control);
+/// computed twice. One that reaches `op` by several ways stays outside, unless `mayRepeat` allows
+/// to fuse it on each, where its tiles are equal and become one. Returns the tiled op and erases
+/// `op`, or fails and leaves `op` in place.
+mlir::FailureOr<mlir::Operation *>
+tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op, mlir::ArrayRef<int64_t> tileSizes,
+            mlir::scf::SCFTilingOptions::LoopType loopType, FuseControl control,
+            llvm::function_ref<bool(mlir::OpResult)> mayRepeat = {});
 
 /// True if `slice` is an input of a contraction: computing it inside the loops would compute it
 /// again for every tile of the contraction's other dimensions.

@@ -295,3 +295,42 @@ func.func @uniform(%z: tensor<9x0xf32>, %x: tensor<2x9x8xf32>, %out: tensor<2x9x
       } -> tensor<2x9x8xf32>
   return %o : tensor<2x9x8xf32>
 }
+
+// Conditions that hold at every coordinate hide nothing.
+// CHECK-LABEL: @always(
+// CHECK: attn.attention
+// CHECK-NOT: mask(
+// CHECK-NOT: score
+// CHECK: return
+func.func @always(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %zero = arith.constant 0 : index
+        %most = arith.constant 8 : index
+        %first = arith.cmpi sge, %q, %zero : index
+        %last = arith.cmpi sle, %k, %most : index
+        %kept = arith.andi %first, %last : i1
+        %t = arith.select %kept, %s, %inf : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// The last key is hidden.
+// CHECK-LABEL: @not_always(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @not_always(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %most = arith.constant 7 : index
+        %kept = arith.cmpi sle, %k, %most : index
+        %t = arith.select %kept, %s, %inf : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}

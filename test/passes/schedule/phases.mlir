@@ -131,3 +131,81 @@ func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> {
   %y = linalg.exp ins(%s : tensor<4x5x6xf32>) outs(%e : tensor<4x5x6xf32>) -> tensor<4x5x6xf32>
   return %y : tensor<4x5x6xf32>
 }
+
+// -----
+
+#rows = affine_map<(s, n) -> (s)>
+#all = affine_map<(s, n) -> (s, n)>
+
+// A task computes the sums of its rows and what reads them. The product, which a sum reads too, is computed before.
+// CHECK-LABEL: @normalise(
+// CHECK: %[[C:.*]] = scf.forall (%{{.*}}) = (0) to (480) step (96)
+// CHECK: linalg.contract
+// CHECK: scf.forall (%[[I:.*]]) = (0) to (480) step (16)
+// CHECK: %[[X:.*]] = tensor.extract_slice %[[C]][%[[I]], 0] [16, 64]
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[X]] : tensor<16x64xf32>)
+// CHECK: %[[MEAN:.*]] = linalg.generic {{.*}} ins(%[[SUM]] : tensor<16xf32>)
+// CHECK: %[[SQUARES:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[X]], %[[MEAN]] : tensor<16x64xf32>, tensor<16xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %[[MEAN]], %[[SQUARES]] :
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @normalise(%x: tensor<480x64xf32>, %w: tensor<64x64xf32>) -> tensor<480x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<480x64xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %c = linalg.contract indexing_maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
+      ins(%x, %w : tensor<480x64xf32>, tensor<64x64xf32>) outs(%i : tensor<480x64xf32>) -> tensor<480x64xf32>
+  %r = tensor.empty() : tensor<480xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%r : tensor<480xf32>) -> tensor<480xf32>
+  %sum = linalg.generic {indexing_maps = [#all, #rows], iterator_types = ["parallel", "reduction"]} ins(%c : tensor<480x64xf32>) outs(%z : tensor<480xf32>) {
+    ^bb0(%a: f32, %s: f32):
+      %t = arith.addf %s, %a : f32
+      linalg.yield %t : f32
+  } -> tensor<480xf32>
+  %n = arith.constant 64.0 : f32
+  %mean = linalg.generic {indexing_maps = [affine_map<(s) -> (s)>, affine_map<(s) -> (s)>], iterator_types = ["parallel"]} ins(%sum : tensor<480xf32>) outs(%r : tensor<480xf32>) {
+    ^bb0(%a: f32, %s: f32):
+      %t = arith.divf %a, %n : f32
+      linalg.yield %t : f32
+  } -> tensor<480xf32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%r : tensor<480xf32>) -> tensor<480xf32>
+  %squares = linalg.generic {indexing_maps = [#all, #rows, #rows], iterator_types = ["parallel", "reduction"]} ins(%c, %mean : tensor<480x64xf32>, tensor<480xf32>) outs(%z2 : tensor<480xf32>) {
+    ^bb0(%a: f32, %m: f32, %s: f32):
+      %d = arith.subf %a, %m : f32
+      %d2 = arith.mulf %d, %d : f32
+      %t = arith.addf %s, %d2 : f32
+      linalg.yield %t : f32
+  } -> tensor<480xf32>
+  %y = linalg.generic {indexing_maps = [#all, #rows, #rows, #all], iterator_types = ["parallel", "parallel"]} ins(%c, %mean, %squares : tensor<480x64xf32>, tensor<480xf32>, tensor<480xf32>) outs(%e : tensor<480x64xf32>) {
+    ^bb0(%a: f32, %m: f32, %v: f32, %o: f32):
+      %d = arith.subf %a, %m : f32
+      %t = arith.divf %d, %v : f32
+      linalg.yield %t : f32
+  } -> tensor<480x64xf32>
+  return %y : tensor<480x64xf32>
+}
+
+// -----
+
+// The tasks of the columns would each return the rows that all of them read: what computes them stays outside.
+// CHECK-LABEL: @read_by_all(
+// CHECK: scf.forall
+// CHECK: linalg.generic
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (480, 12) step (96, 1)
+// CHECK-NOT: linalg.tanh
+func.func @read_by_all(%x: tensor<480x64xf32>, %w: tensor<12x64x64xf32>, %b: tensor<64xf32>) -> (tensor<480x12x64xf32>, tensor<480x64xf32>) {
+  %e = tensor.empty() : tensor<480x64xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(s, n) -> (n)>, affine_map<(s, n) -> (s, n)>], iterator_types = ["parallel", "parallel"]} ins(%b : tensor<64xf32>) outs(%e : tensor<480x64xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %t = math.tanh %a : f32
+      linalg.yield %t : f32
+  } -> tensor<480x64xf32>
+  %f = tensor.empty() : tensor<480x12x64xf32>
+  %i = linalg.generic {indexing_maps = [affine_map<(s, p, n) -> (s, n)>, affine_map<(s, p, n) -> (s, p, n)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<480x64xf32>) outs(%f : tensor<480x12x64xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+  } -> tensor<480x12x64xf32>
+  %c = linalg.contract indexing_maps = [affine_map<(s, p, n, k) -> (s, k)>, affine_map<(s, p, n, k) -> (p, k, n)>, affine_map<(s, p, n, k) -> (s, p, n)>]
+      ins(%x, %w : tensor<480x64xf32>, tensor<12x64x64xf32>) outs(%i : tensor<480x12x64xf32>) -> tensor<480x12x64xf32>
+  return %c, %s : tensor<480x12x64xf32>, tensor<480x64xf32>
+}
