@@ -1,6 +1,6 @@
 """Writes inputs of the target graph, in which one argument of a node is not what its op takes: arguments.py FOLDER
 
-Each argument of each case of ops.py is left out, or takes a value of every other kind in turn; of cases with the same
+Each argument of each case of ops/ is left out, or takes a value of every other kind in turn; of cases with the same
 op and kinds of arguments, the first stands for all.
 """
 

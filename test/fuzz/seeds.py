@@ -17,6 +17,7 @@ import numpy as np
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "frontend" / "pt2"))
 import ops  # noqa: E402
+from calls import CASES, GRAPHS, File  # noqa: E402
 from program import Program  # noqa: E402
 
 # Larger files cost more time than they are worth.
@@ -27,11 +28,12 @@ UNREAD = {"device", "hint", "is_hop_single_tensor_return", "is_param", "kind", "
 
 
 def programs(folder):
-    """The cases of ops.py, one in a file, and graphs that torch exported."""
-    for i, case in enumerate(ops.CASES):
-        ops.File(f"{folder}/{i:03}-{case.op}", [case], [])
-    for function in [*ops.GRAPHS, ops.dynamic]:
-        ops.File(f"{folder}/{function.__name__}", [], [function])
+    """The cases of ops/, one in a file, and graphs that torch exported."""
+    ops.load(ops.GROUPS)
+    for i, case in enumerate(CASES):
+        File(f"{folder}/{i:03}-{case.op}", [case], [])
+    for function in GRAPHS:
+        File(f"{folder}/{function.__name__}", [], [function])
     yield from sorted(folder.glob("*.pt2"))
     yield from sorted((TESTS / "frontend" / "pt2" / "Inputs").glob("*.pt2"))
 

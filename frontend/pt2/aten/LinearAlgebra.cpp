@@ -178,16 +178,15 @@ static LogicalResult outer(Call &call) {
   Tensor a = call.tensor("self"), b = call.tensor("vec2");
   if (call.failed())
     return failure();
-  if (a.rank() != 1 || b.rank() != 1 || a.dtype != b.dtype || !isFloat(a.dtype))
-    return call.error() << "expected vectors of floats, got " << str(a.sizes) << " and "
-                        << str(b.sizes);
-  DType as = computeType(a.dtype);
+  DType dtype = promote(a, b), as = computeType(dtype);
+  if (a.rank() != 1 || b.rank() != 1 || !isFloat(dtype))
+    return call.error() << "expected vectors, of floats at least one, got " << str(a.dtype)
+                        << str(a.sizes) << " and " << str(b.dtype) << str(b.sizes);
   AffineMap ofA = AffineMap::get(2, 0, call.b.getAffineDimExpr(0)),
             ofB = AffineMap::get(2, 0, call.b.getAffineDimExpr(1));
   return call.result(call.b.elementwise(
-      {a.sizes[0], b.sizes[0]}, a.dtype, {{a, as, ofA}, {b, as, ofB}}, [&](ValueRange x) -> Value {
-        return arith::MulFOp::create(call.b, x[0], x[1]);
-      }));
+      {a.sizes[0], b.sizes[0]}, dtype, {{a, as, ofA}, {b, as, ofB}},
+      [&](ValueRange x) -> Value { return arith::MulFOp::create(call.b, x[0], x[1]); }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -433,8 +432,8 @@ void attn::pt2::addLinearAlgebra(AtenOps &ops) {
   ops.add("addmm.default", addProduct("mat1", "mat2", 2, 2), integers);
   ops.add("addmv.default", addProduct("mat", "vec", 2, 1), integers);
   ops.add("baddbmm.default", addProduct("batch1", "batch2", 3, 3), integers);
-  ops.add("outer.default", outer, integers);
-  ops.add("ger.default", outer, integers);
+  ops.add("outer.default", outer, "products of integers");
+  ops.add("ger.default", outer, "products of integers");
   ops.add("vdot.default", vdot, integers);
   ops.add("einsum.default", einsum, integers);
 }

@@ -17,6 +17,7 @@ import zipfile
 import numpy as np
 
 DTYPES = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 8,
+          "complex64": 10, "complex128": 11,
           "bool": 12, "bfloat16": 13}
 
 
@@ -124,7 +125,7 @@ class Program:
         self.inputs.append({"as_tensor": {"name": name}})
         return Value(name)
 
-    def node(self, target, like=(), /, *, symbolic=None, line=0, is_list=False, **arguments):
+    def node(self, target, like=(), /, *, symbolic=None, line=0, file="ops.py", is_list=False, **arguments):
         """Calls an op. `like` is an array of the kind of the result; of several results, a list of such arrays.
 
         Sizes that are not all numbers are `symbolic`; of several results, a list of such sizes.
@@ -136,7 +137,7 @@ class Program:
         for result, array, sizes_of_one in zip(results, likes, sizes):
             self.tensors[result.name] = meta(array, sizes_of_one)
         outputs = [{"as_tensor": {"name": result.name}} for result in results]
-        self._node(name, target, [{"as_tensors": [o["as_tensor"] for o in outputs]}] if is_list else outputs, line,
+        self._node(name, target, [{"as_tensors": [o["as_tensor"] for o in outputs]}] if is_list else outputs, (file, line),
                    arguments)
         return results if isinstance(like, (list, tuple)) else results[0]
 
@@ -144,7 +145,7 @@ class Program:
         """The size of a dimension that is a symbol, as an argument of other nodes."""
         name = f"sym_size_{len(self.nodes)}"
         self.symbols[name] = self.tensors[tensor.name]["sizes"][dim]
-        self._node(name, "aten.sym_size.int", [{"as_sym_int": {"as_name": name}}], 0, {"self": tensor, "dim": dim})
+        self._node(name, "aten.sym_size.int", [{"as_sym_int": {"as_name": name}}], ("ops.py", 0), {"self": tensor, "dim": dim})
         return Value(name, is_size=True)
 
     def arithmetic(self, function, expression, **arguments):
@@ -154,14 +155,14 @@ class Program:
                  for key, value in arguments.items()}
         self.symbols[name] = {"as_expr": {"expr_str": expression.format(**texts), "hint": {"as_int": 4}}}
         module = "torch." if function.startswith("sym_") else "_operator."
-        self._node(name, module + function, [{"as_sym_int": {"as_name": name}}], 0, arguments)
+        self._node(name, module + function, [{"as_sym_int": {"as_name": name}}], ("ops.py", 0), arguments)
         return Value(name, is_size=True)
 
-    def _node(self, name, target, outputs, line, arguments):
+    def _node(self, name, target, outputs, place, arguments):
         if target.startswith("aten."):
             target = "torch.ops." + target
         inputs = [{"name": key, "arg": argument(value), "kind": 1} for key, value in arguments.items()]
-        trace = f'File "ops.py", line {line}, in forward\n    {target}'
+        trace = 'File "{}", line {}, in forward\n    '.format(*place) + target
         self.nodes.append({"target": target, "inputs": inputs, "outputs": outputs,
                            "metadata": {"stack_trace": trace}, "is_hop_single_tensor_return": None, "name": name})
 

@@ -1,0 +1,191 @@
+"""Several nodes in a row.
+
+Numpy's views share elements as torch's do, so that each graph is written twice, once for either.
+"""
+
+import numpy as np
+
+from calls import *
+
+@graph
+def column_filled(b):
+    """x = x.clone(); x[:, 1].fill_(0)"""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    part = b.call("select.int", y[:, 1], self=x, dim=1, index=1)
+    b.call("fill_.Scalar", y[:, 1], self=part, value=0)
+    y[:, 1] = 0
+    b.output(x, y)
+    b.output(b.call("mul.Tensor", y, self=x, other=2.0), y * 2)
+
+
+@graph
+def slices_written(b):
+    """x[1:, ::2] += 10, x.t()[-1] = 5, x.view(12)[3:6].neg_(): each is seen by the others."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    turned = b.call("t.default", y.T, self=x)
+    flat = b.call("view.default", y.reshape(12), self=x, size=[12])
+    rows = b.call("slice.Tensor", y[1:], self=x, dim=0, start=1, end=LAST)
+    some = b.call("slice.Tensor", y[1:, ::2], self=rows, dim=1, start=0, end=LAST, step=2)
+    b.call("add_.Tensor", y[1:, ::2], self=some, other=10)
+    y[1:, ::2] += 10
+    last = b.call("select.int", y.T[-1], self=turned, dim=0, index=-1)
+    b.call("fill_.Scalar", y.T[-1], self=last, value=5)
+    y.T[-1] = 5
+    run = b.call("slice.Tensor", y.reshape(12)[3:6], self=flat, dim=0, start=3, end=6)
+    b.call("neg_.default", y.reshape(12)[3:6], self=run)
+    y.reshape(12)[3:6] *= -1
+    for value, want in ((x, y), (turned, y.T), (some, y[1:, ::2])):
+        b.output(value, want.copy())
+
+
+@graph_not_yet("bufferization copies an argument that is returned as another view of it")
+def view_written(b):
+    """x.view(12)[3:6].neg_(), where the view is the result."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    flat = b.call("view.default", y.reshape(12), self=x, size=[12])
+    run = b.call("slice.Tensor", y.reshape(12)[3:6], self=flat, dim=0, start=3, end=6)
+    b.call("neg_.default", y.reshape(12)[3:6], self=run)
+    y.reshape(12)[3:6] *= -1
+    b.output(flat, y.reshape(12))
+
+
+@graph
+def before_and_after(b):
+    """What was computed from x before a write keeps its elements; a copy does too."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    before = b.call("add.Tensor", y, self=x, other=1.0)
+    copied = b.call("clone.default", y, self=x)
+    b.call("mul_.Tensor", y, self=x, other=3.0)
+    b.output(before, y + 1)
+    b.output(copied, y.copy())
+    b.output(x, y * 3)
+
+
+@graph
+def parts_copied(b):
+    """a, b = x.chunk(2, -1); a.copy_(b); x[..., None].squeeze_like views in between"""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    left, right = b.program.node("aten.chunk.default", [y[:, :2], y[:, 2:]], is_list=True, self=x, chunks=2, dim=-1)
+    b.call("copy_.default", y[:, :2], self=left, src=right)
+    y[:, :2] = y[:, 2:]
+    wide = b.call("unsqueeze.default", y[:, None], self=x, dim=1)
+    moved = b.call("permute.default", y[:, None].transpose(2, 0, 1), self=wide, dims=[2, 0, 1])
+    first = b.call("select.int", y[:, None].transpose(2, 0, 1)[0], self=moved, dim=0, index=0)
+    b.call("zero_.default", y[:, None].transpose(2, 0, 1)[0], self=first)
+    y[:, 0] = 0
+    b.output(x, y)
+    b.output(right, y[:, 2:].copy())
+
+
+@graph
+def masked_in_place(b):
+    """x[0].masked_fill_(x[0] > 0, -1), and a tensor of the graph's own making."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    row = b.call("select.int", y[0], self=x, dim=0, index=0)
+    mask = b.call("gt.Scalar", y[0] > 0, self=row, other=0)
+    b.call("masked_fill_.Scalar", y[0], self=row, mask=mask, value=-1)
+    y[0][y[0] > 0] = -1
+    b.output(x, y)
+    zeros = np.zeros((4, 4), "float32")
+    grid = b.call("zeros.default", zeros, size=[4, 4])
+    narrow = b.call("narrow.default", zeros[1:3], self=grid, dim=0, start=1, length=2)
+    b.call("add_.Tensor", zeros[1:3], self=narrow, other=row)
+    zeros[1:3] += y[0]
+    b.output(grid, zeros)
+
+
+@graph
+def contiguous_view(b):
+    """contiguous() and reshape() of what is contiguous already are the tensor itself."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    same = b.call("contiguous.default", y, self=x)
+    flat = b.call("reshape.default", y.reshape(-1), self=same, shape=[-1])
+    b.call("add_.Scalar", y.reshape(-1), self=flat, other=1.0)
+    b.output(x, y + 1)
+    turned = b.call("t.default", y.T, self=x)
+    copied = b.call("contiguous.default", np.ascontiguousarray(y.T), self=turned)
+    b.output(copied, np.ascontiguousarray((y + 1).T))
+
+
+@graph
+def unread_results(b):
+    """What only gradients need is not computed."""
+    none = np.zeros(0, "float32")
+    weight, mean = (v[:, None, None].astype("float64") for v in (SIX, SIX2))
+    want = ((IMAGE - mean) / np.sqrt(np.abs(weight) + 1e-3) * weight + mean).astype("float32")
+    first, *_ = b.call("_native_batch_norm_legit_no_training.default", [want, none, none], input=b.input(IMAGE),
+                       weight=b.input(SIX), bias=b.input(SIX2), running_mean=b.input(SIX2),
+                       running_var=b.input(np.abs(SIX)), momentum=0.1, eps=1e-3)
+    b.output(first, want, near=1e-6)
+
+
+@graph
+def rows_written(b):
+    """cache[:, 1:3] = new, by indices that the graph computes; the views of the cache see it."""
+    y = X3.copy()
+    x = b.call("clone.default", y, self=b.input(X3))
+    turned = b.call("transpose.int", y.swapaxes(0, 1), self=x, dim0=0, dim1=1)
+    at = b.call("arange.start", np.arange(1, 3), start=1, end=3)
+    new = b.input(np.ascontiguousarray(X3[:, :2] * 10))
+    b.call("index_copy_.default", y, self=x, dim=1, index=at, source=new)
+    y[:, 1:] = X3[:, :2] * 10
+    row = b.call("select.int", y[0], self=x, dim=0, index=0)
+    b.call("index_put_.default", y[0], self=row, indices=[b.input(np.array([2]))], values=b.input(ROW))
+    y[0, 2] = ROW
+    b.output(x, y.copy())
+    b.output(turned, y.swapaxes(0, 1).copy())
+
+
+@graph
+def diagonal_written(b):
+    y = X3.copy()
+    x = b.call("clone.default", y, self=b.input(X3))
+    part = b.call("diagonal.default", np.diagonal(y, 1, 1, 2), self=x, offset=1, dim1=1, dim2=2)
+    b.call("fill_.Scalar", np.diagonal(y, 1, 1, 2), self=part, value=5)
+    for i in range(3):
+        y[:, i, i + 1] = 5
+    b.output(x, y)
+
+
+@graph
+def asserted(b):
+    x = b.input(X)
+    b.call("_assert_tensor_metadata.default", [], a=x, size=None, stride=None, dtype=DType("float32"))
+    b.call("_assert_tensor_metadata.default", [], a=x, size=[3, 4], stride=[4, 1], dtype=None)
+    b.output(x, X)
+
+
+@graph
+def dynamic(b):
+    """Sizes that a call decides: x (s0, 3, s1)."""
+    array = random.standard_normal((4, 3, 5)).astype("float32")
+    x = b.input(array, ["s0", 3, "s1"])
+    rows, columns = b.program.size(x, 0), b.program.size(x, -1)
+    turned = b.call("transpose.int", array.swapaxes(0, 2), self=x, dim0=0, dim1=2, symbolic=["s1", 3, "s0"])
+    b.output(turned, array.swapaxes(0, 2).copy())
+    whole = b.call("ones.default", np.ones((5, 4), "float32"), size=[columns, rows], symbolic=["s1", "s0"])
+    b.output(whole, np.ones((5, 4), "float32"))
+    b.output(b.call("arange.default", np.arange(5), end=columns, symbolic=["s1"]), np.arange(5))
+    both = b.program.arithmetic("add", "Add({a}, {b})", a=rows, b=columns)
+    again = b.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=both, b=rows)
+    twice = b.program.arithmetic("mul", "Mul({a}, {b})", a=again, b=2)
+    less = b.program.arithmetic("neg", "Mul(Integer(-1), {a})", a=again)
+    same = b.program.arithmetic("add", "Add({a}, {b})", a=twice, b=less)
+    b.output(b.call("arange.default", np.arange(5), end=same, symbolic=["s1"]), np.arange(5))
+    part = b.call("select.int", array[:, 1], self=x, dim=1, index=-2, symbolic=["s0", "s1"])
+    b.output(b.call("softmax.int", array[:, 1], self=part, dim=-1, symbolic=["s0", "s1"]),
+             softmax(array[:, 1].astype("float64"), -1).astype("float32"), near=1e-6)
+    b.output(b.call("mean.dim", array.mean((0, 2)), self=x, dim=[0, 2]),
+             array.astype("float64").mean((0, 2)).astype("float32"), near=1e-6)
+    b.output(b.call("flip.default", array, self=x, dims=[0, 2], symbolic=["s0", 3, "s1"]), array[::-1, :, ::-1].copy())
+    grown = b.call("expand.default", array, self=b.call("slice.Tensor", array[:, :1], self=x, dim=1, start=0, end=1,
+                                                        symbolic=["s0", 1, "s1"]),
+                   size=[rows, 3, columns], symbolic=["s0", 3, "s1"])
+    b.output(grown, np.repeat(array[:, :1], 3, 1))
