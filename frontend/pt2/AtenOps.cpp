@@ -30,6 +30,7 @@ const AtenOps &AtenOps::all() {
     addReductions(ops);
     addSizes(ops);
     addViews(ops);
+    addComplex(ops); // forms of the others
     return ops;
   }();
   return ops;
@@ -70,8 +71,17 @@ void attn::printOps(raw_ostream &stream) {
             "`view_copy`, is the op without `_copy`,\nwhose result shares no elements with its argument. Ops that only "
             "say how gradients are recorded are replaced by what they hold.\n\n"
             "A file with other ops is refused, with all of them in one message. Each op has cases in\n"
-            "`test/frontend/pt2/ops.py`.\n\n"
+            "`test/frontend/pt2/ops/`.\n\n"
             "| op | refused |\n|---|---|\n";
   for (const auto &[name, op] : AtenOps::all().table())
     stream << "| `" << name << "` | " << op.limits << " |\n";
+  stream << "\nComplex numbers may be arguments of these:";
+  bool isFirst = true;
+  for (const auto &[name, op] : AtenOps::all().table()) {
+    if (!op.importComplex)
+      continue;
+    stream << (isFirst ? " `" : ", `") << name << "`";
+    isFirst = false;
+  }
+  stream << ".\n";
 }

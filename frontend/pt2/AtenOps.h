@@ -19,6 +19,8 @@ struct AtenOp {
   std::function<mlir::LogicalResult(Call &)> import;
   /// What of it is refused, for docs/ops.md; empty where nothing is.
   std::string limits;
+  /// The same where arguments or results are complex; null where these are refused.
+  std::function<mlir::LogicalResult(Call &)> importComplex = nullptr;
 };
 
 /// Every op that attn knows, by name and overload, as in "add.Tensor". A form that works in place, "add_.Tensor", is the
@@ -33,7 +35,12 @@ public:
 
   void add(llvm::StringRef name, std::function<mlir::LogicalResult(Call &)> import,
            llvm::StringRef limits = "") {
-    ops[name.str()] = {std::move(import), limits.str()};
+    ops[name.str()] = {std::move(import), limits.str(), nullptr};
+  }
+
+  /// Lets op `name` have complex arguments or results.
+  void addComplexForm(llvm::StringRef name, std::function<mlir::LogicalResult(Call &)> import) {
+    ops[name.str()].importComplex = std::move(import);
   }
 
   const std::map<std::string, AtenOp> &table() const { return ops; }
@@ -52,6 +59,7 @@ bool copiesView(llvm::StringRef target);
 void addArithmetic(AtenOps &ops);
 void addAssertions(AtenOps &ops);
 void addAttention(AtenOps &ops);
+void addComplex(AtenOps &ops);
 void addConvolution(AtenOps &ops);
 void addCreation(AtenOps &ops);
 void addFunctions(AtenOps &ops);
@@ -63,6 +71,9 @@ void addPooling(AtenOps &ops);
 void addReductions(AtenOps &ops);
 void addSizes(AtenOps &ops);
 void addViews(AtenOps &ops);
+
+/// Complex numbers as pairs, in a dimension behind the others.
+Tensor pairOf(TensorBuilder &b, const Tensor &real, const Tensor &imaginary);
 
 /// The type in which torch combines two tensors. One of rank 0 counts only if its kind of number is
 /// a higher one.

@@ -67,7 +67,33 @@ bool Call::isFloat(StringRef name) const { return hasKind(node, name, Kind::Floa
 bool Call::isFlag(StringRef name) const { return hasKind(node, name, Kind::Bool); }
 bool Call::isString(StringRef name) const { return hasKind(node, name, Kind::String); }
 
+bool Call::isComplex(StringRef name) const {
+  for (const NamedArgument &input : node.inputs)
+    if (input.name == name)
+      return llvm::all_of(input.value.names,
+                          [&](StringRef tensor) { return values.imaginary.contains(tensor); });
+  return false;
+}
+
+bool Call::isComplex() const {
+  auto isComplexResult = [&](StringRef name) {
+    auto meta = graph.tensors.find(name.str());
+    return meta != graph.tensors.end() && meta->second.isComplex;
+  };
+  return llvm::any_of(node.inputs,
+                      [&](const NamedArgument &input) {
+                        return llvm::any_of(input.value.names, [&](StringRef name) {
+                          return values.imaginary.contains(name);
+                        });
+                      }) ||
+         llvm::any_of(node.outputs, [&](const Argument &output) {
+           return llvm::any_of(output.names, isComplexResult);
+         });
+}
+
 Tensor Call::lookup(StringRef name) {
+  if (auto found = values.imaginary.find(name); readsImaginary && found != values.imaginary.end())
+    return found->second;
   auto found = values.tensors.find(name);
   if (found != values.tensors.end())
     return found->second;
@@ -271,9 +297,11 @@ LogicalResult Call::result(const Tensor &tensor) {
     return error() << "expected '" << resultName(node, numSet) << "' to be " << str(set.dtype)
                    << str(set.sizes) << ", got " << str(meta.dtype) << str(meta.sizes);
   StringRef name = resultName(node, numSet++);
+  llvm::StringMap<Tensor> &tensors =
+      readsImaginary && meta.isComplex ? values.imaginary : values.tensors;
   if (again)
-    values.tensors[name] = set;
-  else if (!values.tensors.try_emplace(name, set).second)
+    tensors[name] = set;
+  else if (!tensors.try_emplace(name, set).second)
     return error() << "expected one value named '" << name << "', got another";
   if (!inPlace)
     return success();
@@ -286,6 +314,11 @@ LogicalResult Call::result(const Tensor &tensor) {
   };
   values.views.push_back({name.str(), View{changed.str(), nullptr, whole}});
   return write(changed, set);
+}
+
+LogicalResult Call::result(const Tensor &real, const Tensor &imaginary) {
+  Call other = ofImaginary();
+  return failure(mlir::failed(result(real)) || mlir::failed(other.result(imaginary)));
 }
 
 LogicalResult Call::skipResults() {
@@ -301,7 +334,10 @@ LogicalResult Call::resultView(StringRef base, const Tensor &tensor, WriteBack w
   if (worksInPlace(node.target))
     return error() << "expected an op that keeps the sizes of what it changes, got '" << node.target
                    << "'";
-  if (!again)
+  // A write to what shares its elements with complex numbers is refused.
+  if (isComplex())
+    write = {};
+  if (!again && !readsImaginary)
     values.views.push_back({name.str(), View{nameOf(base).str(), &node, std::move(write)}});
   return result(tensor);
 }
@@ -424,6 +460,14 @@ LogicalResult Call::finish() {
     if (!read && !llvm::is_contained(kWithoutMeaning, input.name) && input.value.kind != Kind::None)
       return error() << "expected no argument '" << input.name << "' of '" << node.target
                      << "', got '" << input.value.spelling << "'";
+  for (const Argument &output : node.outputs)
+    for (StringRef name : output.names) {
+      auto meta = graph.tensors.find(name.str());
+      bool isComplex = meta != graph.tensors.end() && meta->second.isComplex;
+      if (isComplex != values.imaginary.contains(name))
+        return error() << "expected '" << name << "' to be " << (isComplex ? "real" : "complex")
+                       << ", got " << (isComplex ? "complex" : "real");
+    }
   if (numSet != numResults())
     return error() << "expected " << numSet << " results of '" << node.target << "', got "
                    << numResults();

@@ -40,7 +40,10 @@ struct View {
 
 /// The state of an import that ops see.
 struct Values {
+  /// Of complex numbers, the real parts.
   llvm::StringMap<Tensor> tensors;
+  /// The imaginary parts of complex tensors, which no op changes in place.
+  llvm::StringMap<Tensor> imaginary;
   llvm::StringMap<Size> integers;
   /// Parameters and constants: no node may write to them.
   llvm::StringSet<> constants;
@@ -71,6 +74,13 @@ public:
       : b(builder), graph(graph), node(node), values(values), again(again),
         isRead(node.inputs.size()) {}
 
+  /// The same call, of imaginary parts where tensors are complex.
+  Call ofImaginary() const {
+    Call call = *this;
+    call.readsImaginary = true;
+    return call;
+  }
+
   TensorBuilder &b;
 
   bool has(llvm::StringRef name);
@@ -79,6 +89,10 @@ public:
   bool isFlag(llvm::StringRef name) const;
   bool isString(llvm::StringRef name) const;
   Tensor tensor(llvm::StringRef name);
+  /// Whether all tensors of an argument are complex.
+  bool isComplex(llvm::StringRef name) const;
+  /// Whether an argument or a result is.
+  bool isComplex() const;
   llvm::SmallVector<Tensor> tensors(llvm::StringRef name);
   /// The elements of a list, where None stands for no tensor.
   llvm::SmallVector<std::optional<Tensor>> optionalTensors(llvm::StringRef name);
@@ -127,6 +141,8 @@ public:
   /// argument and written there.
   mlir::LogicalResult result(const Tensor &tensor);
   mlir::LogicalResult result(const Size &size);
+  /// Sets the next result, which is complex.
+  mlir::LogicalResult result(const Tensor &real, const Tensor &imaginary);
   /// Leaves the other results, which only gradients need, without a value: a node that reads one is refused.
   mlir::LogicalResult skipResults();
   /// A result that shares its elements with argument `base`.
@@ -149,7 +165,7 @@ private:
   const Graph &graph;
   const Node &node;
   Values &values;
-  bool again;
+  bool again, readsImaginary = false;
   llvm::SmallVector<bool> isRead;
   unsigned numSet = 0;
   bool hasFailed = false;

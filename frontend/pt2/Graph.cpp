@@ -79,11 +79,30 @@ static bool fromJSON(const json::Value &value, Size &size, Path path) {
 
 namespace attn::pt2 {
 
+namespace {
+/// What the elements of a tensor are: numbers, or complex ones of two parts.
+struct NumberType {
+  DType part = DType::F32;
+  bool isComplex = false;
+};
+
+bool fromJSON(const json::Value &value, NumberType &type, Path path) {
+  static constexpr int64_t kComplex64 = 10, kComplex128 = 11; // torch's
+  std::optional<int64_t> number = value.getAsInteger();
+  type.isComplex = number == kComplex64 || number == kComplex128;
+  if (!type.isComplex)
+    return fromJSON(value, type.part, path);
+  type.part = number == kComplex64 ? DType::F32 : DType::F64;
+  return true;
+}
+} // namespace
+
 static bool fromJSON(const json::Value &value, TensorMeta &meta, Path path) {
   ObjectMapper mapper(value, path);
   std::vector<Size> sizes;
   int64_t layout;
-  if (!mapper || !mapper.map("dtype", meta.dtype) || !mapper.map("sizes", sizes) ||
+  NumberType type;
+  if (!mapper || !mapper.map("dtype", type) || !mapper.map("sizes", sizes) ||
       !mapper.map("strides", meta.strides) || !mapper.map("storage_offset", meta.storageOffset) ||
       !mapper.map("layout", layout))
     return false;
@@ -95,6 +114,8 @@ static bool fromJSON(const json::Value &value, TensorMeta &meta, Path path) {
     path.field("sizes").report("expected sizes of at least 0");
   else {
     meta.sizes.assign(sizes.begin(), sizes.end());
+    meta.dtype = type.part;
+    meta.isComplex = type.isComplex;
     return true;
   }
   return false;

@@ -28,10 +28,20 @@ constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 constexpr size_t kMaxRank = 16;
 
 struct TensorMeta {
+  /// Of complex numbers, the type of their parts.
   DType dtype = DType::F32;
+  bool isComplex = false;
   Sizes sizes;
   std::vector<Size> strides;
   Size storageOffset;
+
+  /// The sizes of what a caller passes: complex numbers are pairs there, with the real part first.
+  Sizes passedSizes() const {
+    Sizes passed = sizes;
+    if (isComplex)
+      passed.push_back(2);
+    return passed;
+  }
 };
 
 /// An integer of the graph: a size, or the name of one that a node computes.

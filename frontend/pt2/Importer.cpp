@@ -135,7 +135,7 @@ llvm::Error Importer::readSizes() {
                          size.str());
       continue;
     }
-    inputs.push_back({argument.name.str(), argument.meta->sizes});
+    inputs.push_back({argument.name.str(), argument.meta->passedSizes()});
   }
   llvm::Expected<SizeRules> ruled = ruleSizes(program, inputs);
   if (!ruled)
@@ -185,10 +185,11 @@ void Importer::createFunction() {
   (*module)->setAttr(AttnDialect::kVersionAttr, b.getI64IntegerAttr(AttnDialect::kVersion));
   SmallVector<Type> types;
   for (const FunctionArgument &argument : arguments)
-    types.push_back(b.typeOf(argument.meta->sizes, argument.meta->dtype));
+    types.push_back(b.typeOf(argument.meta->passedSizes(), argument.meta->dtype));
   b.setInsertionPointToEnd(module->getBody());
   function = func::FuncOp::create(b, "forward", b.getFunctionType(types, {}));
   Block *entry = function.addEntryBlock();
+  b.setInsertionPointToEnd(entry);
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     BlockArgument value = entry->getArgument(i);
     value.setLoc(NameLoc::get(b.getStringAttr(argument.name)));
@@ -201,10 +202,14 @@ void Importer::createFunction() {
       bindDimensions(i, value);
     if (!argument.isWritable)
       values.constants.insert(argument.value);
-    values.tensors.try_emplace(argument.value,
-                               Tensor{value, argument.meta->dtype, argument.meta->sizes});
+    Tensor tensor{value, argument.meta->dtype, argument.meta->passedSizes()};
+    if (argument.meta->isComplex) {
+      int64_t last = tensor.rank() - 1;
+      values.imaginary.try_emplace(argument.value, b.select(tensor, last, 1));
+      tensor = b.select(tensor, last, 0);
+    }
+    values.tensors.try_emplace(argument.value, tensor);
   }
-  b.setInsertionPointToEnd(entry);
 }
 
 /// The innermost line of the user's own code, as in
@@ -327,13 +332,18 @@ LogicalResult Importer::importSubgraph(const Graph &graph, const Node &node, Val
     return refuse("autocast disabled");
   Values own;
   own.decided = values.decided;
+  auto pass = [](StringRef from, const llvm::StringMap<Tensor> &source, StringRef to,
+                 llvm::StringMap<Tensor> &target) {
+    auto found = source.find(from);
+    return found != source.end() && target.try_emplace(to, found->second).second;
+  };
   for (auto [argument, operand] : llvm::zip_equal(inner->arguments, operands)) {
     using Kind = Argument::Kind;
     if (argument.kind == Kind::Tensor && operand->kind == Kind::Tensor) {
-      auto found = values.tensors.find(operand->names.front());
-      if (found == values.tensors.end())
+      StringRef from = operand->names.front(), to = argument.names.front();
+      if (!pass(from, values.tensors, to, own.tensors))
         return refuse("arguments that are computed before");
-      own.tensors[argument.names.front()] = found->second;
+      pass(from, values.imaginary, to, own.imaginary);
     } else if (argument.kind == Kind::Int && operand->kind == Kind::Int &&
                !argument.integers.front().name.empty()) {
       const SymInt &integer = operand->integers.front();
@@ -369,9 +379,9 @@ LogicalResult Importer::importSubgraph(const Graph &graph, const Node &node, Val
   if (names.size() != results.size())
     return refuse("as many results as its graph");
   for (auto [name, result] : llvm::zip_equal(names, results)) {
-    auto found = own.tensors.find(result);
-    if (found == own.tensors.end() || !values.tensors.try_emplace(name, found->second).second)
+    if (!pass(result, own.tensors, name, values.tensors))
       return refuse("results that its graph computes");
+    pass(result, own.imaginary, name, values.imaginary);
   }
   return success();
 }
@@ -385,7 +395,11 @@ LogicalResult Importer::importNodes(const Graph &graph, Values &values) {
       continue;
     }
     Call call(graph, node, b, values);
-    bool isImported = succeeded(AtenOps::all().find(node.target)->import(call));
+    const AtenOp &op = *AtenOps::all().find(node.target);
+    const auto &import = call.isComplex() ? op.importComplex : op.import;
+    if (!import || (call.isComplex() && worksInPlace(node.target)))
+      return call.error() << "expected real numbers in '" << node.target << "', got complex ones";
+    bool isImported = succeeded(import(call));
     // Only sums and products of sizes fail without a word.
     if (!isImported && !call.failed())
       return call.error() << "expected sizes that 64 bits hold in '" << node.target << "'";
@@ -414,17 +428,26 @@ llvm::Error Importer::createReturn() {
       written[spec.target] = value;
       continue;
     }
+    Tensor passed = found->second;
+    if (auto imaginary = values.imaginary.find(value); imaginary != values.imaginary.end())
+      passed = pairOf(b, passed, imaginary->second);
     std::string name = numOfUser == 1 ? "out" : llvm::formatv("out.{0}", results.size()).str();
     NamedAttrList list;
     list.set(AttnDialect::kNameAttr, b.getStringAttr(name));
-    if (ArrayAttr dims = dimsAttr(found->second.sizes))
+    if (ArrayAttr dims = dimsAttr(passed.sizes))
       list.set(AttnDialect::kDimsAttr, dims);
-    if (found->second.dtype == DType::U8)
+    if (passed.dtype == DType::U8)
       list.set(AttnDialect::kUnsignedAttr, b.getUnitAttr());
     attrs.push_back(list.getDictionary(&context));
-    results.push_back(found->second.value);
+    results.push_back(passed.value);
   }
   for (auto [i, argument] : llvm::enumerate(arguments)) {
+    if (argument.meta->isComplex) {
+      if (written[argument.name] != argument.value)
+        return invalid("expected '{0}', of complex numbers, to stay as it is, got a write to it",
+                       argument.name);
+      continue;
+    }
     const Tensor &left = values.tensors[written[argument.name]];
     if (left.value == function.getArgument(i)) {
       // What the file holds needs no check at a call.

@@ -67,7 +67,8 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
   if (payload.isPickled || !payload.meta)
     return invalid("expected raw data, got a pickle, which attn never reads");
   const TensorMeta &stored = *payload.meta;
-  if (stored.dtype != meta.dtype || stored.sizes != meta.sizes)
+  if (stored.dtype != meta.dtype || stored.isComplex != meta.isComplex ||
+      stored.sizes != meta.sizes)
     return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes),
                    str(stored.dtype), str(stored.sizes));
   if (!isCompact(stored))
@@ -80,7 +81,7 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
                         : elementType(meta.dtype, &context);
   NamedTensor tensor{name.str(), type, {}, {}};
   int64_t bytes = byteSize(meta.dtype);
-  for (const Size &size : meta.sizes) {
+  for (const Size &size : meta.passedSizes()) {
     std::optional<int64_t> constant = size.constant();
     if (!constant || MulOverflow(bytes, *constant, bytes))
       return invalid("expected known sizes, got {0}", str(meta.sizes));

@@ -1,4 +1,4 @@
-"""Numbers at the limits of 64 bits as arguments of ops, each in a file of its own: hostile.py FOLDER
+"""Arguments that ops refuse, such as numbers at the limits of 64 bits, each in a file of its own: hostile.py FOLDER
 
 Every file is refused with its message, within 10 seconds and 2 GiB.
 """
@@ -15,6 +15,7 @@ from program import DType, Program
 MAX, MIN = 2**63 - 1, -2**63
 X, VECTOR, EMPTY = np.zeros((2, 3), "float32"), np.zeros(3, "float32"), np.zeros(0, "float32")
 IMAGE, KERNEL = np.zeros((1, 1, 8), "float32"), np.zeros((1, 1, 3), "float32")
+COMPLEX = np.zeros((2, 3), "complex64")
 CASES = []
 
 
@@ -37,6 +38,13 @@ case("expected at most 16 dimensions, got 10000", "repeat.default", self=X, repe
 case("expected sizes that 64 bits hold in 'torch.ops.aten.constant_pad_nd.default'", "constant_pad_nd.default", self=X,
      pad=[MIN, 0])
 case("expected sizes that 64 bits hold in 'torch.ops.aten.repeat.default'", "repeat.default", self=X, repeats=[1, MAX])
+case("expected real numbers in 'torch.ops.aten.exp.default', got complex ones", "exp.default", COMPLEX, self=COMPLEX)
+case("expected real numbers in 'torch.ops.aten.neg_.default', got complex ones", "neg_.default", COMPLEX, self=COMPLEX)
+case("expected a real divisor, got a complex one", "div.Tensor", COMPLEX, self=COMPLEX, other=COMPLEX)
+case("expected complex numbers, got float32[2, 3]", "view_as_real.default", np.zeros((2, 3, 2), "float32"), self=X)
+case("expected complex numbers in 'self' of 'torch.ops.aten.t.default', got real ones", "t.default", COMPLEX.T, self=X)
+case("expected a boolean index of float32[2, 3] and values that are the same for each of its elements, got [2] at "
+     "dimension 0 and float32[2, 3]", "index_put.default", self=X, indices=[np.zeros(2, bool)], values=X)
 
 
 def main(folder):
@@ -45,7 +53,9 @@ def main(folder):
     for i, (message, op, like, sizes, is_list, arguments) in enumerate(CASES):
         program = Program()
         for name, value in arguments.items():
-            if isinstance(value, np.ndarray):
+            if isinstance(value, list) and isinstance(value[0], np.ndarray):
+                arguments[name] = [program.input(f"{name}_{i}", array) for i, array in enumerate(value)]
+            elif isinstance(value, np.ndarray):
                 arguments[name] = program.input(name, value, sizes)
                 sizes = None
         result = program.node("aten." + op, like, is_list=is_list, **arguments)
