@@ -12,8 +12,8 @@
 //   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
 //
 // A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
-// has n is packed if it is a weight, transposed if it is not. Left alone: operands whose rows are right already, and
-// products of other bodies than linalg.contract's.
+// has n is packed if it is a weight, transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is packed
+// from its rows. Left alone: operands whose rows are right already, and products of other bodies than linalg.contract's.
 // Test: test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -127,7 +127,10 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
     return;
   int64_t width =
       isWeight && !ShapedType::isDynamic(columns) ? choosePanelWidth(target, columns) : columns;
-  if (rowsAreRight && width == columns)
+  SmallVector<unsigned> rowLoops = batch;
+  rowLoops.append({k, n});
+  // Rows of a weight that lie apart, as those of one head among many do, become contiguous.
+  if (rowsAreRight && width == columns && (!isWeight || loopsOf(rhsMap) == rowLoops))
     return;
 
   rewriter.setInsertionPoint(op);
@@ -135,18 +138,20 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
   Value packed;
   SmallVector<unsigned> packedLoops = batch;
   unsigned panel = n, column = n; // the loops that n becomes
-  if (isWeight && !rhs->get().getDefiningOp<PackOp>()) {
-    SmallVector<unsigned> sourceLoops = batch;
-    sourceLoops.append({n, k});
-    Value source = transposed(rewriter, loc, rhs->get(), rhsMap, sourceLoops);
+  bool needsPanels = !rowsAreRight || width != columns;
+  if (isWeight && needsPanels && !rhs->get().getDefiningOp<PackOp>()) {
+    SmallVector<unsigned> columnLoops = batch;
+    columnLoops.append({n, k});
+    Value source =
+        transposed(rewriter, loc, rhs->get(), rhsMap, rowsAreRight ? rowLoops : columnLoops);
     SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());
-    int64_t depth = shape.back();
+    int64_t depth = shape.end()[rowsAreRight ? -2 : -1];
     shape.pop_back_n(2);
     shape.append({columns / width, depth, width});
     Value empty = tensor::EmptyOp::create(rewriter, loc, shape,
                                           cast<ShapedType>(source.getType()).getElementType());
     packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source, ValueRange{empty},
-                            /*from_rows=*/false, /*scale=*/FloatAttr())
+                            rowsAreRight, /*scale=*/FloatAttr())
                  .getResult(0);
     if (width == columns) {
       // One panel: (batch..., k, n).
@@ -169,7 +174,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
       packedLoops.append({panel, k, column});
     }
   } else {
-    packedLoops.append({k, n});
+    packedLoops = rowLoops;
     packed = transposed(rewriter, loc, rhs->get(), rhsMap, packedLoops);
   }
 
@@ -235,8 +240,8 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [&](OpOperand *fused) {
       // A collapsed slice of a bias keeps its shape: expanding the broadcast that reads it would put a reshape between
       // a product and its init.
-      bool isPartOfWeight =
-          fused->get().getDefiningOp<tensor::CollapseShapeOp>() && dependsOnWeightsOnly(fused->get());
+      bool isPartOfWeight = fused->get().getDefiningOp<tensor::CollapseShapeOp>() &&
+                            dependsOnWeightsOnly(fused->get());
       // To expand what others read as well would leave them a collapsed view, which expands them in turn, without end.
       bool isShared = isa<tensor::ExpandShapeOp>(fused->getOwner()) && !fused->get().hasOneUse();
       return !isPartOfWeight && !isShared &&
