@@ -57,6 +57,7 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
   manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   cleanUp();
+  manager.addNestedPass<func::FuncOp>(createFuseElementwise());
   manager.addNestedPass<func::FuncOp>(createGroupsToQueries());
   manager.addNestedPass<func::FuncOp>(createUnshareInits());
 }

@@ -136,6 +136,11 @@ def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> 
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def FuseElementwise : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "elementwise ops in a row become one";
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect"];
+}
+
 def HoistViews : Pass<"attn-hoist-views", "::mlir::func::FuncOp"> {
   let summary = "views of a product become views of its operands";
   let description = [{

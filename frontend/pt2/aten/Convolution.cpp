@@ -33,7 +33,8 @@ SmallVector<int64_t> attn::pt2::perDim(Call &call, StringRef name, int64_t count
     call.error() << "expected " << count << " numbers in '" << name << "', got " << numbers.size();
   for (int64_t number : numbers)
     if (number < 0 || number > kMaxDim)
-      call.error() << "expected numbers of 0 to " << kMaxDim << " in '" << name << "', got " << number;
+      call.error() << "expected numbers of 0 to " << kMaxDim << " in '" << name << "', got "
+                   << number;
   return numbers;
 }
 
@@ -60,8 +61,9 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   for (int64_t i = 0; i < count; ++i) {
     std::optional<int64_t> k = weight.sizes[2 + i].constant(), size = x.sizes[2 + i].constant();
     if (!k || !size || *k < 1 || window.stride[i] < 1 || window.dilation[i] < 1)
-      return call.error() << "expected known spatial sizes, strides and dilations of at least 1, got "
-                          << str(x.sizes) << " and " << str(weight.sizes);
+      return call.error()
+             << "expected known spatial sizes, strides and dilations of at least 1, got "
+             << str(x.sizes) << " and " << str(weight.sizes);
     int64_t reach = window.dilation[i] * (*k - 1) + 1;
     if (*size < reach)
       return call.error() << "expected a kernel no larger than what it moves over, got "
@@ -91,19 +93,30 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
     FailureOr<Tensor> patches = viewAs(call, whole, split);
     if (failed(patches))
       return failure();
-    // Over (n, o, out..., c, kernel...).
-    unsigned numDims = 3 + 2 * count, c = 2 + count;
-    SmallVector<AffineExpr> ofX = {dim(0), dim(c)}, ofWeight = {dim(1), dim(c)},
-                            ofResult = {dim(0), dim(1)};
-    Sizes sizes = {x.sizes[0], weight.sizes[0]};
+    // (n, out..., c, kernel...), of which each patch becomes a row: one product then, over (n, o, patch, element).
+    SmallVector<int64_t> order = {0};
+    int64_t numPatches = 1, patchSize = *channels;
     for (int64_t i = 0; i < count; ++i) {
-      ofX.append({dim(2 + i), dim(c + 1 + i)});
-      ofWeight.push_back(dim(c + 1 + i));
-      ofResult.push_back(dim(2 + i));
-      sizes.push_back(out[i]);
+      order.push_back(2 + 2 * i);
+      numPatches *= out[i];
+      patchSize *= kernel[i];
     }
-    auto map = [&](ArrayRef<AffineExpr> exprs) { return AffineMap::get(numDims, 0, exprs, context); };
-    return b.contract(sizes, *patches, weight, map(ofX), map(ofWeight), map(ofResult));
+    order.push_back(1);
+    for (int64_t i = 0; i < count; ++i)
+      order.push_back(3 + 2 * i);
+    FailureOr<Tensor> rows = viewAs(call, b.transpose(*patches, order),
+                                    {x.sizes[0], Size(numPatches), Size(patchSize)}),
+                      factors = viewAs(call, weight, {weight.sizes[0], Size(patchSize)});
+    if (failed(rows) || failed(factors))
+      return failure();
+    auto map = [&](ArrayRef<AffineExpr> exprs) { return AffineMap::get(4, 0, exprs, context); };
+    Tensor result = b.contract({x.sizes[0], weight.sizes[0], Size(numPatches)}, *rows, *factors,
+                               map({dim(0), dim(2), dim(3)}), map({dim(1), dim(3)}),
+                               map({dim(0), dim(1), dim(2)}));
+    Sizes shape = {x.sizes[0], weight.sizes[0]};
+    for (int64_t size : out)
+      shape.push_back(Size(size));
+    return viewAs(call, result, shape);
   }
 
   // Over (n, group, o, out..., c, kernel...).
@@ -160,12 +173,12 @@ static LogicalResult convolution(Call &call) {
   }
   auto isTooLarge = [](const Size &size) { return size.constant().value_or(0) > kMaxDim; };
   if (count < 1 || count > 3 || x.rank() != weight.rank() || !isFloat(x.dtype) ||
-      llvm::any_of(weight.sizes, isTooLarge) ||
-      weight.dtype != x.dtype || (bias && (bias->rank() != 1 || bias->sizes[0] != weight.sizes[0])))
-    return call.error() << "expected floats (n, c, spatial...), weights (o, c, kernel...) and a bias "
-                           "(o), got "
-                        << str(x.dtype) << str(x.sizes) << " and " << str(weight.dtype)
-                        << str(weight.sizes);
+      llvm::any_of(weight.sizes, isTooLarge) || weight.dtype != x.dtype ||
+      (bias && (bias->rank() != 1 || bias->sizes[0] != weight.sizes[0])))
+    return call.error()
+           << "expected floats (n, c, spatial...), weights (o, c, kernel...) and a bias "
+              "(o), got "
+           << str(x.dtype) << str(x.sizes) << " and " << str(weight.dtype) << str(weight.sizes);
   Window window;
   window.stride = perDim(call, "stride", count, 1);
   window.dilation = perDim(call, "dilation", count, 1);
@@ -200,12 +213,11 @@ static LogicalResult convolution(Call &call) {
     return failure();
   DType as = product->dtype;
   AffineMap channel = AffineMap::get(x.rank(), 0, call.b.getAffineDimExpr(1));
-  Tensor result = bias ? call.b.elementwise(product->sizes, x.dtype,
-                                            {{*product, as}, {*bias, as, channel}},
-                                            [&](ValueRange e) -> Value {
-                                              return arith::AddFOp::create(call.b, e[0], e[1]);
-                                            })
-                       : call.b.castTo(*product, x.dtype);
+  Tensor result =
+      bias ? call.b.elementwise(
+                 product->sizes, x.dtype, {{*product, as}, {*bias, as, channel}},
+                 [&](ValueRange e) -> Value { return arith::AddFOp::create(call.b, e[0], e[1]); })
+           : call.b.castTo(*product, x.dtype);
   if (!isSingle)
     return call.result(result);
   FailureOr<Tensor> only = viewAs(call, result, ArrayRef<Size>(result.sizes).drop_front());

@@ -35,14 +35,23 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x48xf32>
   }
 
-  // Rows of a head that are contiguous already.
+  // The rows of a head, which lie apart, become contiguous. Those of a weight (k, n) are packed as rows.
   // CHECK-LABEL: @heads(
   // CHECK-NOT: attn.pack
-  // CHECK: linalg.contract {{.*}} ins(%{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<64x4x16xf32>)
+  // CHECK: %[[P:.*]] = linalg.transpose ins(%{{.*}} : tensor<64x4x16xf32>) outs(%{{.*}} : tensor<4x64x16xf32>) permutation = [1, 0, 2]
+  // CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[P]] : tensor<?x64xf32>, tensor<4x64x16xf32>)
+  // CHECK-LABEL: @weight_rows(
+  // CHECK: %[[P:.*]] = attn.pack from_rows ins(%{{.*}} : tensor<64x768xf32>) outs(%{{.*}} : tensor<12x64x64xf32>)
+  // CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[P]] : tensor<?x64xf32>, tensor<12x64x64xf32>)
   func.func @heads(%x: tensor<?x64xf32>, %w: tensor<64x4x16xf32> {attn.weight}, %i: tensor<4x?x16xf32>) -> tensor<4x?x16xf32> {
     %c = linalg.contract indexing_maps = [affine_map<(h, s, n, k) -> (s, k)>, affine_map<(h, s, n, k) -> (k, h, n)>, affine_map<(h, s, n, k) -> (h, s, n)>]
         ins(%x, %w : tensor<?x64xf32>, tensor<64x4x16xf32>) outs(%i : tensor<4x?x16xf32>) -> tensor<4x?x16xf32>
     return %c : tensor<4x?x16xf32>
+  }
+
+  func.func @weight_rows(%x: tensor<?x64xf32>, %w: tensor<64x768xf32> {attn.weight}, %i: tensor<?x768xf32>) -> tensor<?x768xf32> {
+    %c = linalg.contract indexing_maps = [#x, affine_map<(s, n, k) -> (k, n)>, #out] ins(%x, %w : tensor<?x64xf32>, tensor<64x768xf32>) outs(%i : tensor<?x768xf32>) -> tensor<?x768xf32>
+    return %c : tensor<?x768xf32>
   }
 
   // Nothing is computed from a weight without columns.
