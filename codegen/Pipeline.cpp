@@ -29,6 +29,7 @@ static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
   addResolveSizes(manager);
   manager.addNestedPass<func::FuncOp>(createUnifyDims());
   manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createFoldUniform());
   manager.addNestedPass<func::FuncOp>(createFoldGathers());
   manager.addNestedPass<func::FuncOp>(createRaiseSoftmax());
   manager.addNestedPass<func::FuncOp>(createSplitMergedBatch());

@@ -13,6 +13,11 @@ include "mlir/Pass/PassBase.td"
 // raise
 //===----------------------------------------------------------------------===//
 
+def FoldUniform : Pass<"attn-fold-uniform", "::mlir::func::FuncOp"> {
+  let summary = "integers computed from positions that are the same everywhere become constants";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def FoldGathers : Pass<"attn-fold-gathers", "::mlir::func::FuncOp"> {
   let summary = "a gather at the coordinates of the loops is a read";
   let description = [{

@@ -26,10 +26,10 @@ static bool isCapturable(AttentionOp op, const Access &read) {
 /// Whether the score region can compute `element` for each pair at the cost of a few instructions.
 static bool isFormula(AttentionOp op, const Element &element) {
   Operation *scalar = element.getOp();
-  if (!scalar)
-    return isCapturable(op, element.getRead());
   if (element.getConstant())
     return true;
+  if (!scalar)
+    return isCapturable(op, element.getRead());
   if (isa<linalg::IndexOp>(scalar))
     return true;
   if (!isa<arith::ArithDialect>(scalar->getDialect()) ||
@@ -56,6 +56,8 @@ static Value captureElement(AttentionOp op, const Access &read) {
 
 static Value compute(AttentionOp op, const Element &element, OpBuilder &builder) {
   Operation *scalar = element.getOp();
+  if (auto constant = dyn_cast_if_present<TypedAttr>(element.getConstant()))
+    return arith::ConstantOp::create(builder, op.getLoc(), constant);
   if (!scalar)
     return captureElement(op, element.getRead());
   if (isa<linalg::IndexOp>(scalar)) {
@@ -74,7 +76,7 @@ Value attn::computeCapture(AttentionOp op, unsigned capture) {
   if (!map.isFunctionOfDim(op.getQDim()) || !map.isFunctionOfDim(op.getKDim()))
     return {};
   Element element = Element::at({op.getCaptures()[capture], map});
-  if (!element.getOp() || !isFormula(op, element))
+  if ((!element.getOp() && !element.getConstant()) || !isFormula(op, element))
     return {};
   OpBuilder builder(op.getContext());
   if (op.getScore().empty()) {

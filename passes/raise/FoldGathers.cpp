@@ -100,9 +100,12 @@ static std::optional<AffineMap> matchRead(linalg::GenericOp op, tensor::ExtractO
   for (auto [dim, value] : llvm::enumerate(extract.getIndices())) {
     std::optional<unsigned> loop =
         Index{op, extract.getTensor(), static_cast<int64_t>(dim)}.loopOf(value);
-    if (!loop)
+    // The only place along a dimension of size 1 is 0.
+    bool isUnit = extract.getTensor().getType().getDimSize(dim) == 1;
+    if (!loop && !isUnit)
       return std::nullopt;
-    exprs.push_back(getAffineDimExpr(*loop, op.getContext()));
+    exprs.push_back(loop ? getAffineDimExpr(*loop, op.getContext())
+                         : getAffineConstantExpr(0, op.getContext()));
   }
   return AffineMap::get(op.getNumLoops(), 0, exprs, op.getContext());
 }

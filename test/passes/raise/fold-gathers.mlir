@@ -87,3 +87,24 @@ func.func @stays(%t: tensor<5xf32>, %long: tensor<6xf32>, %at: tensor<5xi64>) ->
   } -> tensor<5xf32>
   return %clamped, %longer, %gathered : tensor<5xf32>, tensor<6xf32>, tensor<5xf32>
 }
+
+// Along a dimension of size 1 there is one place, whatever the index.
+// CHECK-LABEL: @only_place(
+// CHECK-SAME: %[[T:.*]]: tensor<1x5xf32>
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[T]] :
+// CHECK-NOT: tensor.extract
+// CHECK: return
+func.func @only_place(%t: tensor<1x5xf32>, %at: tensor<5xi64>) -> tensor<5xf32> {
+  %c0 = arith.constant 0 : index
+  %e = tensor.empty() : tensor<5xf32>
+  %y = linalg.generic {indexing_maps = [#count, #count], iterator_types = ["parallel"]} ins(%at : tensor<5xi64>) outs(%e : tensor<5xf32>) {
+  ^bb0(%i: i64, %out: f32):
+    %b = arith.index_cast %i : i64 to index
+    %b0 = arith.minsi %b, %c0 : index
+    %b1 = arith.maxsi %b0, %c0 : index
+    %j = linalg.index 0 : index
+    %a = tensor.extract %t[%b1, %j] : tensor<1x5xf32>
+    linalg.yield %a : f32
+  } -> tensor<5xf32>
+  return %y : tensor<5xf32>
+}
