@@ -24,6 +24,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -34,6 +35,15 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
+
+/// What `op` reads: its operands, and what its body takes from outside.
+static SmallVector<Value> valuesOf(Operation *op) {
+  SmallVector<Value> values(op->getOperands());
+  SetVector<Value> taken;
+  getUsedValuesDefinedAbove(op->getRegions(), taken);
+  llvm::append_range(values, taken);
+  return values;
+}
 
 static bool isWeight(Value value) {
   return isa<BlockArgument>(value) && dependsOnWeightsOnly(value);
@@ -71,16 +81,24 @@ static bool isElementwise(Operation *op) {
   return linalgOp && linalg::isElementwise(linalgOp);
 }
 
-/// Whether `op` reads what an op of `moved` computes, and cannot become one op with that (elementwise ops without a view
+/// The op that computes the elements of `value`, which may be a view of its result; null for a weight.
+static DestinationStyleOpInterface computedBy(Value value) {
+  Operation *source = value.getDefiningOp();
+  while (source && !isa<DestinationStyleOpInterface>(source) && source->getNumOperands())
+    source = source->getOperand(0).getDefiningOp();
+  return dyn_cast_or_null<DestinationStyleOpInterface>(source);
+}
+
+/// Whether `op` reads what another op computes, and cannot become one op with that (elementwise ops without a view
 /// between them can): what packs has no memory for what lies between.
-static bool readsComputed(Operation *op, const llvm::SetVector<Operation *> &moved) {
+static bool readsComputed(Operation *op) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(op);
-  return dps && llvm::any_of(dps.getDpsInputs(), [&](Value input) {
-           Operation *source = input.getDefiningOp();
-           while (source && !isa<DestinationStyleOpInterface>(source) && source->getNumOperands())
-             source = source->getOperand(0).getDefiningOp();
-           return source && moved.contains(source) && isa<DestinationStyleOpInterface>(source) &&
-                  !(source == input.getDefiningOp() && isElementwise(source) && isElementwise(op));
+  return dps && llvm::any_of(valuesOf(op), [&](Value input) {
+           DestinationStyleOpInterface source = computedBy(input);
+           bool fuses = source == input.getDefiningOp() && isElementwise(op) &&
+                        llvm::is_contained(op->getOperands(), input);
+           return source && !llvm::is_contained(dps.getDpsInits(), input) &&
+                  !(fuses && isElementwise(source));
          });
 }
 
@@ -103,7 +121,7 @@ static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &mov
 /// Removes from `moved` each op whose result an op outside `moved` overwrites, and each op that depends on such an op.
 static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved) {
   auto dependsOnKept = [&](Operation *op) {
-    return llvm::any_of(op->getOperands(), [&](Value operand) {
+    return llvm::any_of(valuesOf(op), [&](Value operand) {
       Operation *source = operand.getDefiningOp();
       return source && dependsOnWeightsOnly(operand) && !moved.contains(source);
     });
@@ -146,13 +164,19 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
       });
     };
     for (Operation &op : function.getBody().front())
-      if (isMovable(&op) && !readsComputed(&op, moved) &&
-          llvm::all_of(op.getOperands(), [&](Value operand) {
+      if (isMovable(&op) && !readsComputed(&op) &&
+          llvm::all_of(valuesOf(&op), [&](Value operand) {
             return !dependsOnWeightsOnly(operand) || isWeight(operand) ||
                    moved.contains(operand.getDefiningOp());
           }))
         moved.insert(&op);
     keepInits(function, moved);
+    // A part of what is computed would be a copy of it.
+    while (moved.remove_if([&](Operation *op) {
+      Value result = op->getResult(0);
+      return crosses(result) && !isFresh(result) && computedBy(result);
+    }))
+      ;
     for (unsigned i : weights)
       if (crosses(function.getArgument(i)))
         crossing.push_back(function.getArgument(i));

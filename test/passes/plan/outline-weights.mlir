@@ -192,3 +192,70 @@ func.func @written_in_a_loop(%x: tensor<2xi64>, %w: tensor<8xf32> {attn.weight})
   }
   return %r : tensor<8xf32>
 }
+
+// -----
+
+// So does what a body reads of a computed table.
+// CHECK-LABEL: @read_of_table(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>, %[[T:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
+// CHECK: tensor.extract %[[T]]
+// CHECK-LABEL: @read_of_table.pack(
+// CHECK: linalg.exp
+// CHECK-NOT: tensor.extract
+// CHECK: return
+func.func @read_of_table(%x: tensor<4xf32>, %w: tensor<8xf32> {attn.weight}) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %t = linalg.exp ins(%w : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %f = tensor.empty() : tensor<4xf32>
+  %b = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%f : tensor<4xf32>) {
+  ^bb0(%out: f32):
+    %i = linalg.index 0 : index
+    %y = tensor.extract %t[%i] : tensor<8xf32>
+    linalg.yield %y : f32
+  } -> tensor<4xf32>
+  %r = linalg.add ins(%x, %b : tensor<4xf32>, tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+// A part of what is packed is taken in the function.
+// CHECK-LABEL: @part_of_packed(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>, %[[P:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
+// CHECK: tensor.extract_slice %[[P]]
+// CHECK-LABEL: @part_of_packed.pack(
+// CHECK: linalg.exp
+// CHECK-NEXT: return
+func.func @part_of_packed(%x: tensor<4xf32>, %w: tensor<8xf32> {attn.weight}) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %t = linalg.exp ins(%w : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %s = tensor.extract_slice %t[2] [4] [1] : tensor<8xf32> to tensor<4xf32>
+  %f = tensor.empty() : tensor<4xf32>
+  %r = linalg.add ins(%x, %s : tensor<4xf32>, tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+// A product with a table that the graph computes stays: the table too would need memory.
+// CHECK-LABEL: @product_with_table(
+// CHECK: linalg.contract
+// CHECK-LABEL: @product_with_table.pack(
+// CHECK-NOT: linalg.contract
+// CHECK: return
+func.func @product_with_table(%x: tensor<4x8xf32>, %w: tensor<8x8xf32> {attn.weight}) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %table = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<4x8xf32>) {
+  ^bb0(%out: f32):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i64
+    %y = arith.sitofp %n : i64 to f32
+    linalg.yield %y : f32
+  } -> tensor<4x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %p = linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>]
+      ins(%table, %w : tensor<4x8xf32>, tensor<8x8xf32>) outs(%init : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %r = linalg.add ins(%x, %p : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
