@@ -9,6 +9,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Transforms/CSE.h"
 
 using namespace mlir;
@@ -74,6 +75,34 @@ static bool differsInEachIteration(tensor::ExtractSliceOp slice, Operation *oute
   return true;
 }
 
+/// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source together: along each
+/// dimension one takes all, or it starts at the variable of a loop over all.
+static bool coversSource(tensor::ExtractSliceOp slice, Operation *outermost) {
+  auto isSizeOf = [&](OpFoldResult size, int64_t dim) {
+    FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(
+        size, ValueBoundsConstraintSet::Variable(slice.getSource(), dim));
+    return succeeded(isEqual) && *isEqual;
+  };
+  auto isOverAll = [&](OpFoldResult offset, int64_t dim) {
+    for (auto loop = slice->getParentOfType<LoopLikeOpInterface>(); loop;
+         loop = loop->getParentOfType<LoopLikeOpInterface>()) {
+      for (auto [variable, lower, upper] :
+           llvm::zip_equal(*loop.getLoopInductionVars(), *loop.getLoopLowerBounds(),
+                           *loop.getLoopUpperBounds()))
+        if (offset == OpFoldResult(variable))
+          return isConstantIntValue(lower, 0) && isSizeOf(upper, dim);
+      if (loop == outermost)
+        break;
+    }
+    return false;
+  };
+  for (auto [dim, offset, size] :
+       llvm::enumerate(slice.getMixedOffsets(), slice.getMixedSizes()))
+    if (!(isConstantIntValue(offset, 0) && isSizeOf(size, dim)) && !isOverAll(offset, dim))
+      return false;
+  return true;
+}
+
 FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface op,
                                          ArrayRef<int64_t> tileSizes,
                                          scf::SCFTilingOptions::LoopType loopType,
@@ -118,8 +147,8 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       if (block == op->getBlock() && ancestor->isBeforeInBlock(op))
         return std::nullopt;
     }
-    // Loops return what they compute once: a tile of its own in each iteration.
-    if (hasOtherUse && !differsInEachIteration(slice, loops))
+    // Loops return what they compute once, and all of it: a tile of its own in each iteration.
+    if (hasOtherUse && !(differsInEachIteration(slice, loops) && coversSource(slice, loops)))
       return std::nullopt;
     // What is used outside an enclosing task cannot be returned from loops inside it.
     if ((numUses > 1 && (!repeatable || hasOtherUse)) || (hasOtherUse && block != op->getBlock()))

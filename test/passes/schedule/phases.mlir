@@ -209,3 +209,40 @@ func.func @read_by_all(%x: tensor<480x64xf32>, %w: tensor<12x64x64xf32>, %b: ten
       ins(%x, %w : tensor<480x64xf32>, tensor<12x64x64xf32>) outs(%i : tensor<480x12x64xf32>) -> tensor<480x12x64xf32>
   return %c, %s : tensor<480x12x64xf32>, tensor<480x64xf32>
 }
+
+// -----
+
+// The tasks of a part would return rows that they do not compute: what other ops read of them too stays outside.
+// CHECK-LABEL: @rows_of_a_part(
+// CHECK: scf.forall {{.*}} -> (tensor<480xf32>)
+// CHECK: scf.forall (%{{.*}}) = (0) to (320) step (16) shared_outs(%{{[^,]*}}) -> (tensor<320x64xf32>)
+#all = affine_map<(s, n) -> (s, n)>
+#rows = affine_map<(s, n) -> (s)>
+func.func @rows_of_a_part(%x: tensor<480x64xf32>) -> (tensor<320x64xf32>, tensor<480xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %r = tensor.empty() : tensor<480xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%r : tensor<480xf32>) -> tensor<480xf32>
+  %sum = linalg.generic {indexing_maps = [#all, #rows], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<480x64xf32>) outs(%z : tensor<480xf32>) {
+    ^bb0(%a: f32, %s: f32):
+      %t = arith.addf %s, %a : f32
+      linalg.yield %t : f32
+  } -> tensor<480xf32>
+  %part = tensor.extract_slice %x[160, 0] [320, 64] [1, 1] : tensor<480x64xf32> to tensor<320x64xf32>
+  %sums = tensor.extract_slice %sum[160] [320] [1] : tensor<480xf32> to tensor<320xf32>
+  %e = tensor.empty() : tensor<320x64xf32>
+  %r2 = tensor.empty() : tensor<320xf32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%r2 : tensor<320xf32>) -> tensor<320xf32>
+  %squares = linalg.generic {indexing_maps = [#all, #rows, #rows], iterator_types = ["parallel", "reduction"]} ins(%part, %sums : tensor<320x64xf32>, tensor<320xf32>) outs(%z2 : tensor<320xf32>) {
+    ^bb0(%a: f32, %m: f32, %s: f32):
+      %d = arith.subf %a, %m : f32
+      %t = arith.addf %s, %d : f32
+      linalg.yield %t : f32
+  } -> tensor<320xf32>
+  %y = linalg.generic {indexing_maps = [#all, #rows, #rows, #all], iterator_types = ["parallel", "parallel"]} ins(%part, %sums, %squares : tensor<320x64xf32>, tensor<320xf32>, tensor<320xf32>) outs(%e : tensor<320x64xf32>) {
+    ^bb0(%a: f32, %s: f32, %q: f32, %o: f32):
+      %d = arith.subf %a, %s : f32
+      %t = arith.mulf %d, %q : f32
+      linalg.yield %t : f32
+  } -> tensor<320x64xf32>
+  return %y, %sum : tensor<320x64xf32>, tensor<480xf32>
+}
