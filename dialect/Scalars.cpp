@@ -166,6 +166,16 @@ ScalarFunction attn::getScalarFunction(Operation *op) {
       .Case([](arith::RemUIOp op) {
         return integers(op, [](APInt a, APInt b) { return b.isZero() ? b : a.urem(b); });
       })
+      .Case([](arith::DivSIOp op) {
+        return integers(op, [](APInt a, APInt b) { return b.isZero() ? b : a.sdiv(b); });
+      })
+      .Case([](arith::RemSIOp op) {
+        return integers(op, [](APInt a, APInt b) { return b.isZero() ? b : a.srem(b); });
+      })
+      .Case([](math::AbsIOp op) {
+        unsigned width = widthOf(op->getOperand(0));
+        return unary([=](double x) { return ::toDouble(toInteger(x, width).abs()); });
+      })
       .Case([](arith::MinSIOp op) { return integers(op, llvm::APIntOps::smin); })
       .Case([](arith::MaxSIOp op) { return integers(op, llvm::APIntOps::smax); })
       .Case([](arith::AndIOp op) { return integers(op, [](APInt a, APInt b) { return a & b; }); })
