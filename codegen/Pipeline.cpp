@@ -131,6 +131,7 @@ static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
   functions.addPass(createPackToVector());
   functions.addPass(createSoftmaxToVector());
   // What remains is elementwise or reduces: plain loops, which LLVM vectorises.
+  functions.addPass(createNoteSlowLoops());
   functions.addPass(createReassociateSums());
   functions.addPass(createConvertLinalgToLoopsPass());
   functions.addPass(createExpandHalves());

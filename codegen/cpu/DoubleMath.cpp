@@ -235,3 +235,8 @@ Value attn::createSin(OpBuilder &builder, Location loc, Value x) {
 Value attn::createCos(OpBuilder &builder, Location loc, Value x) {
   return createWave(builder, loc, x, 1);
 }
+
+bool attn::isComputedInDouble(Operation *op) {
+  return isa<math::LogOp, math::Log2Op, math::Log1pOp, math::ExpM1Op, math::SinOp, math::CosOp,
+             math::PowFOp>(op);
+}

@@ -14,6 +14,9 @@
 
 namespace attn {
 
+/// Whether ExpandMath.cpp makes one of the functions below of `op`.
+bool isComputedInDouble(mlir::Operation *op);
+
 // Errors are at most 1 ulp for all arguments, infinities, denormal numbers and NaN included, unless said otherwise.
 mlir::Value createLog(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createLog2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);

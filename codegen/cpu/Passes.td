@@ -92,4 +92,13 @@ def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def NoteSlowLoops : Pass<"attn-note-slow-loops", "::mlir::func::FuncOp"> {
+  let summary = "a remark at each op that becomes a slow loop";
+  let description = [{
+    Of the ops that are left to plain loops, those whose bodies read memory at indices that are data become loops over
+    scalars, and those that call a function that is computed in f64 have half the lanes. Changes nothing; the report
+    lists the remarks.
+  }];
+}
+
 #endif // ATTN_CODEGEN_CPU_PASSES_TD
