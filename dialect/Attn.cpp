@@ -85,6 +85,12 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << attribute.getValue();
     return success();
   }
+  if (name == kReportAttr) {
+    if (!isa<DictionaryAttr>(attribute.getValue()))
+      return op->emitError() << "expected '" << name << "' to be a dictionary, got "
+                             << attribute.getValue();
+    return success();
+  }
   if (name == kTargetAttr) {
     if (!isa<TargetAttr>(attribute.getValue()))
       return op->emitError() << "expected '" << name << "' to be an #attn.target, got "

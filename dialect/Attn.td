@@ -74,7 +74,7 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Workspace function: its formula, for people.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
-    /// Entry: what was fused and how, one line each. Module: what raise left unfused, and why.
+    /// Entry: what was fused and how, a dictionary (docs/report.md). Module: what raise left unfused, and scalar loops.
     static constexpr ::llvm::StringLiteral kReportAttr = "attn.report";
     /// Entry: the schedules of its attentions, in order.
     static constexpr ::llvm::StringLiteral kSchedulesAttr = "attn.schedules";

@@ -97,9 +97,7 @@ static bool holds(const IntegerSet &set, ArrayRef<int64_t> pair, ArrayRef<int64_
   return true;
 }
 
-/// Whether `mask` keeps `pair`, the coordinates (batch..., q, k), given the captured elements
-/// there.
-static bool isKept(ArrayRef<KeptSet> kept, ArrayRef<int64_t> pair, ArrayRef<double> captured) {
+bool attn::isKept(ArrayRef<KeptSet> kept, ArrayRef<int64_t> pair, ArrayRef<double> captured) {
   return llvm::any_of(kept, [&](const KeptSet &set) {
     auto symbols = llvm::map_to_vector(
         set.symbols, [&](unsigned i) { return static_cast<int64_t>(captured[i]); });

@@ -48,6 +48,10 @@ ReferenceResults evaluate(OnlineWeightsOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineFinishOp op, const ReferenceValues &values);
 ReferenceResults evaluate(PackOp op, const ReferenceValues &values);
 
+/// Whether `kept` holds `pair`, the coordinates (batch..., q, k), given the captured elements there.
+bool isKept(llvm::ArrayRef<KeptSet> kept, llvm::ArrayRef<int64_t> pair,
+            llvm::ArrayRef<double> captured);
+
 /// Calls `function` for every index below `shape`, the last dimension fastest.
 void forEachIndex(llvm::ArrayRef<int64_t> shape,
                   llvm::function_ref<void(llvm::ArrayRef<int64_t>)> function);

@@ -8,16 +8,18 @@
 #include "codegen/emit/Emit.h"
 #include "codegen/emit/Interface.h"
 #include "codegen/emit/Passes.h"
+#include "dialect/Report.h"
 #include "frontend/Frontend.h"
 #include "passes/plan/Choose.h"
 #include "support/RunPasses.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -48,11 +50,11 @@ public:
   explicit Compilation(const CompileOptions &options)
       : options(options), context(registry(), threading()) {
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-      std::string text = sourceOf(diagnostic.getLocation()) + ": " + diagnostic.str();
+      std::string source = sourceOf(diagnostic.getLocation());
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstError.empty())
-        firstError = text;
+        firstError = source + ": " + diagnostic.str();
       if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
-        remarks.push_back(text);
+        remarks.push_back({source, diagnostic.str()});
       return success();
     });
   }
@@ -79,9 +81,11 @@ private:
   llvm::Error lint(StringRef stage);
   llvm::Error dump(size_t number, StringRef stage, StringRef suffix,
                    llvm::function_ref<void(llvm::raw_ostream &)> print);
-  /// Notes the attentions that `raise` left alone on the module, one line each.
-  void noteUnraised();
-  /// Notes every attention as `plan` leaves it on its function, one line each.
+  /// Notes the remarks of a stage, without `prefix`, on the module: the list `list` of its report.
+  void note(StringRef list, StringRef prefix = "");
+  /// What the report says of an attention as `plan` leaves it.
+  DictionaryAttr describe(AttentionOp op);
+  /// Notes every attention and every product as `plan` leaves it on its function.
   void notePlans();
   /// Reads the notes, those of the file that compilation resumed from too.
   void report();
@@ -89,7 +93,7 @@ private:
   const CompileOptions &options;
   MLIRContext context;
   std::string firstError;
-  std::vector<std::string> remarks;
+  std::vector<std::pair<std::string, std::string>> remarks;          // source, text
   std::set<std::tuple<std::string, unsigned, std::string>> findings; // file, line, text
   Model model;
   CompileReport result;
@@ -175,84 +179,223 @@ llvm::Error Compilation::dump(size_t number, StringRef stage, StringRef suffix,
   return llvm::Error::success();
 }
 
-/// What follows the place in the note of an attention that is fused.
-static constexpr StringLiteral kFused = "attention fused";
-
-void Compilation::noteUnraised() {
-  if (!remarks.empty())
-    (*model.module)
-        ->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, llvm::join(remarks, "\n")));
+void Compilation::note(StringRef list, StringRef prefix) {
+  Builder builder(&context);
+  SmallVector<Attribute> entries;
+  for (const auto &[source, text] : remarks) {
+    StringRef reason = text;
+    (void)reason.consume_front(prefix);
+    Attribute entry =
+        builder.getDictionaryAttr({builder.getNamedAttr("source", builder.getStringAttr(source)),
+                                   builder.getNamedAttr("reason", builder.getStringAttr(reason))});
+    if (!llvm::is_contained(entries, entry)) // once for all levels
+      entries.push_back(entry);
+  }
+  remarks.clear();
+  if (entries.empty())
+    return;
+  ModuleOp module = *model.module;
+  NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr));
+  fields.set(list, builder.getArrayAttr(entries));
+  module->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
 }
 
 /// What the plan of `op` is predicted to take, then the best plan of each other schedule, in
 /// millions of cycles where a cycle does one multiply-add of a vector.
-static std::string predictionsOf(AttentionOp op) {
+static ArrayAttr predictionsOf(AttentionOp op) {
+  Builder builder(op.getContext());
   TargetAttr target = getTarget(op);
   AttentionShape shape = AttentionShape::get(op);
-  std::string text;
-  llvm::raw_string_ostream out(text);
+  SmallVector<Attribute> predictions;
   SmallVector<Schedule> named;
   auto add = [&](PlanAttr plan, double cost) {
     if (llvm::is_contained(named, plan.getSchedule()))
       return;
     named.push_back(plan.getSchedule());
-    out << (named.size() > 1 ? ", " : "") << stringifySchedule(plan.getSchedule()) << " "
-        << llvm::format("%.3g", cost / 1e6);
+    StringRef schedule = stringifySchedule(plan.getSchedule());
+    predictions.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("schedule", builder.getStringAttr(schedule)),
+         builder.getNamedAttr("mcycles", builder.getF64FloatAttr(cost / 1e6))}));
   };
   add(*op.getPlan(), predictAttention(target, shape, *op.getPlan()));
   for (const Prediction &other : predictPlans(target, shape))
     add(other.plan, other.cost);
-  return text;
+  return builder.getArrayAttr(predictions);
+}
+
+/// What computes `value`, in a word or two. Views and changes of layout do not count.
+static std::string originOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp,
+            linalg::TransposeOp, linalg::BroadcastOp>(op)) {
+      value = op->getOperand(0);
+      continue;
+    }
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if (linalgOp && linalg::isaContractionOpInterface(linalgOp))
+      return "a product";
+    if (linalgOp && linalg::isElementwise(linalgOp))
+      return "elementwise ops";
+    return op->getName().getStringRef().str();
+  }
+  auto argument = cast<BlockArgument>(value);
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  bool isWeight =
+      function && (function.getArgAttr(argument.getArgNumber(), AttnDialect::kPackedAttr) ||
+                   function.getArgAttr(argument.getArgNumber(), AttnDialect::kWeightAttr));
+  return isWeight ? "a weight" : "an input";
+}
+
+DictionaryAttr Compilation::describe(AttentionOp op) {
+  Builder builder(&context);
+  PlanAttr plan = *op.getPlan();
+  NamedAttrList fields;
+  auto setText = [&](StringRef name, const Twine &text) {
+    fields.set(name, builder.getStringAttr(text));
+  };
+  setText("source", sourceOf(op.getLoc()));
+  fields.set("fused", builder.getBoolAttr(plan.getSchedule() != Schedule::Unfused));
+  setText("schedule", stringifySchedule(plan.getSchedule()));
+  fields.set("query_tile", builder.getI64IntegerAttr(plan.getQ()));
+  fields.set("key_tile", builder.getI64IntegerAttr(plan.getK()));
+  if (MaskInterface mask = op.getMaskAttr())
+    fields.set("mask", mask);
+  setText("query", originOf(op.getQuery()));
+  setText("key", originOf(op.getKey()));
+  setText("value", originOf(op.getValue()));
+  SmallVector<StringRef> scoreOps;
+  op.getScore().walk([&](Operation *inner) {
+    StringRef name = inner->getName().getStringRef();
+    if (!isa<YieldOp, arith::ConstantOp>(inner) && !llvm::is_contained(scoreOps, name))
+      scoreOps.push_back(name);
+  });
+  if (!scoreOps.empty())
+    fields.set("score_ops", builder.getStrArrayAttr(scoreOps));
+  fields.set("captures", builder.getI64IntegerAttr(op.getCaptures().size()));
+  fields.set("returns_weights", builder.getBoolAttr(op.returnsWeights()));
+  fields.set("predictions", predictionsOf(op));
+  return fields.getDictionary(&context);
+}
+
+/// A product of `function` and how its operands are laid out.
+static DictionaryAttr describeProduct(linalg::LinalgOp op) {
+  Builder builder(op.getContext());
+  StringRef packed = "no";
+  for (Value operand : op.getDpsInputs()) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    auto function =
+        argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+    if (function && function.getArgAttr(argument.getArgNumber(), AttnDialect::kPackedAttr))
+      packed = "with the weights";
+    Operation *producer = operand.getDefiningOp();
+    while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(producer))
+      producer = producer->getOperand(0).getDefiningOp();
+    if (isa_and_nonnull<PackOp>(producer))
+      packed = "in each call";
+  }
+  auto shapeOf = [&](Value value) -> Attribute {
+    return builder.getI64ArrayAttr(
+        llvm::map_to_vector(cast<ShapedType>(value.getType()).getShape(), [](int64_t size) {
+          return ShapedType::isDynamic(size) ? int64_t(-1) : size;
+        }));
+  };
+  SmallVector<Attribute> shapes = llvm::map_to_vector(op.getDpsInputs(), shapeOf);
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("source", builder.getStringAttr(sourceOf(op.getLoc()))),
+       builder.getNamedAttr("inputs", builder.getArrayAttr(shapes)),
+       builder.getNamedAttr("output", shapeOf(op.getDpsInits()[0])),
+       builder.getNamedAttr("packed", builder.getStringAttr(packed))});
 }
 
 void Compilation::notePlans() {
+  Builder builder(&context);
   for (ModuleOp level : model.module->getOps<ModuleOp>())
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
-      std::string lines;
-      llvm::raw_string_ostream line(lines);
+      SmallVector<Attribute> attentions, products;
       SmallVector<StringRef> schedules;
-      function.walk([&](AttentionOp op) {
-        PlanAttr plan = *op.getPlan();
-        bool isFused = plan.getSchedule() != Schedule::Unfused;
-        schedules.push_back(stringifySchedule(plan.getSchedule()));
-        line << (lines.empty() ? "" : "\n") << sourceOf(op.getLoc()) << ": "
-             << (isFused ? kFused : "attention left unfused") << ", schedule "
-             << stringifySchedule(plan.getSchedule()) << ", tiles of " << plan.getQ()
-             << " queries and " << plan.getK() << " keys";
-        if (MaskInterface mask = op.getMaskAttr())
-          line << ", mask " << mask;
-        line << "\n  predicted Mcycles: " << predictionsOf(op);
+      function.walk([&](Operation *op) {
+        if (auto attention = dyn_cast<AttentionOp>(op)) {
+          attentions.push_back(describe(attention));
+          schedules.push_back(stringifySchedule(attention.getPlan()->getSchedule()));
+        } else if (auto product = dyn_cast<linalg::LinalgOp>(op);
+                   product && linalg::isaContractionOpInterface(product)) {
+          products.push_back(describeProduct(product));
+        }
       });
-      if (lines.empty())
-        continue;
-      function->setAttr(AttnDialect::kReportAttr, StringAttr::get(&context, lines));
-      function->setAttr(AttnDialect::kSchedulesAttr,
-                        StringAttr::get(&context, llvm::join(schedules, ", ")));
+      NamedAttrList fields;
+      if (!attentions.empty())
+        fields.set("attentions", builder.getArrayAttr(attentions));
+      if (!products.empty())
+        fields.set("products", builder.getArrayAttr(products));
+      if (!fields.empty())
+        function->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
+      if (!schedules.empty())
+        function->setAttr(AttnDialect::kSchedulesAttr,
+                          StringAttr::get(&context, llvm::join(schedules, ", ")));
     }
 }
 
+/// The dictionaries of the list `name` in the report of `op`, which a file may lack.
+static SmallVector<DictionaryAttr> listOf(Operation *op, StringRef name) {
+  SmallVector<DictionaryAttr> result;
+  auto report = op->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
+  auto list = report ? report.getAs<ArrayAttr>(name) : ArrayAttr();
+  if (list)
+    for (Attribute entry : list)
+      if (auto fields = dyn_cast<DictionaryAttr>(entry))
+        result.push_back(fields);
+  return result;
+}
+
 void Compilation::report() {
-  auto read = [&](Operation *op, const Twine &prefix, bool counts) {
-    auto note = op->getAttrOfType<StringAttr>(AttnDialect::kReportAttr);
-    if (!note)
+  ModuleOp module = *model.module;
+  auto print = [&](Operation *op, const Twine &prefix) {
+    auto report = op->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
+    if (!report)
       return;
-    for (StringRef line : llvm::split(note.getValue(), '\n')) {
-      bool isFused = line.contains(kFused);
+    std::string text = printReport(report);
+    for (StringRef line : llvm::split(StringRef(text), '\n'))
       result.text += (prefix + line + "\n").str();
-      if (!counts || line.starts_with(" ")) // says more about the line before
-        continue;
-      result.numFused += isFused;
-      if (!isFused)
-        result.unfused.push_back(line.str());
-    }
   };
-  bool first = true;
-  for (ModuleOp level : model.module->getOps<ModuleOp>()) {
-    for (func::FuncOp function : level.getOps<func::FuncOp>())
-      read(function, "[" + *level.getSymName() + "] ", /*counts=*/first);
-    first = false;
+  auto count = [&](Operation *op) {
+    for (DictionaryAttr attention : listOf(op, "attentions"))
+      if (isFused(attention))
+        ++result.numFused;
+      else
+        result.unfused.push_back(printAttention(attention));
+  };
+  llvm::json::Array levels;
+  for (ModuleOp level : module.getOps<ModuleOp>()) {
+    llvm::json::Array functions;
+    for (func::FuncOp function : level.getOps<func::FuncOp>()) {
+      auto report = function->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
+      if (!report)
+        continue;
+      print(function, "[" + *level.getSymName() + "] ");
+      if (levels.empty())
+        count(function);
+      llvm::json::Value entry = toJSON(report);
+      entry.getAsObject()->insert({"function", function.getName()});
+      functions.push_back(std::move(entry));
+    }
+    levels.push_back(
+        llvm::json::Object{{"level", *level.getSymName()}, {"functions", std::move(functions)}});
   }
-  read(*model.module, "", /*counts=*/true);
+  print(module, "");
+  count(module);
+  if (!result.numFused && result.unfused.empty())
+    result.text += "no attention found\n";
+  auto own = module->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
+  auto listIn = [&](StringRef name) {
+    Attribute list = own ? own.get(name) : Attribute();
+    return list ? toJSON(list) : llvm::json::Array();
+  };
+  result.json = llvm::json::Object{{"version", kReportVersion},
+                                   {"fused", result.numFused},
+                                   {"unfused", int64_t(result.unfused.size())},
+                                   {"levels", std::move(levels)},
+                                   {"not_raised", listIn("attentions")},
+                                   {"slow_loops", listIn("slow_loops")}};
 }
 
 llvm::Error Compilation::lint(StringRef stage) {
@@ -279,6 +422,14 @@ llvm::Error Compilation::runStages() {
   auto print = [&](llvm::raw_ostream &os) {
     model.module->print(os, OpPrintingFlags().enableDebugInfo());
   };
+  auto show = [&](StringRef stage) -> llvm::Error {
+    if (!options.onStage)
+      return llvm::Error::success();
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    print(out);
+    return options.onStage(stage, text);
+  };
   bool active = options.from.empty() || options.from == "import";
   if (options.from.empty())
     if (llvm::Error error = dump(1, "import", ".mlir", print))
@@ -290,6 +441,9 @@ llvm::Error Compilation::runStages() {
       active = stage.name == options.from;
       if (active && stage.name == "plan") // perhaps edited since
         notePlans();
+      if (active)
+        if (llvm::Error error = show(stage.name))
+          return error;
       continue;
     }
     PassManager manager(&context);
@@ -297,9 +451,13 @@ llvm::Error Compilation::runStages() {
     if (failed(runPasses(manager, *model.module)))
       return fail(firstError.empty() ? "stage " + stage.name + " failed" : llvm::Twine(firstError));
     if (stage.name == "raise")
-      noteUnraised();
+      note("attentions", "attention left unfused: ");
+    if (stage.name == "vectorize")
+      note("slow_loops");
     if (stage.name == "plan")
       notePlans();
+    if (llvm::Error error = show(stage.name))
+      return error;
     if (llvm::Error error = dump(i + 2, stage.name, ".mlir", print))
       return error;
     if (llvm::Error error = lint(stage.name))

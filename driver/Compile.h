@@ -14,10 +14,15 @@
 #include "codegen/emit/Emit.h"
 
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 
+#include <functional>
 #include <string>
 
 namespace attn {
+
+/// Of the report in JSON. A field more does not change it, a field less or of another meaning does.
+constexpr int kReportVersion = 1;
 
 struct CompileOptions {
   std::string input;
@@ -30,11 +35,14 @@ struct CompileOptions {
   bool lint = false;         ///< look for mistakes in attentions
   bool embedWeights = false; ///< in the library, in place of a file beside it
   Sanitizer sanitizer = Sanitizer::None;
+  /// Sees the text of the module after each stage, before anything is written.
+  std::function<llvm::Error(llvm::StringRef stage, llvm::StringRef text)> onStage;
 };
 
-/// What was fused and how, one line an attention, and why others were not. Text for people.
+/// What was fused and how, and why other attentions were not.
 struct CompileReport {
-  std::string text;
+  std::string text;        ///< for people
+  llvm::json::Object json; ///< for programs; docs/report.md says what it holds
   unsigned numFused = 0;
   llvm::SmallVector<std::string> unfused; ///< the lines of the others
   std::vector<std::string> findings;      ///< what lint says, in the order of the source

@@ -5,12 +5,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/CommandLine.h"
+#include "tools/DrawMasks.h"
 #include "tools/OptionPages.h"
 
 #include "passes/Passes.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/StringSaver.h"
@@ -143,18 +145,86 @@ int attn::reportError(llvm::StringRef tool, llvm::Error error) {
   return 1;
 }
 
+llvm::Error OutputFile::write(llvm::function_ref<void(llvm::raw_ostream &)> print) const {
+  if (path.empty()) {
+    print(llvm::outs());
+    return llvm::Error::success();
+  }
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error);
+  if (error)
+    return llvm::createStringError(error, "cannot write '" + path + "': " + error.message());
+  print(out);
+  return llvm::Error::success();
+}
+
+ReportOption::ReportOption()
+    : opt("opt-report", cl::ValueOptional, cl::init(""), cl::value_desc("file"),
+          cl::cat(attnCategory()),
+          cl::desc("Say what was fused and how, what was not and why, and which loops are slow; to "
+                   "standard output or a file, in JSON if its name ends in .json")) {}
+
+llvm::Error attn::writeReport(const OutputFile &file, llvm::StringRef text,
+                              llvm::json::Object json) {
+  llvm::json::Value value(std::move(json));
+  return file.write([&](llvm::raw_ostream &out) {
+    if (file.getPath().ends_with(".json"))
+      out << llvm::formatv("{0:2}", value) << "\n";
+    else
+      out << text;
+  });
+}
+
+ExplainOption::ExplainOption()
+    : opt("explain-mask", cl::ValueOptional, cl::init(""), cl::value_desc("file.svg"),
+          cl::cat(attnCategory()),
+          cl::desc("Draw the tiles that each attention computes and skips; as text on standard "
+                   "output, or as an image in a file")) {}
+
+DimOption::DimOption(cl::OptionCategory &category)
+    : list("dim", cl::value_desc("name=n"), cl::cat(category),
+           cl::desc("Size of a dynamic dimension, of random inputs or for --explain-mask")) {}
+
+llvm::Expected<llvm::StringMap<int64_t>> attn::parseDims(llvm::ArrayRef<std::string> dims) {
+  llvm::StringMap<int64_t> sizes;
+  for (llvm::StringRef dim : dims) {
+    auto [name, value] = dim.split('=');
+    if (value.getAsInteger(10, sizes[name]))
+      return llvm::createStringError("expected --dim=name=n, got '" + dim + "'");
+  }
+  return sizes;
+}
+
+llvm::Error attn::checkPicture(const OutputFile &file) {
+  if (!file || file.isStandardOutput() || file.getPath().ends_with(".svg"))
+    return llvm::Error::success();
+  return llvm::createStringError("expected a file that ends in .svg for --explain-mask, got '" +
+                                 file.getPath() + "'");
+}
+
+llvm::Error attn::writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks) {
+  return file.write([&](llvm::raw_ostream &out) {
+    file.isStandardOutput() ? drawText(masks, out) : drawSVG(masks, out);
+  });
+}
+
 CompileFlags::CompileFlags()
     : target("target", cl::value_desc("levels"), cl::cat(attnCategory()),
              cl::desc("Levels such as x86-64,x86-64-v3; 'native', 'all' or 'all:x86_64'")),
       schedule("schedule", cl::value_desc("name"), cl::cat(attnCategory()),
                cl::desc("How attentions become loops; the fastest by prediction unless given"),
-               scheduleValues()) {}
+               scheduleValues()),
+      requireFused(
+          "require-fused", cl::cat(attnCategory()),
+          cl::desc("Fail, with line and reason, if some attention is not fused, or if there is "
+                   "none")) {}
 
 llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef defaultTargets) const {
   auto targets = parseTargets(target.empty() ? defaultTargets : llvm::StringRef(target));
   if (!targets)
     return targets.takeError();
   options.targets = std::move(*targets);
+  options.requireFused = requireFused;
   if (schedule.getNumOccurrences())
     options.pipeline.schedule = schedule;
   // What `plan` and later stages leave says both.

@@ -11,6 +11,7 @@
 #define ATTN_TOOLS_COMMANDLINE_H
 
 #include "driver/Compile.h"
+#include "driver/MaskTiles.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -92,6 +93,50 @@ struct StageNames {
   }
 };
 
+/// An option for what goes to standard output or a file.
+using OutputOption = llvm::cl::opt<std::string>;
+
+/// The value of an OutputOption. Linking in process resets LLVM's options, ours included, so it is read before.
+class OutputFile {
+public:
+  OutputFile() = default;
+  explicit OutputFile(const OutputOption &option)
+      : wanted(option.getNumOccurrences()), path(option) {}
+
+  explicit operator bool() const { return wanted; }
+  bool isStandardOutput() const { return wanted && path.empty(); }
+  llvm::StringRef getPath() const { return path; }
+  llvm::Error write(llvm::function_ref<void(llvm::raw_ostream &)> print) const;
+
+private:
+  bool wanted = false;
+  std::string path;
+};
+
+/// --opt-report, wherever compilation happens.
+struct ReportOption : OutputOption {
+  ReportOption();
+};
+
+/// Writes `json` if the name of the file ends in .json, `text` otherwise.
+llvm::Error writeReport(const OutputFile &file, llvm::StringRef text, llvm::json::Object json);
+
+/// --explain-mask and --dim, wherever compilation happens.
+struct ExplainOption : OutputOption {
+  ExplainOption();
+};
+struct DimOption : llvm::cl::list<std::string> {
+  explicit DimOption(llvm::cl::OptionCategory &category);
+};
+
+/// "name=n" of each of `dims`.
+llvm::Expected<llvm::StringMap<int64_t>> parseDims(llvm::ArrayRef<std::string> dims);
+
+/// An error where `file` has a suffix that no picture has.
+llvm::Error checkPicture(const OutputFile &file);
+/// Pictures of `masks`: an image, or text on standard output.
+llvm::Error writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks);
+
 /// The options of compilation, wherever it happens.
 class CompileFlags {
 public:
@@ -101,6 +146,7 @@ public:
 private:
   llvm::cl::opt<std::string> target;
   NameOption schedule;
+  llvm::cl::opt<bool> requireFused;
 };
 
 } // namespace attn

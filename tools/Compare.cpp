@@ -11,6 +11,7 @@
 #include "frontend/Frontend.h"
 
 #include "mlir/InitAllDialects.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -41,7 +42,7 @@ Expected<Difference> attn::compare(const Array &got, const Twine &name, const Ar
   return difference;
 }
 
-static ReferenceTensor toReference(const Array &array) {
+ReferenceTensor attn::toReference(const Array &array) {
   ReferenceTensor tensor(array.shape);
   for (auto [e, element] : llvm::enumerate(tensor.elements))
     element = array.at(e);
@@ -57,6 +58,55 @@ static Array toArray(const ReferenceTensor &tensor) {
   return array;
 }
 
+std::optional<int64_t> attn::findDifference(const Array &got, const Array &expected,
+                                            double tolerance) {
+  for (int64_t e = 0; e < expected.getNumElements(); ++e) {
+    double want = expected.at(e), is = got.at(e);
+    bool isSame = std::isfinite(want) ? std::abs(want - is) <= tolerance
+                                      : want == is || (std::isnan(want) && std::isnan(is));
+    if (!isSame)
+      return e;
+  }
+  return std::nullopt;
+}
+
+/// Calls `function` of `module`: its outputs, then the results of in-out arguments. Errors are collected in `error`.
+static Expected<std::vector<Array>>
+interpretModule(mlir::ModuleOp module, const Twine &name, FirstError &error, StringRef function,
+                ArrayRef<Array> inputs, ArrayRef<std::pair<std::string, Array>> weights) {
+  StringMap<ReferenceTensor> byName;
+  for (const auto &[name, array] : weights)
+    byName[name] = toReference(array);
+  ReferenceResults results =
+      interpret(module, function, map_to_vector(inputs, toReference), byName);
+  if (failed(results))
+    return createStringError(name + ": " + toString(error.take()));
+  auto callee = module.lookupSymbol<mlir::FunctionOpInterface>(function);
+  std::vector<Array> arrays;
+  for (auto [i, result] : llvm::enumerate(*results))
+    if (!getInOutArgument(callee, i))
+      arrays.push_back(toArray(result));
+  for (unsigned i = 0; i < callee.getNumArguments(); ++i)
+    if (std::optional<unsigned> result = getInOutResult(callee, i))
+      arrays.push_back(toArray((*results)[*result]));
+  return arrays;
+}
+
+Expected<std::vector<Array>> attn::interpretStage(StringRef text, StringRef stage,
+                                                  StringRef function, ArrayRef<Array> inputs,
+                                                  ArrayRef<std::pair<std::string, Array>> weights) {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  registry.insert<AttnDialect>();
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  loadFrontendDialects(context);
+  FirstError error(context, stage);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, stage);
+  if (!module)
+    return createStringError("stage " + stage + ": " + toString(error.take()));
+  return interpretModule(*module, "stage " + stage, error, function, inputs, weights);
+}
+
 Expected<std::vector<Array>>
 attn::computeReference(StringRef path, StringRef function, ArrayRef<Array> inputs,
                        ArrayRef<std::pair<std::string, Array>> weights) {
@@ -66,21 +116,6 @@ attn::computeReference(StringRef path, StringRef function, ArrayRef<Array> input
   Expected<Model> model = importFile(path, context);
   if (!model)
     return model.takeError();
-  StringMap<ReferenceTensor> byName;
-  for (const auto &[name, array] : weights)
-    byName[name] = toReference(array);
   FirstError error(context, path);
-  ReferenceResults results =
-      interpret(*model->module, function, map_to_vector(inputs, toReference), byName);
-  if (failed(results))
-    return createStringError(path + ": " + toString(error.take()));
-  auto callee = model->module->lookupSymbol<mlir::FunctionOpInterface>(function);
-  std::vector<Array> arrays;
-  for (auto [i, result] : llvm::enumerate(*results))
-    if (!getInOutArgument(callee, i))
-      arrays.push_back(toArray(result));
-  for (unsigned i = 0; i < callee.getNumArguments(); ++i)
-    if (std::optional<unsigned> result = getInOutResult(callee, i))
-      arrays.push_back(toArray((*results)[*result]));
-  return arrays;
+  return interpretModule(*model->module, path, error, function, inputs, weights);
 }

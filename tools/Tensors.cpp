@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/Tensors.h"
+#include "tools/CommandLine.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
@@ -83,14 +84,11 @@ static Error allocate(Array &array) {
 }
 
 /// "name=n" of each of `dims`; the names are those of dynamic dimensions.
-static Expected<StringMap<int64_t>> parseDims(const attn_function *function,
-                                              ArrayRef<std::string> dims) {
-  StringMap<int64_t> sizes;
-  for (StringRef dim : dims) {
-    auto [name, value] = dim.split('=');
-    if (value.getAsInteger(10, sizes[name]))
-      return createStringError("expected --dim=name=n, got '" + dim + "'");
-  }
+static Expected<StringMap<int64_t>> parseDimsOf(const attn_function *function,
+                                                ArrayRef<std::string> dims) {
+  Expected<StringMap<int64_t>> sizes = parseDims(dims);
+  if (!sizes)
+    return sizes;
   StringSet<> symbols;
   for (int32_t i = 0; i < attn_function_num_symbols(function); ++i) {
     attn_dim symbol;
@@ -98,7 +96,7 @@ static Expected<StringMap<int64_t>> parseDims(const attn_function *function,
       return error;
     symbols.insert(symbol.symbol);
   }
-  for (StringRef name : sizes.keys())
+  for (StringRef name : sizes->keys())
     if (!symbols.contains(name))
       return createStringError("expected --dim of a dynamic dimension, got '" + name + "'");
   return sizes;
@@ -113,7 +111,7 @@ static uint16_t toHalf(float value) {
 
 Expected<std::vector<Array>> attn::makeRandomInputs(const attn_function *function,
                                                     ArrayRef<std::string> dims) {
-  Expected<StringMap<int64_t>> sizes = parseDims(function, dims);
+  Expected<StringMap<int64_t>> sizes = parseDimsOf(function, dims);
   if (!sizes)
     return sizes.takeError();
   std::vector<Array> inputs(attn_function_num_arguments(function, ATTN_INPUT));

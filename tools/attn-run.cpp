@@ -67,24 +67,31 @@ struct Flags {
   cl::opt<std::string> level{
       "level", cl::value_desc("level"), cl::cat(calling),
       cl::desc("Force a target level; default: the best that this CPU runs")};
-  cl::list<std::string> dims{"dim", cl::value_desc("name=n"), cl::cat(calling),
-                             cl::desc("Size of a dynamic dimension of random inputs")};
+  DimOption dims{calling};
   cl::opt<bool> describe{"describe", cl::cat(calling),
                          cl::desc("Say what can be called and how, and call nothing")};
   cl::opt<bool> json{"json", cl::cat(calling), cl::desc("Print one JSON object and nothing else")};
-  cl::opt<bool> guard{"guard", cl::cat(comparing),
-                      cl::desc("Call three times, with tensors, weights and workspace next to guard "
-                               "pages, inputs and packed weights on read-only pages and another "
-                               "pattern in the workspace each time; fail if an output changes. "
-                               "--expect and --reference do so too, unless with --benchmark")};
+  cl::opt<bool> guard{
+      "guard", cl::cat(comparing),
+      cl::desc("Call three times, with tensors, weights and workspace next to guard "
+               "pages, inputs and packed weights on read-only pages and another "
+               "pattern in the workspace each time; fail if an output changes. "
+               "--expect and --reference do so too, unless with --benchmark")};
   cl::list<std::string> expected{"expect", cl::value_desc("f.npy"), cl::cat(comparing),
                                  cl::desc("Expected results, in order; fail where they differ")};
   cl::opt<bool> reference{
       "reference", cl::cat(comparing),
       cl::desc("Fail where results differ from the model's own, computed op by op in float64")};
+  cl::opt<std::string> firstDifference{
+      "first-difference", cl::ValueOptional, cl::value_desc("dir"), cl::cat(comparing),
+      cl::desc(
+          "Fail where a stage of the compiler computes something else than the model, and name "
+          "the first such stage and element; the stages are this compilation's, or the files "
+          "that --dump-stages wrote into a folder")};
   cl::opt<double> tolerance{
       "tolerance", cl::init(1e-5), cl::value_desc("r"), cl::cat(comparing),
-      cl::desc("Allowed error of --expect and --reference, relative to the largest value")};
+      cl::desc("Allowed error of --expect, --reference and --first-difference, relative to the "
+               "largest value")};
   cl::opt<std::string> benchmark{
       "benchmark", cl::ValueOptional, cl::value_desc("seconds"), cl::cat(measuring),
       cl::desc("Time calls: percentiles, calls per second, GFLOP/s, share of the FMA peak")};
@@ -95,8 +102,8 @@ struct Flags {
                "while others work alone")};
   cl::opt<double> gflop{"gflop", cl::init(0), cl::value_desc("n"), cl::cat(measuring),
                         cl::desc("Work of a call in GFLOP, for --benchmark's rates")};
-  cl::opt<bool> requireFused{"require-fused", cl::cat(attnCategory()),
-                             cl::desc("Fail, with the reason, if some attention is not fused")};
+  ReportOption report;
+  ExplainOption explain;
   CompileFlags compile;
 };
 
@@ -110,9 +117,11 @@ struct Options {
         expected(flags.expected.begin(), flags.expected.end()), threads(flags.threads),
         concurrency(flags.concurrency), tolerance(flags.tolerance), gflop(flags.gflop),
         describe(flags.describe), guard(flags.guard), reference(flags.reference), json(flags.json),
-        requireFused(flags.requireFused) {
+        report(flags.report), pictures(flags.explain) {
     if (flags.benchmark.getNumOccurrences())
       benchmark = flags.benchmark;
+    if (flags.firstDifference.getNumOccurrences())
+      firstDifference = flags.firstDifference;
   }
 
   /// Whether to call three times in guarded memory. Not by default with --benchmark: guard pages would change the memory
@@ -121,10 +130,11 @@ struct Options {
 
   std::string model, weights, outputDir, entry, level;
   std::vector<std::string> inputs, dims, expected;
-  std::optional<std::string> benchmark;
+  std::optional<std::string> benchmark, firstDifference;
   unsigned threads, concurrency;
   double tolerance, gflop;
-  bool describe, guard, reference, json, requireFused;
+  bool describe, guard, reference, json;
+  OutputFile report, pictures;
 };
 
 class Runner {
@@ -150,9 +160,14 @@ private:
   Error callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
                     attn_call_options options);
   Error callThrice(attn_call_options options);
+  Error writeReport();
+  Error explainMasks();
   Error writeOutputs();
   Error compareWithFiles();
   Error compareWithReference();
+  Error compareStages();
+  Expected<std::vector<Array>> runStage(const Stage &stage, size_t number);
+  Error compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array> expected);
   Error compareOutput(size_t i, const Array &expected, StringRef source);
   Error benchmark();
 
@@ -168,16 +183,25 @@ private:
   std::vector<Array> inputs;  // as they are before every call
   std::vector<Array> results; // outputs, then in-out inputs after a call
   json::Object result;
+  CompileReport compiled;
+  StringMap<std::string> stages; ///< the module after each, as text
 };
 
 } // namespace
 
 Error Runner::compileModel() {
   library = flags.model;
-  if (StringRef(library).ends_with(".so"))
-    return flags.reference
-               ? fail("expected a model for --reference, got the library '" + library + "'")
-               : Error::success();
+  if (StringRef(library).ends_with(".so")) {
+    for (auto [option, needsModel] : std::initializer_list<std::pair<const char *, bool>>{
+             {"--reference", flags.reference},
+             {"--opt-report", bool(flags.report)},
+             {"--explain-mask", bool(flags.pictures)},
+             {"--first-difference", flags.firstDifference.has_value()}})
+      if (needsModel)
+        return fail("expected a model for " + Twine(option) + ", got the library '" + library +
+                    "'");
+    return Error::success();
+  }
   SmallString<128> folder;
   if (std::error_code error = sys::fs::createUniqueDirectory("attn-run", folder))
     return fail("cannot create a temporary folder: " + error.message());
@@ -187,11 +211,15 @@ Error Runner::compileModel() {
   CompileOptions options;
   options.input = flags.model;
   options.output = library;
-  options.requireFused = flags.requireFused;
+  if (flags.pictures || flags.firstDifference)
+    options.onStage = [&](StringRef stage, StringRef text) {
+      stages[stage] = text.str();
+      return Error::success();
+    };
   if (Error error = compileFlags.apply(options, flags.level.empty() ? StringRef("native")
                                                                     : StringRef(flags.level)))
     return error;
-  return compile(options).takeError();
+  return compile(options).moveInto(compiled);
 }
 
 Error Runner::loadLibrary() {
@@ -264,7 +292,7 @@ Error Runner::loadWeights() {
     path = library;
     sys::path::replace_extension(path, "safetensors");
   }
-  if (flags.reference)
+  if (flags.reference || flags.pictures || flags.firstDifference)
     if (Error error = readSafetensors(path).moveInto(weightTensors))
       return error;
   if (Error error = toError(attn_weights_load(function.get(), path.c_str(), &created)))
@@ -369,7 +397,8 @@ Error Runner::callThrice(attn_call_options options) {
       return error;
     for (auto [i, array] : enumerate(results))
       if (array.data != first[i].data)
-        return fail("expected output " + Twine(i) + " of the same bits from every call, got others");
+        return fail("expected output " + Twine(i) +
+                    " of the same bits from every call, got others");
     return Error::success();
   };
   if (Error error = repeat('\x55', weights))
@@ -458,6 +487,37 @@ Error Runner::callOnce() {
   return Error::success();
 }
 
+/// The compiler's report, and of the call what it ran. Of all tiles of all attentions, `skipped_share` were skipped.
+Error Runner::writeReport() {
+  if (!flags.report)
+    return Error::success();
+  int64_t run = *result.getInteger("tiles_run"), skipped = *result.getInteger("tiles_skipped");
+  double share = run + skipped ? double(skipped) / double(run + skipped) : 0;
+  json::Object call = result;
+  call["skipped_share"] = share;
+  json::Object json = std::move(compiled.json);
+  json["call"] = std::move(call);
+  std::string text = std::move(compiled.text);
+  if (run + skipped)
+    text += formatv("[{0}] tiles: {1} run, {2} skipped ({3:f1} %)\n", *result.getString("level"),
+                    run, skipped, 100 * share);
+  return attn::writeReport(flags.report, text, std::move(json));
+}
+
+Error Runner::explainMasks() {
+  if (!flags.pictures)
+    return Error::success();
+  StringMap<ReferenceTensor> byName;
+  for (const auto &[name, array] : weightTensors)
+    byName[name] = toReference(array);
+  SmallVector<ReferenceTensor> tensors = map_to_vector(inputs, toReference);
+  auto masks = findMaskTiles(stages["plan"], attn_function_name(function.get()),
+                             {tensors, byName, /*hasValues=*/true});
+  if (!masks)
+    return masks.takeError();
+  return writePictures(flags.pictures, *masks);
+}
+
 Error Runner::writeOutputs() {
   if (flags.outputDir.empty())
     return Error::success();
@@ -517,10 +577,110 @@ Error Runner::compareWithReference() {
   return Error::success();
 }
 
+/// Fails at the first element of an output that is not what it should be after `stage`.
+Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array> expected) {
+  for (auto [i, want, is] : llvm::enumerate(expected, got)) {
+    double largest = 0;
+    for (int64_t e = 0; e < want.getNumElements(); ++e)
+      if (std::isfinite(want.at(e)))
+        largest = std::max(largest, std::abs(want.at(e)));
+    if (is.shape != want.shape)
+      return fail("expected output " + Twine(i) + " of the model's shape after stage " + stage +
+                  ", got another");
+    std::optional<int64_t> first = findDifference(is, want, flags.tolerance * largest);
+    if (!first)
+      continue;
+    SmallVector<int64_t> index(want.shape.size());
+    int64_t rest = *first;
+    for (size_t dim = index.size(); dim-- > 0; rest /= want.shape[dim])
+      index[dim] = rest % want.shape[dim];
+    return fail(formatv("expected {0} at [{1:$[, ]}] of output {2}, got {3} after stage {4}, the "
+                        "first that differs from the model",
+                        want.at(*first), make_range(index.begin(), index.end()), i, is.at(*first),
+                        stage)
+                    .str());
+  }
+  return Error::success();
+}
+
+/// What the module that `stage` leaves computes: interpreted while it is on tensors, compiled from there on afterwards.
+Expected<std::vector<Array>> Runner::runStage(const Stage &stage, size_t number) {
+  std::string text = stages[stage.name];
+  if (!flags.firstDifference->empty()) {
+    SmallString<128> path(*flags.firstDifference);
+    sys::path::append(path, Twine(number) + "-" + stage.name + ".mlir");
+    auto file = MemoryBuffer::getFile(path, /*IsText=*/true);
+    if (!file)
+      return fail("cannot read '" + path + "': " + file.getError().message());
+    text = (*file)->getBuffer().str();
+  }
+  StringRef name = attn_function_name(function.get());
+  bool isOnTensors = llvm::none_of(getStages().take_front(number - 1), [](const Stage &earlier) {
+    return earlier.name == "bufferize";
+  });
+  if (isOnTensors)
+    return interpretStage(text, stage.name, name, inputs, weightTensors);
+  CompileOptions options;
+  options.from = stage.name.str();
+  options.input = temporary + "/" + options.from + ".mlir";
+  options.output = temporary + "/" + options.from + ".so";
+  std::error_code error;
+  raw_fd_ostream(options.input, error) << text;
+  if (error)
+    return fail("cannot write '" + options.input + "': " + error.message());
+  if (Error error = compile(options).takeError())
+    return fail("stage " + stage.name + ": " + toString(std::move(error)));
+  SmallString<128> weightsFile(flags.weights);
+  if (weightsFile.empty()) {
+    weightsFile = library;
+    sys::path::replace_extension(weightsFile, "safetensors");
+  }
+  Options own = flags;
+  own.model = options.output;
+  own.entry = name;
+  own.weights = weightsFile.str();
+  own.reference = false;
+  own.pictures = own.report = OutputFile();
+  own.firstDifference = std::nullopt;
+  Runner runner(own, compileFlags);
+  for (auto step :
+       {&Runner::compileModel, &Runner::loadLibrary, &Runner::createFunction, &Runner::loadWeights})
+    if (Error error = (runner.*step)())
+      return std::move(error);
+  runner.inputs = inputs;
+  runner.inOut = inOut;
+  if (Error error = makeResults(runner.function.get(), runner.inputs).moveInto(runner.results))
+    return std::move(error);
+  if (Error error = runner.call(Arguments(runner.inputs, runner.results, runner.inOut),
+                                runner.weights, {}))
+    return std::move(error);
+  return std::move(runner.results);
+}
+
+Error Runner::compareStages() {
+  StringRef name = attn_function_name(function.get());
+  Expected<std::vector<Array>> expected =
+      computeReference(flags.model, name, inputs, weightTensors);
+  if (!expected)
+    return expected.takeError();
+  for (auto [i, stage] : llvm::enumerate(getStages())) {
+    Expected<std::vector<Array>> got = runStage(stage, i + 2);
+    if (!got)
+      return got.takeError();
+    if (Error error = compareStage(stage.name, *got, *expected))
+      return error;
+  }
+  if (Error error = compareStage("emit", results, *expected))
+    return error;
+  if (!flags.json)
+    outs() << "every stage computes what the model does\n";
+  return Error::success();
+}
+
 /// Bytes as a call wants its workspace.
 static std::unique_ptr<char, decltype(&free)> allocateWorkspace(int64_t bytes) {
-  void *memory = aligned_alloc(kWorkspaceAlignment,
-                               alignTo(std::max<int64_t>(bytes, 1), kWorkspaceAlignment));
+  void *memory =
+      aligned_alloc(kWorkspaceAlignment, alignTo(std::max<int64_t>(bytes, 1), kWorkspaceAlignment));
   return {static_cast<char *>(memory), free};
 }
 
@@ -601,6 +761,15 @@ Error Runner::benchmark() {
 Error Runner::run() {
   if (flags.concurrency > 1 && !flags.benchmark)
     return fail("expected --benchmark with --concurrency, got none");
+  for (auto [option, output] : std::initializer_list<std::pair<const char *, const OutputFile *>>{
+           {"--opt-report", &flags.report}, {"--explain-mask", &flags.pictures}}) {
+    if (*output && flags.describe)
+      return fail("expected no " + Twine(option) + " with --describe, which calls nothing");
+    if (output->isStandardOutput() && flags.json)
+      return fail("expected a file for " + Twine(option) + " with --json, got none");
+  }
+  if (Error error = checkPicture(flags.pictures))
+    return error;
   if (flags.isGuarded())
     if (Error error = toError(guardRuntimeMemory()))
       return error;
@@ -610,11 +779,15 @@ Error Runner::run() {
   if (flags.describe)
     return describe();
   for (auto step : {&Runner::createFunction, &Runner::loadWeights, &Runner::makeInputs,
-                    &Runner::callOnce, &Runner::writeOutputs, &Runner::compareWithFiles})
+                    &Runner::callOnce, &Runner::writeReport, &Runner::explainMasks,
+                    &Runner::writeOutputs, &Runner::compareWithFiles})
     if (Error error = (this->*step)())
       return error;
   if (flags.reference)
     if (Error error = compareWithReference())
+      return error;
+  if (flags.firstDifference)
+    if (Error error = compareStages())
       return error;
   if (flags.benchmark)
     if (Error error = benchmark())

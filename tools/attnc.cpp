@@ -15,6 +15,26 @@
 namespace cl = llvm::cl;
 using namespace attn;
 
+/// The tiles of the first function, of whose call only the sizes are known.
+static llvm::Expected<std::vector<MaskTiles>> findTiles(llvm::StringRef planned,
+                                                        const llvm::StringMap<int64_t> &sizes) {
+  auto inputs = makeZeroInputs(planned, /*entry=*/"", sizes);
+  if (!inputs)
+    return inputs.takeError();
+  return findMaskTiles(planned, /*entry=*/"", {*inputs, {}, /*hasValues=*/false});
+}
+
+/// Whether `from` stands behind the stage that has attentions with plans.
+static bool isAfterPlan(llvm::StringRef from) {
+  bool isAfter = false;
+  for (const Stage &stage : getStages()) {
+    if (isAfter && stage.name == from)
+      return true;
+    isAfter |= stage.name == "plan";
+  }
+  return from == "emit";
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
@@ -31,12 +51,9 @@ int main(int argc, char **argv) {
       "from", cl::value_desc("stage"), cl::cat(attnCategory()), StageNames(),
       cl::desc(
           "Resume from a file that --dump-stages wrote after this stage; it holds no weights"));
-  cl::opt<std::string> report(
-      "opt-report", cl::ValueOptional, cl::init(""), cl::value_desc("file"),
-      cl::cat(attnCategory()),
-      cl::desc("Say what was fused and how, and why not; to standard output or a file"));
-  cl::opt<bool> requireFused("require-fused", cl::cat(attnCategory()),
-                             cl::desc("Fail, with the reason, if some attention is not fused"));
+  ReportOption report;
+  ExplainOption explain;
+  DimOption dims(attnCategory());
   cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
                              cl::desc("Put the weights into the library, not into a file"));
   NameOption sanitize(
@@ -69,7 +86,6 @@ int main(int argc, char **argv) {
   options.output = output;
   options.dumpStages = dumpStages;
   options.from = from;
-  options.requireFused = requireFused;
   options.embedWeights = embedWeights;
   if (sanitize == "address")
     options.sanitizer = Sanitizer::Address;
@@ -78,9 +94,29 @@ int main(int argc, char **argv) {
   options.lint = lint;
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
-  // Linking in process resets LLVM's options, ours included.
-  bool wantsReport = report.getNumOccurrences();
-  std::string reportFile = report;
+  OutputFile reportOutput(report), pictures(explain);
+  llvm::Expected<llvm::StringMap<int64_t>> sizes =
+      parseDims(std::vector<std::string>(dims.begin(), dims.end()));
+  if (!sizes)
+    return reportError("attnc", sizes.takeError());
+  if (!sizes->empty() && !pictures)
+    return reportError("attnc",
+                       llvm::createStringError("expected --explain-mask with --dim, got none"));
+  if (llvm::Error error = checkPicture(pictures))
+    return reportError("attnc", std::move(error));
+  if (pictures && isAfterPlan(options.from))
+    return reportError("attnc",
+                       llvm::createStringError("expected --explain-mask before stage schedule, got "
+                                               "--from=" +
+                                               options.from));
+  std::vector<MaskTiles> masks;
+  if (pictures)
+    options.onStage = [&](llvm::StringRef stage, llvm::StringRef text) {
+      return stage == "plan" ? findTiles(text, *sizes).moveInto(masks) : llvm::Error::success();
+    };
+  if (reportOutput && options.from == "emit")
+    return reportError("attnc", llvm::createStringError(
+                                    "expected --opt-report before stage emit, got --from=emit"));
   llvm::Expected<CompileReport> result = compile(options);
   if (!result)
     return reportError("attnc", result.takeError());
@@ -89,15 +125,11 @@ int main(int argc, char **argv) {
     (onlyLints ? llvm::outs() : llvm::errs()) << finding << "\n";
   if (onlyLints)
     return !result->findings.empty();
-  if (wantsReport && reportFile.empty())
-    llvm::outs() << result->text;
-  if (!reportFile.empty()) {
-    std::error_code error;
-    llvm::raw_fd_ostream out(reportFile, error);
-    if (error)
-      return reportError("attnc", llvm::createStringError(error, "cannot write '" + reportFile +
-                                                                     "': " + error.message()));
-    out << result->text;
-  }
+  if (reportOutput)
+    if (llvm::Error error = writeReport(reportOutput, result->text, std::move(result->json)))
+      return reportError("attnc", std::move(error));
+  if (pictures)
+    if (llvm::Error error = writePictures(pictures, masks))
+      return reportError("attnc", std::move(error));
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "codegen/emit/Interface.h"
 
 #include "dialect/Attn.h"
+#include "dialect/Report.h"
 #include "runtime/attn_kernel.h"
 #include "support/Json.h"
 
@@ -228,8 +229,9 @@ private:
       auto value = function->getAttrOfType<StringAttr>(attr);
       return value ? value.str() : "";
     };
+    auto report = entry->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
     VariantInfo variant{name.str(), text(workspace, AttnDialect::kTextAttr),
-                        text(entry, AttnDialect::kReportAttr),
+                        report ? printReport(report) : "",
                         text(entry, AttnDialect::kSchedulesAttr)};
     if (pack) {
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);

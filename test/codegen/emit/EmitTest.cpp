@@ -46,7 +46,7 @@ func.func @forward(%call: !llvm.ptr, %x: memref<?x20xf32> {attn.name = "x", attn
                    %scale: memref<20xf32> {attn.packed = 0}, %bias: memref<20xf32> {attn.packed = 1},
                    %y: memref<?x20xf32> {attn.name = "y", attn.dims = ["n", ""], attn.output},
                    %rows: memref<1xi64> {attn.name = "rows", attn.output}, %workspace: memref<?xi8>)
-    attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>], attn.report = "rows: two tasks"} {
+    attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>], attn.report = {slow_loops = [{source = "rows", reason = "two tasks"}]}} {
   %c0 = arith.constant 0 : index
   %n = memref.dim %x, %c0 : memref<?x20xf32>
   %total = memref.view %workspace[%c0][] : memref<?xi8> to memref<1xi64>

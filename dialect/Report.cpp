@@ -1,0 +1,145 @@
+//===- Report.cpp - what attn.report says ----------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A stage file may hold any dictionary: a field that is missing, or of another type, is left out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Report.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace attn;
+
+static std::string printed(Attribute attribute) {
+  std::string text;
+  llvm::raw_string_ostream(text) << attribute;
+  return text;
+}
+
+llvm::json::Value attn::toJSON(Attribute attribute) {
+  return llvm::TypeSwitch<Attribute, llvm::json::Value>(attribute)
+      .Case(
+          [](StringAttr text) -> llvm::json::Value { return llvm::json::fixUTF8(text.getValue()); })
+      .Case([](BoolAttr value) -> llvm::json::Value { return value.getValue(); })
+      .Case([](IntegerAttr value) -> llvm::json::Value {
+        return value.getValue().isSignedIntN(64) ? llvm::json::Value(value.getInt())
+                                                 : llvm::json::Value(printed(value));
+      })
+      .Case([](FloatAttr value) -> llvm::json::Value {
+        return value.getValue().isFinite() ? llvm::json::Value(value.getValueAsDouble())
+                                           : llvm::json::Value(printed(value));
+      })
+      .Case([](ArrayAttr list) -> llvm::json::Value {
+        llvm::json::Array result;
+        for (Attribute element : list)
+          result.push_back(toJSON(element));
+        return result;
+      })
+      .Case([](DictionaryAttr fields) -> llvm::json::Value {
+        llvm::json::Object result;
+        for (NamedAttribute field : fields)
+          result[field.getName().getValue()] = toJSON(field.getValue());
+        return result;
+      })
+      .Default([](Attribute other) -> llvm::json::Value { return printed(other); });
+}
+
+static StringRef getText(DictionaryAttr fields, StringRef name) {
+  auto text = fields.getAs<StringAttr>(name);
+  return text ? text.getValue() : "";
+}
+
+static int64_t getNumber(DictionaryAttr fields, StringRef name) {
+  auto number = fields.getAs<IntegerAttr>(name);
+  return number && number.getValue().isSignedIntN(64) ? number.getInt() : 0;
+}
+
+/// The dictionaries of the list `name`.
+static SmallVector<DictionaryAttr> getList(DictionaryAttr fields, StringRef name) {
+  SmallVector<DictionaryAttr> result;
+  if (auto list = fields.getAs<ArrayAttr>(name))
+    for (Attribute element : list)
+      if (auto entry = dyn_cast<DictionaryAttr>(element))
+        result.push_back(entry);
+  return result;
+}
+
+bool attn::isFused(DictionaryAttr attention) {
+  auto fused = attention.getAs<BoolAttr>("fused");
+  return fused && fused.getValue();
+}
+
+std::string attn::printAttention(DictionaryAttr attention) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << getText(attention, "source") << ": "
+      << (isFused(attention) ? "attention fused" : "attention left unfused");
+  if (StringRef reason = getText(attention, "reason"); !reason.empty())
+    out << ": " << reason;
+  if (StringRef schedule = getText(attention, "schedule"); !schedule.empty())
+    out << ", schedule " << schedule << ", tiles of " << getNumber(attention, "query_tile")
+        << " queries and " << getNumber(attention, "key_tile") << " keys";
+  if (Attribute mask = attention.get("mask"))
+    out << ", mask " << mask;
+  return text;
+}
+
+/// What its operands come from and what becomes of its scores, or an empty string.
+static std::string printFeatures(DictionaryAttr attention) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  StringRef query = getText(attention, "query"), key = getText(attention, "key"),
+            value = getText(attention, "value");
+  if (query.empty() || key.empty() || value.empty())
+    return "";
+  if (query == key && key == value)
+    out << "query, key and value each from " << query;
+  else
+    out << "query from " << query << ", key from " << key << ", value from " << value;
+  if (auto ops = attention.getAs<ArrayAttr>("score_ops")) {
+    out << "; scores through ";
+    llvm::interleaveComma(ops, out, [&](Attribute op) {
+      auto name = dyn_cast<StringAttr>(op);
+      out << (name ? name.getValue() : "?");
+    });
+  }
+  if (auto weights = attention.getAs<BoolAttr>("returns_weights"); weights && weights.getValue())
+    out << "; weights returned";
+  return text;
+}
+
+std::string attn::printReport(DictionaryAttr report) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::ListSeparator newline("\n");
+  for (DictionaryAttr attention : getList(report, "attentions")) {
+    out << newline << printAttention(attention);
+    SmallVector<DictionaryAttr> predictions = getList(attention, "predictions");
+    if (!predictions.empty())
+      out << newline << "  predicted Mcycles: ";
+    llvm::interleaveComma(predictions, out, [&](DictionaryAttr prediction) {
+      auto cost = prediction.getAs<FloatAttr>("mcycles");
+      out << getText(prediction, "schedule") << " "
+          << llvm::format("%.3g", cost ? cost.getValueAsDouble() : 0);
+    });
+    if (std::string features = printFeatures(attention); !features.empty())
+      out << newline << "  " << features;
+  }
+  SmallVector<DictionaryAttr> products = getList(report, "products");
+  size_t numPacked = llvm::count_if(products, [](DictionaryAttr product) {
+    return getText(product, "packed") == "with the weights";
+  });
+  if (numPacked < products.size())
+    out << newline << "products outside attentions: " << products.size() << ", of which "
+        << numPacked << " have weights that are packed once";
+  for (DictionaryAttr loop : getList(report, "slow_loops"))
+    out << newline << getText(loop, "source") << ": " << getText(loop, "reason");
+  return text;
+}

@@ -1,0 +1,32 @@
+//===- Report.h - what attn.report says ---------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The attribute attn.report is a dictionary, so that a stage file keeps what was found in a form that people and
+// programs can read. docs/report.md says what its fields mean.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_REPORT_H
+#define ATTN_DIALECT_REPORT_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/Support/JSON.h"
+
+namespace attn {
+
+/// The same as JSON. Attributes that JSON has no form for, such as masks, become their text.
+llvm::json::Value toJSON(mlir::Attribute attribute);
+
+/// The same for people: the lines, each attention's first line without indentation.
+std::string printReport(mlir::DictionaryAttr report);
+
+/// Whether an entry of the list `attentions` stands for an attention that was fused.
+bool isFused(mlir::DictionaryAttr attention);
+
+/// The first line of the text of an attention.
+std::string printAttention(mlir::DictionaryAttr attention);
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_REPORT_H

@@ -1,0 +1,414 @@
+//===- MaskTiles.cpp - which tiles of each attention are computed ----------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The function is cut down to what masks depend on: the sizes of its attentions and the operands that their masks
+// capture. Only that is interpreted.
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/MaskTiles.h"
+#include "dialect/KeyBounds.h"
+#include "driver/Interpreter.h"
+#include "frontend/FirstError.h"
+#include "frontend/Frontend.h"
+#include "support/RunPasses.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace attn;
+
+MaskTiles::Counts MaskTiles::count() const {
+  Counts counts;
+  int64_t all = llvm::divideCeil(keys, keyTile);
+  for (const Row &row : rows) {
+    // As attn.count_tiles has it: the tiles start at lo.
+    int64_t run = llvm::divideCeil(row.hi - row.lo, keyTile);
+    int64_t full = (row.fullHi - row.fullLo) / keyTile;
+    counts.full += full;
+    counts.partial += run - full;
+    counts.skipped += all - run;
+  }
+  return counts;
+}
+
+namespace {
+
+/// A module in a context of its own.
+class Planned {
+public:
+  Planned() : context(registry(), MLIRContext::Threading::DISABLED), error(context, "plan") {
+    loadFrontendDialects(context);
+    context.loadAllAvailableDialects();
+  }
+
+  llvm::Error parse(StringRef text) {
+    module = parseSourceString<ModuleOp>(text, &context);
+    return module ? llvm::Error::success() : error.take();
+  }
+  /// The function `entry` of the first level.
+  llvm::Expected<func::FuncOp> find(StringRef entry);
+  llvm::Error fail(const Twine &message) { return llvm::createStringError(message); }
+
+  MLIRContext context;
+  FirstError error;
+  OwningOpRef<ModuleOp> module;
+
+private:
+  static DialectRegistry registry() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    registerAllExtensions(registry);
+    registry.insert<AttnDialect>();
+    return registry;
+  }
+};
+
+/// An attention, and what the cut-down function gives for it.
+struct Attention {
+  Location loc;
+  MaskInterface mask;
+  PlanAttr plan;
+  SmallVector<AffineMap> captureMaps;
+  unsigned numBatch;
+  SmallVector<unsigned> captures;                     // those that the mask reads
+  SmallVector<int64_t> sizes;                         // of (batch..., q, k)
+  SmallVector<std::optional<ReferenceTensor>> values; // of each captured operand, where known
+};
+
+} // namespace
+
+llvm::Expected<func::FuncOp> Planned::find(StringRef entry) {
+  auto levels = module->getOps<ModuleOp>();
+  if (levels.empty())
+    return fail("expected a module of stage plan, got one without levels");
+  for (func::FuncOp function : (*levels.begin()).getOps<func::FuncOp>())
+    if (!function.getName().ends_with(".pack") && (entry.empty() || function.getName() == entry))
+      return function;
+  return fail("expected a function '" + entry + "', got none");
+}
+
+/// Whether `value` depends on what an argument holds, beyond its sizes.
+static bool readsArguments(Value value) {
+  SmallVector<Value> worklist = {value};
+  DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      if (isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+        return true;
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    if (isa<tensor::DimOp>(op))
+      continue;
+    op->walk([&](Operation *inner) {
+      if (!isa<tensor::DimOp>(inner))
+        llvm::append_range(worklist, inner->getOperands());
+    });
+  }
+  return false;
+}
+
+static SmallVector<unsigned> capturesOf(AttentionOp op) {
+  llvm::SmallSetVector<unsigned, 4> captures;
+  if (MaskInterface mask = op.getMaskAttr())
+    for (const KeptSet &set : mask.kept(op.getNumBatch())) {
+      captures.insert_range(set.symbols);
+      for (DenseTest test : set.tests)
+        captures.insert(test.capture);
+    }
+  return captures.takeVector();
+}
+
+/// Makes `function` return sizes and captured operands of its attentions, drops all else, and computes them.
+static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, func::FuncOp function,
+                                                            const MaskCall &call) {
+  std::vector<Attention> attentions;
+  SmallVector<AttentionOp> ops;
+  function.walk([&](AttentionOp op) { ops.push_back(op); });
+  Operation *terminator = function.getBody().front().getTerminator();
+  SmallVector<Value> results;
+  for (AttentionOp op : ops) {
+    if (op->getParentOp() != function)
+      return planned.fail("expected attentions outside loops, got one inside");
+    Attention next{
+        op.getLoc(), op.getMaskAttr(), *op.getPlan(), {}, op.getNumBatch(), capturesOf(op), {}, {}};
+    for (unsigned i = 0; i < op.getCaptures().size(); ++i)
+      next.captureMaps.push_back(op.getCaptureMap(i));
+    next.values.resize(op.getCaptures().size());
+    OpBuilder builder(terminator);
+    SmallVector<Range> domain = op.getIterationDomain(builder);
+    for (const Range &range : ArrayRef(domain).take_front(op.getKDim() + 1))
+      results.push_back(getValueOrCreateConstantIndexOp(builder, op.getLoc(), range.size));
+    for (unsigned capture : next.captures)
+      if (call.hasValues || !readsArguments(op.getCaptures()[capture])) {
+        results.push_back(op.getCaptures()[capture]);
+        next.values[capture].emplace();
+      }
+    attentions.push_back(std::move(next));
+  }
+  terminator->setOperands(results);
+  function.setResAttrsAttr(nullptr);
+  function.setFunctionType(FunctionType::get(&planned.context, function.getArgumentTypes(),
+                                             TypeRange(ValueRange(results))));
+
+  // No size keeps a producer alive.
+  PassManager manager(&planned.context);
+  manager.addPass(memref::createResolveShapedTypeResultDimsPass());
+  manager.addPass(createCanonicalizerPass());
+  if (failed(runPasses(manager, *planned.module)))
+    return planned.error.take();
+  llvm::BitVector unused(function.getNumArguments());
+  bool readsPacked = false;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    bool isPacked = bool(function.getArgAttr(i, AttnDialect::kPackedAttr));
+    readsPacked |= isPacked && !argument.use_empty();
+    if ((isPacked || function.getArgAttr(i, AttnDialect::kWeightAttr)) && argument.use_empty())
+      unused.set(i);
+  }
+  auto level = function->getParentOfType<ModuleOp>();
+  if (auto pack = level.lookupSymbol<func::FuncOp>((function.getName() + ".pack").str());
+      pack && !readsPacked)
+    pack.erase();
+  (void)function.eraseArguments(unused);
+  if (!call.hasValues)
+    for (Value result : function.getBody().front().getTerminator()->getOperands())
+      if (result.getType().isIndex() && readsArguments(result))
+        return planned.fail("expected sizes that follow from those of the inputs, got one that "
+                            "depends on what an input holds");
+  ReferenceResults values = interpret(level, function.getName(), call.inputs, call.weights);
+  if (failed(values))
+    return planned.error.take();
+  const ReferenceTensor *value = values->begin();
+  for (Attention &attention : attentions) {
+    for (unsigned i = 0; i < attention.numBatch + 2; ++i)
+      attention.sizes.push_back((value++)->elements[0]);
+    for (unsigned capture : attention.captures)
+      if (attention.values[capture])
+        attention.values[capture] = *value++;
+  }
+  return attentions;
+}
+
+namespace {
+/// The pictures of one attention.
+class Pictures {
+public:
+  explicit Pictures(const Attention &attention)
+      : attention(attention), numBatch(attention.numBatch), queries(attention.sizes[numBatch]),
+        keys(attention.sizes[numBatch + 1]) {
+    if (attention.mask)
+      kept = attention.mask.kept(numBatch);
+    else
+      kept = {KeptSet::always(attention.plan.getContext(), numBatch)};
+  }
+
+  /// One for each batch coordinate that looks otherwise than those before.
+  std::vector<MaskTiles> all();
+
+private:
+  bool isKnown() const {
+    return llvm::all_of(attention.captures,
+                        [&](unsigned capture) { return attention.values[capture].has_value(); });
+  }
+  /// The element of captured operand `capture` for a pair; of a symbol that is not known the number of keys, its
+  /// greatest value.
+  int64_t symbolAt(unsigned capture, ArrayRef<int64_t> pair) const {
+    if (!attention.values[capture])
+      return keys;
+    return attention.values[capture]->at(attention.captureMaps[capture], point(pair));
+  }
+  /// (batch..., q, k, d, e); captured operands do not vary with d and e.
+  SmallVector<int64_t> point(ArrayRef<int64_t> pair) const {
+    SmallVector<int64_t> point(pair);
+    point.append({0, 0});
+    return point;
+  }
+  MaskTiles draw(ArrayRef<int64_t> batch) const;
+
+  Attention attention;
+  unsigned numBatch;
+  int64_t queries, keys;
+  SmallVector<KeptSet> kept;
+};
+} // namespace
+
+MaskTiles Pictures::draw(ArrayRef<int64_t> batch) const {
+  MaskTiles result;
+  if (auto file = attention.loc->findInstanceOf<FileLineColLoc>())
+    result.source =
+        (llvm::sys::path::filename(file.getFilename()) + ":" + Twine(file.getLine())).str();
+  else
+    result.source = "unknown source";
+  llvm::raw_string_ostream mask(result.mask);
+  if (attention.mask)
+    mask << attention.mask;
+  else
+    mask << "none";
+  Schedule schedule = attention.plan.getSchedule();
+  result.schedule = stringifySchedule(schedule).str();
+  result.queries = queries;
+  result.keys = keys;
+  result.queryTile = attention.plan.getQ();
+  // These schedules compute whole rows of scores.
+  bool isWhole = schedule == Schedule::WholeScores || schedule == Schedule::Unfused;
+  result.keyTile = isWhole ? std::max<int64_t>(keys, 1) : attention.plan.getK();
+  result.copies = 1;
+  KeyBounds bounds =
+      KeyBounds::get(attention.plan.getContext(), kept, numBatch, attention.plan.getK());
+  for (int64_t q = 0; q < queries; q += result.queryTile) {
+    int64_t rows = std::min(result.queryTile, queries - q);
+    if (isWhole) {
+      result.rows.push_back({0, 0, attention.mask ? 0 : keys, keys});
+      continue;
+    }
+    SmallVector<int64_t> operands(batch);
+    operands.append({q, rows, keys});
+    for (const KeptSet &set : kept)
+      for (unsigned capture : set.symbols) {
+        int64_t least = std::numeric_limits<int64_t>::max(), greatest = 0;
+        for (int64_t row = q; row < q + rows; ++row) {
+          SmallVector<int64_t> pair(batch);
+          pair.append({row, 0});
+          int64_t value = symbolAt(capture, pair);
+          least = std::min(least, value);
+          greatest = std::max(greatest, value);
+        }
+        operands.append({least, greatest});
+      }
+    auto [lo, fullLo, fullHi, hi] = bounds.evaluate(operands);
+    result.rows.push_back({lo, fullLo, fullHi, hi});
+  }
+  SmallVector<int64_t> origin(batch);
+  if (isKnown())
+    result.keeps = [this, origin](int64_t q, int64_t k) {
+      SmallVector<int64_t> pair(origin);
+      pair.append({q, k});
+      SmallVector<double> captured(attention.values.size());
+      for (unsigned capture : attention.captures)
+        captured[capture] =
+            attention.values[capture]->at(attention.captureMaps[capture], point(pair));
+      return isKept(kept, pair, captured);
+    };
+  else
+    result.note = llvm::any_of(kept, [](const KeptSet &set) { return !set.tests.empty(); })
+                      ? "the mask is a tensor that is given at the call"
+                      : "lengths are given at the call; shown are the greatest";
+  return result;
+}
+
+std::vector<MaskTiles> Pictures::all() {
+  // Batch dimensions on which no mask depends have one picture.
+  SmallVector<int64_t> shape;
+  std::string names;
+  int64_t copies = 1;
+  for (unsigned i = 0; i < numBatch; ++i) {
+    bool matters = llvm::any_of(kept, [&](const KeptSet &set) {
+      return llvm::any_of(set.pairs.getConstraints(),
+                          [&](AffineExpr expr) { return expr.isFunctionOfDim(i); });
+    });
+    for (unsigned capture : attention.captures)
+      matters |= attention.captureMaps[capture].isFunctionOfDim(i);
+    shape.push_back(matters && isKnown() ? attention.sizes[i]
+                                         : std::min<int64_t>(attention.sizes[i], 1));
+    if (shape.back() != attention.sizes[i])
+      copies *= attention.sizes[i];
+  }
+  std::vector<MaskTiles> result;
+  forEachIndex(shape, [&](ArrayRef<int64_t> batch) {
+    MaskTiles next = draw(batch);
+    next.copies = copies;
+    bool varies = llvm::any_of(shape, [](int64_t size) { return size > 1; });
+    if (varies)
+      next.batch =
+          "(" +
+          llvm::join(llvm::map_range(batch, [](int64_t i) { return std::to_string(i); }), ", ") +
+          ")";
+    result.push_back(std::move(next));
+  });
+  return result;
+}
+
+llvm::Expected<std::vector<MaskTiles>> attn::findMaskTiles(StringRef text, StringRef entry,
+                                                           const MaskCall &call) {
+  // Pictures outlive this call with the masks that they ask.
+  auto planned = std::make_shared<Planned>();
+  if (llvm::Error error = planned->parse(text))
+    return std::move(error);
+  llvm::Expected<func::FuncOp> function = planned->find(entry);
+  if (!function)
+    return function.takeError();
+  llvm::Expected<std::vector<Attention>> attentions = evaluateMasks(*planned, *function, call);
+  if (!attentions)
+    return attentions.takeError();
+  std::vector<MaskTiles> result;
+  for (const Attention &attention : *attentions) {
+    auto pictures = std::make_shared<Pictures>(attention);
+    for (MaskTiles &tiles : pictures->all()) {
+      if (tiles.keeps)
+        tiles.keeps = [planned, pictures, keeps = std::move(tiles.keeps)](int64_t q, int64_t k) {
+          return keeps(q, k);
+        };
+      result.push_back(std::move(tiles));
+    }
+  }
+  return result;
+}
+
+llvm::Expected<std::vector<ReferenceTensor>>
+attn::makeZeroInputs(StringRef text, StringRef entry, const llvm::StringMap<int64_t> &sizes) {
+  Planned planned;
+  if (llvm::Error error = planned.parse(text))
+    return std::move(error);
+  llvm::Expected<func::FuncOp> function = planned.find(entry);
+  if (!function)
+    return function.takeError();
+  llvm::StringMap<SymbolAttr> symbols;
+  if (auto list = (*function)->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr))
+    for (SymbolAttr symbol : list.getAsRange<SymbolAttr>())
+      symbols[symbol.getName()] = symbol;
+  for (const auto &[name, size] : sizes) {
+    SymbolAttr symbol = symbols.lookup(name);
+    if (!symbol)
+      return planned.fail("expected --dim of a dynamic dimension, got '" + name + "'");
+    if (size < symbol.getMin() || size > symbol.getMax())
+      return planned.fail("expected --dim=" + name + " in [" + Twine(symbol.getMin()) + ", " +
+                          Twine(symbol.getMax()) + "], got " + Twine(size));
+  }
+  std::vector<ReferenceTensor> inputs;
+  for (BlockArgument argument : function->getArguments()) {
+    unsigned i = argument.getArgNumber();
+    if (function->getArgAttr(i, AttnDialect::kWeightAttr) ||
+        function->getArgAttr(i, AttnDialect::kPackedAttr))
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto dims = function->getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr);
+    SmallVector<int64_t> shape(type.getShape());
+    for (auto [axis, size] : llvm::enumerate(shape)) {
+      if (!ShapedType::isDynamic(size))
+        continue;
+      StringRef name = dims ? cast<StringAttr>(dims[axis]).getValue() : "";
+      auto known = sizes.find(name);
+      if (known == sizes.end())
+        return planned.fail("expected --dim=" + name + "=n for --explain-mask");
+      size = known->second;
+    }
+    inputs.emplace_back(shape);
+  }
+  return inputs;
+}
