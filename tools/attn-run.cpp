@@ -704,11 +704,11 @@ Error Runner::benchmark() {
     std::vector<Array> inputs, results;
   };
   std::vector<Tensors> tensors(flags.concurrency, {inputs, results});
+  attn_workspace size = {};
+  size.size = sizeof(size);
   std::vector<std::function<Error()>> callers;
   for (Tensors &own : tensors) {
     auto arguments = std::make_shared<Arguments>(own.inputs, own.results, inOut);
-    attn_workspace size = {};
-    size.size = sizeof(size);
     if (Error error =
             toError(attn_workspace_size(function.get(), arguments->inputs().data(),
                                         arguments->inputs().size(), flags.threads, &size)))
@@ -751,6 +751,7 @@ Error Runner::benchmark() {
   if (flags.concurrency > 1)
     outs() << formatv(" by {0} callers, {1:f1} calls per second", flags.concurrency,
                       times->callsPerSecond);
+  outs() << "; workspace " << size.total << " bytes";
   if (flags.gflop > 0)
     outs() << format("; %.1f GFLOP/s, %.1f%% of a core's FMA peak of %.1f", rate, 100 * rate / peak,
                      peak);

@@ -13,7 +13,7 @@
 // CALLERS-NEXT: 15 calls of 5 callers
 
 // TEXT: f at level
-// TEXT-NEXT: min {{[0-9.]+}} ms, median {{[0-9.]+}}, p90 {{[0-9.]+}}, p99 {{[0-9.]+}}, max {{[0-9.]+}} of 3 calls; {{.+}} GFLOP/s, {{.+}}% of a core's FMA peak of {{.+}}; {{.+}}
+// TEXT-NEXT: min {{[0-9.]+}} ms, median {{[0-9.]+}}, p90 {{[0-9.]+}}, p99 {{[0-9.]+}}, max {{[0-9.]+}} of 3 calls; workspace {{[0-9]+}} bytes; {{.+}} GFLOP/s, {{.+}}% of a core's FMA peak of {{.+}}; {{.+}}
 // TEXT-CALLERS: of 15 calls by 5 callers, {{[0-9.]+}} calls per second
 // ALONE: attn-run: expected --benchmark with --concurrency, got none
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
