@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A remark at each op that is about to become a slow loop: one over scalars, because its body reads memory at indices
+// A remark at each op that makes its loop slow: one over scalars, because its body reads memory at indices
 // that are data, or one over vectors of half the lanes, because its body calls a function that is computed in f64. The
 // report lists the remarks. Nothing changes.
 // Test: test/codegen/cpu/note-slow-loops.mlir
@@ -28,17 +28,13 @@ namespace {
 struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
   void runOnOperation() override {
     getOperation().walk([](linalg::LinalgOp op) {
-      bool reads = false;
-      Operation *inDouble = nullptr;
-      op.getBlock()->walk([&](Operation *inner) {
-        reads |= isa<memref::LoadOp>(inner);
+      // Ops of several lines become one: what makes it slow knows its line.
+      op.getBlock()->walk([](Operation *inner) {
+        if (isa<memref::LoadOp>(inner))
+          inner->emitRemark() << "loop over scalars: reads memory at indices that are data";
         if (isComputedInDouble(inner))
-          inDouble = inner;
+          inner->emitRemark() << "loop in f64: computes " << inner->getName();
       });
-      if (reads)
-        op.emitRemark() << "loop over scalars: reads memory at indices that are data";
-      if (inDouble)
-        op.emitRemark() << "loop in f64: computes " << inDouble->getName();
     });
   }
 };

@@ -2,15 +2,15 @@
 
 #id = affine_map<(i) -> (i)>
 func.func @f(%x: memref<8xf32>, %index: memref<8xindex>, %y: memref<8xf32>) {
-  // expected-remark @+1 {{loop over scalars: reads memory at indices that are data}}
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%index : memref<8xindex>) outs(%y : memref<8xf32>) {
   ^bb0(%i: index, %out: f32):
+    // expected-remark @+1 {{loop over scalars: reads memory at indices that are data}}
     %e = memref.load %x[%i] : memref<8xf32>
     linalg.yield %e : f32
   }
-  // expected-remark @+1 {{loop in f64: computes math.log}}
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : memref<8xf32>) outs(%y : memref<8xf32>) {
   ^bb0(%a: f32, %out: f32):
+    // expected-remark @+1 {{loop in f64: computes math.log}}
     %e = math.log %a : f32
     linalg.yield %e : f32
   }
