@@ -12,10 +12,17 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace attn;
+
+std::string attn::getSource(Location loc) {
+  if (auto file = loc->findInstanceOf<FileLineColLoc>())
+    return (llvm::sys::path::filename(file.getFilename()) + ":" + Twine(file.getLine())).str();
+  return "unknown source";
+}
 
 static std::string printed(Attribute attribute) {
   std::string text;
@@ -61,10 +68,9 @@ static int64_t getNumber(DictionaryAttr fields, StringRef name) {
   return number && number.getValue().isSignedIntN(64) ? number.getInt() : 0;
 }
 
-/// The dictionaries of the list `name`.
-static SmallVector<DictionaryAttr> getList(DictionaryAttr fields, StringRef name) {
+SmallVector<DictionaryAttr> attn::getList(DictionaryAttr fields, StringRef name) {
   SmallVector<DictionaryAttr> result;
-  if (auto list = fields.getAs<ArrayAttr>(name))
+  if (auto list = fields ? fields.getAs<ArrayAttr>(name) : ArrayAttr())
     for (Attribute element : list)
       if (auto entry = dyn_cast<DictionaryAttr>(element))
         result.push_back(entry);
@@ -88,6 +94,16 @@ std::string attn::printAttention(DictionaryAttr attention) {
         << " queries and " << getNumber(attention, "key_tile") << " keys";
   if (Attribute mask = attention.get("mask"))
     out << ", mask " << mask;
+  if (auto share = attention.getAs<FloatAttr>("skipped_share")) {
+    auto atCall = attention.getAs<BoolAttr>("skipped_at_call");
+    bool isLeast = atCall && atCall.getValue();
+    out << ", tiles skipped: ";
+    if (isLeast && share.getValue().isZero())
+      out << "known at the call";
+    else
+      out << llvm::format("%.1f %%", 100 * share.getValueAsDouble())
+          << (isLeast ? " or more" : "");
+  }
   return text;
 }
 

@@ -11,9 +11,16 @@
 #define ATTN_DIALECT_REPORT_H
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Location.h"
 #include "llvm/Support/JSON.h"
 
 namespace attn {
+
+/// "file:line" of the user's source, or "unknown source".
+std::string getSource(mlir::Location loc);
+
+/// The dictionaries of the list `name` in `fields`; none if there is no such list, or `fields` is null.
+llvm::SmallVector<mlir::DictionaryAttr> getList(mlir::DictionaryAttr fields, llvm::StringRef name);
 
 /// The same as JSON. Attributes that JSON has no form for, such as masks, become their text.
 llvm::json::Value toJSON(mlir::Attribute attribute);

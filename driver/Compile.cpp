@@ -9,6 +9,7 @@
 #include "codegen/emit/Interface.h"
 #include "codegen/emit/Passes.h"
 #include "dialect/Report.h"
+#include "driver/MaskTiles.h"
 #include "frontend/Frontend.h"
 #include "passes/plan/Choose.h"
 #include "support/RunPasses.h"
@@ -34,14 +35,6 @@ static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// "file:line" of the user's source, if the location knows it.
-static std::string sourceOf(Location loc) {
-  if (auto file = loc->findInstanceOf<FileLineColLoc>())
-    return (llvm::sys::path::filename(file.getFilename()) + ":" + llvm::Twine(file.getLine()))
-        .str();
-  return "unknown source";
-}
-
 namespace {
 
 /// One compilation: the context, what it said, and the stages.
@@ -50,7 +43,7 @@ public:
   explicit Compilation(const CompileOptions &options)
       : options(options), context(registry(), threading()) {
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-      std::string source = sourceOf(diagnostic.getLocation());
+      std::string source = getSource(diagnostic.getLocation());
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstError.empty())
         firstError = source + ": " + diagnostic.str();
       if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
@@ -253,13 +246,17 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   auto setText = [&](StringRef name, const Twine &text) {
     fields.set(name, builder.getStringAttr(text));
   };
-  setText("source", sourceOf(op.getLoc()));
+  setText("source", getSource(op.getLoc()));
   fields.set("fused", builder.getBoolAttr(plan.getSchedule() != Schedule::Unfused));
   setText("schedule", stringifySchedule(plan.getSchedule()));
   fields.set("query_tile", builder.getI64IntegerAttr(plan.getQ()));
   fields.set("key_tile", builder.getI64IntegerAttr(plan.getK()));
-  if (MaskInterface mask = op.getMaskAttr())
+  if (MaskInterface mask = op.getMaskAttr()) {
+    SkippedShare share = getSkippedShare(op);
     fields.set("mask", mask);
+    fields.set("skipped_share", builder.getF64FloatAttr(share.least));
+    fields.set("skipped_at_call", builder.getBoolAttr(share.mayGrow));
+  }
   setText("query", originOf(op.getQuery()));
   setText("key", originOf(op.getKey()));
   setText("value", originOf(op.getValue()));
@@ -301,7 +298,7 @@ static DictionaryAttr describeProduct(linalg::LinalgOp op) {
   };
   SmallVector<Attribute> shapes = llvm::map_to_vector(op.getDpsInputs(), shapeOf);
   return builder.getDictionaryAttr(
-      {builder.getNamedAttr("source", builder.getStringAttr(sourceOf(op.getLoc()))),
+      {builder.getNamedAttr("source", builder.getStringAttr(getSource(op.getLoc()))),
        builder.getNamedAttr("inputs", builder.getArrayAttr(shapes)),
        builder.getNamedAttr("output", shapeOf(op.getDpsInits()[0])),
        builder.getNamedAttr("packed", builder.getStringAttr(packed))});
@@ -335,18 +332,6 @@ void Compilation::notePlans() {
     }
 }
 
-/// The dictionaries of the list `name` in the report of `op`, which a file may lack.
-static SmallVector<DictionaryAttr> listOf(Operation *op, StringRef name) {
-  SmallVector<DictionaryAttr> result;
-  auto report = op->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
-  auto list = report ? report.getAs<ArrayAttr>(name) : ArrayAttr();
-  if (list)
-    for (Attribute entry : list)
-      if (auto fields = dyn_cast<DictionaryAttr>(entry))
-        result.push_back(fields);
-  return result;
-}
-
 void Compilation::report() {
   ModuleOp module = *model.module;
   auto print = [&](Operation *op, const Twine &prefix) {
@@ -358,7 +343,8 @@ void Compilation::report() {
       result.text += (prefix + line + "\n").str();
   };
   auto count = [&](Operation *op) {
-    for (DictionaryAttr attention : listOf(op, "attentions"))
+    auto report = op->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
+    for (DictionaryAttr attention : getList(report, "attentions"))
       if (isFused(attention))
         ++result.numFused;
       else
@@ -366,20 +352,22 @@ void Compilation::report() {
   };
   llvm::json::Array levels;
   for (ModuleOp level : module.getOps<ModuleOp>()) {
+    // An edited file may lack the name.
+    StringRef name = level.getSymName().value_or("unknown level");
     llvm::json::Array functions;
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
       auto report = function->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
       if (!report)
         continue;
-      print(function, "[" + *level.getSymName() + "] ");
+      print(function, "[" + name + "] ");
       if (levels.empty())
         count(function);
       llvm::json::Value entry = toJSON(report);
-      entry.getAsObject()->insert({"function", function.getName()});
+      entry.getAsObject()->insert({"function", toJSON(function.getSymNameAttr())});
       functions.push_back(std::move(entry));
     }
-    levels.push_back(
-        llvm::json::Object{{"level", *level.getSymName()}, {"functions", std::move(functions)}});
+    levels.push_back(llvm::json::Object{{"level", llvm::json::fixUTF8(name)},
+                                        {"functions", std::move(functions)}});
   }
   print(module, "");
   count(module);
@@ -407,7 +395,7 @@ llvm::Error Compilation::lint(StringRef stage) {
     Location loc = diagnostic.getLocation();
     auto file = loc->findInstanceOf<FileLineColLoc>();
     findings.emplace(file ? file.getFilename().str() : "", file ? file.getLine() : 0,
-                     sourceOf(loc) + ": lint: " + diagnostic.str());
+                     getSource(loc) + ": lint: " + diagnostic.str());
     return success();
   });
   PassManager manager(&context);

@@ -362,8 +362,7 @@ static ReferenceResults call(func::FuncOp function, ArrayRef<ReferenceTensor> in
   return Interpreter().call(function, arguments);
 }
 
-ReferenceResults attn::interpret(ModuleOp module, StringRef entry, ArrayRef<ReferenceTensor> inputs,
-                                 const llvm::StringMap<ReferenceTensor> &weights) {
+func::FuncOp attn::findEntry(ModuleOp module, StringRef entry) {
   func::FuncOp function;
   module.walk([&](func::FuncOp candidate) {
     if (candidate.getName() != entry || candidate.isDeclaration())
@@ -371,6 +370,12 @@ ReferenceResults attn::interpret(ModuleOp module, StringRef entry, ArrayRef<Refe
     function = candidate;
     return WalkResult::interrupt();
   });
+  return function;
+}
+
+ReferenceResults attn::interpret(ModuleOp module, StringRef entry, ArrayRef<ReferenceTensor> inputs,
+                                 const llvm::StringMap<ReferenceTensor> &weights) {
+  func::FuncOp function = findEntry(module, entry);
   if (!function)
     return module.emitError() << "expected a function '" << entry << "', got none";
   return call(function, inputs, weights);

@@ -13,9 +13,13 @@
 
 #include "dialect/Reference.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace attn {
+
+/// The function `entry` of `module`, of its first level where it has levels, or null.
+mlir::func::FuncOp findEntry(mlir::ModuleOp module, llvm::StringRef entry);
 
 /// The results of the function `entry` of `module`, given its inputs in order and its weights by
 /// name. Sizes that no tensor.empty states follow from the inputs; elements that an op has not

@@ -9,6 +9,7 @@
 
 #include "driver/MaskTiles.h"
 #include "dialect/KeyBounds.h"
+#include "dialect/Report.h"
 #include "driver/Interpreter.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
@@ -24,7 +25,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace attn;
@@ -41,6 +41,80 @@ MaskTiles::Counts MaskTiles::count() const {
     counts.skipped += all - run;
   }
   return counts;
+}
+
+/// Whether `plan` computes whole rows of scores, and hence skips no tiles.
+static bool computesWholeRows(PlanAttr plan) {
+  return plan.getSchedule() == Schedule::WholeScores || plan.getSchedule() == Schedule::Unfused;
+}
+
+static SmallVector<KeptSet> keptOf(MaskInterface mask, PlanAttr plan, unsigned numBatch) {
+  return mask ? mask.kept(numBatch)
+              : SmallVector<KeptSet>{KeptSet::always(plan.getContext(), numBatch)};
+}
+
+/// What each tile of queries computes, for one batch coordinate; `symbolAt` is the value of a captured operand for a
+/// query.
+static std::vector<MaskTiles::Row>
+rowsOf(PlanAttr plan, MaskInterface mask, ArrayRef<int64_t> batch, int64_t queries, int64_t keys,
+       llvm::function_ref<int64_t(unsigned capture, int64_t query)> symbolAt) {
+  std::vector<MaskTiles::Row> result;
+  SmallVector<KeptSet> kept = keptOf(mask, plan, batch.size());
+  KeyBounds bounds = KeyBounds::get(plan.getContext(), kept, batch.size(), plan.getK());
+  for (int64_t q = 0; q < queries; q += plan.getQ()) {
+    if (computesWholeRows(plan)) {
+      result.push_back({0, 0, mask ? 0 : keys, keys});
+      continue;
+    }
+    int64_t rows = std::min(plan.getQ(), queries - q);
+    SmallVector<int64_t> operands(batch);
+    operands.append({q, rows, keys});
+    for (const KeptSet &set : kept)
+      for (unsigned capture : set.symbols) {
+        int64_t least = std::numeric_limits<int64_t>::max(), greatest = 0;
+        for (int64_t row = q; row < q + rows; ++row) {
+          int64_t value = symbolAt(capture, row);
+          least = std::min(least, value);
+          greatest = std::max(greatest, value);
+        }
+        operands.append({least, greatest});
+      }
+    auto [lo, fullLo, fullHi, hi] = bounds.evaluate(operands);
+    result.push_back({lo, fullLo, fullHi, hi});
+  }
+  return result;
+}
+
+SkippedShare attn::getSkippedShare(AttentionOp op) {
+  PlanAttr plan = *op.getPlan();
+  MaskInterface mask = op.getMaskAttr();
+  unsigned numBatch = op.getNumBatch();
+  if (!mask || computesWholeRows(plan))
+    return {0, false};
+  SmallVector<KeptSet> kept = mask.kept(numBatch);
+  bool mayGrow = llvm::any_of(kept, [](const KeptSet &set) { return !set.symbols.empty(); });
+  KeyBounds bounds = KeyBounds::get(op.getContext(), kept, numBatch, plan.getK());
+  // Beyond so many tiles of queries the loop below would take long.
+  constexpr int64_t kMost = int64_t(1) << 16;
+  auto sizeOf = [&](AffineMap map, Value value, unsigned dim) {
+    auto position = map.getResultPosition(getAffineDimExpr(dim, op.getContext()));
+    return position ? cast<ShapedType>(value.getType()).getDimSize(*position) : 1;
+  };
+  MaskTiles tiles;
+  tiles.queries = sizeOf(op.getQueryMap(), op.getQuery(), op.getQDim());
+  tiles.keys = sizeOf(op.getKeyMap(), op.getKey(), op.getKDim());
+  tiles.keyTile = plan.getK();
+  if (ShapedType::isDynamic(tiles.queries) || ShapedType::isDynamic(tiles.keys) ||
+      tiles.queries / plan.getQ() > kMost)
+    return {0, true};
+  // Of a batch dimension that bounds depend on nothing is known.
+  if (llvm::any_of(llvm::seq(numBatch), [&](unsigned i) { return bounds.isFunctionOf(i); }))
+    return {0, true};
+  tiles.rows = rowsOf(plan, mask, SmallVector<int64_t>(numBatch, 0), tiles.queries, tiles.keys,
+                      [&](unsigned, int64_t) { return tiles.keys; });
+  auto [full, partial, skipped] = tiles.count();
+  int64_t all = full + partial + skipped;
+  return {all ? double(skipped) / double(all) : 0, mayGrow};
 }
 
 namespace {
@@ -212,10 +286,7 @@ public:
   explicit Pictures(const Attention &attention)
       : attention(attention), numBatch(attention.numBatch), queries(attention.sizes[numBatch]),
         keys(attention.sizes[numBatch + 1]) {
-    if (attention.mask)
-      kept = attention.mask.kept(numBatch);
-    else
-      kept = {KeptSet::always(attention.plan.getContext(), numBatch)};
+    kept = keptOf(attention.mask, attention.plan, numBatch);
   }
 
   /// One for each batch coordinate that looks otherwise than those before.
@@ -250,50 +321,25 @@ private:
 
 MaskTiles Pictures::draw(ArrayRef<int64_t> batch) const {
   MaskTiles result;
-  if (auto file = attention.loc->findInstanceOf<FileLineColLoc>())
-    result.source =
-        (llvm::sys::path::filename(file.getFilename()) + ":" + Twine(file.getLine())).str();
-  else
-    result.source = "unknown source";
+  result.source = getSource(attention.loc);
   llvm::raw_string_ostream mask(result.mask);
   if (attention.mask)
     mask << attention.mask;
   else
     mask << "none";
-  Schedule schedule = attention.plan.getSchedule();
-  result.schedule = stringifySchedule(schedule).str();
+  result.schedule = stringifySchedule(attention.plan.getSchedule()).str();
   result.queries = queries;
   result.keys = keys;
   result.queryTile = attention.plan.getQ();
-  // These schedules compute whole rows of scores.
-  bool isWhole = schedule == Schedule::WholeScores || schedule == Schedule::Unfused;
-  result.keyTile = isWhole ? std::max<int64_t>(keys, 1) : attention.plan.getK();
+  result.keyTile =
+      computesWholeRows(attention.plan) ? std::max<int64_t>(keys, 1) : attention.plan.getK();
   result.copies = 1;
-  KeyBounds bounds =
-      KeyBounds::get(attention.plan.getContext(), kept, numBatch, attention.plan.getK());
-  for (int64_t q = 0; q < queries; q += result.queryTile) {
-    int64_t rows = std::min(result.queryTile, queries - q);
-    if (isWhole) {
-      result.rows.push_back({0, 0, attention.mask ? 0 : keys, keys});
-      continue;
-    }
-    SmallVector<int64_t> operands(batch);
-    operands.append({q, rows, keys});
-    for (const KeptSet &set : kept)
-      for (unsigned capture : set.symbols) {
-        int64_t least = std::numeric_limits<int64_t>::max(), greatest = 0;
-        for (int64_t row = q; row < q + rows; ++row) {
-          SmallVector<int64_t> pair(batch);
-          pair.append({row, 0});
-          int64_t value = symbolAt(capture, pair);
-          least = std::min(least, value);
-          greatest = std::max(greatest, value);
-        }
-        operands.append({least, greatest});
-      }
-    auto [lo, fullLo, fullHi, hi] = bounds.evaluate(operands);
-    result.rows.push_back({lo, fullLo, fullHi, hi});
-  }
+  result.rows = rowsOf(attention.plan, attention.mask, batch, queries, keys,
+                       [&](unsigned capture, int64_t query) {
+                         SmallVector<int64_t> pair(batch);
+                         pair.append({query, 0});
+                         return symbolAt(capture, pair);
+                       });
   SmallVector<int64_t> origin(batch);
   if (isKnown())
     result.keeps = [this, origin](int64_t q, int64_t k) {

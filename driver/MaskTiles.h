@@ -44,6 +44,14 @@ struct MaskTiles {
   Counts count() const;
 };
 
+/// The share of its tiles that `op`, which has a plan, skips in every call, and whether sizes or lengths of a call may
+/// make it skip more.
+struct SkippedShare {
+  double least;
+  bool mayGrow;
+};
+SkippedShare getSkippedShare(AttentionOp op);
+
 /// What a call gives: a tensor for each input, and, if `hasValues`, what inputs and weights hold.
 struct MaskCall {
   llvm::ArrayRef<ReferenceTensor> inputs;
@@ -51,8 +59,8 @@ struct MaskCall {
   bool hasValues;
 };
 
-/// The tiles of the attentions of function `entry` of the first level in `planned`, the text of a module as stage `plan`
-/// leaves it. The function is the first if `entry` is empty.
+/// The tiles of the attentions of function `entry` of the first level in `planned`, the text of a module as stage
+/// `plan` leaves it. The function is the first if `entry` is empty.
 llvm::Expected<std::vector<MaskTiles>> findMaskTiles(llvm::StringRef planned, llvm::StringRef entry,
                                                      const MaskCall &call);
 

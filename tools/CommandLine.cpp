@@ -185,16 +185,6 @@ DimOption::DimOption(cl::OptionCategory &category)
     : list("dim", cl::value_desc("name=n"), cl::cat(category),
            cl::desc("Size of a dynamic dimension, of random inputs or for --explain-mask")) {}
 
-llvm::Expected<llvm::StringMap<int64_t>> attn::parseDims(llvm::ArrayRef<std::string> dims) {
-  llvm::StringMap<int64_t> sizes;
-  for (llvm::StringRef dim : dims) {
-    auto [name, value] = dim.split('=');
-    if (value.getAsInteger(10, sizes[name]))
-      return llvm::createStringError("expected --dim=name=n, got '" + dim + "'");
-  }
-  return sizes;
-}
-
 llvm::Error attn::checkPicture(const OutputFile &file) {
   if (!file || file.isStandardOutput() || file.getPath().ends_with(".svg"))
     return llvm::Error::success();

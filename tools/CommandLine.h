@@ -129,9 +129,6 @@ struct DimOption : llvm::cl::list<std::string> {
   explicit DimOption(llvm::cl::OptionCategory &category);
 };
 
-/// "name=n" of each of `dims`.
-llvm::Expected<llvm::StringMap<int64_t>> parseDims(llvm::ArrayRef<std::string> dims);
-
 /// An error where `file` has a suffix that no picture has.
 llvm::Error checkPicture(const OutputFile &file);
 /// Pictures of `masks`: an image, or text on standard output.

@@ -81,7 +81,7 @@ interpretModule(mlir::ModuleOp module, const Twine &name, FirstError &error, Str
       interpret(module, function, map_to_vector(inputs, toReference), byName);
   if (failed(results))
     return createStringError(name + ": " + toString(error.take()));
-  auto callee = module.lookupSymbol<mlir::FunctionOpInterface>(function);
+  mlir::func::FuncOp callee = findEntry(module, function);
   std::vector<Array> arrays;
   for (auto [i, result] : llvm::enumerate(*results))
     if (!getInOutArgument(callee, i))

@@ -27,12 +27,12 @@ struct Difference {
 llvm::Expected<Difference> compare(const Array &got, const llvm::Twine &name, const Array &expected,
                                    llvm::StringRef source);
 
-/// The first element of `got`, in order, that is further than `tolerance` from the one of `expected`, or finite, infinite
-/// or NaN where that is not. The shapes are the same.
+/// The first element of `got`, in order, that is further than `tolerance` from the one of `expected`, or finite,
+/// infinite or NaN where that is not. The shapes are the same.
 std::optional<int64_t> findDifference(const Array &got, const Array &expected, double tolerance);
 
-/// What `function` of the module in `text`, as stage `stage` leaves it, gives, computed op by op in float64. Only stages
-/// on tensors can be computed.
+/// What `function` of the module in `text`, as stage `stage` leaves it, gives, computed op by op in float64. Only
+/// stages on tensors can be computed.
 llvm::Expected<std::vector<Array>>
 interpretStage(llvm::StringRef text, llvm::StringRef stage, llvm::StringRef function,
                llvm::ArrayRef<Array> inputs, llvm::ArrayRef<std::pair<std::string, Array>> weights);

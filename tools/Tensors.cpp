@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/Tensors.h"
-#include "tools/CommandLine.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
@@ -81,6 +80,16 @@ static Error allocate(Array &array) {
                                      memory, bytes));
   array.data.resize(bytes);
   return Error::success();
+}
+
+Expected<StringMap<int64_t>> attn::parseDims(ArrayRef<std::string> dims) {
+  StringMap<int64_t> sizes;
+  for (StringRef dim : dims) {
+    auto [name, value] = dim.split('=');
+    if (value.getAsInteger(10, sizes[name]))
+      return createStringError("expected --dim=name=n, got '" + dim + "'");
+  }
+  return sizes;
 }
 
 /// "name=n" of each of `dims`; the names are those of dynamic dimensions.

@@ -44,6 +44,9 @@ private:
   size_t numInputs;
 };
 
+/// "name=n" of each of `dims`.
+llvm::Expected<llvm::StringMap<int64_t>> parseDims(llvm::ArrayRef<std::string> dims);
+
 /// Random inputs of `function`, the same in every run. `dims`, each "name=n", say the sizes of its
 /// dynamic dimensions.
 llvm::Expected<std::vector<Array>> makeRandomInputs(const attn_function *function,

@@ -6,6 +6,7 @@
 
 #include "driver/Compile.h"
 #include "tools/CommandLine.h"
+#include "tools/Tensors.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"

@@ -17,6 +17,7 @@
 // CHECK-NEXT:   workspace  per call {{.+}} bytes
 // CHECK-NEXT:   report     describe.mlir:{{[0-9]+}}: attention fused, {{.*}}
 // CHECK-NEXT:                predicted Mcycles: {{.*}}
+// CHECK-NEXT:                query, key and value each from an input
 // CHECK-EMPTY:
 // CHECK-NEXT: add(x: f32[4], y: f32[4]) -> (out: f32[4])
 // CHECK-NEXT:   weights    w.0: f32[4]

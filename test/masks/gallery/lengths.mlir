@@ -1,7 +1,7 @@
 // Padding: sequences of 20 and 64 keys.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
-// CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.lengths<0>
+// CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.lengths<0>, tiles skipped: known at the call
 // CHECK: tiles: 24 run, 8 skipped
 // CHECK: output 0: error {{[0-9.]+}}e-0{{[6-9]}},
 
