@@ -26,6 +26,7 @@ const AtenOps &AtenOps::all() {
     addJoins(ops);
     addLinearAlgebra(ops);
     addNormalisation(ops);
+    addOrder(ops);
     addPooling(ops);
     addReductions(ops);
     addSizes(ops);

@@ -67,6 +67,7 @@ void addIndexing(AtenOps &ops);
 void addJoins(AtenOps &ops);
 void addLinearAlgebra(AtenOps &ops);
 void addNormalisation(AtenOps &ops);
+void addOrder(AtenOps &ops);
 void addPooling(AtenOps &ops);
 void addReductions(AtenOps &ops);
 void addSizes(AtenOps &ops);

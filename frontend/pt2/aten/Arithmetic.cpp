@@ -511,6 +511,34 @@ static auto clamp(StringRef least, StringRef greatest) {
   };
 }
 
+/// Between tensors, either of which may lack.
+static LogicalResult clampToTensors(Call &call) {
+  Tensor x = call.tensor("self");
+  SmallVector<Tensor> tensors = {x};
+  bool hasLeast = call.has("min"), hasGreatest = call.has("max");
+  if (hasLeast)
+    tensors.push_back(call.tensor("min"));
+  if (hasGreatest)
+    tensors.push_back(call.tensor("max"));
+  if (call.failed())
+    return failure();
+  DType dtype = x.dtype;
+  for (const Tensor &tensor : ArrayRef(tensors).drop_front())
+    dtype = promote(Tensor{{}, dtype, x.sizes}, tensor);
+  std::optional<Sizes> sizes = TensorBuilder::broadcast(
+      llvm::map_to_vector(tensors, [](const Tensor &tensor) { return tensor.sizes; }));
+  if (!sizes || !isSigned(dtype))
+    return call.error() << "expected signed numbers of sizes that broadcast to " << str(x.sizes)
+                        << ", got " << str(dtype);
+  DType as = computeType(dtype);
+  auto operands = llvm::map_to_vector(tensors, [&](const Tensor &tensor) {
+    return Operand{tensor, as};
+  });
+  return call.result(call.b.elementwise(*sizes, dtype, operands, [&](ValueRange x) {
+    return clampTo(call.b, x[0], hasLeast ? x[1] : Value(), hasGreatest ? x.back() : Value());
+  }));
+}
+
 /// Keeps the elements (..., q, k) whose k - q compares with `diagonal`, 0 elsewhere.
 static auto triangle(arith::CmpIPredicate keeps) {
   return [=](Call &call) -> LogicalResult {
@@ -624,6 +652,8 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
   ops.add("clamp.default", clamp("min", "max"), noSign);
   ops.add("clamp_min.default", clamp("min", ""), noSign);
   ops.add("clamp_max.default", clamp("", "max"), noSign);
+  for (StringRef name : {"clamp.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"})
+    ops.add(name, clampToTensors, noSign);
   ops.add("tril.default", triangle(CmpI::sle));
   ops.add("triu.default", triangle(CmpI::sge));
   ops.add("addcmul.default", addOf<arith::MulFOp>);

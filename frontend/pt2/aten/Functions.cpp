@@ -359,6 +359,7 @@ void attn::pt2::addFunctions(AtenOps &ops) {
   add("hardswish", ofFloats([](Floats &f, Value x) {
         return f.div(f.mul(x, f.min(f.max(f.add(x, f.constant(3)), 0), 6)), f.constant(6));
       }));
+  add("frac", ofFloats([](Floats &f, Value x) { return f.sub(x, math::TruncOp::create(f.b, x)); }));
   add("gelu", gelu);
   add("elu", elu);
   add("celu", celu);

@@ -586,10 +586,31 @@ static std::function<LogicalResult(Call &)> scatter(bool adds) {
   };
 }
 
+/// result[i..., c] = 1 if index[i...] is c, and 0 otherwise
+static LogicalResult oneHot(Call &call) {
+  Tensor index = call.tensor("self");
+  Size count = call.integer("num_classes");
+  if (call.failed() || failed(checkIndexed(call, index, count)) ||
+      failed(boundArgument(call, index, count)))
+    return failure();
+  TensorBuilder &b = call.b;
+  Sizes sizes = index.sizes;
+  sizes.push_back(count);
+  AffineMap map = b.getMultiDimIdentityMap(sizes.size()).getSliceMap(0, index.rank());
+  return call.result(
+      b.elementwise(sizes, DType::I64, Operand{index, DType::I64, map}, [&](ValueRange x) -> Value {
+        Value c =
+            arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, index.rank()));
+        Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x[0], c);
+        return arith::ExtUIOp::create(b, b.getI64Type(), isOne);
+      }));
+}
+
 void attn::pt2::addIndexing(AtenOps &ops) {
   ops.add("embedding.default", embedding);
   ops.add("index_select.default", indexSelect);
   ops.add("gather.default", gather);
+  ops.add("one_hot.default", oneHot, "a number of classes that depends on data");
   ops.add("index_copy.default", indexWrite(/*adds=*/false));
   ops.add("index_add.default", indexWrite(/*adds=*/true));
   ops.add("index_fill.int_Scalar", indexFill);

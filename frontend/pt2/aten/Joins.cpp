@@ -117,11 +117,21 @@ static LogicalResult repeatInterleave(Call &call) {
   return failed(result) ? failure() : call.result(*result);
 }
 
-/// Rotated along dimensions.
+/// Rotated along dimensions, or without any as if all were one.
 static LogicalResult roll(Call &call) {
   Tensor x = call.tensor("self");
-  Sizes shifts = call.integers("shifts");
+  Sizes shifts = call.integers("shifts"), sizes = x.sizes;
   SmallVector<int64_t> dims = call.constants("dims", ArrayRef<int64_t>());
+  if (!call.failed() && dims.empty() && shifts.size() == 1) {
+    std::optional<Size> all = Size(1);
+    for (const Size &size : sizes)
+      all = all ? multiply(*all, size) : all;
+    FailureOr<Tensor> flat = all ? viewAs(call, x, *all) : FailureOr<Tensor>(failure());
+    if (failed(flat))
+      return failure();
+    x = *flat;
+    dims = {0};
+  }
   if (!call.failed() && shifts.size() != dims.size())
     return call.error() << "expected a shift for each of " << dims.size() << " dimensions, got "
                         << shifts.size();
@@ -144,7 +154,8 @@ static LogicalResult roll(Call &call) {
     Tensor parts[] = {call.b.slice(x, dim, *rest, Size(forward)), call.b.slice(x, dim, 0, *rest)};
     x = call.b.concat(parts, dim, x.sizes);
   }
-  return call.failed() ? failure() : call.result(x);
+  FailureOr<Tensor> result = call.failed() ? FailureOr<Tensor>(failure()) : viewAs(call, x, sizes);
+  return failed(result) ? failure() : call.result(*result);
 }
 
 /// In reverse along dimensions.
@@ -297,7 +308,7 @@ void attn::pt2::addJoins(AtenOps &ops) {
   ops.add("tile.default", repeat);
   for (StringRef overload : {"repeat_interleave.self_int", "repeat_interleave.self_Symint"})
     ops.add(overload, repeatInterleave, "no dimension but for rank 1");
-  ops.add("roll.default", roll, "no dimensions; shifts that depend on sizes");
+  ops.add("roll.default", roll, "shifts that depend on sizes");
   ops.add("flip.default", flip);
   ops.add("pad.default", pad, "modes other than 'constant'");
   ops.add("constant_pad_nd.default", pad);

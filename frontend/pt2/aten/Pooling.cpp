@@ -285,9 +285,8 @@ static Value cubic(TensorBuilder &b, Value x) {
   return arith::SelectOp::create(b, isInner, inner, outer);
 }
 
-/// Dimension `dim` of `x` as `size` elements, where one of the result lies `scale` elements behind the one before it.
-static Tensor resample(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale,
-                       bool alignsCorners, const Interpolation &by) {
+static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale,
+                         bool alignsCorners, const Interpolation &by) {
   Sizes domain = x.sizes;
   domain[dim] = size;
   domain.push_back(by.taps);
@@ -337,7 +336,11 @@ static Tensor resample(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t s
   return result;
 }
 
-static std::function<LogicalResult(Call &)> upsample(Interpolation by) {
+/// Dimension `dim` of `x` as `size` elements, where one of the result lies `scale` elements behind the one before it.
+using Resample = std::function<Tensor(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size,
+                                      double scale, bool alignsCorners)>;
+
+static std::function<LogicalResult(Call &)> upsample(Resample resample) {
   return [=](Call &call) -> LogicalResult {
     bool isVector = call.target().ends_with(".vec");
     Tensor x = call.tensor(isVector ? "input" : "self");
@@ -375,10 +378,67 @@ static std::function<LogicalResult(Call &)> upsample(Interpolation by) {
       double scale = alignsCorners         ? (out > 1 ? double(float(in - 1) / float(out - 1)) : 0)
                      : given && *given > 0 ? double(float(1 / *given))
                                            : double(float(in) / float(out));
-      result = resample(call.b, result, dim, out, scale, alignsCorners, by);
+      result = resample(call.b, result, dim, out, scale, alignsCorners);
     }
     return call.result(call.b.castTo(result, x.dtype));
   };
+}
+
+/// The weight of an element in an interpolation that averages where it shrinks; `a` is that of a cubic convolution, and
+/// none that of a linear one.
+static Value smoothWeight(TensorBuilder &b, Value distance, std::optional<double> a) {
+  auto constant = [&](double value) { return b.scalar(DType::F32, value); };
+  auto add = [&](Value x, double y) -> Value { return arith::AddFOp::create(b, x, constant(y)); };
+  auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+  auto isBelow = [&](double bound) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, distance, constant(bound));
+  };
+  Value x = distance, zero = constant(0);
+  if (!a)
+    return arith::SelectOp::create(b, isBelow(1), arith::SubFOp::create(b, constant(1), x), zero);
+  Value inner = add(mul(mul(add(mul(constant(*a + 2), x), -(*a + 3)), x), x), 1);
+  Value outer = mul(add(mul(add(mul(add(x, -5), x), 8), x), -4), constant(*a));
+  outer = arith::SelectOp::create(b, isBelow(2), outer, zero);
+  return arith::SelectOp::create(b, isBelow(1), inner, outer);
+}
+
+/// Dimension `dim` of `x` as `size` elements, each a sum of all by weights that add up to 1: a product with a matrix.
+static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size,
+                               double scale, std::optional<double> a) {
+  Sizes sizes = {Size(size), x.sizes[dim]};
+  auto constant = [&](double value) { return b.scalar(DType::F32, value); };
+  Tensor raw = b.elementwise(sizes, DType::F32, {}, [&](ValueRange) -> Value {
+    auto centre = [&](int64_t loop) -> Value {
+      Value number =
+          arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, loop));
+      return arith::AddFOp::create(b, b.convert(number, DType::I64, DType::F32), constant(0.5));
+    };
+    Value position = arith::MulFOp::create(b, constant(scale), centre(0));
+    Value distance = math::AbsFOp::create(b, arith::SubFOp::create(b, centre(1), position));
+    distance = arith::MulFOp::create(b, distance, constant(scale > 1 ? 1 / scale : 1));
+    return smoothWeight(b, distance, a);
+  });
+  Tensor total =
+      b.sum(sizes, 1, DType::F32, Operand{raw, DType::F32}, [](ValueRange e) { return e[0]; });
+  AffineMap ofRows = AffineMap::get(2, 0, b.getAffineDimExpr(0));
+  Tensor weights =
+      b.elementwise(sizes, x.dtype, {{raw, DType::F32}, {total, DType::F32, ofRows}},
+                    [&](ValueRange e) -> Value { return arith::DivFOp::create(b, e[0], e[1]); });
+  // Over the dimensions of the result, and the elements that are summed.
+  int64_t rank = x.rank();
+  Sizes result = x.sizes;
+  result[dim] = size;
+  SmallVector<AffineExpr> ofX;
+  for (int64_t i = 0; i < rank; ++i)
+    ofX.push_back(b.getAffineDimExpr(i == dim ? rank : i));
+  auto map = [&](ArrayRef<AffineExpr> exprs) {
+    return AffineMap::get(rank + 1, 0, exprs, b.getContext());
+  };
+  return b.castTo(
+      b.contract(result, x, weights, map(ofX),
+                 map({b.getAffineDimExpr(dim), b.getAffineDimExpr(rank)}),
+                 AffineMap::getMultiDimIdentityMap(rank + 1, b.getContext()).getSliceMap(0, rank)),
+      x.dtype);
 }
 
 void attn::pt2::addPooling(AtenOps &ops) {
@@ -392,10 +452,23 @@ void attn::pt2::addPooling(AtenOps &ops) {
             known + "; uses of the positions");
   }
   ops.add("_adaptive_avg_pool2d.default", adaptiveMeanPooling(2), known);
+  auto by = [](int64_t taps, Kernel kernel) -> Resample {
+    return [=](TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale,
+               bool alignsCorners) {
+      return resampleBy(b, x, dim, size, scale, alignsCorners, {taps, kernel});
+    };
+  };
+  auto smoothly = [](std::optional<double> a) -> Resample {
+    return [=](TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale, bool) {
+      return resampleSmoothly(b, x, dim, size, scale, a);
+    };
+  };
   for (StringRef overload : {".default", ".vec"}) {
     std::string limits = known + "; float64";
-    ops.add(("upsample_nearest2d" + overload).str(), upsample({1, nearest}), limits);
-    ops.add(("upsample_bilinear2d" + overload).str(), upsample({2, linear}), limits);
-    ops.add(("upsample_bicubic2d" + overload).str(), upsample({4, cubic}), limits);
+    ops.add(("upsample_nearest2d" + overload).str(), upsample(by(1, nearest)), limits);
+    ops.add(("upsample_bilinear2d" + overload).str(), upsample(by(2, linear)), limits);
+    ops.add(("upsample_bicubic2d" + overload).str(), upsample(by(4, cubic)), limits);
+    ops.add(("_upsample_bilinear2d_aa" + overload).str(), upsample(smoothly(std::nullopt)), limits);
+    ops.add(("_upsample_bicubic2d_aa" + overload).str(), upsample(smoothly(-0.5)), limits);
   }
 }

@@ -227,7 +227,8 @@ class File:
         complaint = difference(got, want, kind, one.ulps, one.near)
         if complaint:
             arguments = {k: v for k, v in one.arguments.items() if not isinstance(v, (np.ndarray, list))}
-            self.failures.append("{file}:{line}: ".format(**one.place) + f"{one.op} {arguments or ''} on {level}: {complaint}")
+            place = "{file}:{line}".format(**one.place)
+            self.failures.append(f"{place}: {one.op} {arguments or ''} on {level}: {complaint}")
 
 
 def difference(got, want, kind, ulps, near):

@@ -171,6 +171,12 @@ case("clamp_min.default", np.maximum, self=X, min=0.25)
 case("clamp_max.default", np.minimum, self=J, max=2)
 case("clamp_.default", lambda x, low, high: np.clip(x, low, high), self=X, min=-1, max=1)
 case("clamp_min_.default", np.maximum, self=X, min=0)
+case("clamp.Tensor", lambda x, low, high: np.minimum(np.maximum(x, low), high), self=SPECIAL,
+     min=np.array(-1.5, "float32"), max=ONE)
+case("clamp.Tensor", lambda x, low, high: np.minimum(np.maximum(x, low), high), self=X, min=COLUMN, max=ROW)
+case("clamp.Tensor", lambda x, low, high: np.minimum(x, high), self=I, min=None, max=X, kind="float32")
+case("clamp_min.Tensor", np.maximum, self=J, min=I[0], kind="int64")
+case("clamp_max.Tensor", np.minimum, self=X, max=ROW)
 for name, function in [("tril", np.tril), ("triu", np.triu)]:
     case(name + ".default", function, self=X3)
     case(name + ".default", function, self=I, diagonal=-1)

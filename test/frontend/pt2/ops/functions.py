@@ -22,7 +22,8 @@ for op, function, ulps in [
         ("log1p", np.log1p, 2), ("sqrt", np.sqrt, 1), ("rsqrt", lambda x: 1 / np.sqrt(x), 2), ("tanh", np.tanh, 6),
         ("erf", erf, 6), ("sin", np.sin, 2), ("cos", np.cos, 2), ("reciprocal", lambda x: 1 / x, 1),
         ("sigmoid", sigmoid, 6), ("relu", lambda x: np.maximum(x, 0), 0), ("neg", np.negative, 0), ("abs", np.abs, 0),
-        ("floor", np.floor, 0), ("ceil", np.ceil, 0), ("trunc", np.trunc, 0), ("round", np.round, 0),
+        ("floor", np.floor, 0), ("ceil", np.ceil, 0), ("trunc", np.trunc, 0),
+        ("frac", lambda x: x - np.trunc(x), 0), ("round", np.round, 0),
         ("sign", lambda x: np.where(np.isnan(x), 0, np.sign(x)), 0),
         ("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, 4), ("relu6", lambda x: np.clip(x, 0, 6), 0),
         ("isnan", np.isnan, 0), ("isinf", np.isinf, 0), ("logical_not", np.logical_not, 0)]:

@@ -189,3 +189,45 @@ def dynamic(b):
                                                         symbolic=["s0", 1, "s1"]),
                    size=[rows, 3, columns], symbolic=["s0", 3, "s1"])
     b.output(grown, np.repeat(array[:, :1], 3, 1))
+
+
+@graph
+def dynamic_rows(b):
+    """Writes at as many indices as a call brings, and other ops on as many rows."""
+    rows, at = random.standard_normal((4, 6)).astype("float32"), np.array([2, 0, 2, 4])
+    x, index = b.input(rows, ["s0", 6]), b.input(at, ["s0"])
+    table = random.standard_normal((5, 6)).astype("float32")
+    want = table.astype("float64")
+    np.add.at(want, at, rows)
+    added = b.call("index_add.default", table, self=b.input(table), dim=0, index=index, source=x)
+    b.output(added, want.astype("float32"), near=1e-6)
+    wide = b.call("expand.default", np.broadcast_to(at[:, None], (4, 6)), size=[-1, 6], symbolic=["s0", 6],
+                  self=b.call("unsqueeze.default", at[:, None], self=index, dim=1, symbolic=["s0", 1]))
+    scattered = b.call("scatter_add.default", table, self=b.input(table), dim=0, index=wide, src=x)
+    b.output(scattered, want.astype("float32"), near=1e-6)
+    b.output(b.call("one_hot.default", np.eye(5, dtype=int)[at], self=index, num_classes=5, symbolic=["s0", 5]),
+             np.eye(5, dtype=int)[at])
+    two = b.input(np.array([2]))
+    b.output(b.call("isin.Tensor_Tensor", at == 2, elements=index, test_elements=two, symbolic=["s0"]), at == 2)
+    b.output(b.call("cumprod.default", rows, self=x, dim=0, symbolic=["s0", 6]),
+             np.cumprod(rows.astype("float64"), 0).astype("float32"), near=1e-6)
+    first = b.program.node("aten.topk.default", [rows[:, :2], at[:, None] + [[0, 0]]], self=x, k=2,
+                           symbolic=[["s0", 2], ["s0", 2]])
+    b.output(first[0], -np.sort(-rows, 1)[:, :2])
+
+
+@graph
+def dynamic_image(b):
+    """A group norm and a product of complex numbers over sizes that a call decides."""
+    image = random.standard_normal((2, 6, 4, 5)).astype("float32")
+    x = b.input(image, [2, 6, "s0", "s1"])
+    parts = image.astype("float64").reshape(2, 3, -1)
+    want = (parts - parts.mean(2, keepdims=True)) / np.sqrt(parts.var(2, keepdims=True) + 1e-5)
+    b.output(b.call("group_norm.default", image, input=x, num_groups=3, symbolic=[2, 6, "s0", "s1"]),
+             want.reshape(image.shape).astype("float32"), near=1e-6)
+    pairs = random.standard_normal((4, 5, 2)).astype("float32")
+    z = pairs[..., 0] + 1j * pairs[..., 1]
+    turned = b.call("view_as_complex.default", z, self=b.input(pairs, ["s0", "s1", 2]), symbolic=["s0", "s1"])
+    square = b.call("mul.Tensor", z, self=turned, other=turned, symbolic=["s0", "s1"])
+    b.output(b.call("view_as_real.default", pairs, self=square, symbolic=["s0", "s1", 2]),
+             passed((z.astype("complex128")**2).astype("complex64")), near=1e-6)

@@ -181,3 +181,31 @@ for mode in KERNELS:
              self=IMAGE, output_size=[4, 8], **flags, scales_h=1.5, scales_w=1.6, near=2e-6)
         case(name + ".default", lambda x, n, *c, m=mode: upsample(m, x, n, *c), self=IMAGE, output_size=[4, 8], **flags,
              near=2e-6)
+
+
+def smooth_matrix(n, size, scale, width, kernel):
+    """The weights of an interpolation that averages where it shrinks."""
+    scale = 1 / scale if scale else n / size
+    weights = np.zeros((size, n))
+    for i, j in np.ndindex(size, n):
+        distance = abs(j + 0.5 - scale * (i + 0.5)) / max(scale, 1)
+        weights[i, j] = kernel(distance) if distance < width else 0
+    return weights / weights.sum(1, keepdims=True)
+
+
+def smooth(mode, x, sizes, scales=(None, None)):
+    width, kernel = {"bilinear": (1, lambda d: 1 - d), "bicubic": (2, lambda d: cubic(d, -0.5))}[mode]
+    rows, columns = (smooth_matrix(n, size, scale, width, kernel) for n, size, scale in zip(x.shape[2:], sizes, scales))
+    return rows @ x @ columns.T
+
+
+LARGE = random.standard_normal((2, 3, 8, 9)).astype("float32")
+for mode in ("bilinear", "bicubic"):
+    name = f"_upsample_{mode}2d_aa"
+    for sizes in ([8, 9], [16, 20], [3, 4], [5, 1], [1, 13]):
+        case(name + ".vec", lambda x, n, *_, m=mode: smooth(m, x, n), input=LARGE, output_size=sizes,
+             align_corners=False, scale_factors=None, near=2e-6)
+        case(name + ".default", lambda x, n, *_, m=mode: smooth(m, x, n), self=LARGE, output_size=sizes,
+             align_corners=False, near=2e-6)
+    case(name + ".vec", lambda x, n, c, s, m=mode: smooth(m, x, [4, 15], s), input=LARGE, output_size=None,
+         align_corners=False, scale_factors=[0.5, 1.7], near=2e-6)

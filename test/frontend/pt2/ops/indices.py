@@ -13,6 +13,8 @@ case("index_select.default", lambda x, d, i: x[..., i], self=X3, dim=-1, index=n
 case("gather.default", lambda x, d, i: np.take_along_axis(x[:2], i, 1), self=X, dim=1, index=AT)
 case("gather.default", lambda x, d, i: np.take_along_axis(x, i, 0), self=X, dim=-2, index=AT)
 case("gather.default", lambda x, d, i: np.take_along_axis(x, i, 0), self=B, dim=0, index=AT)
+case("one_hot.default", lambda x, n: np.eye(n, dtype=int)[x], self=AT, num_classes=4, kind="int64")
+case("one_hot.default", lambda x, n: np.eye(n, dtype=int)[x], self=np.array(2), num_classes=3)
 NEGATIVE, PAIR = np.array([-1, 0, -3, 2]), np.array([[1], [-2]])
 case("index.Tensor", lambda x, i: x[i[0]], self=X, indices=[NEGATIVE])
 case("index.Tensor", lambda x, i: x[i[0], i[1]], self=X, indices=[NEGATIVE, NEGATIVE])

@@ -136,6 +136,8 @@ for op in ("repeat_interleave.self_int", "repeat_interleave.self_Symint"):
 case("roll.default", lambda x, s, d: np.roll(x, 1, 1), self=X3, shifts=[1], dims=[1])
 case("roll.default", lambda x, s, d: np.roll(x, (-1, 7), (0, 2)), self=X3, shifts=[-1, 7], dims=[0, -1])
 case("roll.default", lambda x, s, d: x, self=X3, shifts=[4], dims=[2])
+case("roll.default", np.roll, self=X3, shifts=[5])
+case("roll.default", lambda x, s, d: np.roll(x, -1), self=I, shifts=[-1], dims=[])
 case("flip.default", lambda x, d: x[::-1, :, ::-1], self=X3, dims=[0, -1])
 case("flip.default", lambda x, d: x, self=X3, dims=[])
 case("pad.default", lambda x, p: np.pad(x, ((0, 0), (1, 2))), self=X, pad=[1, 2])
@@ -155,4 +157,5 @@ case("diff.default", lambda x, n, d, a, b: np.diff(x, axis=1, prepend=a, append=
      prepend=COLUMN, append=COLUMN)
 for arguments in ({}, {"indexing": "ij"}, {"indexing": "xy"}):
     case("meshgrid.indexing" if arguments else "meshgrid.default",
-         lambda x, indexing="ij": np.meshgrid(*x, indexing=indexing), tensors=[ROW, COLUMN[:, 0], Y[0, :2]], many=True, **arguments)
+         lambda x, indexing="ij": np.meshgrid(*x, indexing=indexing), tensors=[ROW, COLUMN[:, 0], Y[0, :2]], many=True,
+         **arguments)
