@@ -21,6 +21,7 @@
 #include "frontend/Frontend.h"
 #include "frontend/pt2/Archive.h"
 #include "frontend/pt2/AtenOps.h"
+#include "frontend/pt2/Bands.h"
 #include "frontend/pt2/Guards.h"
 #include "frontend/pt2/Weights.h"
 
@@ -48,6 +49,13 @@ struct FunctionArgument {
   const TensorMeta *meta;
 };
 
+/// A buffer whose values are a formula, and the tensor that has it.
+struct KnownBuffer {
+  FunctionArgument buffer;
+  Band band;
+  Tensor tensor;
+};
+
 class Importer {
 public:
   Importer(Program program, Weights &weights, MLIRContext &context)
@@ -59,6 +67,7 @@ public:
 private:
   llvm::Error readSignature();
   llvm::Error readSizes();
+  llvm::Error readBands();
   void bindDimensions(size_t i, BlockArgument value);
   void createFunction();
   LogicalResult checkOps();
@@ -76,6 +85,7 @@ private:
   MLIRContext &context;
   TensorBuilder b;
   SmallVector<FunctionArgument> arguments; // the user's, then weights
+  SmallVector<KnownBuffer> bands;
   SizeRules rules;
   std::set<std::string> computed; // sizes of results that no argument has
   Values values;
@@ -146,6 +156,32 @@ llvm::Error Importer::readSizes() {
   return llvm::Error::success();
 }
 
+/// Takes buffers that hold a band of a matrix, and that the graph does not return, out of the arguments.
+llvm::Error Importer::readBands() {
+  llvm::StringSet<> written;
+  for (const OutputSpec &spec : program.outputs)
+    written.insert(spec.target);
+  for (const InputSpec &spec : program.inputs) {
+    if (!llvm::is_contained({"buffer", "tensor_constant"}, spec.kind) ||
+        written.contains(spec.target))
+      continue;
+    auto *argument = llvm::find_if(arguments, [&](const FunctionArgument &argument) {
+      return argument.isWeight && argument.name == spec.target;
+    });
+    if (argument->meta->isComplex)
+      continue;
+    llvm::Expected<NamedTensor> loaded = weights.load(argument->name, *argument->meta, context);
+    if (!loaded)
+      return loaded.takeError();
+    std::optional<Band> band = findBand(*loaded);
+    if (!band)
+      continue;
+    bands.push_back({*argument, *band, {}});
+    arguments.erase(argument);
+  }
+  return llvm::Error::success();
+}
+
 /// The symbol of a size that no number is: that of an input which has it, or one that is computed.
 StringRef Importer::symbolOf(const Size &size) {
   for (const Dimension &dimension : rules.dimensions)
@@ -210,6 +246,11 @@ void Importer::createFunction() {
     }
     values.tensors.try_emplace(argument.value, tensor);
   }
+  for (KnownBuffer &known : bands) {
+    b.setLoc(NameLoc::get(b.getStringAttr(known.buffer.name)));
+    known.tensor = createBand(b, known.band, known.buffer.meta->sizes, known.buffer.meta->dtype);
+    values.tensors.try_emplace(known.buffer.value, known.tensor);
+  }
 }
 
 /// The innermost line of the user's own code, as in
@@ -249,7 +290,8 @@ LogicalResult Importer::replaceSizes(Graph &graph) {
     for (const Node &node : graph.nodes)
       for (const Argument &output : node.outputs)
         if (llvm::is_contained(output.names, value) ||
-            llvm::any_of(output.integers, [&](const SymInt &integer) { return integer.name == value; }))
+            llvm::any_of(output.integers,
+                         [&](const SymInt &integer) { return integer.name == value; }))
           line = locationOf(node, context);
     return emitError(line) << "expected sizes that follow from those of the inputs, got "
                            << size.str() << " of '" << value
@@ -441,6 +483,11 @@ llvm::Error Importer::createReturn() {
     attrs.push_back(list.getDictionary(&context));
     results.push_back(passed.value);
   }
+  for (const KnownBuffer &known : bands)
+    if (values.tensors[known.buffer.value].value != known.tensor.value)
+      return invalid(
+          "expected '{0}', whose values are compiled in, to stay as it is, got a write to it",
+          known.buffer.name);
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     if (argument.meta->isComplex) {
       if (written[argument.name] != argument.value)
@@ -507,6 +554,8 @@ llvm::Expected<Model> Importer::run() {
   if (llvm::Error error = readSignature())
     return error;
   if (llvm::Error error = readSizes())
+    return error;
+  if (llvm::Error error = readBands())
     return error;
   FirstError reported(context, /*path=*/"");
   if (failed(replaceSizes(program)))

@@ -39,8 +39,10 @@ Expected<Weights> Weights::open(const Archive &archive) {
   return weights;
 }
 
-/// True if elements follow each other in row-major order from the start of the data.
+/// True if elements follow each other in row-major order from the start of the data. Of no elements, all orders are one.
 static bool isCompact(const TensorMeta &meta) {
+  if (llvm::is_contained(meta.sizes, Size(0)))
+    return true;
   if (meta.strides.size() != meta.sizes.size() || meta.storageOffset != Size(0))
     return false;
   Size compact = 1;

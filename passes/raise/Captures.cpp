@@ -23,6 +23,15 @@ static bool isCapturable(AttentionOp op, const Access &read) {
   return read.map.isProjectedPermutation(/*allowZeroInResults=*/true);
 }
 
+/// Whether a coordinate is one of the region's, a number away, or a number.
+static bool isOffsetOfDim(AffineExpr coordinate) {
+  auto sum = dyn_cast<AffineBinaryOpExpr>(coordinate);
+  if (!sum)
+    return true;
+  return sum.getKind() == AffineExprKind::Add && isa<AffineDimExpr>(sum.getLHS()) &&
+         isa<AffineConstantExpr>(sum.getRHS());
+}
+
 /// Whether the score region can compute `element` for each pair at the cost of a few instructions.
 static bool isFormula(AttentionOp op, const Element &element) {
   Operation *scalar = element.getOp();
@@ -31,7 +40,7 @@ static bool isFormula(AttentionOp op, const Element &element) {
   if (!scalar)
     return isCapturable(op, element.getRead());
   if (isa<linalg::IndexOp>(scalar))
-    return true;
+    return isOffsetOfDim(element.getCoordinate());
   if (!isa<arith::ArithDialect>(scalar->getDialect()) ||
       isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp,
           arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(scalar))
@@ -61,9 +70,18 @@ static Value compute(AttentionOp op, const Element &element, OpBuilder &builder)
   if (!scalar)
     return captureElement(op, element.getRead());
   if (isa<linalg::IndexOp>(scalar)) {
-    auto dim = dyn_cast<AffineDimExpr>(element.getCoordinate());
-    return dim ? Value(op.getScore().front().getArgument(dim.getPosition()))
-               : arith::ConstantIndexOp::create(builder, scalar->getLoc(), 0);
+    Value sum;
+    element.getCoordinate().walk([&](AffineExpr part) {
+      auto dim = dyn_cast<AffineDimExpr>(part);
+      auto number = dyn_cast<AffineConstantExpr>(part);
+      if (!dim && !number)
+        return;
+      Value term =
+          dim ? Value(op.getScore().front().getArgument(dim.getPosition()))
+              : arith::ConstantIndexOp::create(builder, scalar->getLoc(), number.getValue());
+      sum = sum ? arith::AddIOp::create(builder, scalar->getLoc(), sum, term) : term;
+    });
+    return sum;
   }
   IRMapping mapping;
   for (auto [i, operand] : llvm::enumerate(scalar->getOperands()))

@@ -18,6 +18,22 @@ Element Element::of(Value tensor) {
   return at({tensor, AffineMap::getMultiDimIdentityMap(rank, tensor.getContext())});
 }
 
+/// What a slice of known offsets reads.
+static std::optional<Access> readThroughSlice(Access access) {
+  auto slice = access.tensor.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice || !slice.hasUnitStride() || ShapedType::isDynamicShape(slice.getStaticOffsets()))
+    return std::nullopt;
+  SmallVector<AffineExpr> exprs;
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  unsigned dim = 0;
+  for (auto [i, offset] : llvm::enumerate(slice.getStaticOffsets())) {
+    AffineExpr at = getAffineConstantExpr(offset, slice.getContext());
+    exprs.push_back(dropped[i] ? at : access.map.getResult(dim++) + at);
+  }
+  return Access{slice.getSource(),
+                AffineMap::get(access.map.getNumDims(), 0, exprs, slice.getContext())};
+}
+
 Element Element::at(Access access) {
   if (auto op = access.tensor.getDefiningOp<linalg::LinalgOp>(); op && isScalarFunction(op)) {
     auto result = cast<OpResult>(access.tensor);
@@ -26,6 +42,10 @@ Element Element::at(Access access) {
   }
   if (std::optional<Access> source = readThroughUnitReshape(access))
     return at(*source);
+  // A slice of what an op computes is computed; one of what is read is read.
+  if (std::optional<Access> source = readThroughSlice(access))
+    if (Element element = at(*source); element.op)
+      return element;
   Element element;
   element.read = access;
   return element;

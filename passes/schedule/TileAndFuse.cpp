@@ -52,55 +52,32 @@ struct SpellDroppedDims : OpRewritePattern<tensor::ExtractSliceOp> {
 
 } // namespace
 
-/// True if index `value` is computed from `variable`.
-static bool isComputedFrom(Value value, Value variable) {
-  Operation *op = value.getDefiningOp();
-  return value == variable ||
-         (op && llvm::any_of(op->getOperands(), [&](Value operand) {
-            return operand.getType().isIndex() && isComputedFrom(operand, variable);
-          }));
-}
-
-/// True if each iteration of the loops around `slice`, out to `outermost`, takes another slice.
-static bool differsInEachIteration(tensor::ExtractSliceOp slice, Operation *outermost) {
-  for (auto loop = slice->getParentOfType<LoopLikeOpInterface>(); loop;
-       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
-    for (Value variable : *loop.getLoopInductionVars())
-      if (llvm::none_of(slice.getOffsets(),
-                        [&](Value offset) { return isComputedFrom(offset, variable); }))
-        return false;
-    if (loop == outermost)
-      break;
-  }
-  return true;
-}
-
-/// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source together: along each
-/// dimension one takes all, or it starts at the variable of a loop over all.
-static bool coversSource(tensor::ExtractSliceOp slice, Operation *outermost) {
+/// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source, each a part of its own.
+static bool dividesSource(tensor::ExtractSliceOp slice, Operation *outermost) {
   auto isSizeOf = [&](OpFoldResult size, int64_t dim) {
     FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(
         size, ValueBoundsConstraintSet::Variable(slice.getSource(), dim));
     return succeeded(isEqual) && *isEqual;
   };
-  auto isOverAll = [&](OpFoldResult offset, int64_t dim) {
-    for (auto loop = slice->getParentOfType<LoopLikeOpInterface>(); loop;
-         loop = loop->getParentOfType<LoopLikeOpInterface>()) {
-      for (auto [variable, lower, upper] :
-           llvm::zip_equal(*loop.getLoopInductionVars(), *loop.getLoopLowerBounds(),
-                           *loop.getLoopUpperBounds()))
-        if (offset == OpFoldResult(variable))
-          return isConstantIntValue(lower, 0) && isSizeOf(upper, dim);
-      if (loop == outermost)
-        break;
+  auto sizes = slice.getMixedSizes(), offsets = slice.getMixedOffsets();
+  llvm::SmallBitVector isDivided(sizes.size());
+  for (auto loop = slice->getParentOfType<LoopLikeOpInterface>(); loop;
+       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
+    for (auto [variable, from, to] :
+         llvm::zip_equal(*loop.getLoopInductionVars(), *loop.getLoopLowerBounds(),
+                         *loop.getLoopUpperBounds())) {
+      auto offset = llvm::find(offsets, OpFoldResult(variable));
+      int64_t dim = offset - offsets.begin();
+      if (offset == offsets.end() || !isZeroInteger(from) || !isSizeOf(to, dim))
+        return false;
+      isDivided.set(dim);
     }
-    return false;
-  };
-  for (auto [dim, offset, size] :
-       llvm::enumerate(slice.getMixedOffsets(), slice.getMixedSizes()))
-    if (!(isConstantIntValue(offset, 0) && isSizeOf(size, dim)) && !isOverAll(offset, dim))
-      return false;
-  return true;
+    if (loop == outermost)
+      break;
+  }
+  return llvm::all_of(llvm::seq<int64_t>(sizes.size()), [&](int64_t dim) {
+    return isDivided[dim] || (isZeroInteger(offsets[dim]) && isSizeOf(sizes[dim], dim));
+  });
 }
 
 FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface op,
@@ -147,8 +124,8 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       if (block == op->getBlock() && ancestor->isBeforeInBlock(op))
         return std::nullopt;
     }
-    // Loops return what they compute once, and all of it: a tile of its own in each iteration.
-    if (hasOtherUse && !(differsInEachIteration(slice, loops) && coversSource(slice, loops)))
+    // Loops return what they compute all of, and once.
+    if (hasOtherUse && !dividesSource(slice, loops))
       return std::nullopt;
     // What is used outside an enclosing task cannot be returned from loops inside it.
     if ((numUses > 1 && (!repeatable || hasOtherUse)) || (hasOtherUse && block != op->getBlock()))

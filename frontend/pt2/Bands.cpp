@@ -1,0 +1,104 @@
+//===- Bands.cpp - buffers that hold a band of a matrix --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/Bands.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/Support/Endian.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::graph;
+using namespace attn::pt2;
+
+std::optional<Band> pt2::findBand(const NamedTensor &values) {
+  ArrayRef<int64_t> shape = values.shape;
+  unsigned bits = values.elementType.getIntOrFloatBitWidth(), bytes = divideCeil(bits, 8);
+  if (shape.size() < 2 || !all_of(shape.drop_back(2), [](int64_t size) { return size == 1; }))
+    return std::nullopt;
+  int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  if (rows < 2 || columns < 2)
+    return std::nullopt;
+  const char *data = values.bytes->getBufferStart();
+  auto at = [&](int64_t row, int64_t column) {
+    uint64_t element = 0;
+    for (unsigned i = 0; i < bytes; ++i)
+      element |= uint64_t(uint8_t(data[(row * columns + column) * bytes + i])) << (8 * i);
+    return bits == 1 ? element != 0 : element;
+  };
+
+  // What the corners off the diagonal hold is outside of the band, if the band does not reach one of them.
+  uint64_t above = at(0, columns - 1), below = at(rows - 1, 0), first = at(0, 0);
+  Band band;
+  uint64_t inside, outside;
+  if (above != below) {
+    // A triangle: the first row starts with what is outside where it does not reach the diagonal.
+    bool isLower = first == below;
+    std::tie(inside, outside) = isLower ? std::pair(below, above) : std::pair(above, below);
+    int64_t count = 0;
+    if (isLower) {
+      while (at(0, count) == below)
+        ++count;
+      band.upper = count - 1;
+    } else {
+      while (at(count, 0) == above)
+        ++count;
+      band.lower = count - 1;
+    }
+  } else {
+    std::tie(inside, outside) = std::pair(first, above);
+    int64_t right = 0, down = 0;
+    while (right < columns && at(0, right) == first)
+      ++right;
+    while (down < rows && at(down, 0) == first)
+      ++down;
+    band.upper = right - 1;
+    band.lower = down - 1;
+  }
+  if (inside == outside)
+    return std::nullopt;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      bool isInside = (!band.upper || column - row <= *band.upper) &&
+                      (!band.lower || row - column <= *band.lower);
+      if (at(row, column) != (isInside ? inside : outside))
+        return std::nullopt;
+    }
+  band.inside = APInt(bits, inside);
+  band.outside = APInt(bits, outside);
+  return band;
+}
+
+Tensor pt2::createBand(TensorBuilder &b, const Band &band, ArrayRef<Size> sizes, DType dtype) {
+  auto constant = [&](const APInt &bits) -> mlir::Value {
+    mlir::Type type = elementType(dtype, b.getContext());
+    if (auto floats = dyn_cast<mlir::FloatType>(type))
+      return mlir::arith::ConstantOp::create(
+          b, b.getFloatAttr(type, APFloat(floats.getFloatSemantics(), bits)));
+    return mlir::arith::ConstantOp::create(b, b.getIntegerAttr(type, bits));
+  };
+  mlir::Value inside = constant(band.inside), outside = constant(band.outside);
+  int64_t rank = sizes.size();
+  return b.elementwise(sizes, dtype, {}, [&](mlir::ValueRange) -> mlir::Value {
+    mlir::Value row = mlir::linalg::IndexOp::create(b, rank - 2),
+                column = mlir::linalg::IndexOp::create(b, rank - 1);
+    mlir::Value element = inside;
+    // left <= right + distance
+    auto keep = [&](mlir::Value left, mlir::Value right, std::optional<int64_t> distance) {
+      if (!distance)
+        return;
+      mlir::Value most =
+          mlir::arith::AddIOp::create(b, right, mlir::arith::ConstantIndexOp::create(b, *distance));
+      mlir::Value isKept =
+          mlir::arith::CmpIOp::create(b, mlir::arith::CmpIPredicate::sle, left, most);
+      element = mlir::arith::SelectOp::create(b, isKept, element, outside);
+    };
+    keep(column, row, band.upper);
+    keep(row, column, band.lower);
+    return b.convert(element, dtype, computeType(dtype));
+  });
+}

@@ -1,0 +1,38 @@
+//===- Bands.h - buffers that hold a band of a matrix ------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Modules often keep the mask of their attention in a buffer, of which forward takes a part:
+//
+//   self.register_buffer("bias", torch.tril(torch.ones(1024, 1024)).view(1, 1, 1024, 1024))
+//   att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+//
+// Such values are a formula of row and column, as which the mask becomes a set of pairs, whose other tiles are skipped.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_PT2_BANDS_H
+#define ATTN_FRONTEND_PT2_BANDS_H
+
+#include "frontend/Frontend.h"
+#include "frontend/graph/TensorBuilder.h"
+
+namespace attn::pt2 {
+
+/// A matrix, in the last two dimensions of a tensor whose others are 1: `inside` where
+/// row - lower <= column <= row + upper, `outside` elsewhere.
+struct Band {
+  std::optional<int64_t> lower, upper; // at least one
+  llvm::APInt inside, outside;         // the bits of the elements
+};
+
+/// The band that `values` are, if there is one.
+std::optional<Band> findBand(const NamedTensor &values);
+
+/// A tensor of `sizes` with the elements of `band`.
+graph::Tensor createBand(graph::TensorBuilder &b, const Band &band,
+                         llvm::ArrayRef<graph::Size> sizes, graph::DType dtype);
+
+} // namespace attn::pt2
+
+#endif // ATTN_FRONTEND_PT2_BANDS_H
