@@ -82,17 +82,23 @@ static bool leadsToSoftmax(Value value) {
   return false;
 }
 
+/// The dimensions that merge others of `longer`. Those that merge unit dimensions alone do not count: they are in
+/// nobody's way.
+static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<ReassociationIndices> groups) {
+  ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
+  SmallVector<unsigned> merged;
+  for (auto [dim, group] : llvm::enumerate(groups))
+    if (llvm::count_if(group, [&](int64_t dim) { return sizes[dim] != 1; }) > 1)
+      merged.push_back(dim);
+  return merged;
+}
+
 /// Whether `reshape`, which stands in front of `op` or behind it at `map`, moves over it.
 template <typename ReshapeOp>
 static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   constexpr bool isInFront = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
   Value longer = isInFront ? reshape.getSrc() : reshape.getResult();
-  ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
-  // Reshapes of unit dimensions are in nobody's way.
-  SmallVector<unsigned> merged;
-  for (auto [dim, group] : llvm::enumerate(reshape.getReassociationIndices()))
-    if (llvm::count_if(group, [&](int64_t dim) { return sizes[dim] != 1; }) > 1)
-      merged.push_back(dim);
+  SmallVector<unsigned> merged = findMergedDims(longer, reshape.getReassociationIndices());
   if (merged.empty())
     return false;
   if (isScalarFunction(op))
@@ -121,7 +127,7 @@ struct MoveOverSoftmax : OpRewritePattern<linalg::SoftmaxOp> {
   LogicalResult matchAndRewrite(linalg::SoftmaxOp softmax,
                                 PatternRewriter &rewriter) const override {
     auto collapse = softmax.getInput().getDefiningOp<tensor::CollapseShapeOp>();
-    if (!collapse)
+    if (!collapse || findMergedDims(collapse.getSrc(), collapse.getReassociationIndices()).empty())
       return rewriter.notifyMatchFailure(softmax, "expected an input with merged dimensions");
     SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
     const ReassociationIndices &group = groups[softmax.getDimension()];

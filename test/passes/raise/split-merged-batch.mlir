@@ -89,6 +89,22 @@ func.func @softmax_of_three_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7
   return %o : tensor<2x4x5x8xf32>
 }
 
+// A batch of 1 merges nothing: the weights of the softmax are those that are multiplied with the values.
+// CHECK-LABEL: @batch_of_one(
+// CHECK: %[[S:.*]] = tensor.collapse_shape %{{.*}} into tensor<4x5x7xf32>
+// CHECK: %[[P:.*]] = linalg.softmax dimension(2) ins(%[[S]] : tensor<4x5x7xf32>)
+// CHECK: linalg.contract {{.*}} ins(%[[P]],
+func.func @batch_of_one(%s: tensor<1x4x5x7xf32>, %v: tensor<4x7x8xf32>) -> tensor<4x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %s3 = tensor.collapse_shape %s [[0, 1], [2], [3]] : tensor<1x4x5x7xf32> into tensor<4x5x7xf32>
+  %e = tensor.empty() : tensor<4x5x7xf32>
+  %p = linalg.softmax dimension(2) ins(%s3 : tensor<4x5x7xf32>) outs(%e : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
+  %oe = tensor.empty() : tensor<4x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %v : tensor<4x5x7xf32>, tensor<4x7x8xf32>) outs(%of : tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
+  return %o : tensor<4x5x8xf32>
+}
+
 // einsum adds a unit dimension in the same reshape that splits the batch.
 // CHECK-LABEL: @unit_dimensions(
 // CHECK-SAME: %[[Q:[a-z0-9]*]]: tensor<2x4x5x8xf32>, %[[K:[a-z0-9]*]]: tensor<2x4x7x8xf32>
