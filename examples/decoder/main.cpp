@@ -1,49 +1,71 @@
-//===- main.cpp - decode token by token, with caches of keys and values -----===//
+//===- main.cpp - generate token by token, with caches of keys and values ---===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   decoder X.npy OUT.npy [FIRST]
+//   decoder [COUNT]
 //
-// Calls the step for each token of X, at positions from FIRST on, 0 unless given. A step reads the caches, adds its
-// token's key and value to them and leaves them to the next. Prints the largest error of the outputs against OUT, which
-// is attention over all tokens at once.
+// Generates COUNT tokens, 32 unless given, with the step of a small Llama: a call takes a token, adds its key and
+// value to the caches, and gives the scores of the next token. Then it computes the scores of all tokens in one call,
+// with the same model without caches, and prints by how much the scores of the steps differ from them at most.
 //
 //===----------------------------------------------------------------------===//
 
-#include "npy.h"
 #include "step.h"
+#include "tensor.h"
+#include "whole.h"
 
 #include <attn.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 namespace rt = attn::rt;
 
-/// What the model's caches hold: 1 x 4 heads x 64 tokens x 8.
-static constexpr int64_t kWidth = 32, kCacheSize = 4 * 64 * 8;
+/// What the models of examples/models/export.py have: tokens, and caches of 2 heads x 40 tokens x 8.
+static constexpr int64_t kVocabulary = 32, kCacheSize = 2 * 40 * 8;
+
+static int64_t findBest(const float *scores) {
+  return std::max_element(scores, scores + kVocabulary) - scores;
+}
+
+/// The scores of each token's successor, all in one call.
+static Tensor computeWhole(const std::vector<int64_t> &tokens, int64_t count) {
+  rt::Library library = rt::openLibrary(attn_query_whole);
+  rt::Function forward = rt::createFunction(library, "forward");
+  rt::Weights weights = rt::loadWeights(forward, WHOLE_WEIGHTS);
+  Tensor scores{{count, kVocabulary}, std::vector<float>(count * kVocabulary)};
+  rt::check(whole_forward(forward.get(), weights.get(), count, tokens.data(), scores.data.data(),
+                          nullptr));
+  return scores;
+}
 
 int main(int argc, char **argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: decoder X.npy OUT.npy [FIRST]\n");
+  int64_t count = argc > 1 ? std::atoll(argv[1]) : 32;
+  if (count < 1) {
+    std::fprintf(stderr, "usage: decoder [COUNT], a number of tokens from 1 on\n");
     return 1;
   }
   try {
-    Tensor x = readNpy(argv[1]), expected = readNpy(argv[2]);
-    Tensor out = expected;
-    if (x.shape.size() != 3 || x.shape[0] != 1 || x.shape[2] != kWidth || out.shape != x.shape)
-      throw std::runtime_error("expected X and OUT of shape 1 x tokens x 32");
-
     rt::Library library = rt::openLibrary(attn_query_step);
     rt::Function step = rt::createFunction(library, "forward");
-    rt::Weights weights = rt::loadWeights(step, WEIGHTS);
+    rt::Weights weights = rt::loadWeights(step, STEP_WEIGHTS);
+    Tensor scores{{count, kVocabulary}, std::vector<float>(count * kVocabulary)};
+
     // One set of caches for each sequence. What is not written yet has no influence.
     std::vector<float> keys(kCacheSize), values(kCacheSize);
-    int64_t position = argc > 3 ? std::atoll(argv[3]) : 0;
-    for (int64_t token = 0; token < x.shape[1]; ++token, ++position)
-      rt::check(step_forward(step.get(), weights.get(), &x.data[token * kWidth], &position,
-                             keys.data(), values.data(), &out.data[token * kWidth], nullptr));
-    std::printf("%lld tokens with code for %s: largest error %.1e\n", (long long)x.shape[1],
-                attn_function_level(step.get()), maxError(out, expected));
+    std::vector<int64_t> tokens = {1};
+    for (int64_t position = 0; position < count; ++position) {
+      float *next = &scores.data[position * kVocabulary];
+      rt::check(step_forward(step.get(), weights.get(), &tokens.back(), &position, keys.data(),
+                             values.data(), next, nullptr));
+      tokens.push_back(findBest(next));
+    }
+
+    for (int64_t token : tokens)
+      std::printf("%lld ", (long long)token);
+    std::printf("\ncode for %s: largest difference from the whole sequence %.1e\n",
+                attn_function_level(step.get()), maxError(scores, computeWhole(tokens, count)));
   } catch (const std::exception &error) {
     std::fprintf(stderr, "decoder: %s\n", error.what());
     return 1;

@@ -1,0 +1,33 @@
+"""Steps a decoder through a sequence: step.py LIBRARY FOLDER
+
+FOLDER has tokens llama.x.npy and in llama.out.npy the scores that torch gives for them all at once, in float64. Each
+step's scores must be those, and it must leave the caches as they were, bit for bit, but in the row of its position.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+library, models = sys.argv[1], pathlib.Path(sys.argv[2])
+tokens, expected = np.load(models / "llama.x.npy"), np.load(models / "llama.out.npy")
+LONGEST = 40
+# What is not written yet has no influence, whatever it is.
+caches = [np.full((1, 2, LONGEST, 8), filler, "float32") for filler in (np.nan, 1e30)]
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    for position in range(LONGEST):
+        inputs = [tokens[:, position:position + 1], np.array([position]), *caches]
+        for i, array in enumerate(inputs):
+            np.save(folder / f"in{i}.npy", array)
+        subprocess.run(["attn-run", library, *(f"--input={folder}/in{i}.npy" for i in range(len(inputs))),
+                        f"--output-dir={folder}"], check=True, stdout=subprocess.DEVNULL)
+        scores, *after = (np.load(folder / f"{i}.npy") for i in range(3))
+        error = np.abs(scores - expected[:, position]).max()
+        assert error <= 1e-5 * np.abs(expected).max(), f"expected other scores at {position}, off by {error}"
+        for old, new in zip(caches, after):
+            assert np.isfinite(new[:, :, position]).all(), f"expected numbers in row {position} of a cache"
+            kept = np.arange(LONGEST) != position
+            assert old[:, :, kept].tobytes() == new[:, :, kept].tobytes(), f"expected row {position} alone to change"
+        caches = after
