@@ -441,6 +441,22 @@ private:
 };
 } // namespace
 
+PairCounts attn::countPairs(AttentionOp op) {
+  auto axisOf = [&](Value operand, AffineMap map, unsigned dim) {
+    auto position = map.getResultPosition(getAffineDimExpr(dim, op.getContext()));
+    return std::pair<Value, int64_t>(operand, *position);
+  };
+  auto [query, q] = axisOf(op.getQuery(), op.getQueryMap(), op.getQDim());
+  auto [key, k] = axisOf(op.getKey(), op.getKeyMap(), op.getKDim());
+  PairCounts counts{cast<ShapedType>(query.getType()).getDimSize(q),
+                    cast<ShapedType>(key.getType()).getDimSize(k)};
+  if (auto function = op->getParentOfType<FunctionOpInterface>()) {
+    StringAttr symbol = symbolOf(function, query, q);
+    counts.equal = symbol && symbol == symbolOf(function, key, k);
+  }
+  return counts;
+}
+
 bool attn::mayHaveEmptyRow(MaskInterface mask, unsigned numBatch, PairCounts counts) {
   SmallVector<KeptSet> kept = mask.kept(numBatch);
   PairSpace space(mask.getContext(), kept, numBatch, counts);

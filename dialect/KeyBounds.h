@@ -66,6 +66,9 @@ struct PairCounts {
   bool someKey = false;
 };
 
+/// How many queries and keys `op` has; equal where one symbol of its function names both sizes.
+PairCounts countPairs(AttentionOp op);
+
 /// Whether a row may be without a kept key: false is a proof that every row keeps one.
 bool mayHaveEmptyRow(MaskInterface mask, unsigned numBatch, PairCounts counts);
 

@@ -41,18 +41,12 @@ static bool isOfWeights(MaskInterface part, AttentionOp op) {
   return ofWeights && !ofCall;
 }
 
-/// Dimension `dim` of the iteration space as operand `operand` has it.
-static std::pair<Value, int64_t> axisOf(AttentionOp op, unsigned operand, unsigned dim) {
-  auto position = op.getMap(operand).getResultPosition(getAffineDimExpr(dim, op.getContext()));
-  return {op->getOperand(operand), *position};
-}
-
 namespace {
 struct LintEmptyRow : attn::impl::LintEmptyRowBase<LintEmptyRow> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     getOperation().walk([&](AttentionOp op) {
-      if (op.getMaskAttr() && op.getEmptyRow() == EmptyRow::NaN && mayBeEmpty(op))
+      if (op.getMaskAttr() && !op.getSink() && op.getEmptyRow() == EmptyRow::NaN && mayBeEmpty(op))
         emitWarning(locationOf(op, op.getMaskAttrName()))
             << "the mask can hide every key of a query, whose row is NaN then; keep a key for "
                "every "
@@ -67,12 +61,7 @@ struct LintEmptyRow : attn::impl::LintEmptyRowBase<LintEmptyRow> {
       parts = llvm::to_vector(both.getMasks());
     llvm::erase_if(parts,
                    [&](Attribute part) { return isOfWeights(cast<MaskInterface>(part), op); });
-    auto [query, q] = axisOf(op, 0, op.getQDim());
-    auto [key, k] = axisOf(op, 1, op.getKDim());
-    PairCounts counts{cast<ShapedType>(query.getType()).getDimSize(q),
-                      cast<ShapedType>(key.getType()).getDimSize(k)};
-    StringAttr symbol = symbolOf(getOperation(), query, q);
-    counts.equal = symbol && symbol == symbolOf(getOperation(), key, k);
+    PairCounts counts = countPairs(op);
     counts.someKey = true; // a sum over none is 0, not NaN
     return mayHaveEmptyRow(AndAttr::get(op.getContext(), parts), op.getNumBatch(), counts);
   }

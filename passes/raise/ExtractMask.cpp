@@ -13,19 +13,24 @@
 // a named mask states (causal, a window, lengths) or a test of a captured element for zero. So is a mask that is a
 // tensor, where the graph computes it: captured operands that are formulas of positions move into the region first.
 // What of a condition cannot be stated stays where it is, and is still right: loops then visit the keys of the part
-// that can. So do a lower bound of the keys without an upper one, and finite fills, which hide nothing.
+// that can. So does a lower bound of the keys without an upper one.
+//
+// A finite fill hides nothing by itself: a row that it fills averages the values. Near the least float it becomes a mask
+// where every row provably keeps a pair, whose score then leaves the filled ones without weight.
 // Canonicalization drops a region that is left with its score, and captured operands that nothing reads.
 // Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "dialect/KeyBounds.h"
 #include "passes/Passes.h"
 #include "passes/raise/Captures.h"
 
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 namespace attn {
@@ -321,28 +326,40 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
 }
 
 namespace {
-/// `op` computes -inf where `condition` is `hides`, and `score` elsewhere.
+/// `op` computes -inf, or a number near the least float, where `condition` is `hides`, and `score` elsewhere.
 struct Fill {
   Operation *op;
   Value score, condition;
-  bool hides;
+  bool hides, isFinite;
 };
 } // namespace
+
+/// Beside a fill of at most half the least float, scores within half the greatest float have all the weight.
+static constexpr double kGreatestFiniteFill = -0x1p127;
+
+static std::optional<double> constantFloat(Value value) {
+  FloatAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return std::nullopt;
+  return constant.getValueAsDouble();
+}
 
 static std::optional<Fill> matchFill(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse())
     return std::nullopt;
   auto fillOf = [&](arith::SelectOp select) -> std::optional<Fill> {
-    bool atTrue = matchPattern(select.getTrueValue(), m_NegInfFloat());
-    if (atTrue == matchPattern(select.getFalseValue(), m_NegInfFloat()))
+    std::optional<double> atTrue = constantFloat(select.getTrueValue()),
+                          atFalse = constantFloat(select.getFalseValue());
+    bool fillsTrue = atTrue && *atTrue <= kGreatestFiniteFill;
+    if (fillsTrue == (atFalse && *atFalse <= kGreatestFiniteFill))
       return std::nullopt;
-    return Fill{op, atTrue ? select.getFalseValue() : select.getTrueValue(), select.getCondition(),
-                atTrue};
+    return Fill{op, fillsTrue ? select.getFalseValue() : select.getTrueValue(),
+                select.getCondition(), fillsTrue, std::isfinite(fillsTrue ? *atTrue : *atFalse)};
   };
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return fillOf(select);
-  // An addition of -inf or 0.
+  // An addition of the fill or 0.
   if (isa<arith::AddFOp>(op))
     for (unsigned i : {0, 1})
       if (auto select = op->getOperand(i).getDefiningOp<arith::SelectOp>())
@@ -376,16 +393,68 @@ static SmallVector<Attribute> masksOf(AttentionOp op) {
   return mask ? SmallVector<Attribute>{mask} : SmallVector<Attribute>();
 }
 
-/// Moves the fills with -inf at the end of the region to the mask, and takes tensors of the mask apart.
+/// Whether `score` comes from the product, positions and small constants alone: no captured tensor can hide it.
+static bool isWithinBounds(AttentionOp op, Value score) {
+  if (std::optional<double> constant = constantFloat(score))
+    return std::abs(*constant) < 0x1p64;
+  if (auto argument = dyn_cast<BlockArgument>(score))
+    return argument.getArgNumber() <= op.getKDim() + 1;
+  Operation *inner = score.getDefiningOp();
+  if (inner->hasTrait<OpTrait::ConstantLike>())
+    return true;
+  return isa<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::SubFOp, math::TanhOp>(inner) &&
+         llvm::all_of(inner->getOperands(),
+                      [&](Value operand) { return isWithinBounds(op, operand); });
+}
+
+namespace {
+/// A condition, and how it goes away where the mask states all of it.
+struct Condition {
+  Kept kept;
+  bool isWhole;
+  Location loc;
+  llvm::unique_function<void()> erase;
+};
+} // namespace
+
+static Kept boundsOf(ArrayRef<Condition> conditions) {
+  Kept bounds;
+  for (const Condition &condition : conditions)
+    bounds.add(condition.kept);
+  return bounds;
+}
+
+/// No mask says k >= q - lower alone, nor can one be empty.
+static bool canTakeLower(const Kept &bounds) {
+  return bounds.upper && bounds.lower && *bounds.upper + *bounds.lower >= 0;
+}
+
+/// The masks that keep what `masks` and all of `kept` keep.
+static SmallVector<Attribute> withBounds(SmallVector<Attribute> masks, const Kept &kept,
+                                         MLIRContext *context) {
+  if (kept.lower)
+    masks.push_back(WindowAttr::get(context, *kept.lower, *kept.upper, /*offset=*/0));
+  else if (kept.upper)
+    masks.push_back(CausalAttr::get(context, *kept.upper));
+  llvm::append_range(masks, kept.masks);
+  return masks;
+}
+
+/// Whether each row keeps a pair for which the conditions hold, of those that the mask keeps now.
+static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
+  Kept bounds = boundsOf(conditions);
+  if ((bounds.lower && !canTakeLower(bounds)) ||
+      !llvm::all_of(conditions, [](const Condition &condition) { return condition.isWhole; }))
+    return false;
+  SmallVector<Attribute> all = withBounds(masksOf(op), bounds, op.getContext());
+  PairCounts counts = countPairs(op);
+  counts.someKey = true; // without a key there is nothing to fill
+  return !mayHaveEmptyRow(AndAttr::get(op.getContext(), all), op.getNumBatch(), counts);
+}
+
+/// Moves the fills at the end of the region to the mask, and takes tensors of the mask apart.
 static void extractMask(AttentionOp op) {
   SmallVector<Attribute> masks = masksOf(op);
-  /// A condition, and how it goes away where the mask states all of it.
-  struct Condition {
-    Kept kept;
-    bool isWhole;
-    Location loc;
-    llvm::unique_function<void()> erase;
-  };
   SmallVector<Condition> conditions;
   for (Attribute mask : masks) {
     auto dense = dyn_cast<DenseAttr>(mask);
@@ -398,10 +467,14 @@ static void extractMask(AttentionOp op) {
                           [&masks, mask] { llvm::erase(masks, mask); }});
   }
   computeCaptures(op);
+  std::optional<size_t> firstFinite;
+  Value score;
   if (!op.getScore().empty()) {
-    auto yield = cast<YieldOp>(op.getScore().front().getTerminator());
-    for (std::optional<Fill> fill = matchFill(yield.getValue()); fill;
-         fill = matchFill(fill->score)) {
+    score = cast<YieldOp>(op.getScore().front().getTerminator()).getValue();
+    for (std::optional<Fill> fill = matchFill(score); fill; fill = matchFill(score)) {
+      score = fill->score;
+      if (fill->isFinite && !firstFinite)
+        firstFinite = conditions.size();
       ConditionReader reader(op);
       bool isWhole = succeeded(reader.require(fill->condition, !fill->hides));
       conditions.push_back({reader.kept, isWhole, fill->op->getLoc(), [fill = *fill] {
@@ -411,11 +484,10 @@ static void extractMask(AttentionOp op) {
     }
   }
 
-  Kept bounds;
-  for (Condition &condition : conditions)
-    bounds.add(condition.kept);
-  // No mask says k >= q - lower alone, nor can one be empty.
-  bool takesLower = bounds.upper && bounds.lower && *bounds.upper + *bounds.lower >= 0;
+  MLIRContext *context = op.getContext();
+  if (firstFinite && !(isWithinBounds(op, score) && keepsEveryRow(op, conditions)))
+    conditions.truncate(*firstFinite);
+  bool takesLower = canTakeLower(boundsOf(conditions));
   Kept kept;
   for (Condition &condition : conditions) {
     bool isStated = condition.isWhole && (takesLower || !condition.kept.lower);
@@ -428,12 +500,7 @@ static void extractMask(AttentionOp op) {
       condition.erase();
   }
 
-  MLIRContext *context = op.getContext();
-  if (kept.lower)
-    masks.push_back(WindowAttr::get(context, *kept.lower, *kept.upper, /*offset=*/0));
-  else if (kept.upper)
-    masks.push_back(CausalAttr::get(context, *kept.upper));
-  llvm::append_range(masks, kept.masks);
+  masks = withBounds(std::move(masks), kept, context);
   if (masks.empty())
     op.removeMaskAttr();
   else

@@ -170,7 +170,81 @@ func.func @bias_below_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
-// A finite fill hides nothing.
+// A fill near the least float hides, where every row keeps a pair: here itself.
+// CHECK-LABEL: @least_fill(
+// CHECK: mask(#attn.causal)
+// CHECK-NOT: arith.select
+// CHECK: return
+func.func @least_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %zero = arith.constant 0.0 : f32
+        %low = arith.constant 0xFF7FFFFF : f32
+        %hidden = arith.cmpi sgt, %k, %q : index
+        %fill = arith.select %hidden, %low, %zero : f32
+        %t = arith.addf %s, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// The first row keeps no pair: it averages the values.
+// CHECK-LABEL: @least_fill_of_row(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @least_fill_of_row(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %low = arith.constant 0xFF7FFFFF : f32
+        %hidden = arith.cmpi sge, %k, %q : index
+        %t = arith.select %hidden, %low, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A bias may hold such fills too, and so hide what the other keeps.
+// CHECK-LABEL: @least_fill_of_bias(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @least_fill_of_bias(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: f32):
+        %low = arith.constant 0xFF7FFFFF : f32
+        %hidden = arith.cmpi sgt, %k, %q : index
+        %t = arith.addf %s, %e0 : f32
+        %u = arith.select %hidden, %low, %t : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// The condition is not stated whole: rows may be left without a pair.
+// CHECK-LABEL: @least_fill_of_more(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: attn.yield
+func.func @least_fill_of_more(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i32):
+        %low = arith.constant 0xFF7FFFFF : f32
+        %three = arith.constant 3 : i32
+        %later = arith.cmpi sgt, %k, %q : index
+        %more = arith.cmpi sgt, %e0, %three : i32
+        %hidden = arith.ori %later, %more : i1
+        %t = arith.select %hidden, %low, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A fill far above the least float hides nothing: scores may be further apart.
 // CHECK-LABEL: @finite_fill(
 // CHECK-NOT: mask(
 // CHECK: arith.select
