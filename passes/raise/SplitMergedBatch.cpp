@@ -101,9 +101,15 @@ static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   SmallVector<unsigned> merged = findMergedDims(longer, reshape.getReassociationIndices());
   if (merged.empty())
     return false;
-  if (isScalarFunction(op))
+  if (isScalarFunction(op)) {
+    // Merged columns would come to stand in front of the softmax, which takes them as one dimension.
+    auto isColumn = [&](unsigned dim) {
+      return map.getResult(dim) == getAffineDimExpr(op.getNumLoops() - 1, op.getContext());
+    };
     return !isa<linalg::FillOp>(op) &&
-           (comesFromSoftmax(op->getResult(0)) || leadsToSoftmax(op->getResult(0)));
+           (comesFromSoftmax(op->getResult(0)) ||
+            (leadsToSoftmax(op->getResult(0)) && llvm::none_of(merged, isColumn)));
+  }
   return areBatchDims(op, map, merged) &&
          (isInFront ? comesFromSoftmax(longer) : leadsToSoftmax(longer));
 }
