@@ -299,7 +299,7 @@ struct DropUnusedWeights : OpRewritePattern<AttentionOp> {
     ArrayRef<Attribute> maps = op.getIndexingMaps().getValue();
     auto narrowed = AttentionOp::create(
         rewriter, op.getLoc(), op->getResult(0).getType(), op.getQuery(), op.getKey(),
-        op.getValue(), op.getCaptures(), op.getOuts().take_front(), op.getOrigin(),
+        op.getValue(), op.getCaptures(), op.getSink(), op.getOuts().take_front(), op.getOrigin(),
         op.getMaskAttr(), op.getPlanAttr(), rewriter.getArrayAttr(maps.drop_back()),
         op.getScaleAttr(), op.getEmptyRowAttr(), op.getAccTypeAttr());
     narrowed->setDiscardableAttrs(op->getDiscardableAttrDictionary());

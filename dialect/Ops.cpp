@@ -170,13 +170,17 @@ static std::string nameOfOperand(AttentionOp op, unsigned i) {
     return std::array<const char *, 3>{"query", "key", "value"}[i];
   if (i < 3 + numCaptures)
     return "captured operand " + std::to_string(i - 3);
-  return i == 3 + numCaptures ? "out" : "weights";
+  if (i < op.getNumInputs())
+    return "sink";
+  return i == op.getNumInputs() ? "out" : "weights";
 }
 
 LogicalResult attn::verifyF32(AttentionOp op) {
   SmallVector<Type> types = {op.getQuery().getType(), op.getKey().getType(),
                              op.getValue().getType(), op.getAccumulatorType()};
   llvm::append_range(types, op.getOuts().getTypes());
+  if (op.getSink())
+    types.push_back(op.getSink().getType());
   for (Type type : types)
     if (Type element = getElementTypeOrSelf(type); !element.isF32())
       return op.emitError() << "expected an attention of f32, got " << element;
@@ -188,7 +192,7 @@ LogicalResult AttentionOp::verify() {
   if (getOuts().empty() || getOuts().size() > 2)
     return emitOpError() << "expected one or two outputs, got " << getOuts().size();
   // A1
-  unsigned numMapped = 3 + getCaptures().size() + getOuts().size();
+  unsigned out = getNumInputs(), numMapped = out + getOuts().size();
   if (getIndexingMaps().size() != numMapped)
     return emitOpError() << "expected " << numMapped << " indexing maps, got "
                          << getIndexingMaps().size();
@@ -246,16 +250,20 @@ LogicalResult AttentionOp::verify() {
   for (unsigned i = 0; i < getCaptures().size(); ++i)
     if (failed(names(3 + i, {}, {d, e})))
       return failure();
+  if (getSink() && failed(names(out - 1, {}, {k, d, e})))
+    return failure();
   SmallVector<unsigned> ofOut = llvm::to_vector(llvm::seq<unsigned>(0, q + 1)), ofWeights = ofOut;
   ofOut.push_back(e);
   ofWeights.push_back(k);
-  unsigned out = 3 + getCaptures().size();
   if (failed(names(out, ofOut, {k, d})) ||
       (returnsWeights() && failed(names(out + 1, ofWeights, {d, e}))))
     return failure();
   // A7
   FloatType accumulator = getAccumulatorType();
-  for (unsigned i : {0u, 1u, 2u, out, numMapped - 1}) {
+  SmallVector<unsigned> floats = {0, 1, 2, out, numMapped - 1};
+  if (getSink())
+    floats.push_back(out - 1);
+  for (unsigned i : floats) {
     auto element = dyn_cast<FloatType>(shapedType(getOperation()->getOperand(i)).getElementType());
     if (!element || element.getWidth() > accumulator.getWidth())
       return emitOpError() << "expected " << nameOfOperand(*this, i)

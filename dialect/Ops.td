@@ -48,12 +48,15 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
         p[q,k] = exp(s[q,k] - max_k s) / sum_k exp(s[q,k] - max_k s)
         out[q,e] = sum_k p[q,k] * V[k,e]          weights[q,k] = p[q,k], 0 where the pair is not kept
 
+    A `sink` is one more score of the query, of a key that has no value: it counts in the maximum and in the sum
+    by which p is divided, and so takes a share of the weight.
+
     A pair that is not kept has no influence, whatever Q, K, V and the captured operands hold there. A NaN
-    in a kept pair gives NaN in its row (weights of pairs that are not kept are then 0 or NaN). A query without a kept pair, or whose kept scores are all -inf, is an
+    in a kept pair gives NaN in its row (weights of pairs that are not kept are then 0 or NaN). A query without a kept pair, or whose kept scores and sink are all -inf, is an
     empty row: its outputs are `empty_row`, zero or NaN. Where no key exists at all, out is the sum over none, 0.
 
     `indexing_maps` places every operand in the iteration space (batch..., q, k, d, e): query, key, value, the
-    captured operands, out, and weights if returned. Batch dimensions that the key lacks are query groups
+    captured operands, the sink if there is one, out, and weights if returned. Batch dimensions that the key lacks are query groups
     (grouped heads). Captured operands are read at (batch..., q, k) only. D may be 0: all scores are then 0.
 
     The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute
@@ -67,9 +70,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     * (A2) every map is a projected permutation whose only constant is 0;
     * (A3) query names q and d, not k or e; key names k and d, not q or e; value names k and e, not q or d;
     * (A4) out names every batch dimension, q and e; weights every batch dimension, q and k;
-    * (A5) captured operands name neither d nor e;
+    * (A5) captured operands name neither d nor e, and the sink none of k, d and e;
     * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
-    * (A7) query, key, value and outputs are floats; the accumulator type is a float at least as wide;
+    * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide;
     * (A8) the region's arguments are the indices, the score and the captured elements; it yields a score;
     * (A9) region ops are pure, elementwise scalar ops;
     * (A10) the mask names captured operands that exist; the symbols of its sets, lengths say, are integers that
@@ -88,8 +91,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     ```
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value,
-                       Variadic<Attn_Shaped>:$captures, Variadic<Attn_Shaped>:$outs,
-                       Variadic<Index>:$origin,
+                       Variadic<Attn_Shaped>:$captures, Optional<Attn_Shaped>:$sink,
+                       Variadic<Attn_Shaped>:$outs, Variadic<Index>:$origin,
                        OptionalAttr<Attn_MaskInterface>:$mask, OptionalAttr<Attn_PlanAttr>:$plan,
                        AffineMapArrayAttr:$indexing_maps, F32Attr:$scale,
                        DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row,
@@ -98,14 +101,17 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
-    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)? (`sink` `(` $sink^ `:` type($sink) `)`)?
     `outs` `(` $outs `:` type($outs) `)` (`at` `(` $origin^ `)`)?
     (`mask` `(` $mask^ `)`)? (`plan` `(` $plan^ `)`)? attr-dict
     (`score` $score^)? (`->` type($results)^)?
   }];
   let hasCanonicalizer = 1;
   let extraClassDeclaration = dpsDecl # [{
-    /// Map of operand i: query, key, value, captures..., outs....
+    /// Query, key, value, captured operands and the sink: what is read.
+    unsigned getNumInputs() { return 3 + getCaptures().size() + (getSink() ? 1 : 0); }
+
+    /// Map of operand i: query, key, value, captures..., sink, outs....
     ::mlir::AffineMap getMap(unsigned i) {
       return ::llvm::cast<::mlir::AffineMapAttr>(getIndexingMaps()[i]).getValue();
     }
@@ -113,7 +119,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     ::mlir::AffineMap getKeyMap() { return getMap(1); }
     ::mlir::AffineMap getValueMap() { return getMap(2); }
     ::mlir::AffineMap getCaptureMap(unsigned i) { return getMap(3 + i); }
-    ::mlir::AffineMap getOutMap(unsigned i = 0) { return getMap(3 + getCaptures().size() + i); }
+    ::mlir::AffineMap getSinkMap() { return getMap(3 + getCaptures().size()); }
+    ::mlir::AffineMap getOutMap(unsigned i = 0) { return getMap(getNumInputs() + i); }
 
     /// Positions in the iteration space.
     unsigned getNumBatch() { return getQueryMap().getNumDims() - 4; }

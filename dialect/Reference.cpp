@@ -233,19 +233,21 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
     llvm::copy(row, point.begin());
     std::vector<bool> kept(numKeys);
     std::vector<double> p(numKeys, -kInfinity);
-    double max = -kInfinity, sum = 0;
+    double sink = op.getSink() ? values.at(op.getSink()).at(op.getSinkMap(), point) : -kInfinity;
+    double max = sink;
     for (k = 0; k < numKeys; ++k) {
       kept[k] = score->keeps(pair, point);
       if (kept[k])
         p[k] = (*score)(pair, point, product());
       max = std::max(max, p[k]);
     }
+    double sum = std::isnan(sink) ? sink : weightOf(sink, max);
     for (double &weight : p)
       sum += weight = weightOf(weight, max);
 
     bool isEmpty = sum == 0;
     for (e = 0; e < sizes[op.getEDim()]; ++e) {
-      double out = 0;
+      double out = std::isnan(sum) ? sum : 0;
       for (k = 0; k < numKeys; ++k)
         if (kept[k])
           out += p[k] / sum * value();

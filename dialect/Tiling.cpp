@@ -93,15 +93,14 @@ FailureOr<TilingResult> AttentionOp::getTiledImplementation(OpBuilder &builder,
         affine::makeComposedFoldedAffineApply(builder, loc, d0 + d1, {base, offsets[i]});
     operands.push_back(getValueOrCreateConstantIndexOp(builder, loc, moved));
   }
-  OperationState state(
-      loc, getOperationName(), operands,
-      ValueRange(operands).slice(3 + getCaptures().size(), getOuts().size()).getTypes(),
-      (*this)->getAttrs());
+  OperationState state(loc, getOperationName(), operands,
+                       ValueRange(operands).slice(getNumInputs(), getOuts().size()).getTypes(),
+                       (*this)->getAttrs());
   state.addRegion();
   auto tiled = cast<AttentionOp>(builder.create(state));
-  tiled.getProperties().setOperandSegmentSizes({1, 1, 1, static_cast<int32_t>(getCaptures().size()),
-                                                static_cast<int32_t>(getOuts().size()),
-                                                static_cast<int32_t>(numOrigin)});
+  tiled.getProperties().setOperandSegmentSizes(
+      {1, 1, 1, static_cast<int32_t>(getCaptures().size()), getSink() ? 1 : 0,
+       static_cast<int32_t>(getOuts().size()), static_cast<int32_t>(numOrigin)});
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);
   return TilingResult{{tiled}, SmallVector<Value>(tiled.getResults()), slices};

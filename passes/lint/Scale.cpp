@@ -85,7 +85,7 @@ struct LintScale : attn::impl::LintScaleBase<LintScale> {
     // The first batch dimension counts samples, the others heads.
     int64_t all = headSize;
     for (unsigned i = 1; i < op.getNumBatch(); ++i) {
-      int64_t heads = sizeOf(op, 3 + op.getCaptures().size(), i);
+      int64_t heads = sizeOf(op, op.getNumInputs(), i);
       all = ShapedType::isDynamic(heads) ? 0 : all * heads;
     }
     widths.push_back(all);

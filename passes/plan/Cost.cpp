@@ -96,7 +96,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
   // The same product of both is computed once, before.
   if (op.getKey() != op.getValue())
     shape.depth = std::max(depthOfProduct(op.getKey()), depthOfProduct(op.getValue()));
-  shape.hasRegion = !op.getScore().empty();
+  shape.hasRegion = !op.getScore().empty() || op.getSink();
   shape.mask = op.getMaskAttr();
   return shape;
 }

@@ -13,12 +13,13 @@
 // Anchored on the softmax: the product with the values, perhaps of transposed weights, must sum over the softmax
 // dimension, and the scores, read one element at a time through all-parallel ops, must rest on a product of a query
 // and a key. What is computed elementwise on the way, masks made from indices included, becomes the score region;
-// what is not, a second product included, a captured operand. Scores without a product (the softmax of a masked constant) give an attention whose
-// query and key have head size 0. Weights with another use become the second output. Where an op sets the weights
-// of rows whose scores are all -inf to 0, the attention says so: {empty_row = zero}.
+// what is not, a second product included, a captured operand. Scores that something else reads too stay in memory
+// and are captured. They, and scores without a product (the softmax of a masked constant), give an attention whose
+// query and key have head size 0. Weights with another use become the second output. Where an op sets the weights of
+// rows whose scores are all -inf to 0, the attention says so: {empty_row = zero}. A column that is concatenated to the
+// scores, and whose weights a slice drops, is a sink.
 //
-// Left alone, with a remark at the softmax: anything of which that cannot be shown, scores that something
-// else reads too, element types other than f32.
+// Left alone, with a remark at the softmax: anything of which that cannot be shown, element types other than f32.
 // Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -36,6 +37,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace attn {
@@ -127,9 +129,12 @@ namespace {
 /// One softmax on its way to an attention.
 class Raiser {
 public:
-  explicit Raiser(linalg::SoftmaxOp softmax)
-      : softmax(softmax), context(softmax.getContext()), keyDim(softmax.getDimension()),
-        rank(softmax.getInputOperandType().getRank()), builder(context) {
+  /// Scores in `inMemory` are captured.
+  Raiser(linalg::SoftmaxOp softmax, DenseSet<Value> inMemory)
+      : softmax(softmax), inMemory(std::move(inMemory)), scores(softmax.getInput()),
+        reader(softmax), weights(softmax->getResult(0)), context(softmax.getContext()),
+        keyDim(softmax.getDimension()), rank(softmax.getInputOperandType().getRank()),
+        builder(context) {
     Block &block = region.emplaceBlock();
     for (unsigned i = 0; i < rank; ++i)
       block.addArgument(builder.getIndexType(), softmax.getLoc());
@@ -137,7 +142,11 @@ public:
     builder.setInsertionPointToEnd(&block);
   }
 
+  /// Fails with a remark, or where scores have to be in memory that are not.
   LogicalResult run();
+
+  /// Scores that something else reads too and that are not in memory.
+  const DenseSet<Value> &getSharedScores() const { return sharedScores; }
 
 private:
   /// Starts the sentence that says why; converts to failure.
@@ -145,13 +154,15 @@ private:
     return softmax.emitRemark() << "attention left unfused: expected ";
   }
 
+  void findSink();
   void findWeights();
   bool findsEmptyRows(Operation *op);
   LogicalResult findValueProduct();
-  void findProduct(const Element &scores, SmallPtrSetImpl<Operation *> &seen);
+  void findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen);
   FailureOr<Value> read(Value tensor, AffineMap map);
   FailureOr<Value> inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map);
   FailureOr<Value> capture(Value tensor, AffineMap map);
+  ArrayRef<int64_t> shapeOfScores() { return cast<ShapedType>(scores.getType()).getShape(); }
   LogicalResult checkScores();
   LogicalResult chooseDims();
   void rewrite(Value score);
@@ -164,6 +175,15 @@ private:
   }
 
   linalg::SoftmaxOp softmax;
+  DenseSet<Value> inMemory, sharedScores;
+  /// What the softmax is taken of, but for a sink, and the op that reads it: the softmax or a concatenation.
+  Value scores;
+  Operation *reader;
+  /// What multiplies the values: the result of the softmax, without the sink's, or of the op that puts 0 into its
+  /// empty rows.
+  Value weights;
+  /// Null, or one more score of each row over the dimensions of the scores.
+  Access sink;
   MLIRContext *context;
   unsigned keyDim, rank;
 
@@ -177,8 +197,6 @@ private:
   /// Ops whose results depend on the product.
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
-  /// What multiplies the values: the result of the softmax, or of the op that puts 0 into its empty rows.
-  Value weights;
   EmptyRow emptyRow = EmptyRow::NaN;
   linalg::LinalgOp valueProduct;
   AffineMap weightsMap; // where the loops of valueProduct read the weights
@@ -230,9 +248,42 @@ static bool holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   return tested == expected;
 }
 
+/// Finds a column beside the scores whose weights are dropped.
+void Raiser::findSink() {
+  auto concat = scores.getDefiningOp<tensor::ConcatOp>();
+  if (!concat || concat.getDim() != keyDim || concat.getInputs().size() != 2 ||
+      !concat->hasOneUse() || !weights.hasOneUse())
+    return;
+  auto slice = dyn_cast<tensor::ExtractSliceOp>(*weights.user_begin());
+  auto isColumn = [&](Value input) {
+    return cast<RankedTensorType>(input.getType()).getDimSize(keyDim) == 1;
+  };
+  // A row of two scores has its sink last.
+  unsigned column = isColumn(concat.getInputs()[1]) ? 1 : 0;
+  if (!slice || !isColumn(concat.getInputs()[column]))
+    return;
+  Value rest = concat.getInputs()[1 - column];
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    FailureOr<bool> isWhole = ValueBoundsConstraintSet::areEqual({slice, dim}, {rest, dim});
+    int64_t first = dim == keyDim && column == 0 ? 1 : 0;
+    if (slice.getType().getRank() != rank || failed(isWhole) || !*isWhole ||
+        !isConstantIntValue(slice.getMixedOffsets()[dim], first) ||
+        !isOneInteger(slice.getMixedStrides()[dim]))
+      return;
+  }
+  scores = rest;
+  reader = concat;
+  weights = slice;
+  SmallVector<AffineExpr> coordinates;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    coordinates.push_back(dim == keyDim ? getAffineConstantExpr(0, context)
+                                        : getAffineDimExpr(dim, context));
+  sink = withoutBroadcasts(
+      {concat.getInputs()[column], AffineMap::get(rank, 0, coordinates, context)});
+}
+
 /// Finds out whether an op puts 0 into the rows whose scores are all -inf: select(empty, 0, weights).
 void Raiser::findWeights() {
-  weights = softmax->getResult(0);
   if (!weights.hasOneUse())
     return;
   auto op = dyn_cast<linalg::LinalgOp>(*weights.user_begin());
@@ -243,8 +294,7 @@ void Raiser::findWeights() {
       !(chosen.getOperand(2) == Element::of(weights)))
     return;
   auto zero = dyn_cast_or_null<FloatAttr>(chosen.getOperand(1).getConstant());
-  if (!zero || !zero.getValue().isZero() ||
-      !holdsInEmptyRows(chosen.getOperand(0), softmax.getInput(), keyDim))
+  if (!zero || !zero.getValue().isZero() || !holdsInEmptyRows(chosen.getOperand(0), scores, keyDim))
     return;
   weights = op->getResult(0);
   emptyRow = EmptyRow::Zero;
@@ -315,17 +365,17 @@ LogicalResult Raiser::findValueProduct() {
   return success();
 }
 
-/// Finds the product of query and key that `scores` rest on. Of several it is the one whose operands both vary with
+/// Finds the product of query and key that `element` of the scores rests on. Of several it is the one whose operands both vary with
 /// the most coordinates: a projection of a tensor of pairs has one operand that varies with all and one with few. The
 /// others are captured, computed in memory.
-void Raiser::findProduct(const Element &scores, SmallPtrSetImpl<Operation *> &seen) {
-  if (Operation *op = scores.getOp()) {
+void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
+  if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)
       for (unsigned i = 0; i < op->getNumOperands(); ++i)
-        findProduct(scores.getOperand(i), seen);
+        findProduct(element.getOperand(i), seen);
     return;
   }
-  auto op = scores.getRead().tensor.getDefiningOp<linalg::LinalgOp>();
+  auto op = element.getRead().tensor.getDefiningOp<linalg::LinalgOp>();
   if (!op)
     return;
   auto numCoordinates = [&](const Product &found) {
@@ -334,9 +384,8 @@ void Raiser::findProduct(const Element &scores, SmallPtrSetImpl<Operation *> &se
     };
     return std::min(count(found.query), count(found.key));
   };
-  std::optional<Product> found = matchProduct(
-      op, withUnitCoordinates(scores.getRead().map, softmax.getInputOperandType().getShape()),
-      keyDim);
+  std::optional<Product> found =
+      matchProduct(op, withUnitCoordinates(element.getRead().map, shapeOfScores()), keyDim);
   if (found && (!product || numCoordinates(*found) > numCoordinates(*product)))
     product = found;
 }
@@ -357,6 +406,8 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
     return keep(Value(arith::ConstantOp::create(
         builder, tensor.getLoc(), cast<TypedAttr>(constant.getSplatValue<Attribute>()))));
 
+  if (inMemory.contains(tensor))
+    return keep(capture(tensor, map));
   auto op = tensor.getDefiningOp<linalg::LinalgOp>();
   if (op && isScalarFunction(op))
     return keep(inlineBody(op, cast<OpResult>(tensor), map));
@@ -366,8 +417,7 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
       scorePath.insert(tensor.getDefiningOp());
     return keep(element);
   }
-  if (product && op == product->op &&
-      withUnitCoordinates(map, softmax.getInputOperandType().getShape()) == product->map) {
+  if (product && op == product->op && withUnitCoordinates(map, shapeOfScores()) == product->map) {
     scorePath.insert(op);
     return keep(Value(region.getArgument(rank)));
   }
@@ -432,14 +482,16 @@ FailureOr<Value> Raiser::capture(Value tensor, AffineMap map) {
 /// The scores are the product's alone.
 LogicalResult Raiser::checkScores() {
   for (Operation *op : scorePath)
-    for (Operation *user : op->getUsers())
-      if (user != softmax && !scorePath.contains(user) && !findsEmptyRows(user))
-        return leftUnfused() << "scores that only the softmax reads, got a use of '"
-                             << op->getName() << "' by '" << user->getName() << "'";
+    for (OpOperand &use : op->getUses())
+      if (Operation *user = use.getOwner();
+          user != reader && !scorePath.contains(user) && !findsEmptyRows(user))
+        sharedScores.insert(use.get());
+  if (!sharedScores.empty())
+    return failure();
   for (Access &access : captures)
     if (scorePath.contains(access.tensor.getDefiningOp()))
       return leftUnfused() << "scores read at their own coordinates, got scores read at others too";
-  if (!product)
+  if (!product && inMemory.empty())
     for (Access &access : captures)
       if (isa<FloatType>(getElementTypeOrSelf(access.tensor))) {
         InFlightDiagnostic remark = leftUnfused()
@@ -509,7 +561,7 @@ void Raiser::rewrite(Value score) {
   Location loc = softmax.getLoc();
   if (!product) {
     auto withoutHead = [&](unsigned dim) {
-      SmallVector<OpFoldResult> sizes = {dimOf(rewriter, loc, softmax.getOutput(), dim),
+      SmallVector<OpFoldResult> sizes = {dimOf(rewriter, loc, scores, dim),
                                          rewriter.getIndexAttr(0)};
       Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type());
       return Access{empty, AffineMap::getMultiDimMapWithTargets(rank + 1, {dim, rank}, context)};
@@ -523,22 +575,27 @@ void Raiser::rewrite(Value score) {
   value = inOrder({value.tensor, toAttention(value.map, ofLoops)});
   SmallVector<AffineMap> maps = {query.map, key.map, value.map};
   SmallVector<Value> captured, outs;
+  ArrayRef<unsigned> pair = ArrayRef(ofScores).drop_back();
   for (Access &access : captures) {
     captured.push_back(access.tensor);
-    maps.push_back(toAttention(access.map, ArrayRef(ofScores).drop_back()));
+    maps.push_back(toAttention(access.map, pair));
   }
+  if (sink.tensor)
+    maps.push_back(toAttention(sink.map, pair));
   auto fill = valueProduct.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
   outs.push_back(fill.output());
   maps.push_back(
       toAttention(valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0)), ofLoops));
   if (returnsWeights) {
-    outs.push_back(softmax.getOutput());
-    maps.push_back(toAttention(AffineMap::getMultiDimIdentityMap(rank, context),
-                               ArrayRef(ofScores).drop_back()));
+    SmallVector<OpFoldResult> sizes;
+    for (unsigned dim = 0; dim < rank; ++dim)
+      sizes.push_back(dimOf(rewriter, loc, scores, dim));
+    outs.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type()));
+    maps.push_back(toAttention(AffineMap::getMultiDimIdentityMap(rank, context), pair));
   }
   auto attention =
       AttentionOp::create(rewriter, loc, TypeRange(ValueRange(outs)), query.tensor, key.tensor,
-                          value.tensor, captured, outs,
+                          value.tensor, captured, sink.tensor, outs,
                           /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr,
                           rewriter.getAffineMapArrayAttr(maps), rewriter.getF32FloatAttr(1.0f),
                           EmptyRowAttr::get(context, emptyRow), /*acc_type=*/nullptr);
@@ -565,13 +622,15 @@ LogicalResult Raiser::run() {
   Type element = softmax.getInputOperandType().getElementType();
   if (!element.isF32())
     return leftUnfused() << "scores of type f32, got " << element;
+  findSink();
   findWeights();
   if (failed(findValueProduct()))
     return failure();
   SmallPtrSet<Operation *, 16> seen;
-  findProduct(Element::of(softmax.getInput()), seen);
-  FailureOr<Value> score =
-      read(softmax.getInput(), AffineMap::getMultiDimIdentityMap(rank, context));
+  findProduct(Element::of(scores), seen);
+  FailureOr<Value> score = read(scores, AffineMap::getMultiDimIdentityMap(rank, context));
+  if (product && !scorePath.contains(product->op))
+    product.reset();
   if (failed(score) || failed(checkScores()) || failed(chooseDims()))
     return failure();
   rewrite(*score);
@@ -586,8 +645,11 @@ struct RaiseAttention : attn::impl::RaiseAttentionBase<RaiseAttention> {
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
     SmallVector<linalg::SoftmaxOp> anchors;
     getOperation().walk([&](linalg::SoftmaxOp softmax) { anchors.push_back(softmax); });
-    for (linalg::SoftmaxOp softmax : anchors)
-      (void)Raiser(softmax).run();
+    for (linalg::SoftmaxOp softmax : anchors) {
+      Raiser raiser(softmax, /*inMemory=*/{});
+      if (failed(raiser.run()) && !raiser.getSharedScores().empty())
+        (void)Raiser(softmax, raiser.getSharedScores()).run();
+    }
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };

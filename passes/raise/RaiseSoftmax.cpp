@@ -10,6 +10,8 @@
 // becomes
 //   %p = linalg.softmax dimension(..) ins(%s)
 //
+// and the softmax of s - m, the scores less their maximum, becomes that of s: a softmax subtracts it anyway.
+//
 // The elementwise ops may be one or several. A sum of exponentials that are not shifted by their maximum stays
 // as it is: it overflows where a softmax does not.
 // Test: test/passes/raise/raise-softmax.mlir
@@ -48,6 +50,16 @@ static std::optional<RowReduction> matchReductionBy(const Element &element) {
   return reduction && isa<OpTy>(reduction->combiner) ? reduction : std::nullopt;
 }
 
+/// The scores s of which `shifted` is s - max(s), and the dimension of the maximum.
+static std::optional<Softmax> matchShift(const Element &shifted) {
+  if (!isa_and_nonnull<arith::SubFOp>(shifted.getOp()))
+    return std::nullopt;
+  auto max = matchReductionBy<arith::MaximumFOp>(shifted.getOperand(1));
+  if (!max || !(Element::of(max->input) == shifted.getOperand(0)))
+    return std::nullopt;
+  return Softmax{max->input, max->dim};
+}
+
 /// The softmax that `value` computes: exp(s - max(s)) / sum(exp(s - max(s))).
 static std::optional<Softmax> matchSoftmax(Value value) {
   Element quotient = Element::of(value);
@@ -58,14 +70,10 @@ static std::optional<Softmax> matchSoftmax(Value value) {
   if (!sum || !isa_and_nonnull<math::ExpOp>(exponential.getOp()) ||
       !(Element::of(sum->input) == exponential))
     return std::nullopt;
-  Element shifted = exponential.getOperand(0);
-  if (!isa_and_nonnull<arith::SubFOp>(shifted.getOp()))
+  std::optional<Softmax> softmax = matchShift(exponential.getOperand(0));
+  if (!softmax || softmax->dim != sum->dim || softmax->input.getType() != value.getType())
     return std::nullopt;
-  auto max = matchReductionBy<arith::MaximumFOp>(shifted.getOperand(1));
-  if (!max || max->dim != sum->dim || max->input.getType() != value.getType() ||
-      !(Element::of(max->input) == shifted.getOperand(0)))
-    return std::nullopt;
-  return Softmax{max->input, max->dim};
+  return softmax;
 }
 
 namespace {
@@ -81,6 +89,12 @@ struct RaiseSoftmax : attn::impl::RaiseSoftmaxBase<RaiseSoftmax> {
       rewriter.setInsertionPoint(op);
       rewriter.replaceOpWithNewOp<linalg::SoftmaxOp>(op, op->getResultTypes(), found->input,
                                                      op.getDpsInits()[0], found->dim);
+    });
+    getOperation().walk([&](linalg::SoftmaxOp op) {
+      std::optional<Softmax> found = matchShift(Element::of(op.getInput()));
+      if (found && found->dim == op.getDimension() &&
+          found->input.getType() == op.getInput().getType())
+        op.getInputMutable().assign(found->input);
     });
   }
 };

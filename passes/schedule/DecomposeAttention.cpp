@@ -19,6 +19,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -178,10 +179,45 @@ private:
     return kept;
   }
 
+  /// exp(s - m) / (exp(sink - m) + sum_k exp(s - m)), where m is the maximum of the sink and the scores.
+  Value softmaxWithSink(Value scores, ArrayRef<unsigned> loops) {
+    ArrayRef<unsigned> rows = loops.drop_back();
+    AffineMap ofRow = over(rows), ofScore = over(loops), ofSink = op.getSinkMap();
+    Value max = generic(rows, op.getSink(), ofSink, empty(rows), ofRow,
+                        [](OpBuilder &b, Location loc, ValueRange args) {
+                          linalg::YieldOp::create(b, loc, args[0]);
+                        });
+    max = generic(loops, scores, ofScore, max, ofRow,
+                  [](OpBuilder &b, Location loc, ValueRange args) {
+                    Value greatest = arith::MaximumFOp::create(b, loc, args[0], args[1]);
+                    linalg::YieldOp::create(b, loc, greatest);
+                  });
+    auto exponential = [](OpBuilder &b, Location loc, ValueRange args) {
+      Value shifted = arith::SubFOp::create(b, loc, args[0], args[1]);
+      linalg::YieldOp::create(b, loc, math::ExpOp::create(b, loc, shifted).getResult());
+    };
+    Value exponentials =
+        generic(loops, {scores, max}, {ofScore, ofRow}, empty(loops), ofScore, exponential);
+    Value sum =
+        generic(rows, {op.getSink(), max}, {ofSink, ofRow}, empty(rows), ofRow, exponential);
+    sum = generic(loops, exponentials, ofScore, sum, ofRow,
+                  [](OpBuilder &b, Location loc, ValueRange args) {
+                    Value both = arith::AddFOp::create(b, loc, args[1], args[0]);
+                    linalg::YieldOp::create(b, loc, both);
+                  });
+    return generic(loops, {exponentials, sum}, {ofScore, ofRow}, empty(loops), ofScore,
+                   [](OpBuilder &b, Location loc, ValueRange args) {
+                     Value weight = arith::DivFOp::create(b, loc, args[0], args[1]);
+                     linalg::YieldOp::create(b, loc, weight);
+                   });
+  }
+
   Value softmax(Value scores, ArrayRef<unsigned> loops) {
-    Value weights = linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()}, scores,
-                                              empty(loops), loops.size() - 1)
-                        .getResult()[0];
+    Value weights = op.getSink()
+                        ? softmaxWithSink(scores, loops)
+                        : linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()},
+                                                    scores, empty(loops), loops.size() - 1)
+                              .getResult()[0];
     if (!op.getMask() && op.getEmptyRow() == EmptyRow::NaN)
       return weights;
     // A row of -inf alone became NaN; a weight that underflowed to 0 would look hidden.

@@ -43,7 +43,7 @@ struct FoldIntoRead : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
-    for (unsigned i = 0, e = 3 + op.getCaptures().size(); i < e; ++i) {
+    for (unsigned i = 0, e = op.getNumInputs(); i < e; ++i) {
       auto transpose = op->getOperand(i).getDefiningOp<linalg::TransposeOp>();
       if (!transpose)
         continue;

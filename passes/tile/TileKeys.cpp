@@ -6,7 +6,7 @@
 //       plan(<..., q = 48, k = 128>)
 // becomes
 //   %qp = attn.pack scale(0.18) ins(%q2)                      queries in lanes: (d, q)
-//   %m, %l, %a = attn.online_init
+//   %m, %l, %a = attn.online_init                             then, of a sink, max = sink and sum = 1
 //   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128 mask(M)
 //   scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some pairs kept
 //   scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every pair kept, 128 keys
@@ -88,6 +88,9 @@ private:
   Value packQueries();
   /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q).
   std::pair<Value, AffineMap> captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks);
+
+  /// The state after the sink, of which the value is 0; `none` is the sum where the sink is -inf.
+  void startFromSink(State &state, Value none);
 
   KeyRangeOp keyRange();
   void countTiles(KeyRangeOp range);
@@ -246,6 +249,31 @@ std::pair<Value, Value> KeyLoops::symbolRange(unsigned capture) {
   return {rows.getResult(0), rows.getResult(1)};
 }
 
+void KeyLoops::startFromSink(State &state, Value none) {
+  View sink = view(op.getSink(), op.getSinkMap(), zero, zero);
+  AffineMap rows = rewriter.getMultiDimIdentityMap(1);
+  AffineMap read = AffineMap::get(1, 0, {}, op.getContext());
+  if (!sink.dims.empty())
+    read = rows;
+  auto start = linalg::GenericOp::create(
+      rewriter, loc, TypeRange{state.max.getType(), state.sum.getType()}, ValueRange{sink.slice},
+      ValueRange{state.max, state.sum}, {read, rows, rows}, {utils::IteratorType::parallel},
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        auto constant = [&](double value) {
+          return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
+        };
+        // A sink of -inf has no weight, and one that is NaN or infinite makes the sum NaN.
+        Value weight = arith::AddFOp::create(
+            b, loc, arith::SubFOp::create(b, loc, args[0], args[0]), constant(1));
+        Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0],
+                                             constant(-std::numeric_limits<double>::infinity()));
+        Value sum = arith::SelectOp::create(b, loc, isNone, none, weight);
+        linalg::YieldOp::create(b, loc, ValueRange{args[0], sum});
+      });
+  state.max = start.getResult(0);
+  state.sum = start.getResult(1);
+}
+
 KeyRangeOp KeyLoops::keyRange() {
   SmallVector<Value> symbols;
   MaskInterface mask = op.getMaskAttr();
@@ -292,8 +320,19 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
 }
 
 void KeyLoops::cloneScore(Region &into, const Score &score) {
-  if (op.getScore().empty())
+  if (op.getScore().empty()) {
+    if (!op.getSink())
+      return;
+    // A sink is a score, so the maximum has to be one too: without a region it is in units of products.
+    OpBuilder::InsertionGuard guard(rewriter);
+    SmallVector<Type> types(op.getKDim() + 1, rewriter.getIndexType());
+    types.push_back(scoreType());
+    for (Value capture : score.captures)
+      types.push_back(getElementTypeOrSelf(capture));
+    Block *block = rewriter.createBlock(&into, {}, types, SmallVector<Location>(types.size(), loc));
+    YieldOp::create(rewriter, loc, block->getArgument(op.getKDim() + 1));
     return;
+  }
   IRMapping mapping;
   op.getScore().cloneInto(&into, mapping);
   llvm::BitVector erased(into.getNumArguments());
@@ -392,13 +431,18 @@ void KeyLoops::run() {
       temporary({ShapedType::kDynamic, qTile()}, {valueSize(), tq}, scoreType())};
   auto init = OnlineInitOp::create(rewriter, loc, ValueRange(empties).getTypes(), empties);
   State state = {init.getResult(0), init.getResult(1), init.getResult(2)};
-  if (op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys())) {
+  Value sum = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(scoreType(), 0));
+  bool isEmptySum = op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys());
+  if (isEmptySum) {
     // Where no key exists the output is an empty sum, not 0 / 0.
     Value none = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, toValue(numKeys()),
                                        toValue(zero));
-    Value count = arith::UIToFPOp::create(rewriter, loc, scoreType(), none);
-    state.sum = linalg::FillOp::create(rewriter, loc, count, state.sum).getResult(0);
+    sum = arith::UIToFPOp::create(rewriter, loc, scoreType(), none);
   }
+  if (op.getSink())
+    startFromSink(state, sum);
+  else if (isEmptySum)
+    state.sum = linalg::FillOp::create(rewriter, loc, sum, state.sum).getResult(0);
 
   KeyRangeOp range = keyRange();
   countTiles(range);

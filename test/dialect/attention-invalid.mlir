@@ -397,3 +397,31 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
       outs(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o, #o, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>
   return
 }
+
+// -----
+
+// A5: the sink does not vary with k.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %sink: tensor<8xf32>) {
+  // expected-error @+1 {{expected sink without k, got affine_map<(d0, d1, d2, d3, d4) -> (d2)>}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) sink(%sink : tensor<8xf32>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, affine_map<(b, q, k, d, e) -> (k)>, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A7: the sink holds floats no wider than the accumulator.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %sink: tensor<8xf64>) {
+  // expected-error @+1 {{expected sink to hold floats no wider than the accumulator 'f32', got 'tensor<8xf64>'}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) sink(%sink : tensor<8xf64>)
+      outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, affine_map<(b, q, k, d, e) -> (q)>, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}

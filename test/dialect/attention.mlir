@@ -6,6 +6,16 @@
 #n = affine_map<(b, h, q, k, d, e) -> (b)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
 
+// CHECK-LABEL: @sink
+// CHECK: attn.attention ins({{.*}}) sink(%{{.*}} : tensor<8xf32>) outs(
+func.func @sink(%q: tensor<2x8x?x64xf32>, %sink: tensor<8xf32>) -> tensor<2x8x?x64xf32> {
+  %o = attn.attention ins(%q, %q, %q : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
+      sink(%sink : tensor<8xf32>) outs(%q : tensor<2x8x?x64xf32>)
+      {indexing_maps = [#q, #k, #v, affine_map<(b, h, q, k, d, e) -> (h)>, #o], scale = 0.125 : f32}
+      -> tensor<2x8x?x64xf32>
+  return %o : tensor<2x8x?x64xf32>
+}
+
 // CHECK-LABEL: @masked
 // CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
 // CHECK-SAME: captures(%{{.*}} : tensor<2xi32>) outs(%{{.*}} : tensor<2x8x?x64xf32>)

@@ -119,6 +119,8 @@ protected:
     std::vector<std::string> types = {}, maps = {};
     std::vector<ReferenceTensor> captured = {};
     bool returnsWeights = false;
+    /// One for each head.
+    std::optional<ReferenceTensor> sink = {};
   };
 
   void run(const Attention &attention) {
@@ -129,6 +131,7 @@ protected:
       return result;
     };
     bool hasCaptures = !attention.types.empty();
+    std::string sink;
     std::string arguments = list(attention.types, [](size_t i, std::string type) {
       return ", %c" + std::to_string(i) + ": " + type;
     });
@@ -140,6 +143,11 @@ protected:
     std::string maps = list(attention.maps, [](size_t, std::string map) {
       return ", affine_map<(b, h, q, k, d, e) -> " + map + ">";
     });
+    if (attention.sink) {
+      arguments += ", %sink: tensor<2xf32>";
+      sink = " sink(%sink : tensor<2xf32>)";
+      maps += ", affine_map<(b, h, q, k, d, e) -> (h)>";
+    }
     std::string outs = "tensor<2x2x19x5xf32>", inits = "%e";
     if (attention.returnsWeights) {
       outs += ", tensor<2x2x19x23xf32>";
@@ -158,7 +166,7 @@ protected:
                        (attention.returnsWeights ? ":2" : "") +
                        " = attn.attention ins(%q, %k, %v : tensor<2x2x19x3xf32>, "
                        "tensor<2x2x23x3xf32>, tensor<2x2x23x5xf32>) " +
-                       (hasCaptures ? "captures(" + captures + " : " + types + ")" : "") +
+                       (hasCaptures ? "captures(" + captures + " : " + types + ")" : "") + sink +
                        " outs(" + inits + " : " + outs + ") " + attention.mask +
                        " {indexing_maps = [affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>, "
                        "affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>, affine_map<(b, h, q, k, d, "
@@ -170,6 +178,8 @@ protected:
     ASSERT_TRUE(module) << text;
     SmallVector<ReferenceTensor> inputs = {query, key, value};
     llvm::append_range(inputs, attention.captured);
+    if (attention.sink)
+      inputs.push_back(*attention.sink);
     run(*module, "f", inputs);
   }
 
@@ -261,6 +271,18 @@ TEST_F(StagesTest, ScoreRegion) {
 TEST_F(StagesTest, Weights) {
   for (const char *attributes : {"", kNaNRows})
     run({"mask(#attn.causal<offset = -3>)", attributes, "", {}, {}, {}, /*returnsWeights=*/true});
+}
+
+TEST_F(StagesTest, Sink) {
+  const char *causal = "mask(#attn.causal<offset = -3>)";
+  ReferenceTensor sink({2});
+  sink.elements = {-1, 40};
+  run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/true, sink});
+  sink.elements = {0.5, -std::numeric_limits<double>::infinity()};
+  run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/true, sink});
+  // In a row that is NaN the weight of a hidden pair may be so too.
+  sink.elements = {0.5, std::nan("")};
+  run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/false, sink});
 }
 
 TEST_F(StagesTest, NaN) {

@@ -91,6 +91,13 @@ def masked(a, live):
     return Bounded(a.value, a.error, live if a.live is None else a.live & live)
 
 
+def beside(scores, column):
+    """Scores with one more, which is kept and exact, at the end of each row."""
+    add = lambda a, last: np.concatenate([np.broadcast_to(a, scores.value.shape), last], -1)
+    live = None if scores.live is None else add(scores.live, np.full(column.shape, True))
+    return Bounded(add(scores.value, column), add(scores.error, np.zeros(column.shape)), live)
+
+
 def softmax(scores, empty):
     """Over the last axis; a row without a score above -inf becomes `empty`."""
     s = scores.value

@@ -44,11 +44,14 @@ class OpDraw:
         self.empty_row = rng.choice(["zero", "nan"])
         usual = max(self.sizes["d"], 1)**-0.5
         self.scale = float(np.float32(rng.choice([1.0, 1.0, 0.25, 0.25, *[usual] * 6, *[128.0] * 4, -usual, 2.0**66])))
-        self.captures = []
+        self.captures, self.sink = [], None
         self.layout_and_operands()
         self.mask, self.kept = self.draw_mask()
+        if rng.random() < 0.2:
+            self.sink = Operand("sink", "f32", rng.choice([["h"], ["h"], ["b", "q"], []]), self.draw_sink)
         names = ["empty row " + self.empty_row, self.region or "no region", *self.mask_kinds]
         names += ["grouped heads"] * self.grouped + ["returned weights"] * self.returns_weights
+        names += ["sink"] * bool(self.sink)
         names += [f"{'dynamic' if self.dynamic else 'static'} sizes"]
         self.kinds = ["op"] + [f"op: {name}" for name in names]
 
@@ -84,6 +87,9 @@ class OpDraw:
 
     def normal(self, shape):
         return self.numpy.standard_normal(shape)
+
+    def draw_sink(self, shape):
+        return np.where(self.numpy.random(shape) < 0.1, -math.inf, 4 * self.normal(shape))
 
     def capture(self, element, dims, draw):
         self.captures.append(Operand(f"c{len(self.captures)}", element, dims, draw))
@@ -162,9 +168,10 @@ class OpDraw:
         if self.captures:
             captures = (f" captures({', '.join('%' + c.name for c in self.captures)} : "
                         f"{', '.join(map(type, self.captures))})")
+        sink = f" sink(%sink : {type(self.sink)})" if self.sink else ""
         mask = f" mask({self.mask})" if self.mask else ""
         lines += [f"  %o:{len(outs)} = attn.attention ins(%q, %k, %v : {', '.join(map(type, self.operands))})"
-                  f"{captures} outs({inits} : {types}){mask}",
+                  f"{captures}{sink} outs({inits} : {types}){mask}",
                   f"    {{indexing_maps = [{maps}],",
                   f"     scale = {self.scale:.9e} : f32, empty_row = #attn.empty_row<{self.empty_row}>}}"
                   f"{self.region_text()} -> {types}",
@@ -192,7 +199,7 @@ class OpDraw:
         return [("out", self.out_dims)] + [("weights", [*self.batch, "q", "k"])] * self.returns_weights
 
     def inputs(self):
-        return [*self.operands, *self.captures]
+        return [*self.operands, *self.captures, *([self.sink] if self.sink else [])]
 
     def hostile_kinds(self):
         """Which data this scale and this region can have. Values of a huge scale come from exponents that cancel."""
@@ -220,9 +227,10 @@ class OpDraw:
         inputs = [a.transpose([dims.index(d) for d in operand.dims]).astype(np.float32)
                   for a, dims, operand in zip(arrays, canonical, self.operands)]
         inputs += [capture.array(n) for capture in self.captures]
+        inputs += [self.sink.array(n)] if self.sink else []
         if hostile == "nan" and self.region == "bias":
             self.spoil(inputs[3], [math.nan], 0.02)
-        return hostile, n, inputs, self.reference(n, arrays, dict(zip([c.name for c in self.captures], inputs[3:])))
+        return hostile, n, inputs, self.reference(n, arrays, dict(zip([c.name for c in self.inputs()[3:]], inputs[3:])))
 
     def spoil(self, array, values, share):
         where = self.numpy.random(array.shape) < share
@@ -270,7 +278,7 @@ class OpDraw:
         pairs = batch + "qk"
 
         def at(name):  # a capture's values, at pairs
-            dims = next(c.dims for c in self.captures if c.name == name)
+            dims = next(c.dims for c in self.inputs() if c.name == name)
             return captured[name].reshape([n[d] if d in dims else 1 for d in pairs])
 
         at_pairs = {c.name: at(c.name) for c in self.captures}
@@ -284,7 +292,12 @@ class OpDraw:
         if self.region == "alibi":
             scores = bounded.add(scores, Bounded((column - row) / 16))
         scores = bounded.masked(scores, self.kept(row, column, at_pairs))
-        p = bounded.softmax(scores, math.nan if self.empty_row == "nan" else 0.0)
+        empty_row = math.nan if self.empty_row == "nan" else 0.0
+        if self.sink:
+            column = np.broadcast_to(at("sink"), [n[d] for d in batch + "q"] + [1])
+            p = bounded.softmax(bounded.beside(scores, column), empty_row).map(lambda a: a[..., :-1])
+        else:
+            p = bounded.softmax(scores, empty_row)
         out = bounded.average(f"{pairs},{heads}ke->{batch}qe", p, v)
         order = [(batch + "qe").index(d) for d in self.out_dims]
         return [out.map(lambda a: a.transpose(order)), p][:len(self.outs())]

@@ -173,7 +173,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
   if (in->mask)
     captures.push_back(in->mask->value);
   auto op = AttentionOp::create(b, init.value.getType(), in->query.value, in->key.value,
-                                in->value.value, captures, init.value,
+                                in->value.value, captures, /*sink=*/Value(), init.value,
                                 /*origin=*/ValueRange(), kept, /*plan=*/PlanAttr(),
                                 b.getAffineMapArrayAttr(llvm::map_to_vector(
                                     maps, [](FailureOr<AffineMap> map) { return *map; })),

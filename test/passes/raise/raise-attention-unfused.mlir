@@ -58,24 +58,6 @@ func.func @weights_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %
   return %o : tensor<2x5x8xf32>
 }
 
-// The scores that the softmax reads are returned too.
-func.func @masked_scores_returned(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<2x5x5xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %m = linalg.generic #both ins(%s, %mask : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
-  ^bb0(%a: f32, %b: f32, %out: f32):
-    %t = arith.addf %a, %b : f32
-    linalg.yield %t : f32
-  } -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected scores that only the softmax reads, got a use of 'linalg.generic' by 'func.return'}}
-  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  return %o, %m : tensor<2x5x8xf32>, tensor<2x5x5xf32>
-}
-
 // A softmax of weights: neither is attention.
 func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
@@ -116,29 +98,6 @@ func.func @values_bring_batch(%x: tensor<2x5x8xf32>, %v: tensor<3x2x5x8xf32>, %o
   %o = linalg.contract indexing_maps = [affine_map<(c, b, q, e, k) -> (b, q, k)>, affine_map<(c, b, q, e, k) -> (c, b, k, e)>,
                                         affine_map<(c, b, q, e, k) -> (c, b, q, e)>] ins(%p, %v : tensor<2x5x5xf32>, tensor<3x2x5x8xf32>) outs(%of : tensor<3x2x5x8xf32>) -> tensor<3x2x5x8xf32>
   return %o : tensor<3x2x5x8xf32>
-}
-
-// A reduction of the scores lies between.
-func.func @reduction_between(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %re: tensor<2x5xf32>) -> tensor<2x5x8xf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<2x5x5xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]} ins(%s : tensor<2x5x5xf32>) outs(%re : tensor<2x5xf32>) {
-  ^bb0(%a: f32, %max: f32):
-    %t = arith.maximumf %a, %max : f32
-    linalg.yield %t : f32
-  } -> tensor<2x5xf32>
-  %c = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %m : tensor<2x5x5xf32>, tensor<2x5xf32>) outs(%e : tensor<2x5x5xf32>) {
-  ^bb0(%a: f32, %b: f32, %out: f32):
-    %t = arith.subf %a, %b : f32
-    linalg.yield %t : f32
-  } -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected scores that only the softmax reads, got a use of 'linalg.contract' by 'linalg.generic'}}
-  %p = linalg.softmax dimension(2) ins(%c : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  return %o : tensor<2x5x8xf32>
 }
 
 // The scores come from elsewhere.

@@ -424,3 +424,116 @@ func.func @transposed_weights(%x: tensor<2x5x8xf32>, %v: tensor<2x4x5xf32>) -> t
   %o = linalg.contract indexing_maps = [#vk, #pk, #oe] ins(%v, %t : tensor<2x4x5xf32>, tensor<2x5x5xf32>) outs(%of : tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
   return %o : tensor<2x4x5xf32>
 }
+
+// -----
+
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+
+// A column beside the scores whose weights are dropped is a sink; it may be first.
+// CHECK-LABEL: @sink(
+// CHECK-SAME: %[[SINK:arg1]]: tensor<2xf32>
+// CHECK-NOT: tensor.concat
+// CHECK: %[[OUT:.*]] = attn.attention ins(
+// CHECK-SAME: sink(%[[SINK]] : tensor<2xf32>)
+// CHECK: %[[FIRST:.*]] = attn.attention ins(
+// CHECK-SAME: sink(%[[SINK]] : tensor<2xf32>)
+// CHECK: return %[[OUT]], %[[FIRST]]
+func.func @sink(%x: tensor<2x?x8xf32>, %sink: tensor<2xf32>) -> (tensor<2x?x8xf32>, tensor<2x?x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c1 : tensor<2x?x8xf32>
+  %m = arith.addi %n, %c1 : index
+  %e = tensor.empty(%n, %n) : tensor<2x?x?xf32>
+  %ce = tensor.empty(%n) : tensor<2x?x1xf32>
+  %pe = tensor.empty(%n, %m) : tensor<2x?x?xf32>
+  %oe = tensor.empty(%n) : tensor<2x?x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x?x8xf32>, tensor<2x?x8xf32>) outs(%f : tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %s1 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x?x8xf32>, tensor<2x?x8xf32>) outs(%f : tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %column = linalg.generic {indexing_maps = [affine_map<(b, q, k) -> (b)>, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%sink : tensor<2xf32>) outs(%ce : tensor<2x?x1xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    linalg.yield %a : f32
+  } -> tensor<2x?x1xf32>
+  %last = tensor.concat dim(2) %s, %column : (tensor<2x?x?xf32>, tensor<2x?x1xf32>) -> tensor<2x?x?xf32>
+  %first = tensor.concat dim(2) %column, %s1 : (tensor<2x?x1xf32>, tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %p0 = linalg.softmax dimension(2) ins(%last : tensor<2x?x?xf32>) outs(%pe : tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %p1 = linalg.softmax dimension(2) ins(%first : tensor<2x?x?xf32>) outs(%pe : tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %w0 = tensor.extract_slice %p0[0, 0, 0] [2, %n, %n] [1, 1, 1] : tensor<2x?x?xf32> to tensor<2x?x?xf32>
+  %w1 = tensor.extract_slice %p1[0, 0, 1] [2, %n, %n] [1, 1, 1] : tensor<2x?x?xf32> to tensor<2x?x?xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x?x8xf32>) -> tensor<2x?x8xf32>
+  %o0 = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w0, %x : tensor<2x?x?xf32>, tensor<2x?x8xf32>) outs(%of : tensor<2x?x8xf32>) -> tensor<2x?x8xf32>
+  %o1 = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w1, %x : tensor<2x?x?xf32>, tensor<2x?x8xf32>) outs(%of : tensor<2x?x8xf32>) -> tensor<2x?x8xf32>
+  return %o0, %o1 : tensor<2x?x8xf32>, tensor<2x?x8xf32>
+}
+
+// -----
+
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#row = affine_map<(b, q, k) -> (b, q)>
+#both = {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+
+// Scores that are returned too are in memory, and captured: of query and key, only their numbers remain.
+// CHECK-LABEL: @masked_scores_returned(
+// CHECK: %[[SCORES:.*]] = linalg.generic
+// CHECK-NOT: linalg.softmax
+// CHECK: %[[OUT:.*]] = attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<5x0xf32>, tensor<5x0xf32>, tensor<2x5x8xf32>)
+// CHECK-SAME: captures(%[[SCORES]] : tensor<2x5x5xf32>)
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: f32, %[[S:.*]]: f32):
+// CHECK: attn.yield %[[S]]
+// CHECK: return %[[OUT]], %[[SCORES]]
+func.func @masked_scores_returned(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic #both ins(%s, %mask : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%m : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o, %m : tensor<2x5x8xf32>, tensor<2x5x5xf32>
+}
+
+// A reduction of the scores lies between: it reads them too.
+// CHECK-LABEL: @reduction_between(
+// CHECK: %[[SCORES:.*]] = linalg.contract
+// CHECK: %[[MAX:.*]] = linalg.generic
+// CHECK-NOT: linalg.softmax
+// CHECK: attn.attention
+// CHECK-SAME: captures(%[[SCORES]], %[[MAX]] : tensor<2x5x5xf32>, tensor<2x5xf32>)
+func.func @reduction_between(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %re: tensor<2x5xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]} ins(%s : tensor<2x5x5xf32>) outs(%re : tensor<2x5xf32>) {
+  ^bb0(%a: f32, %max: f32):
+    %t = arith.maximumf %a, %max : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5xf32>
+  %c = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %m : tensor<2x5x5xf32>, tensor<2x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.subf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%c : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}

@@ -165,3 +165,26 @@ func.func @other_maximum(%s: tensor<2x2x2xf32>, %t: tensor<2x2x2xf32>, %e: tenso
   } -> tensor<2x2x2xf32>
   return %p0, %p1, %p2 : tensor<2x2x2xf32>, tensor<2x2x2xf32>, tensor<2x2x2xf32>
 }
+
+// The softmax of scores less their maximum is that of the scores.
+// CHECK-LABEL: @shifted(
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x5x7xf32>
+// CHECK: linalg.softmax dimension(2) ins(%[[S]] : tensor<2x5x7xf32>)
+func.func @shifted(%s: tensor<2x5x7xf32>, %e: tensor<2x5x7xf32>, %re: tensor<2x5xf32>) -> tensor<2x5x7xf32> {
+  %inf = arith.constant 0xFF800000 : f32
+  %mf = linalg.fill ins(%inf : f32) outs(%re : tensor<2x5xf32>) -> tensor<2x5xf32>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x5x7xf32>) outs(%mf : tensor<2x5xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.maximumf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x5xf32>
+  %d = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %m : tensor<2x5x7xf32>, tensor<2x5xf32>) outs(%e : tensor<2x5x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %c = arith.subf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<2x5x7xf32>
+  %p = linalg.softmax dimension(2) ins(%d : tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  return %p : tensor<2x5x7xf32>
+}

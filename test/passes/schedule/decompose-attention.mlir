@@ -121,3 +121,28 @@ func.func @whole_scores(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor
   }
   return %whole, %tasks : tensor<2x6x4xf32>, tensor<2x6x4xf32>
 }
+
+// -----
+
+// The maximum and the sum of a row start from its sink.
+// CHECK-LABEL: @sink(
+// CHECK-SAME: %[[SINK:arg1]]: tensor<2xf32>
+// CHECK-NOT: linalg.softmax
+// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[SINK]] : tensor<2xf32>)
+// CHECK: %[[MAX:.*]] = linalg.generic {{.*}} outs(%[[COPY]] : tensor<2x5xf32>)
+// CHECK: arith.maximumf
+// CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[MAX]] : tensor<2x5x5xf32>, tensor<2x5xf32>)
+// CHECK: math.exp
+// CHECK: %[[START:.*]] = linalg.generic {{.*}} ins(%[[SINK]], %[[MAX]] : tensor<2xf32>, tensor<2x5xf32>)
+// CHECK: math.exp
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[P]] : tensor<2x5x5xf32>) outs(%[[START]] : tensor<2x5xf32>)
+// CHECK: arith.addf
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %[[SUM]] :
+// CHECK: arith.divf
+func.func @sink(%x: tensor<2x5x8xf32>, %sink: tensor<2xf32>) -> tensor<2x5x8xf32> {
+  %e = tensor.empty() : tensor<2x5x8xf32>
+  %o = attn.attention ins(%x, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) sink(%sink : tensor<2xf32>) outs(%e : tensor<2x5x8xf32>)
+      plan(<"unfused", q = 8, k = 8>) {indexing_maps = [affine_map<(b, q, k, d, e) -> (b, q, d)>, affine_map<(b, q, k, d, e) -> (b, k, d)>, affine_map<(b, q, k, d, e) -> (b, k, e)>,
+      affine_map<(b, q, k, d, e) -> (b)>, affine_map<(b, q, k, d, e) -> (b, q, e)>], scale = 1.0 : f32, empty_row = #attn.empty_row<nan>} -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}

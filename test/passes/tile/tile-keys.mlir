@@ -135,3 +135,24 @@ func.func @no_plan(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
       {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<8x8xf32>
   return %o : tensor<8x8xf32>
 }
+
+// -----
+
+#q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
+#k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
+#v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
+#o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
+// The state starts from the sink, and steps have a region, so that their maximum is in units of scores.
+// CHECK-LABEL: @sink(
+// CHECK: %[[INIT:.*]]:3 = attn.online_init
+// CHECK: %[[START:.*]]:2 = linalg.generic {{.*}} ins(%{{.*}} : tensor<f32>) outs(%[[INIT]]#0, %[[INIT]]#1 :
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[START]]#0, %{{.*}} = %[[START]]#1, %{{.*}} = %[[INIT]]#2)
+// CHECK: attn.online_step
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32):
+// CHECK-NEXT: attn.yield %[[S]]
+func.func @sink(%q: tensor<1x1x48x64xf32>, %k: tensor<1x1x?x64xf32>, %v: tensor<1x1x?x64xf32>, %sink: tensor<1xf32>, %e: tensor<1x1x48x64xf32>, %b: index, %h: index, %i: index) -> tensor<1x1x48x64xf32> {
+  %c0 = arith.constant 0 : index
+  %o = attn.attention ins(%q, %k, %v : tensor<1x1x48x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>) sink(%sink : tensor<1xf32>) outs(%e : tensor<1x1x48x64xf32>) at(%b, %h, %i, %c0)
+      plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, affine_map<(b, h, q, k, d, e) -> (h)>, #o], scale = 1.25e-01 : f32} -> tensor<1x1x48x64xf32>
+  return %o : tensor<1x1x48x64xf32>
+}
