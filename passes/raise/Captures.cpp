@@ -49,18 +49,18 @@ static bool isFormula(AttentionOp op, const Element &element) {
                       [&](unsigned i) { return isFormula(op, element.getOperand(i)); });
 }
 
-/// The argument of the score region for the element of `read`, captured if it is not yet.
-static Value captureElement(AttentionOp op, const Access &read) {
-  Block &score = op.getScore().front();
-  unsigned count = op.getCaptures().size(), first = op.getKDim() + 2;
+unsigned attn::captureElement(AttentionOp op, const Access &read) {
+  unsigned count = op.getCaptures().size();
   for (unsigned i = 0; i < count; ++i)
     if (op.getCaptures()[i] == read.tensor && op.getCaptureMap(i) == read.map)
-      return score.getArgument(first + i);
+      return i;
   SmallVector<Attribute> maps(op.getIndexingMaps().getValue());
   maps.insert(maps.begin() + 3 + count, AffineMapAttr::get(read.map));
   op.getCapturesMutable().append(read.tensor);
   op.setIndexingMapsAttr(ArrayAttr::get(op.getContext(), maps));
-  return score.addArgument(getElementTypeOrSelf(read.tensor), read.tensor.getLoc());
+  if (!op.getScore().empty())
+    op.getScore().addArgument(getElementTypeOrSelf(read.tensor), read.tensor.getLoc());
+  return count;
 }
 
 static Value compute(AttentionOp op, const Element &element, OpBuilder &builder) {
@@ -68,7 +68,7 @@ static Value compute(AttentionOp op, const Element &element, OpBuilder &builder)
   if (auto constant = dyn_cast_if_present<TypedAttr>(element.getConstant()))
     return arith::ConstantOp::create(builder, op.getLoc(), constant);
   if (!scalar)
-    return captureElement(op, element.getRead());
+    return op.getScore().getArgument(op.getKDim() + 2 + captureElement(op, element.getRead()));
   if (isa<linalg::IndexOp>(scalar)) {
     Value sum;
     element.getCoordinate().walk([&](AffineExpr part) {

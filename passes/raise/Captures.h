@@ -8,6 +8,7 @@
 #define ATTN_PASSES_RAISE_CAPTURES_H
 
 #include "dialect/Attn.h"
+#include "passes/Access.h"
 
 namespace attn {
 
@@ -17,6 +18,9 @@ namespace attn {
 /// with query or key alone, is not computed elementwise from such, or would cost a division or a function for each
 /// pair.
 mlir::Value computeCapture(AttentionOp op, unsigned capture);
+
+/// The captured operand that is the element of `read`, added where there is none yet.
+unsigned captureElement(AttentionOp op, const Access &read);
 
 } // namespace attn
 

@@ -7,6 +7,11 @@
 //                                yield (select (%k <= %q), t, -inf) }
 // becomes
 //   attn.attention ins(%q, %k, %v) captures(%padding) mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
+// and
+//   yield (select (%k <= %position + %q), %s, -inf)
+// becomes
+//   %lengths = linalg.generic ins(%position) { max(%position + (linalg.index 0) + 1, 0) }        a number for each query
+//   attn.attention ins(%q, %k, %v) captures(%position, %lengths) mask(#attn.lengths<1>)
 //
 // Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the -inf
 // afterwards. A condition is taken apart into what must hold together; each part has to be a comparison that
@@ -85,6 +90,7 @@ private:
   }
   LogicalResult requireComparison(arith::CmpIOp compare, bool truth);
   LogicalResult requireNonnegative(AffineExpr expr);
+  unsigned computeLengths(ArrayRef<int64_t> flat);
   std::optional<AffineExpr> affine(Value value);
 
   /// How many coordinates there are along a dimension, where it is known.
@@ -289,6 +295,16 @@ LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool tru
   }
 }
 
+/// `value`, an integer or an index, as 64 bits.
+static Value toWide(OpBuilder &builder, Location loc, Value value) {
+  Type wide = builder.getI64Type();
+  if (value.getType() == wide)
+    return value;
+  if (value.getType().isIndex())
+    return arith::IndexCastOp::create(builder, loc, wide, value);
+  return arith::ExtSIOp::create(builder, loc, wide, value);
+}
+
 LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
   unsigned numDims = op.getKDim() + 1, numSymbols = op.getCaptures().size();
   SmallVector<int64_t> flat;
@@ -308,21 +324,87 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
     return ArrayRef(flat).drop_back() == ArrayRef(expected);
   };
   Kept found;
+  auto variesWith = [&](unsigned symbol, unsigned dim) {
+    return flat[numDims + symbol] != 0 && op.getCaptureMap(symbol).isFunctionOfDim(dim);
+  };
+  auto symbols = llvm::seq(numSymbols);
   if (is(1, -1, std::nullopt)) {
     found.upper = constant;
   } else if (is(-1, 1, std::nullopt)) {
     found.lower = constant;
+  } else if (flat[op.getKDim()] == -1 && llvm::none_of(symbols, [&](unsigned symbol) {
+               return variesWith(symbol, op.getKDim());
+             })) {
+    // The number of keys kept is an element of a captured operand, or computed from such.
+    auto length = llvm::find_if(symbols, [&](unsigned symbol) {
+      return is(0, -1, symbol) && constant == -1 && !variesWith(symbol, op.getQDim());
+    });
+    unsigned capture = length == symbols.end() ? computeLengths(flat) : *length;
+    found.masks.push_back(LengthsAttr::get(context, capture));
   } else {
-    auto symbols = llvm::seq(numSymbols);
-    auto length = llvm::find_if(symbols, [&](unsigned symbol) { return is(0, -1, symbol); });
-    if (length == symbols.end() || constant != -1 ||
-        op.getCaptureMap(*length).isFunctionOfDim(op.getQDim()) ||
-        op.getCaptureMap(*length).isFunctionOfDim(op.getKDim()))
-      return failure();
-    found.masks.push_back(LengthsAttr::get(context, *length));
+    return failure();
   }
   kept.add(found);
   return success();
+}
+
+/// Captures the number of keys k for which `flat`, which holds -k, is at least 0.
+unsigned ConditionReader::computeLengths(ArrayRef<int64_t> flat) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  unsigned numDims = op.getKDim() + 1;
+  ArrayRef<int64_t> ofDims = flat.take_front(numDims),
+                    ofSymbols = flat.drop_front(numDims).drop_back();
+  // The loops of the op that computes them: what they vary with.
+  SmallVector<unsigned> dims;
+  SmallVector<Value> operands;
+  for (unsigned dim = 0; dim < op.getKDim(); ++dim)
+    if (ofDims[dim] != 0 || llvm::any_of(llvm::enumerate(ofSymbols), [&](auto symbol) {
+          return symbol.value() != 0 && op.getCaptureMap(symbol.index()).isFunctionOfDim(dim);
+        }))
+      dims.push_back(dim);
+  SmallVector<AffineExpr> loopOf(op.getQueryMap().getNumDims(), builder.getAffineConstantExpr(0));
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<Range> domain = op.getIterationDomain(builder);
+  for (auto [loop, dim] : llvm::enumerate(dims)) {
+    loopOf[dim] = builder.getAffineDimExpr(loop);
+    sizes.push_back(domain[dim].size);
+  }
+  SmallVector<int64_t> factors;
+  SmallVector<AffineMap> maps;
+  for (auto [symbol, factor] : llvm::enumerate(ofSymbols)) {
+    if (factor == 0)
+      continue;
+    factors.push_back(factor);
+    operands.push_back(op.getCaptures()[symbol]);
+    maps.push_back(op.getCaptureMap(symbol).replaceDimsAndSymbols(loopOf, {}, dims.size(), 0));
+  }
+  maps.push_back(builder.getMultiDimIdentityMap(dims.size()));
+  Type type = builder.getI64Type();
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
+  SmallVector<utils::IteratorType> loops(dims.size(), utils::IteratorType::parallel);
+  auto lengths = linalg::GenericOp::create(
+      builder, loc, empty.getType(), operands, empty, maps, loops,
+      [&](OpBuilder &b, Location loc, ValueRange elements) {
+        auto constant = [&](int64_t value) {
+          return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+        };
+        Value sum = constant(flat.back() + 1);
+        auto add = [&](Value term, int64_t factor) {
+          term = b.createOrFold<arith::MulIOp>(loc, toWide(b, loc, term), constant(factor));
+          sum = arith::AddIOp::create(b, loc, sum, term);
+        };
+        for (auto [element, factor] : llvm::zip(elements, factors))
+          add(element, factor);
+        for (auto [loop, dim] : llvm::enumerate(dims))
+          if (ofDims[dim] != 0)
+            add(linalg::IndexOp::create(b, loc, loop), ofDims[dim]);
+        sum = arith::MaxSIOp::create(b, loc, sum, constant(0));
+        linalg::YieldOp::create(b, loc, sum);
+      });
+  AffineMap read =
+      AffineMap::getMultiDimMapWithTargets(op.getQueryMap().getNumDims(), dims, context);
+  return captureElement(op, {lengths.getResult(0), read});
 }
 
 namespace {

@@ -45,10 +45,11 @@ static bool areBatchDims(linalg::LinalgOp op, AffineMap map, ArrayRef<unsigned> 
          });
 }
 
-/// Whether `op` computes elements from elements in the same place, or is a reshape.
+/// Whether `op` computes elements from elements in the same place, is a reshape, or adds or drops the column of a sink.
 static bool isElementwiseOrReshape(Operation *op) {
   auto structured = dyn_cast<linalg::LinalgOp>(op);
-  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op) ||
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ConcatOp,
+             tensor::ExtractSliceOp>(op) ||
          (structured && isScalarFunction(structured));
 }
 

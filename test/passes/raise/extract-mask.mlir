@@ -170,6 +170,31 @@ func.func @bias_below_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
+// A number of keys for each query, computed from a position for each item and the query's own.
+// CHECK-LABEL: @positions(
+// CHECK-SAME: %[[POSITION:arg1]]: tensor<2xi32>
+// CHECK: %[[LENGTHS:.*]] = linalg.generic {{.*}} ins(%[[POSITION]] : tensor<2xi32>) outs(%{{.*}} : tensor<2x9xi64>)
+// CHECK: ^bb0(%[[P:.*]]: i32, %{{.*}}: i64):
+// CHECK: arith.extsi %[[P]]
+// CHECK: linalg.index 1
+// CHECK: arith.maxsi
+// CHECK: attn.attention {{.*}} captures(%[[LENGTHS]] : tensor<2x9xi64>) {{.*}} mask(#attn.lengths<0>)
+// CHECK-NOT: arith.select
+// CHECK: return
+func.func @positions(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<2xi32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #b, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i32):
+        %low = arith.constant 0xFF800000 : f32
+        %position = arith.index_cast %e0 : i32 to index
+        %last = arith.addi %position, %q : index
+        %hidden = arith.cmpi sgt, %k, %last : index
+        %t = arith.select %hidden, %low, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
 // A fill near the least float hides, where every row keeps a pair: here itself.
 // CHECK-LABEL: @least_fill(
 // CHECK: mask(#attn.causal)
@@ -335,11 +360,11 @@ func.func @other_tests(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %c1: tensor<
   return %o : tensor<2x9x8xf32>
 }
 
-// One length more than the keys below it.
+// One length more than the last key kept.
 // CHECK-LABEL: @length_off_by_one(
-// CHECK-NOT: mask(
-// CHECK: arith.select
-// CHECK: attn.yield
+// CHECK: %[[LENGTHS:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2xi64>)
+// CHECK: mask(#attn.lengths<0>)
+// CHECK-NOT: arith.select
 func.func @length_off_by_one(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<2xi32>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #b, #o], scale = 1.0 : f32} score {
@@ -394,8 +419,8 @@ func.func @always(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x
 
 // The last key is hidden.
 // CHECK-LABEL: @not_always(
-// CHECK: arith.select
-// CHECK: attn.yield
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<i64>)
+// CHECK: mask(#attn.lengths<0>)
 func.func @not_always(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
