@@ -86,21 +86,25 @@ class Draw:
     def reference(self, arrays, sizes, rng):
         """What the graph gives in float64, and how far float32 may be from it.
 
-        The distance is sampled: every tensor of a sample is a little wrong, and in float32. An element that NaN
-        among the inputs reaches may still be a number if no number in NaN's place changes it: what a mask hides stays
-        behind it.
+        The distance is sampled: every tensor of a sample is in float32 and, but in one sample, a little wrong. An
+        element that a NaN reaches, of the inputs or of a row without a key, may still be a number if no number in NaN's
+        place changes it: what a mask hides stays behind it.
         """
-        def noisy(array):
-            return (array * (1 + NOISE * rng.uniform(-1, 1, array.shape))).astype("float32").astype("float64")
+        def filled(array):
+            return np.where(np.isnan(array), rng.standard_normal(array.shape), array)
+
+        def noisy(noise):
+            def stored(array):
+                wrong = filled(array) * (1 + noise * rng.uniform(-1, 1, array.shape))
+                return wrong.astype("float32").astype("float64")
+
+            return stored
 
         wanted = self.graph.evaluate(arrays, sizes)
-        spoiled = any(np.isnan(a).any() for a in arrays.values() if a.dtype.kind == "f")
-        filled = arrays
+        spoiled = any(np.isnan(value).any() for value in wanted)
         if spoiled:
-            first, filled = ({name: np.where(np.isnan(a), rng.standard_normal(a.shape), a) if a.dtype.kind == "f" else a
-                              for name, a in arrays.items()} for _ in range(2))
-            pairs = list(zip(self.graph.evaluate(first, sizes), self.graph.evaluate(filled, sizes)))
-        samples = list(zip(*(self.graph.evaluate(filled, sizes, noisy) for _ in range(SAMPLES))))
+            pairs = list(zip(*(self.graph.evaluate(arrays, sizes, filled) for _ in range(2))))
+        samples = list(zip(*(self.graph.evaluate(arrays, sizes, noisy(noise)) for noise in [0] + [NOISE] * SAMPLES)))
         results = []
         for i, value in enumerate(wanted):
             or_nan = None
