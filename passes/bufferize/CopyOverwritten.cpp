@@ -14,8 +14,9 @@
 //
 // The result of an in-out argument lies in the memory of the argument. Where ops compute it from the argument, each in
 // place of what it writes over, as above, what is read later of the elements that they write over is copied before.
-// Where it is computed elsewhere, it is copied to the argument at the end, unless the argument is never read: then it is
-// computed there. So bufferization finds nothing to copy. Here because the order of reads and writes is settled now.
+// Where it is computed in an empty tensor, it is computed in the argument instead; where it is computed elsewhere, it is
+// copied to the argument at the end. So bufferization finds nothing to copy. Here because the order of reads and writes
+// is settled now.
 // Test: test/passes/bufferize/copy-overwritten.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -74,15 +75,20 @@ static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
 
 /// The tensor.empty that `value` is computed in, step by step, or null.
 static tensor::EmptyOp emptyOf(Value value) {
-  while (auto dps = value.getDefiningOp<DestinationStyleOpInterface>())
-    value = dps.getTiedOpOperand(cast<OpResult>(value))->get();
-  return value.getDefiningOp<tensor::EmptyOp>();
+  while (true) {
+    if (auto dps = value.getDefiningOp<DestinationStyleOpInterface>())
+      value = dps.getTiedOpOperand(cast<OpResult>(value))->get();
+    else if (auto loop = value.getDefiningOp<LoopLikeOpInterface>())
+      value = loop.getTiedLoopInit(cast<OpResult>(value))->get();
+    else
+      return value.getDefiningOp<tensor::EmptyOp>();
+  }
 }
 
 /// Lets `result`, which is computed elsewhere, be in the memory of `argument` at the end.
 static SmallVector<OpOperand *> writeAtEnd(BlockArgument argument, OpOperand &result) {
   tensor::EmptyOp empty = emptyOf(result.get());
-  if (empty && argument.use_empty() && empty.getType() == argument.getType()) {
+  if (empty && empty->hasOneUse() && empty.getType() == argument.getType()) {
     empty.replaceAllUsesWith(argument);
     return writesInPlace(argument, result.get());
   }

@@ -80,14 +80,13 @@ func.func @loop_of_view(%cache: tensor<4x16x8xf32> {attn.in_out = 2}, %k: tensor
 
 // -----
 
-// What is computed from the argument elsewhere is copied at the end; an argument that nothing reads is where it is computed.
+// What is computed in an empty tensor is computed in the argument, of which a copy is read.
 // CHECK-LABEL: @computed
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
-// CHECK: %[[E:.*]] = tensor.empty
-// CHECK: %[[X:.*]] = linalg.exp ins(%[[A]] : {{.*}}) outs(%[[E]]
+// CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
+// CHECK: %[[X:.*]] = linalg.exp ins(%[[OLD]] : {{.*}}) outs(%[[A]]
 // CHECK: %[[Y:.*]] = linalg.exp ins(%[[X]] : {{.*}}) outs(%[[B]]
-// CHECK: %[[C:.*]] = linalg.copy ins(%[[X]] : {{.*}}) outs(%[[A]]
-// CHECK: return %[[C]], %[[Y]]
+// CHECK: return %[[X]], %[[Y]]
 func.func @computed(%a: tensor<8xf32> {attn.in_out = 0}, %b: tensor<8xf32> {attn.in_out = 1}) -> (tensor<8xf32>, tensor<8xf32>) {
   %e = tensor.empty() : tensor<8xf32>
   %f = tensor.empty() : tensor<8xf32>
@@ -98,12 +97,49 @@ func.func @computed(%a: tensor<8xf32> {attn.in_out = 0}, %b: tensor<8xf32> {attn
 
 // -----
 
+// So is what tasks compute.
+// CHECK-LABEL: @tasks
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<200x8xf32>
+// CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
+// CHECK: scf.forall {{.*}} shared_outs(%[[OUT:.*]] = %[[A]])
+// CHECK: tensor.extract_slice %[[OLD]]
+func.func @tasks(%a: tensor<200x8xf32> {attn.in_out = 0}) -> tensor<200x8xf32> {
+  %e = tensor.empty() : tensor<200x8xf32>
+  %new = scf.forall (%i) = (0) to (200) step (100) shared_outs(%out = %e) -> tensor<200x8xf32> {
+    %part = tensor.extract_slice %a[%i, 0] [100, 8] [1, 1] : tensor<200x8xf32> to tensor<100x8xf32>
+    %place = tensor.extract_slice %out[%i, 0] [100, 8] [1, 1] : tensor<200x8xf32> to tensor<100x8xf32>
+    %x = linalg.exp ins(%part : tensor<100x8xf32>) outs(%place : tensor<100x8xf32>) -> tensor<100x8xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %x into %out[%i, 0] [100, 8] [1, 1] : tensor<100x8xf32> into tensor<200x8xf32>
+    }
+  }
+  return %new : tensor<200x8xf32>
+}
+
+// -----
+
+// What is computed in the memory of another result is copied at the end.
+// CHECK-LABEL: @computed_twice
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}
+// CHECK: %[[X:.*]] = linalg.exp
+// CHECK: linalg.log ins(%[[X]]
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[X]] : {{.*}}) outs(%[[A]]
+// CHECK: return %[[COPY]]
+func.func @computed_twice(%a: tensor<8xf32> {attn.in_out = 0}) -> (tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %x = linalg.exp ins(%a : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %y = linalg.log ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  return %x, %y : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
 // Each gets the elements of the other.
 // CHECK-LABEL: @swapped
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
-// CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
-// CHECK: %[[X:.*]] = linalg.copy ins(%[[B]] : {{.*}}) outs(%[[A]]
-// CHECK: %[[Y:.*]] = linalg.copy ins(%[[OLD]] : {{.*}}) outs(%[[B]]
+// CHECK: %[[OLD:.*]] = linalg.copy ins(%[[B]]
+// CHECK: %[[Y:.*]] = linalg.copy ins(%[[A]] : {{.*}}) outs(%[[B]]
+// CHECK: %[[X:.*]] = linalg.copy ins(%[[OLD]] : {{.*}}) outs(%[[A]]
 // CHECK: return %[[X]], %[[Y]]
 func.func @swapped(%a: tensor<8xf32> {attn.in_out = 0}, %b: tensor<8xf32> {attn.in_out = 1}) -> (tensor<8xf32>, tensor<8xf32>) {
   return %b, %a : tensor<8xf32>, tensor<8xf32>
