@@ -137,7 +137,9 @@ private:
   }
 
   std::optional<Formula> parsePower() {
+    size_t numBefore = numOperations;
     std::optional<Formula> base = parsePrimary();
+    size_t numInBase = numOperations - numBefore;
     if (!base || !consume("**"))
       return base;
     rest = rest.ltrim();
@@ -145,8 +147,10 @@ private:
     if (rest.consumeInteger(10, exponent) || exponent < 1 || exponent > kMaxPower)
       return std::nullopt;
     std::optional<Formula> power = base;
-    for (size_t i = 1; i < exponent && power; ++i)
+    for (size_t i = 1; i < exponent && power; ++i) {
+      numOperations += numInBase;
       power = make(Op::Multiply, {std::move(*power), *base});
+    }
     return power;
   }
 

@@ -18,7 +18,8 @@ using namespace llvm;
 using namespace attn::graph;
 
 // Sizes are sums of a few products; what exceeds this is an attack or beyond us.
-static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64, kMaxOperands = 8;
+static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64, kMaxOperands = 8,
+                        kMaxText = 2048;
 
 Size::Size(int64_t constant) {
   if (constant != 0)
@@ -235,7 +236,7 @@ std::string attn::graph::str(ArrayRef<Size> sizes) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-static Size apply(Size::Function function, const Size &a, const Size &b) {
+static std::optional<Size> apply(Size::Function function, const Size &a, const Size &b) {
   auto operand = [](const Size &size) {
     bool isOne = size.symbol() || size.constant().value_or(-1) >= 0;
     return isOne ? size.str() : "(" + size.str() + ")";
@@ -255,6 +256,9 @@ static Size apply(Size::Function function, const Size &a, const Size &b) {
     text = "min(" + a.str() + ", " + b.str() + ")";
     break;
   }
+  // The text names each operand as often as it occurs: a function of functions doubles it.
+  if (text.size() > kMaxText)
+    return std::nullopt;
   return Size::product({{text, function, std::make_shared<std::pair<Size, Size>>(a, b)}}, 1);
 }
 
@@ -328,10 +332,9 @@ std::optional<Size> attn::graph::divideDown(const Size &a, const Size &b) {
     return up ? subtract(whole, *up) : std::nullopt;
   }
   Size common = commonFactor({rest, b});
-  if (common.isOne())
-    return add(whole, apply(Size::Function::Quotient, rest, b));
   std::optional<Size> quotient =
-      divideDown(*divideExactly(rest, common), *divideExactly(b, common));
+      common.isOne() ? apply(Size::Function::Quotient, rest, b)
+                     : divideDown(*divideExactly(rest, common), *divideExactly(b, common));
   return quotient ? add(whole, *quotient) : std::nullopt;
 }
 
@@ -406,9 +409,9 @@ static std::optional<Size> extreme(Size::Function function, const Size &a, const
   }
   if (kept.size() > kMaxOperands)
     return std::nullopt;
-  Size result = kept.front();
+  std::optional<Size> result = kept.front();
   for (const Size &size : ArrayRef(kept).drop_front())
-    result = apply(function, result, size);
+    result = result ? apply(function, *result, size) : std::nullopt;
   return result;
 }
 

@@ -261,6 +261,24 @@ def halves_for_any_size(model):
     model.refuses([array(3, 3), array(0)], "argument 'y' expected size in [1, 4096] in dimension 0, got 0")
 
 
+def chain_of_quotients(model):
+    """Each size names the one before it twice: written out, the last would be 2^24 times as long as the second."""
+    inputs = [model.input(f"x{i}", [f"s{i}"]) for i in range(24)]
+    names = [f"L['x{i}'].size()[0]" for i in range(24)]
+    model.program.guards = [f"{b} == ({a} + 5) // ({a} + 2)" for a, b in itertools.pairwise(names)]
+    model.program.output(model.node("aten.neg.default", ["s23"], self=inputs[23]))
+    sizes = [4] + [1, 2] * 12
+    model.gives([array(n) for n in sizes[:24]], [-array(1)])
+    called, _ = model.call(*(array(n) for n in sizes[:23] + [3]))
+    if called.returncode == 0 or "got x" not in called.stderr:
+        FAILURES.append(f"{model.path}: expected a refusal, got {called.stderr or 'none'}")
+
+
+def tower_of_powers(model):
+    sum_of(model, ["((((L['x'].size()[0]**16)**16)**16)**16)**16 != 7", "L['y'].size()[0] == L['x'].size()[0]"])
+    model.does_not_compile("expected conditions on the sizes of inputs, got '((((L['x'].size()[0]**16)**16)**16)**16)**16")
+
+
 def never(model):
     sum_of(model, ["L['x'].size()[0] > 5000", "L['y'].size()[0] == L['x'].size()[0]"])
     model.does_not_compile("expected a graph that holds for some sizes, got the condition 'L['x'].size()[0] > 5000'")
@@ -286,8 +304,8 @@ def main(folder):
     os.makedirs(folder, exist_ok=True)
     tests = [equal_after_division, equal_by_a_common_symbol, equal_to_a_number, equal_to_a_sum, conditions,
              size_one_is_special, nested_names, multiples, functions, slices_that_sizes_limit, decided_by_ranges,
-             halves_for_any_size, never,
-             not_understood, of_no_input, two_unknown_symbols]
+             halves_for_any_size, chain_of_quotients, tower_of_powers, never, not_understood, of_no_input,
+             two_unknown_symbols]
     for test in tests:
         test(Model(f"{folder}/{test.__name__}"))
     print("\n".join(FAILURES))
