@@ -12,6 +12,9 @@
 using namespace mlir;
 using namespace attn;
 
+/// More are read from memory faster than they are computed for each pair.
+static constexpr unsigned kMaxInstructions = 256;
+
 /// Whether `element` varies with query or key alone at most, and a captured operand can be read there.
 static bool isCapturable(AttentionOp op, const Access &read) {
   if (read.names(op.getQDim()) && read.names(op.getKDim()))
@@ -32,8 +35,12 @@ static bool isOffsetOfDim(AffineExpr coordinate) {
          isa<AffineConstantExpr>(sum.getRHS());
 }
 
-/// Whether the score region can compute `element` for each pair at the cost of a few instructions.
-static bool isFormula(AttentionOp op, const Element &element) {
+/// Whether the score region can compute `element` for each pair at the cost of no more than `budget` instructions, which
+/// are taken from it. An op that several others read is computed for each of them.
+static bool isFormula(AttentionOp op, const Element &element, unsigned &budget) {
+  if (budget == 0)
+    return false;
+  --budget;
   Operation *scalar = element.getOp();
   if (element.getConstant())
     return true;
@@ -46,7 +53,7 @@ static bool isFormula(AttentionOp op, const Element &element) {
           arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(scalar))
     return false;
   return llvm::all_of(llvm::seq(scalar->getNumOperands()),
-                      [&](unsigned i) { return isFormula(op, element.getOperand(i)); });
+                      [&](unsigned i) { return isFormula(op, element.getOperand(i), budget); });
 }
 
 unsigned attn::captureElement(AttentionOp op, const Access &read) {
@@ -94,7 +101,8 @@ Value attn::computeCapture(AttentionOp op, unsigned capture) {
   if (!map.isFunctionOfDim(op.getQDim()) || !map.isFunctionOfDim(op.getKDim()))
     return {};
   Element element = Element::at({op.getCaptures()[capture], map});
-  if ((!element.getOp() && !element.getConstant()) || !isFormula(op, element))
+  unsigned budget = kMaxInstructions;
+  if ((!element.getOp() && !element.getConstant()) || !isFormula(op, element, budget))
     return {};
   OpBuilder builder(op.getContext());
   if (op.getScore().empty()) {

@@ -91,7 +91,7 @@ private:
   LogicalResult requireComparison(arith::CmpIOp compare, bool truth);
   LogicalResult requireNonnegative(AffineExpr expr);
   unsigned computeLengths(ArrayRef<int64_t> flat);
-  std::optional<AffineExpr> affine(Value value);
+  std::optional<AffineExpr> affine(Value value, unsigned &numTerms);
 
   /// How many coordinates there are along a dimension, where it is known.
   std::optional<int64_t> extent(unsigned dim) {
@@ -141,8 +141,12 @@ private:
     return {[](Attribute attr) { return !isZero(attr); }, true};
   }
 
+  /// Scalars that one condition may be made of, each counted as often as others read it. What is beyond stays as it is.
+  static constexpr unsigned kMaxScalars = 1024;
+
   AttentionOp op;
   MLIRContext *context;
+  unsigned numScalars = 0;
 };
 
 } // namespace
@@ -174,6 +178,8 @@ static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(At
 
 /// Adds what must hold for `test` of `value` to be `truth`; fails where no mask can say it.
 LogicalResult ConditionReader::require(Value value, const Test &test, bool truth) {
+  if (++numScalars > kMaxScalars)
+    return failure();
   Builder builder(context);
   auto constantAnswer = [&](Value of) -> std::optional<bool> {
     Attribute constant;
@@ -246,11 +252,24 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
   return failure();
 }
 
-/// `value` over the coordinates, symbol i being the element of captured operand i. Coordinates are
-/// sizes of dimensions and stay far from where 32 bits wrap; so must constants.
-std::optional<AffineExpr> ConditionReader::affine(Value value) {
-  constexpr int64_t kLargest = 1 << 30;
+/// `value` over the coordinates, symbol i being the element of captured operand i. Coordinates are sizes of dimensions:
+/// sums of as few terms as here, with constants no larger, stay far from where 32 bits wrap.
+std::optional<AffineExpr> ConditionReader::affine(Value value, unsigned &numTerms) {
+  constexpr int64_t kLargest = 1 << 26;
+  constexpr unsigned kMaxTerms = 16;
   if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() < 32)
+    return std::nullopt;
+  Operation *inner = value.getDefiningOp();
+  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(inner))
+    return affine(inner->getOperand(0), numTerms);
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(inner)) {
+    std::optional<AffineExpr> left = affine(inner->getOperand(0), numTerms);
+    std::optional<AffineExpr> right = left ? affine(inner->getOperand(1), numTerms) : std::nullopt;
+    if (!right)
+      return std::nullopt;
+    return isa<arith::AddIOp>(inner) ? *left + *right : *left - *right;
+  }
+  if (++numTerms > kMaxTerms)
     return std::nullopt;
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {
@@ -260,24 +279,16 @@ std::optional<AffineExpr> ConditionReader::affine(Value value) {
   }
   if (std::optional<unsigned> capture = captureOf(value))
     return getAffineSymbolExpr(*capture, context);
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument.getArgNumber() <= op.getKDim()
-               ? std::optional(getAffineDimExpr(argument.getArgNumber(), context))
-               : std::nullopt;
-  Operation *inner = value.getDefiningOp();
-  if (isa<arith::IndexCastOp, arith::ExtSIOp>(inner))
-    return affine(inner->getOperand(0));
-  if (!isa<arith::AddIOp, arith::SubIOp>(inner))
-    return std::nullopt;
-  std::optional<AffineExpr> left = affine(inner->getOperand(0)),
-                            right = affine(inner->getOperand(1));
-  if (!left || !right)
-    return std::nullopt;
-  return isa<arith::AddIOp>(inner) ? *left + *right : *left - *right;
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && argument.getArgNumber() <= op.getKDim()
+             ? std::optional(getAffineDimExpr(argument.getArgNumber(), context))
+             : std::nullopt;
 }
 
 LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool truth) {
-  std::optional<AffineExpr> left = affine(compare.getLhs()), right = affine(compare.getRhs());
+  unsigned numTerms = 0;
+  std::optional<AffineExpr> left = affine(compare.getLhs(), numTerms),
+                            right = affine(compare.getRhs(), numTerms);
   if (!left || !right)
     return failure();
   arith::CmpIPredicate predicate = compare.getPredicate();

@@ -58,20 +58,27 @@ static bool isReducedByUser(Value value) {
   });
 }
 
-/// True for what a reduction gives, also after elementwise ops: a mean, say, or its square root.
-static bool isReduced(Value value) {
+/// Ops that a search has met, and need not look at again: elementwise ops are reached by many ways.
+using Visited = llvm::SmallPtrSetImpl<Operation *>;
+
+static bool isReduced(Value value, Visited &visited) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
-  return op && (isReduction(op) || (op.getNumReductionLoops() == 0 &&
-                                    llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
-                                      return op.getMatchingIndexingMap(input).isPermutation() &&
-                                             isReduced(input->get());
-                                    })));
+  if (!op || !visited.insert(op).second)
+    return false;
+  return isReduction(op) || (op.getNumReductionLoops() == 0 &&
+                             llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+                               return op.getMatchingIndexingMap(input).isPermutation() &&
+                                      isReduced(input->get(), visited);
+                             }));
 }
 
-/// The product whose tiles become the tiles of elementwise `op`, if there is one, and the loop of
-/// `op` that each dimension of its output is. A product that a reduction reads too is none: it is
-/// computed ahead of both.
-static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
+/// True for what a reduction gives, also after elementwise ops: a mean, say, or its square root.
+static bool isReduced(Value value) {
+  llvm::SmallPtrSet<Operation *, 8> visited;
+  return isReduced(value, visited);
+}
+
+static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op, Visited &visited) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     auto producer = input->get().getDefiningOp<linalg::LinalgOp>();
     AffineMap map = op.getMatchingIndexingMap(input);
@@ -79,14 +86,22 @@ static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
       continue;
     if (isProduct(producer))
       return {producer, map};
-    if (producer.getNumReductionLoops() > 0)
+    if (producer.getNumReductionLoops() > 0 || !visited.insert(producer).second)
       continue;
     // Dimension of the output -> loop of the producer -> dimension of what is between -> loop of `op`.
     AffineMap out = producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
-    if (auto [product, inner] = findProduct(producer); product && out.isPermutation())
+    if (auto [product, inner] = findProduct(producer, visited); product && out.isPermutation())
       return {product, inner.compose(inversePermutation(out)).compose(map)};
   }
   return {};
+}
+
+/// The product whose tiles become the tiles of elementwise `op`, if there is one, and the loop of
+/// `op` that each dimension of its output is. A product that a reduction reads too is none: it is
+/// computed ahead of both.
+static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
+  llvm::SmallPtrSet<Operation *, 8> visited;
+  return findProduct(op, visited);
 }
 
 /// How the operands of elementwise `op` that hold one element a row, which a reduction gives, are read by its loops.
