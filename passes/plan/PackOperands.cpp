@@ -238,13 +238,13 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
     };
     RewritePatternSet patterns(&getContext());
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [&](OpOperand *fused) {
-      // A collapsed slice of a bias keeps its shape: expanding the broadcast that reads it would put a reshape between
-      // a product and its init.
-      bool isPartOfWeight = fused->get().getDefiningOp<tensor::CollapseShapeOp>() &&
-                            dependsOnWeightsOnly(fused->get());
+      // A collapsed bias, or slice of one, keeps its shape: expanding the broadcast that reads it would put a reshape
+      // between a product and its init.
+      auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>();
+      bool isRead = collapse && !collapse.getSrc().getDefiningOp<DestinationStyleOpInterface>();
       // To expand what others read as well would leave them a collapsed view, which expands them in turn, without end.
       bool isShared = isa<tensor::ExpandShapeOp>(fused->getOwner()) && !fused->get().hasOneUse();
-      return !isPartOfWeight && !isShared &&
+      return !isRead && !isShared &&
              (isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp()));
     });
     linalg::FillOp::getCanonicalizationPatterns(patterns, &getContext());

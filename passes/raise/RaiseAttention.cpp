@@ -457,9 +457,13 @@ FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, Affine
     }
     AffineExpr expr = loops.getResult(index.getDim());
     auto dim = dyn_cast<AffineDimExpr>(expr);
-    mapping.map(index.getResult(),
-                dim ? Value(region.getArgument(dim.getPosition()))
-                    : arith::ConstantIndexOp::create(builder, inner.getLoc(), 0));
+    auto number = dyn_cast<AffineConstantExpr>(expr);
+    if (!dim && !number)
+      return leftUnfused() << "operands of the scores to be read at their coordinates, got "
+                           << AffineMapAttr::get(map) << " for " << result.getType();
+    mapping.map(index.getResult(), dim ? Value(region.getArgument(dim.getPosition()))
+                                       : arith::ConstantIndexOp::create(builder, inner.getLoc(),
+                                                                        number.getValue()));
   }
   Operation *yield = op.getBlock()->getTerminator();
   cloneConstants(*yield);

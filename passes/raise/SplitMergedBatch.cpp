@@ -217,7 +217,11 @@ struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
     for (OpOperand *input : op.getDpsInputOperands()) {
       AffineMap map = op.getMatchingIndexingMap(input);
       auto isNamed = llvm::IsaPred<AffineDimExpr>;
-      if (!isa<RankedTensorType>(input->get().getType()) ||
+      auto type = dyn_cast<RankedTensorType>(input->get().getType());
+      auto isNamedOrUnit = [&](unsigned dim) {
+        return isNamed(map.getResult(dim)) || type.getDimSize(dim) == 1;
+      };
+      if (!type || !llvm::all_of(llvm::seq(map.getNumResults()), isNamedOrUnit) ||
           llvm::all_of(map.getResults(), isNamed) || llvm::none_of(map.getResults(), isNamed))
         continue;
       SmallVector<ReassociationIndices> groups;

@@ -5,6 +5,8 @@
 // RUN: attn-run %s --entry=last_selected --reference
 // RUN: attn-run %s --entry=softmax_of_steps --reference
 // RUN: attn-run %s --entry=softmax_of_steps --reference --level=x86-64
+// RUN: attn-run %s --entry=bias_of_one_row --reference
+// RUN: attn-run %s --entry=bias_from_table --reference
 // RUN: attn-run %s --entry=attention_turned --reference
 // RUN: attn-run %s --entry=attention_turned --reference --schedule=whole-scores
 
@@ -64,4 +66,54 @@ func.func @attention_turned(%q: tensor<2x40x8xf32>, %k: tensor<2x19x8xf32>, %v: 
   %f = tensor.empty() : tensor<2x7x40xf32>
   %t = linalg.transpose ins(%o : tensor<2x40x7xf32>) outs(%f : tensor<2x7x40xf32>) permutation = [0, 2, 1]
   return %t : tensor<2x7x40xf32>
+}
+
+// A bias with dimensions of one element is what a product starts from, in its tasks.
+func.func @bias_of_one_row(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %b: tensor<1x1x7xf32>) -> tensor<4x5x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
+  %s = linalg.contract indexing_maps = [affine_map<(b, q, k, d) -> (b, q, d)>, affine_map<(b, q, k, d) -> (b, k, d)>, affine_map<(b, q, k, d) -> (b, q, k)>]
+    ins(%q, %k : tensor<4x5x8xf32>, tensor<4x7x8xf32>) outs(%f : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(b, q, k) -> (b, q, k)>, affine_map<(b, q, k) -> (0, 0, k)>, affine_map<(b, q, k) -> (b, q, k)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %b : tensor<4x5x7xf32>, tensor<1x1x7xf32>) outs(%e : tensor<4x5x7xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %sum = arith.addf %x, %y : f32
+    linalg.yield %sum : f32
+  } -> tensor<4x5x7xf32>
+  %h = linalg.negf ins(%a : tensor<4x5x7xf32>) outs(%e : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
+  %p = linalg.softmax dimension(2) ins(%h : tensor<4x5x7xf32>) outs(%e : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
+  return %p : tensor<4x5x7xf32>
+}
+
+// What is computed from positions is read at others than the scores': one row of a table, and two columns further.
+func.func @bias_from_table(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>) -> tensor<2x5x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %te = tensor.empty() : tensor<8x9xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%te : tensor<8x9xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %p = arith.muli %i, %j : index
+    %pi = arith.index_cast %p : index to i32
+    %pf = arith.sitofp %pi : i32 to f32
+    linalg.yield %pf : f32
+  } -> tensor<8x9xf32>
+  %e = tensor.empty() : tensor<2x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %s = linalg.contract indexing_maps = [affine_map<(b, q, k, d) -> (b, q, d)>, affine_map<(b, q, k, d) -> (b, k, d)>, affine_map<(b, q, k, d) -> (b, q, k)>]
+    ins(%q, %k : tensor<2x5x8xf32>, tensor<2x7x8xf32>) outs(%f : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(b, q, k) -> (3, k + 2)>, affine_map<(b, q, k) -> (b, q, k)>, affine_map<(b, q, k) -> (b, q, k)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%t, %s : tensor<8x9xf32>, tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %sum = arith.addf %x, %y : f32
+    linalg.yield %sum : f32
+  } -> tensor<2x5x7xf32>
+  %w = linalg.softmax dimension(2) ins(%a : tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %oe = tensor.empty() : tensor<2x5x4xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %r = linalg.batch_matmul ins(%w, %v : tensor<2x5x7xf32>, tensor<2x7x4xf32>) outs(%of : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %r : tensor<2x5x4xf32>
 }

@@ -148,3 +148,18 @@ func.func @stays(%q: tensor<8x5x8xf32>, %k: tensor<4x2x7x8xf32>, %v: tensor<4x2x
   %r = tensor.expand_shape %r3 [[0, 1], [2], [3]] output_shape [4, 2, 5, 7] : tensor<8x5x7xf32> into tensor<4x2x5x7xf32>
   return %o3, %r : tensor<8x5x8xf32>, tensor<4x2x5x7xf32>
 }
+
+// One row of several is no unit dimension.
+// CHECK-LABEL: @row_of_several(
+// CHECK-NOT: tensor.collapse_shape
+func.func @row_of_several(%x: tensor<?x7xf32>, %s: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %e = tensor.empty() : tensor<5x7xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(q, k) -> (0, k)>, affine_map<(q, k) -> (q, k)>, affine_map<(q, k) -> (q, k)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%x, %s : tensor<?x7xf32>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %sum = arith.addf %l, %r : f32
+    linalg.yield %sum : f32
+  } -> tensor<5x7xf32>
+  %p = linalg.softmax dimension(1) ins(%a : tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %p : tensor<5x7xf32>
+}
