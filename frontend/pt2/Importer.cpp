@@ -156,14 +156,29 @@ llvm::Error Importer::readSizes() {
   return llvm::Error::success();
 }
 
-/// Takes buffers that hold a band of a matrix, and that the graph does not return, out of the arguments.
+/// Takes buffers that hold a band of a matrix, and that the graph does not write to, out of the arguments.
 llvm::Error Importer::readBands() {
   llvm::StringSet<> written;
   for (const OutputSpec &spec : program.outputs)
     written.insert(spec.target);
+  // The results of a node may be views of its first argument: a write to them counts as one to all that it comes from.
+  llvm::StringMap<StringRef> sources;
+  llvm::StringSet<> changed;
+  for (const Node &node : program.nodes) {
+    if (node.inputs.empty() || node.inputs.front().value.kind != Argument::Kind::Tensor)
+      continue;
+    StringRef first = node.inputs.front().value.names.front();
+    for (const Argument &output : node.outputs)
+      for (const std::string &name : output.names)
+        sources.try_emplace(name, first);
+    if (worksInPlace(node.target))
+      for (StringRef value = first; !value.empty(); value = sources.lookup(value))
+        if (!changed.insert(value).second)
+          break;
+  }
   for (const InputSpec &spec : program.inputs) {
     if (!llvm::is_contained({"buffer", "tensor_constant"}, spec.kind) ||
-        written.contains(spec.target))
+        written.contains(spec.target) || changed.contains(spec.value.names.front()))
       continue;
     auto *argument = llvm::find_if(arguments, [&](const FunctionArgument &argument) {
       return argument.isWeight && argument.name == spec.target;

@@ -114,10 +114,27 @@ def check_mask(name, values, first, expected, folder):
                    stdout=subprocess.DEVNULL)
 
 
+def check_state(folder):
+    """A buffer that a graph writes to, here in a row of a view, is no formula, whatever it holds at first."""
+    program = Program()
+    table, argument = program.buffer("state", np.eye(4, dtype="float32")), program.input("x", np.ones(4, "float32"))
+    row = program.node("aten.select.int", np.empty(4, "float32"), self=table, dim=0, index=1)
+    program.node("aten.add_.Tensor", np.empty(4, "float32"), self=row, other=argument)
+    program.output(program.node("aten.sum.dim_IntList", np.empty(4, "float32"), self=table, dim=[0]))
+    program.save(f"{folder}/state.pt2")
+    np.save(f"{folder}/sum.npy", np.full(4, 2, "float32"))
+    np.save(f"{folder}/left.npy", np.eye(4, dtype="float32") + np.outer(np.eye(4)[1], np.ones(4)).astype("float32"))
+    for name, array in ("ones", np.ones(4, "float32")), ("eye", np.eye(4, dtype="float32")):
+        np.save(f"{folder}/{name}.npy", array)
+    subprocess.run(["attn-run", f"{folder}/state.pt2", f"--input={folder}/ones.npy", f"--input={folder}/eye.npy",
+                    f"--expect={folder}/sum.npy", f"--expect={folder}/left.npy"], check=True, stdout=subprocess.DEVNULL)
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     for name, (values, is_formula) in BUFFERS.items():
         check_values(name, values, is_formula, folder)
+    check_state(folder)
     square = np.ones((16, 16), "float32")
     check_mask("causal", np.tril(square), 0, "#attn.causal", folder)
     check_mask("causal of a later part", np.tril(square), 3, "#attn.causal<offset = 3>", folder)
