@@ -127,8 +127,11 @@ private:
       return std::nullopt;
     std::optional<Formula> formula;
     if (consume("-")) {
-      std::optional<Formula> operand = parseFactor();
-      formula = operand ? make(Op::Subtract, {Formula(), std::move(*operand)}) : std::nullopt;
+      formula = parseFactor();
+      if (formula && formula->op == Op::Number)
+        formula->number = -formula->number;
+      else if (formula)
+        formula = make(Op::Subtract, {Formula(), std::move(*formula)});
     } else {
       formula = parsePower();
     }
