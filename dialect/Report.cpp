@@ -115,7 +115,9 @@ static std::string printFeatures(DictionaryAttr attention) {
             value = getText(attention, "value");
   if (query.empty() || key.empty() || value.empty())
     return "";
-  if (query == key && key == value)
+  if (query == "none" && key == "none")
+    out << "scores from memory, value from " << value;
+  else if (query == key && key == value)
     out << "query, key and value each from " << query;
   else
     out << "query from " << query << ", key from " << key << ", value from " << value;
@@ -126,7 +128,13 @@ static std::string printFeatures(DictionaryAttr attention) {
       out << (name ? name.getValue() : "?");
     });
   }
-  if (auto weights = attention.getAs<BoolAttr>("returns_weights"); weights && weights.getValue())
+  auto isSet = [&](StringRef name) {
+    auto flag = attention.getAs<BoolAttr>(name);
+    return flag && flag.getValue();
+  };
+  if (isSet("sink"))
+    out << "; a sink";
+  if (isSet("returns_weights"))
     out << "; weights returned";
   return text;
 }

@@ -257,8 +257,10 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
     fields.set("skipped_share", builder.getF64FloatAttr(share.least));
     fields.set("skipped_at_call", builder.getBoolAttr(share.mayGrow));
   }
-  setText("query", originOf(op.getQuery()));
-  setText("key", originOf(op.getKey()));
+  bool hasProduct =
+      op.getScore().empty() || !op.getScore().getArgument(op.getKDim() + 1).use_empty();
+  setText("query", hasProduct ? originOf(op.getQuery()) : "none");
+  setText("key", hasProduct ? originOf(op.getKey()) : "none");
   setText("value", originOf(op.getValue()));
   SmallVector<StringRef> scoreOps;
   op.getScore().walk([&](Operation *inner) {
@@ -269,6 +271,7 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   if (!scoreOps.empty())
     fields.set("score_ops", builder.getStrArrayAttr(scoreOps));
   fields.set("captures", builder.getI64IntegerAttr(op.getCaptures().size()));
+  fields.set("sink", builder.getBoolAttr(!!op.getSink()));
   fields.set("returns_weights", builder.getBoolAttr(op.returnsWeights()));
   fields.set("predictions", predictionsOf(op));
   return fields.getDictionary(&context);
