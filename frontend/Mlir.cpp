@@ -10,6 +10,8 @@
 #include "frontend/Sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ShapedOpInterfaces.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -36,7 +38,17 @@ static LogicalResult verifyCompilable(Operation *op) {
   WalkResult calls = function.walk([](CallOpInterface call) -> WalkResult {
     return call->emitError("expected no call, for a function is compiled by itself");
   });
-  return failure(calls.wasInterrupted());
+  if (calls.wasInterrupted())
+    return failure();
+  // Upstream leaves the size of a dimension that does not exist undefined.
+  WalkResult dims = function.walk([](ShapedDimOpInterface dim) -> WalkResult {
+    auto type = dyn_cast<RankedTensorType>(dim.getShapedValue().getType());
+    std::optional<int64_t> axis = getConstantIntValue(dim.getDimension());
+    if (!type || !axis || (*axis >= 0 && *axis < type.getRank()))
+      return WalkResult::advance();
+    return dim->emitError() << "expected a dimension of " << type << ", got " << *axis;
+  });
+  return failure(dims.wasInterrupted());
 }
 
 /// Names are how a caller tells arguments apart, or results.
