@@ -88,6 +88,12 @@ static bool putsBack(tensor::InsertSliceOp insert) {
   });
 }
 
+/// Whether `slice` takes or fills all of `tensor`, which is empty.
+static bool isAllOfEmpty(OffsetSizeAndStrideOpInterface slice, Value tensor) {
+  auto empty = tensor.getDefiningOp<tensor::EmptyOp>();
+  return empty && isEqualConstantIntOrValueArray(slice.getMixedSizes(), empty.getMixedSizes());
+}
+
 /// The buffer that a slice will be; of other tensors, one of its own.
 static MemRefType bufferOf(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -110,13 +116,34 @@ static Value copyOf(OpBuilder &builder, Location loc, Value tensor) {
 namespace {
 struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
   void runOnOperation() override {
-    // All of an empty tensor is that tensor, which an insertion can replace.
-    getOperation().walk([](tensor::ExtractSliceOp slice) {
-      auto empty = slice.getSource().getDefiningOp<tensor::EmptyOp>();
-      if (!empty || slice.getType() != empty.getType() ||
-          !isEqualConstantIntOrValueArray(slice.getMixedSizes(), empty.getMixedSizes()))
+    // What fills all of an empty tensor, to gain unit dimensions, is inserted where that tensor would be.
+    getOperation().walk([](tensor::InsertSliceOp insert) {
+      auto inner = insert.getSource().getDefiningOp<tensor::InsertSliceOp>();
+      if (!inner || !inner->hasOneUse() || !isAllOfEmpty(inner, inner.getDest()) ||
+          isRankReducedType(insert.getSourceType(), inner.getSourceType()) !=
+              SliceVerificationResult::Success)
         return;
-      slice.replaceAllUsesWith(empty.getResult());
+      insert.getSourceMutable().assign(inner.getSource());
+      inner.erase();
+    });
+    // All of an empty tensor is an empty tensor, which an insertion can replace.
+    getOperation().walk([](tensor::ExtractSliceOp slice) {
+      if (!isAllOfEmpty(slice, slice.getSource()))
+        return;
+      Value empty = slice.getSource();
+      if (slice.getType() != empty.getType()) {
+        if (!empty.hasOneUse())
+          return;
+        OpBuilder builder(slice);
+        SmallVector<OpFoldResult> sizes;
+        llvm::SmallBitVector dropped = slice.getDroppedDims();
+        for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+          if (!dropped.test(dim))
+            sizes.push_back(size);
+        empty = tensor::EmptyOp::create(builder, slice.getLoc(), sizes,
+                                        slice.getType().getElementType());
+      }
+      slice.replaceAllUsesWith(empty);
       slice.erase();
     });
     DominanceInfo dominance(getOperation());

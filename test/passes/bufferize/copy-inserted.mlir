@@ -54,6 +54,30 @@ func.func @place(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<8x4xf32> {
   return %1 : tensor<8x4xf32>
 }
 
+// A part that gains a unit dimension ahead of its insertion is computed in its place, of any length too.
+// CHECK-LABEL: @unit_dimension
+// CHECK-NOT:   linalg.copy
+// CHECK:       %[[WHOLE:.*]] = bufferization.alloc_tensor(%[[N:.*]]) : tensor<1x?x8xf32>
+// CHECK:       %[[PART:.*]] = tensor.empty(%[[N]]) : tensor<?x4xf32>
+// CHECK:       %[[Y:.*]] = linalg.exp {{.*}} outs(%[[PART]] :
+// CHECK-NEXT:  %[[I0:.*]] = tensor.insert_slice %[[Y]] into %[[WHOLE]][0, 0, 0] [1, %[[N]], 4] [1, 1, 1] : tensor<?x4xf32> into tensor<1x?x8xf32>
+// CHECK-NOT:   linalg.copy
+// CHECK:       tensor.insert_slice %{{.*}} into %[[I0]][0, 0, 4] [1, %[[N]], 4] [1, 1, 1] : tensor<?x4xf32> into tensor<1x?x8xf32>
+func.func @unit_dimension(%a: tensor<?x4xf32>, %n: index) -> tensor<1x?x8xf32> {
+  %whole = tensor.empty(%n) : tensor<1x?x8xf32>
+  %empty0 = tensor.empty(%n) : tensor<1x?x4xf32>
+  %part0 = tensor.extract_slice %empty0[0, 0, 0] [1, %n, 4] [1, 1, 1] : tensor<1x?x4xf32> to tensor<?x4xf32>
+  %y0 = linalg.exp ins(%a : tensor<?x4xf32>) outs(%part0 : tensor<?x4xf32>) -> tensor<?x4xf32>
+  %back0 = tensor.insert_slice %y0 into %empty0[0, 0, 0] [1, %n, 4] [1, 1, 1] : tensor<?x4xf32> into tensor<1x?x4xf32>
+  %empty1 = tensor.empty(%n) : tensor<1x?x4xf32>
+  %part1 = tensor.extract_slice %empty1[0, 0, 0] [1, %n, 4] [1, 1, 1] : tensor<1x?x4xf32> to tensor<?x4xf32>
+  %y1 = linalg.log ins(%a : tensor<?x4xf32>) outs(%part1 : tensor<?x4xf32>) -> tensor<?x4xf32>
+  %back1 = tensor.insert_slice %y1 into %empty1[0, 0, 0] [1, %n, 4] [1, 1, 1] : tensor<?x4xf32> into tensor<1x?x4xf32>
+  %0 = tensor.insert_slice %back0 into %whole[0, 0, 0] [1, %n, 4] [1, 1, 1] : tensor<1x?x4xf32> into tensor<1x?x8xf32>
+  %1 = tensor.insert_slice %back1 into %0[0, 0, 4] [1, %n, 4] [1, 1, 1] : tensor<1x?x4xf32> into tensor<1x?x8xf32>
+  return %1 : tensor<1x?x8xf32>
+}
+
 // Dimensions of a slice become one: halves of rows are copied, whole rows are not.
 // CHECK-LABEL: @in_a_row
 // CHECK-SAME:  %[[A:[^:]*]]: tensor<4x6xf32>
