@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -39,11 +40,12 @@ double attn::toDouble(Attribute number) {
   return ::toDouble(cast<IntegerAttr>(number).getValue());
 }
 
-/// The bits of an integer `value`; a double as large as 2^63 stands for the greatest.
+/// The bits of an integer `value`; a double beyond 64 bits stands for the greatest or the least.
 static APInt toInteger(double value, unsigned width) {
   constexpr double kLimit = 9223372036854775808.0;
-  int64_t integer =
-      value >= kLimit ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(value);
+  int64_t integer = value >= kLimit    ? std::numeric_limits<int64_t>::max()
+                    : value <= -kLimit ? std::numeric_limits<int64_t>::min()
+                                       : static_cast<int64_t>(value);
   return APInt(width, integer, /*isSigned=*/true, /*implicitTrunc=*/true);
 }
 
@@ -79,6 +81,19 @@ static ScalarFunction resized(Operation *op, bool isSigned) {
 static ScalarFunction integerToFloat(Operation *op, bool isSigned) {
   unsigned width = widthOf(op->getOperand(0));
   return unary([=](double x) { return toInteger(x, width).roundToDouble(isSigned); });
+}
+
+/// Shifts by an amount beyond the width have no meaning.
+template <typename Compute> static ScalarFunction shifted(Operation *op, Compute compute) {
+  unsigned width = widthOf(op->getOperand(0));
+  return integers(op, [=](const APInt &a, const APInt &amount) {
+    return amount.ult(width) ? compute(a, amount) : APInt(width, 0);
+  });
+}
+
+static ScalarFunction floatToInteger(Operation *op) {
+  unsigned width = widthOf(op->getResult(0));
+  return unary([=](double x) { return std::isnan(x) ? 0 : ::toDouble(toInteger(x, width)); });
 }
 
 static double maximum(double a, double b) {
@@ -155,6 +170,23 @@ ScalarFunction attn::getScalarFunction(Operation *op) {
       .Case([](math::SqrtOp) { return unary([](double x) { return std::sqrt(x); }); })
       .Case([](math::RsqrtOp) { return unary([](double x) { return 1 / std::sqrt(x); }); })
       .Case([](math::TanhOp) { return unary([](double x) { return std::tanh(x); }); })
+      .Case([](math::SinOp) { return unary([](double x) { return std::sin(x); }); })
+      .Case([](math::CosOp) { return unary([](double x) { return std::cos(x); }); })
+      .Case([](math::ErfOp) { return unary([](double x) { return std::erf(x); }); })
+      .Case([](math::LogOp) { return unary([](double x) { return std::log(x); }); })
+      .Case([](math::Log2Op) { return unary([](double x) { return std::log2(x); }); })
+      .Case([](math::Log1pOp) { return unary([](double x) { return std::log1p(x); }); })
+      .Case([](math::ExpM1Op) { return unary([](double x) { return std::expm1(x); }); })
+      .Case([](math::PowFOp) { return binary([](double a, double b) { return std::pow(a, b); }); })
+      .Case([](math::FloorOp) { return unary([](double x) { return std::floor(x); }); })
+      .Case([](math::CeilOp) { return unary([](double x) { return std::ceil(x); }); })
+      .Case([](math::TruncOp) { return unary([](double x) { return std::trunc(x); }); })
+      .Case([](math::RoundEvenOp) { return unary([](double x) { return std::nearbyint(x); }); })
+      .Case([](math::CopySignOp) {
+        return binary([](double a, double b) { return std::copysign(a, b); });
+      })
+      .Case(
+          [](arith::RemFOp) { return binary([](double a, double b) { return std::fmod(a, b); }); })
       // Integers.
       .Case([](arith::AddIOp op) { return integers(op, [](APInt a, APInt b) { return a + b; }); })
       .Case([](arith::SubIOp op) { return integers(op, [](APInt a, APInt b) { return a - b; }); })
@@ -189,6 +221,33 @@ ScalarFunction attn::getScalarFunction(Operation *op) {
       .Case<arith::ExtSIOp, arith::IndexCastOp>([](auto op) { return resized(op, true); })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp, arith::TruncIOp>(
           [](auto op) { return resized(op, false); })
+      .Case([](arith::FloorDivSIOp op) {
+        return integers(op, [](const APInt &a, const APInt &b) {
+          return b.isZero() ? b : llvm::APIntOps::RoundingSDiv(a, b, APInt::Rounding::DOWN);
+        });
+      })
+      .Case([](arith::CeilDivSIOp op) {
+        return integers(op, [](const APInt &a, const APInt &b) {
+          return b.isZero() ? b : llvm::APIntOps::RoundingSDiv(a, b, APInt::Rounding::UP);
+        });
+      })
+      .Case([](arith::CeilDivUIOp op) {
+        return integers(op, [](const APInt &a, const APInt &b) {
+          return b.isZero() ? b : llvm::APIntOps::RoundingUDiv(a, b, APInt::Rounding::UP);
+        });
+      })
+      .Case([](arith::MinUIOp op) { return integers(op, llvm::APIntOps::umin); })
+      .Case([](arith::MaxUIOp op) { return integers(op, llvm::APIntOps::umax); })
+      .Case([](arith::ShLIOp op) {
+        return shifted(op, [](const APInt &a, const APInt &by) { return a.shl(by); });
+      })
+      .Case([](arith::ShRSIOp op) {
+        return shifted(op, [](const APInt &a, const APInt &by) { return a.ashr(by); });
+      })
+      .Case([](arith::ShRUIOp op) {
+        return shifted(op, [](const APInt &a, const APInt &by) { return a.lshr(by); });
+      })
+      .Case([](arith::FPToSIOp op) { return floatToInteger(op); })
       .Case([](arith::SIToFPOp op) { return integerToFloat(op, true); })
       .Case([](arith::UIToFPOp op) { return integerToFloat(op, false); })
       // Indices.
@@ -216,7 +275,8 @@ LogicalResult attn::reportUnknown(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 FailureOr<ScalarBlock> ScalarBlock::get(Block &block, unsigned numLoops,
-                                        llvm::function_ref<double(Value)> outer) {
+                                        llvm::function_ref<double(Value)> outer,
+                                        llvm::function_ref<ScalarFunction(Value)> tensor) {
   ScalarBlock result;
   unsigned numArguments = block.getNumArguments();
   result.values.resize(numArguments + numLoops);
@@ -236,10 +296,13 @@ FailureOr<ScalarBlock> ScalarBlock::get(Block &block, unsigned numLoops,
       positions[index] = numArguments + index.getDim();
       continue;
     }
-    ScalarFunction compute = getScalarFunction(&op);
+    auto extract = dyn_cast<tensor::ExtractOp>(op);
+    bool readsTensor = extract && tensor;
+    ScalarFunction compute = readsTensor ? tensor(extract.getTensor()) : getScalarFunction(&op);
     if (!compute)
       return reportUnknown(&op);
-    SmallVector<unsigned> operands = positionsOf(op.getOperands());
+    SmallVector<unsigned> operands =
+        positionsOf(readsTensor ? ValueRange(extract.getIndices()) : ValueRange(op.getOperands()));
     unsigned position = positions[op.getResult(0)] = result.values.size();
     result.values.push_back(0);
     result.steps.push_back({std::move(compute), std::move(operands), position});

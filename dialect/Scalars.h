@@ -38,9 +38,11 @@ mlir::LogicalResult reportUnknown(mlir::Operation *op);
 class ScalarBlock {
 public:
   /// `outer` gives the values that the block uses and does not define. `numLoops` is the number of
-  /// coordinates that its linalg.index read.
-  static mlir::FailureOr<ScalarBlock> get(mlir::Block &block, unsigned numLoops,
-                                          llvm::function_ref<double(mlir::Value)> outer);
+  /// coordinates that its linalg.index read. Tensors that its tensor.extract read are given by `tensor`, as functions
+  /// of coordinates; a block whose ops compute on scalars alone has none.
+  static mlir::FailureOr<ScalarBlock>
+  get(mlir::Block &block, unsigned numLoops, llvm::function_ref<double(mlir::Value)> outer,
+      llvm::function_ref<ScalarFunction(mlir::Value)> tensor = nullptr);
 
   /// What the terminator yields; `inputs` are the block's arguments, then the coordinates.
   llvm::SmallVector<double> operator()(llvm::ArrayRef<double> inputs);

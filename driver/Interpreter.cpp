@@ -121,8 +121,18 @@ ReferenceResults Interpreter::linalg(linalg::LinalgOp op) {
       loopSizes(maps, llvm::map_to_vector(operands, [](const ReferenceTensor &operand) {
                   return ArrayRef(operand.shape);
                 }));
+  auto elementOf = [&](Value tensor) -> ScalarFunction {
+    return [read = &get(tensor)](ArrayRef<double> coordinates) {
+      SmallVector<int64_t> at(coordinates.begin(), coordinates.end());
+      for (auto [coordinate, size] : llvm::zip_equal(at, read->shape))
+        if (coordinate < 0 || coordinate >= size)
+          return std::numeric_limits<double>::quiet_NaN();
+      return read->at(at);
+    };
+  };
   FailureOr<ScalarBlock> body = ScalarBlock::get(
-      *op.getBlock(), op.getNumLoops(), [&](Value value) { return get(value).elements[0]; });
+      *op.getBlock(), op.getNumLoops(), [&](Value value) { return get(value).elements[0]; },
+      elementOf);
   if (failed(body))
     return failure();
   auto outs = MutableArrayRef(operands).drop_front(op.getNumDpsInputs());
