@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace attn;
 
 //===----------------------------------------------------------------------===//
-// Every destination-style op
+// Tensors without an element
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -44,10 +44,30 @@ struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInter
     return success();
   }
 };
+
+/// A part without an element is read from nothing, so that what it is a part of need not be computed.
+struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::ExtractSliceOp slice,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType type = slice.getType();
+    if (!llvm::is_contained(type.getShape(), 0) ||
+        slice.getSource().getDefiningOp<tensor::EmptyOp>())
+      return rewriter.notifyMatchFailure(slice, "expected a part with a static size of 0");
+    SmallVector<OpFoldResult> sizes;
+    llvm::SmallBitVector dropped = slice.getDroppedDims();
+    for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+      if (!dropped.test(dim))
+        sizes.push_back(size);
+    rewriter.replaceOpWithNewOp<tensor::EmptyOp>(slice, sizes, type.getElementType());
+    return success();
+  }
+};
 } // namespace
 
 void AttnDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
-  patterns.add<DropWithoutIterations>(patterns.getContext());
+  patterns.add<DropWithoutIterations, ReadNothing>(patterns.getContext());
 }
 
 //===----------------------------------------------------------------------===//

@@ -175,12 +175,20 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     // Ahead of what is computed, which can then start from the buffer.
     OpBuilder entry = OpBuilder::atBlockBegin(builder.getBlock());
     Value computed = value, destination = buffer;
-    while (auto collapse = computed.getDefiningOp<tensor::CollapseShapeOp>()) {
-      Value expanded = expandBuffer(entry, collapse, destination);
-      if (!expanded)
+    while (true) {
+      if (auto collapse = computed.getDefiningOp<tensor::CollapseShapeOp>()) {
+        Value expanded = expandBuffer(entry, collapse, destination);
+        if (!expanded)
+          break;
+        computed = collapse.getSrc();
+        destination = expanded;
+      } else if (auto expand = computed.getDefiningOp<tensor::ExpandShapeOp>()) {
+        computed = expand.getSrc();
+        destination = memref::CollapseShapeOp::create(entry, loc, destination,
+                                                      expand.getReassociationIndices());
+      } else {
         break;
-      computed = collapse.getSrc();
-      destination = expanded;
+      }
     }
     if (!isComputedHere(computed) || !stored.insert(computed).second) {
       auto type = cast<RankedTensorType>(computed.getType());

@@ -90,20 +90,25 @@ class Draw:
         element that a NaN reaches, of the inputs or of a row without a key, may still be a number if no number in NaN's
         place changes it: what a mask hides stays behind it.
         """
-        def filled(array):
-            return np.where(np.isnan(array), rng.standard_normal(array.shape), array)
+        spoilt = []  # where the tensors are NaN in float64, in the order in which they are made
+
+        def seen(array):
+            spoilt.append(np.isnan(array))
+            return array
+
+        def filling(change=lambda array: array):
+            places = iter(spoilt)
+            return lambda array: change(
+                np.where(np.isnan(array) & next(places), rng.standard_normal(array.shape), array))
 
         def noisy(noise):
-            def stored(array):
-                wrong = filled(array) * (1 + noise * rng.uniform(-1, 1, array.shape))
-                return wrong.astype("float32").astype("float64")
+            return filling(lambda array: (array * (1 + noise * rng.uniform(-1, 1, array.shape)))
+                           .astype("float32").astype("float64"))
 
-            return stored
-
-        wanted = self.graph.evaluate(arrays, sizes)
+        wanted = self.graph.evaluate(arrays, sizes, seen)
         spoiled = any(np.isnan(value).any() for value in wanted)
         if spoiled:
-            pairs = list(zip(*(self.graph.evaluate(arrays, sizes, filled) for _ in range(2))))
+            pairs = list(zip(*(self.graph.evaluate(arrays, sizes, filling()) for _ in range(2))))
         samples = list(zip(*(self.graph.evaluate(arrays, sizes, noisy(noise)) for noise in [0] + [NOISE] * SAMPLES)))
         results = []
         for i, value in enumerate(wanted):

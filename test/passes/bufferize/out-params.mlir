@@ -77,6 +77,22 @@ func.func @reshaped(%x: tensor<2x?x12x64xf32>, %e: tensor<2x?x12x64xf32>) -> ten
 
 // -----
 
+// The same for a result whose dimensions are split.
+// CHECK-LABEL: @split(
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<1x2x3xf32> {attn.output})
+// CHECK: %[[BUFFER:.*]] = memref.collapse_shape %[[OUT]] {{\[\[}}0, 1], [2]] : memref<1x2x3xf32> into memref<2x3xf32>
+// CHECK: %[[T:.*]] = bufferization.to_tensor %[[BUFFER]] restrict writable
+// CHECK: %[[Y:.*]] = linalg.exp ins(%{{.*}}) outs(%[[T]]
+// CHECK: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[BUFFER]]
+func.func @split(%x: tensor<2x3xf32>) -> tensor<1x2x3xf32> {
+  %e = tensor.empty() : tensor<2x3xf32>
+  %y = linalg.exp ins(%x : tensor<2x3xf32>) outs(%e : tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = tensor.expand_shape %y [[0, 1], [2]] output_shape [1, 2, 3] : tensor<2x3xf32> into tensor<1x2x3xf32>
+  return %r : tensor<1x2x3xf32>
+}
+
+// -----
+
 // A shape that the buffer does not tell is copied.
 // CHECK-LABEL: @guessed(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x64xf32> {attn.output})
