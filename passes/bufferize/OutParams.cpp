@@ -182,7 +182,8 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
           break;
         computed = collapse.getSrc();
         destination = expanded;
-      } else if (auto expand = computed.getDefiningOp<tensor::ExpandShapeOp>()) {
+      } else if (auto expand = computed.getDefiningOp<tensor::ExpandShapeOp>();
+                 expand && rootOf(expand.getSrc())) {
         computed = expand.getSrc();
         destination = memref::CollapseShapeOp::create(entry, loc, destination,
                                                       expand.getReassociationIndices());

@@ -1,10 +1,12 @@
 // RUN: attn-opt %s -canonicalize | FileCheck %s
 
+// An attribute of attn loads its dialect, whose patterns these are.
+
 // A part without an element is read from nothing, and what it was a part of is not computed.
 // CHECK-LABEL: @part(
 // CHECK-NEXT: %[[E:.*]] = tensor.empty() : tensor<0x5xf32>
 // CHECK-NEXT: return %[[E]]
-func.func @part(%x: tensor<3x4x5xf32>) -> tensor<0x5xf32> {
+func.func @part(%x: tensor<3x4x5xf32>) -> tensor<0x5xf32> attributes {mask = #attn.causal} {
   %e = tensor.empty() : tensor<3x4x5xf32>
   %y = linalg.exp ins(%x : tensor<3x4x5xf32>) outs(%e : tensor<3x4x5xf32>) -> tensor<3x4x5xf32>
   %p = tensor.extract_slice %y[1, 0, 0] [1, 0, 5] [1, 1, 1] : tensor<3x4x5xf32> to tensor<0x5xf32>

@@ -374,13 +374,43 @@ TEST_F(ReferenceTest, Scalars) {
          {{200}, {-1}, {64}, {200}, {1}, {kNaN}});
 }
 
+TEST_F(ReferenceTest, FunctionsAndShifts) {
+  expect(run("func.func @f(%x: f32, %y: f32, %i: i32, %n: i32, %big: i32) -> (f32, f32, f32, f32, "
+             R"(f32, i32, i32, i32, i32, i32, i32) {
+      %0 = math.erf %x : f32
+      %1 = math.log1p %x : f32
+      %2 = math.powf %x, %y : f32
+      %3 = math.roundeven %y : f32
+      %4 = arith.remf %y, %x : f32
+      %5 = arith.shli %i, %n : i32
+      %6 = arith.shrsi %i, %n : i32
+      %7 = arith.shrui %i, %n : i32
+      %8 = arith.floordivsi %i, %n : i32
+      %9 = arith.fptosi %y : f32 to i32
+      %10 = arith.shli %i, %big : i32
+      return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10 : f32, f32, f32, f32, f32, i32, i32, i32, i32, i32, i32
+    })",
+             {ReferenceTensor({}, 0.5), ReferenceTensor({}, -2.5), ReferenceTensor({}, -7),
+              ReferenceTensor({}, 2), ReferenceTensor({}, 99)}),
+         {{std::erf(0.5)},
+          {std::log1p(0.5)},
+          {std::pow(0.5, -2.5)},
+          {-2},
+          {0},
+          {-28},
+          {-2},
+          {1073741822},
+          {-4},
+          {-2},
+          {0}});
+}
+
 TEST_F(ReferenceTest, UnknownOp) {
   std::string message;
   ScopedDiagnosticHandler handler(&context,
                                   [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-      "func.func @f(%x: i32) -> i32 {\n  %y = arith.shli %x, %x : i32\n  return %y : i32\n}",
-      &context);
+      "func.func @f(%x: i32) -> i32 {\n  %y = math.ctlz %x : i32\n  return %y : i32\n}", &context);
   EXPECT_TRUE(failed(interpret(*module, "f", {ReferenceTensor()})));
-  EXPECT_EQ(message, "expected an op that the reference knows, got 'arith.shli'");
+  EXPECT_EQ(message, "expected an op that the reference knows, got 'math.ctlz'");
 }

@@ -19,7 +19,7 @@
 // LIBRARY: attn-run: expected a model for --reference, got the library '{{.*}}mha.so'
 
 // RUN: not attn-run %s --reference --entry=shift 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: attn-run: {{.*}}run-reference.mlir: [[#@LINE+24]]:{{[0-9]+}}: expected an op that the reference knows, got 'arith.shli'
+// UNKNOWN: attn-run: {{.*}}run-reference.mlir: [[#@LINE+24]]:{{[0-9]+}}: expected an op that the reference knows, got 'arith.addui_extended'
 
 func.func @attend(%q: tensor<2x2x?x8xf32> {attn.name = "q"}, %k: tensor<2x2x9x8xf32>,
                   %v: tensor<2x2x9x8xf32>) -> (tensor<2x2x?x8xf32>, tensor<2x2x?x9xf32>) {
@@ -43,7 +43,7 @@ func.func @shift(%x: tensor<4xi32>) -> tensor<4xi32> {
   %e = tensor.empty() : tensor<4xi32>
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<4xi32>) outs(%e : tensor<4xi32>) {
   ^bb0(%a: i32, %b: i32):
-    %c = arith.shli %a, %a : i32
+    %c, %overflow = arith.addui_extended %a, %a : i32, i1
     linalg.yield %c : i32
   } -> tensor<4xi32>
   return %y : tensor<4xi32>
