@@ -17,6 +17,7 @@
 #include "support/Json.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace llvm;
@@ -80,25 +81,40 @@ static std::vector<std::string> pathsOf(const Program &program, ArrayRef<Input> 
   return paths;
 }
 
+/// Another path of the input "L['x_0']": guards call what *x holds "L['x'][0]". Empty where it is no such input.
+static std::string starredPath(StringRef path) {
+  if (!path.consume_front("L['") || !path.consume_back("']"))
+    return "";
+  auto [name, number] = path.rsplit('_');
+  if (number.empty() || !all_of(number, isDigit))
+    return "";
+  return formatv("L['{0}'][{1}]", name, number);
+}
+
 //===----------------------------------------------------------------------===//
 // Ranges
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a size lies in; the ends of 64 bits stand for what is beyond.
+/// What a size lies in; the ends of 64 bits stand for what is beyond, from which no sum comes back.
 struct Range {
-  int64_t min, max;
+  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
+                           kMost = std::numeric_limits<int64_t>::max();
+  int64_t min = kLeast, max = kMost;
 
   static int64_t saturate(__int128 value) {
-    constexpr int64_t least = std::numeric_limits<int64_t>::min(),
-                      most = std::numeric_limits<int64_t>::max();
-    return value < least ? least : value > most ? most : int64_t(value);
+    return value < kLeast ? kLeast : value > kMost ? kMost : int64_t(value);
   }
 };
 } // namespace
 
 static Range operator+(Range a, Range b) {
-  return {Range::saturate(__int128(a.min) + b.min), Range::saturate(__int128(a.max) + b.max)};
+  Range sum;
+  if (a.min != Range::kLeast && b.min != Range::kLeast)
+    sum.min = Range::saturate(__int128(a.min) + b.min);
+  if (a.max != Range::kMost && b.max != Range::kMost)
+    sum.max = Range::saturate(__int128(a.max) + b.max);
+  return sum;
 }
 
 static Range operator*(Range a, Range b) {
@@ -111,22 +127,22 @@ using RangeOfSymbol = function_ref<Range(const std::string &)>;
 static Range rangeOf(const Size &size, RangeOfSymbol ofSymbol);
 
 static Range rangeOf(const Size::Factor &factor, RangeOfSymbol ofSymbol) {
-  constexpr Range anything = {std::numeric_limits<int64_t>::min(),
-                              std::numeric_limits<int64_t>::max()};
   if (!factor.operands)
     return ofSymbol(factor.text);
   const auto &[first, second] = *factor.operands;
   Range a = rangeOf(first, ofSymbol), b = rangeOf(second, ofSymbol);
   switch (factor.function) {
   case Size::Function::Quotient:
-    return a.min < 0 || b.min < 1 ? anything : Range{a.min / b.max, a.max / b.min};
+    if (a.min < 0 || b.min < 1)
+      return {};
+    return {a.min / b.max, a.max == Range::kMost ? a.max : a.max / b.min};
   case Size::Function::Remainder: {
     if (b.min < 1)
-      return anything;
+      return {};
     std::optional<Size> gap = subtract(second, first);
     if (a.min >= 0 && gap && rangeOf(*gap, ofSymbol).min >= 1)
       return a;
-    return {0, b.max - 1};
+    return {0, b.max == Range::kMost ? b.max : b.max - 1};
   }
   case Size::Function::Max:
     return {std::max(a.min, b.min), std::max(a.max, b.max)};
@@ -195,6 +211,7 @@ private:
   }
   std::optional<Size> sizeOf(const Formula &formula) const;
   std::optional<bool> isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const;
+  void collectDivisors(const Formula &formula, std::set<std::string> &symbols) const;
 
   /// `size` in the symbols that no equality replaces.
   std::optional<Size> reduced(const Size &size) const {
@@ -204,15 +221,16 @@ private:
     });
   }
 
-  Range rangeIn(const std::string &symbol, int64_t least) const {
+  /// What the file and the guards that were read say of a symbol. That it is at least 2 is how torch traces, not a rule
+  /// of the graph, unless a guard says so.
+  Range rangeIn(const std::string &symbol) const {
     auto found = program.ranges.find(symbol);
     SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;
     auto bound = bounds.find(symbol);
-    Range result = {std::max<int64_t>(range.min.value_or(0), 0),
-                    std::min(range.max.value_or(kMaxDim), kMaxDim)};
+    int64_t least = range.min.value_or(0);
+    Range result = {least <= 2 ? 0 : least, std::min(range.max.value_or(kMaxDim), kMaxDim)};
     if (bound != bounds.end())
       result = {std::max(result.min, bound->second.min), std::min(result.max, bound->second.max)};
-    result.min = std::max(result.min, std::min(least, result.max));
     return result;
   }
 
@@ -254,14 +272,16 @@ void Rules::addGuard(const Formula &formula, const std::string &text) {
 
 Error Rules::readGuards() {
   std::vector<std::string> paths = pathsOf(program, inputs);
-  for (auto [i, input] : enumerate(inputs))
-    for (auto [axis, size] : enumerate(input.sizes)) {
-      std::string name = formatv("{0}.size()[{1}]", paths[i], axis);
-      sizes.try_emplace(name, size);
-      places.try_emplace(name, i, axis);
-      for (const std::string &symbol : size.symbols())
-        order.insert(symbol);
-    }
+  for (bool isStarred : {false, true})
+    for (auto [i, input] : enumerate(inputs))
+      for (auto [axis, size] : enumerate(input.sizes)) {
+        std::string path = isStarred ? starredPath(paths[i]) : paths[i];
+        std::string name = formatv("{0}.size()[{1}]", path, axis);
+        sizes.try_emplace(name, size);
+        places.try_emplace(name, i, axis);
+        for (const std::string &symbol : size.symbols())
+          order.insert(symbol);
+      }
   for (const std::string &text : program.guards) {
     std::optional<Formula> formula = Formula::parse(text);
     if (!formula || !formula->isCondition() || !hasNames(*formula, sizes))
@@ -317,14 +337,14 @@ std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol
   std::optional<Size> gap = a && b ? subtract(*b, *a) : std::nullopt;
   if (!gap)
     return std::nullopt;
-  // Sizes without elements are equal whatever their other factors are, but then they say nothing of those.
-  bool isEqual = formula.op == Op::Equal;
-  Range range = rangeOf(isEqual ? gap->primitive() : *gap, ofSymbol);
+  Range range = rangeOf(*gap, ofSymbol);
   int64_t least = formula.op == Op::Less ? 1 : 0;
-  if (isEqual) {
+  if (formula.op == Op::Equal) {
     if (range.min > 0 || range.max < 0)
       return false;
-    return range.min == 0 && range.max == 0 ? std::optional(true) : std::nullopt;
+    // A product is 0 where one of its factors is.
+    Range rest = rangeOf(gap->primitive(), ofSymbol);
+    return rest.min == 0 && rest.max == 0 ? std::optional(true) : std::nullopt;
   }
   if (range.min >= least)
     return true;
@@ -345,7 +365,7 @@ bool Rules::equate(const std::string &symbol, const Size &size) {
   replaced[symbol] = size;
   equal = std::move(replaced);
   if (std::optional<StringRef> other = size.symbol()) {
-    Range mine = rangeIn(symbol, 0), known = rangeIn(other->str(), 0);
+    Range mine = rangeIn(symbol), known = rangeIn(other->str());
     bounds[other->str()] = {std::max(mine.min, known.min), std::min(mine.max, known.max)};
   }
   return true;
@@ -453,22 +473,28 @@ Error Rules::nameDimensions() {
   return Error::success();
 }
 
-static void collectNames(const Formula &formula, std::set<std::string> &names) {
-  if (formula.op == Formula::Op::Name)
-    names.insert(formula.name);
+/// The symbols that are 0 only where a divisor is.
+void Rules::collectDivisors(const Formula &formula, std::set<std::string> &symbols) const {
   for (const Formula &operand : formula.operands)
-    collectNames(operand, names);
+    collectDivisors(operand, symbols);
+  std::optional<Size> divisor;
+  if (formula.op == Op::Divide || formula.op == Op::Modulo)
+    divisor = sizeOf(formula.operands[1]);
+  if (divisor && divisor->terms().size() == 1)
+    for (const Size::Factor &factor : divisor->terms().begin()->first)
+      if (!factor.operands)
+        symbols.insert(factor.text);
 }
 
 /// Drops a guard that ranges imply, or makes it a range or a condition.
 Error Rules::conclude(const Guard &guard) {
-  std::set<std::string> names;
-  collectNames(guard.formula, names);
-  // torch takes for granted that dynamic sizes are at least 2, and writes down what it would decide otherwise. Where it
-  // does not, it may write that one size is other than 1.
-  int64_t least = names.size() == 1 ? 0 : 2;
-  std::optional<bool> known = isTrue(
-      guard.formula, [&](const std::string &symbol) { return rangeIn(symbol, least); });
+  // torch divides sizes by others to see whether a view fits, and takes for granted that these are not 0.
+  std::set<std::string> divisors;
+  collectDivisors(guard.formula, divisors);
+  std::optional<bool> known = isTrue(guard.formula, [&](const std::string &symbol) {
+    Range range = rangeIn(symbol);
+    return Range{std::max<int64_t>(range.min, divisors.count(symbol)), range.max};
+  });
   if (known && *known)
     return Error::success();
   if (known)
@@ -487,8 +513,8 @@ Error Rules::conclude(const Guard &guard) {
     if (last && last->first.size() == 1 && !last->first.front().operands) {
       std::optional<int64_t> constant = subtract(*gap, Size::product(last->first, last->second))->constant();
       const std::string &symbol = last->first.front().text;
-      if (constant && *constant > -kMaxDim && *constant < kMaxDim) {
-        Range range = rangeIn(symbol, 0);
+      if (constant && *constant > -kMaxDim && *constant < kMaxDim && last->second > -kMaxDim) {
+        Range range = rangeIn(symbol);
         if (last->second > 0)
           range.min = std::max(range.min, divideCeilSigned(-*constant, last->second));
         else
@@ -510,11 +536,7 @@ Error Rules::conclude(const Guard &guard) {
 
 /// The range of what the file calls `original`.
 Error Rules::setRange(Dimension &dimension, const Size &original) {
-  // That a size is at least 2 is how torch traces, not a rule of the graph.
-  auto ofSymbol = [&](const std::string &symbol) {
-    Range range = rangeIn(symbol, 0);
-    return Range{range.min <= 2 ? 0 : range.min, range.max};
-  };
+  auto ofSymbol = [&](const std::string &symbol) { return rangeIn(symbol); };
   // An equality of symbols has gathered their ranges at the one that is left.
   std::optional<Size> size = reduced(original);
   Range range = size->symbol() ? ofSymbol(size->symbol()->str()) : rangeOf(original, ofSymbol);

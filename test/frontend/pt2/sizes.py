@@ -76,9 +76,9 @@ def array(*shape):
     return np.arange(np.prod(shape), dtype="float32").reshape(shape)
 
 
-def sum_of(model, guards, first=("a", 3), second=("b", 3)):
+def sum_of(model, guards, first=("a", 3), second=("b", 3), names=("x", "y")):
     """x + y, where guards say that their sizes agree."""
-    x, y = model.input("x", first), model.input("y", second)
+    x, y = model.input(names[0], first), model.input(names[1], second)
     model.program.guards = guards
     model.program.output(model.node("aten.add.Tensor", first, self=x, other=y))
 
@@ -133,21 +133,40 @@ def conditions(model):
     model.refuses([array(4, 7)], "forward: expected sizes with x.0 == 3 or x.1 % x.0 == 0, got x.0 = 4, x.1 = 7")
     model.refuses([array(0, 7)], "forward: expected sizes with x.0 == 3 or x.1 % x.0 == 0, got x.0 = 0, x.1 = 7")
     model.refuses([array(3, 50)], "forward: expected sizes with x.1*x.0 < 100, got x.1 = 50, x.0 = 3")
-    model.refuses([array(1, 71)], "argument 'x' expected size in [0, 70] in dimension 1, got 71")
+    model.refuses([array(1, 71)], "argument 'x' expected size in [2, 70] in dimension 1, got 71")
     described = run("attn-run", "--describe", model.library).stdout
     for line in "x.0 in [0, 4096]", "only where x.1 != 64":
         if line not in described:
             FAILURES.append(f"{model.path}: expected '{line}' in\n{described}")
 
 
-def size_one_is_special(model):
-    """torch assumes sizes from 2 on, but where it is told not to, says that one is not 1."""
-    x = model.input("x", ["a"])
-    model.program.ranges["a"] = {"min_val": 0, "max_val": None}
-    model.program.guards = ["L['x'].size()[0] != 1"]
-    model.program.output(model.node("aten.mul.Tensor", ["a"], self=x, other=2))
-    model.gives([array(0)], [array(0)])
-    model.refuses([array(1)], "forward: expected sizes with x.0 != 1, got x.0 = 1")
+def small_sizes(model):
+    """torch assumes sizes from 2 on, which the ranges say; what guards say of 0 and 1 counts."""
+    x, y, z = model.input("x", ["a"]), model.input("y", ["b"]), model.input("z", ["c"])
+    model.program.guards = ["L['x'].size()[0] != 1", "L['y'].size()[0] > 1",
+                            "L['z'].size()[0]*L['x'].size()[0] != L['x'].size()[0]"]
+    for value, size in (x, "a"), (y, "b"), (z, "c"):
+        model.program.output(model.node("aten.mul.Tensor", [size], self=value, other=2))
+    for n, m, k in (5, 2, 0), (2, 3, 2):
+        model.gives([array(n), array(m), array(k)], [array(n) * 2, array(m) * 2, array(k) * 2])
+    model.refuses([array(1), array(2), array(2)], "forward: expected sizes with x.0 != 1, got x.0 = 1")
+    for n in 0, 1:
+        model.refuses([array(2), array(n), array(2)],
+                      f"argument 'y' expected size in [2, 4096] in dimension 0, got {n}")
+    for n, k in (2, 1), (0, 2):
+        model.refuses([array(n), array(2), array(k)],
+                      f"forward: expected sizes with z.0*x.0 != x.0, got z.0 = {k}, x.0 = {n}")
+
+
+def beyond_64_bits(model):
+    """a*b*c, which 64 bits do not hold, is not less than sums that they do."""
+    x, _, _ = (model.input(name, [size, 0]) for name, size in (("x", "a"), ("y", "b"), ("z", "c")))
+    for size in "abc":
+        model.program.ranges[size] = {"min_val": 1 << 30, "max_val": None}
+    a, b, c = (f"L['{name}'].size()[0]" for name in "xyz")
+    model.program.guards = [f"{a}*{b}*{c} < 7*{a}*{b} + 7*{a}*{c}"]
+    model.program.output(model.node("aten.neg.default", ["a", 0], self=x))
+    model.refuses([array(1 << 30, 0)] * 3, "forward: expected sizes with x.0*y.0*z.0 < 7*x.0*y.0 + 7*x.0*z.0, got")
 
 
 def nested_names(model):
@@ -169,6 +188,13 @@ def nested_names(model):
     model.program.output(total)
     model.gives([array(7), array(1), *[array(7)] * 4], [array(7) * 5])
     model.refuses([array(7), array(1), array(7), array(7), array(6), array(7)], "argument 'table_3' expected size 7")
+
+
+def starred_names(model):
+    """forward(*x)"""
+    sum_of(model, ["L['x'][0].size()[0] == L['x'][1].size()[0]"], names=("x_0", "x_1"))
+    model.gives([array(2, 3), array(2, 3)], [array(2, 3) * 2])
+    model.refuses([array(2, 3), array(3, 3)], "argument 'x_1' expected size 2 in dimension 0")
 
 
 def multiples(model):
@@ -303,8 +329,8 @@ def two_unknown_symbols(model):
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     tests = [equal_after_division, equal_by_a_common_symbol, equal_to_a_number, equal_to_a_sum, conditions,
-             size_one_is_special, nested_names, multiples, functions, slices_that_sizes_limit, decided_by_ranges,
-             halves_for_any_size, chain_of_quotients, tower_of_powers, never, not_understood, of_no_input,
+             small_sizes, beyond_64_bits, nested_names, starred_names, multiples, functions, slices_that_sizes_limit,
+             decided_by_ranges, halves_for_any_size, chain_of_quotients, tower_of_powers, never, not_understood, of_no_input,
              two_unknown_symbols]
     for test in tests:
         test(Model(f"{folder}/{test.__name__}"))
