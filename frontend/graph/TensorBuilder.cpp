@@ -81,6 +81,11 @@ Value TensorBuilder::indexOf(const Size &size) {
   return cast<Value>(value);
 }
 
+Tensor TensorBuilder::number(const Size &size) {
+  Value integer = arith::IndexCastOp::create(*this, getI64Type(), indexOf(size));
+  return {tensor::FromElementsOp::create(*this, typeOf({}, DType::I64), integer), DType::I64, {}};
+}
+
 SmallVector<OpFoldResult> TensorBuilder::sizesOf(ArrayRef<Size> sizes) {
   return llvm::map_to_vector(sizes, [&](const Size &size) { return sizeOf(size); });
 }

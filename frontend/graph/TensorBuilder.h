@@ -54,6 +54,9 @@ public:
   mlir::Value indexOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
 
+  /// A size as a tensor of rank 0, of int64: what reads it is fused like what reads any tensor.
+  Tensor number(const Size &size);
+
   /// A constant; the nearest one where `dtype` does not have `number`.
   mlir::Value scalar(DType dtype, double number);
   mlir::Value scalar(DType dtype, int64_t number);

@@ -8,6 +8,9 @@
 
 #include "frontend/pt2/AtenOps.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
@@ -62,7 +65,22 @@ static bool hasKind(const Node &node, StringRef name, Kind kind) {
   });
 }
 
-bool Call::isTensor(StringRef name) const { return hasKind(node, name, Kind::Tensor); }
+bool Call::isKnown(const Argument &argument) const {
+  if (argument.kind == Kind::Int && !argument.integers.front().name.empty())
+    return values.integers.lookup(argument.integers.front().name).constant().has_value();
+  return argument.kind != Kind::Float || argument.text.empty();
+}
+
+bool Call::isTensor(StringRef name) const {
+  return llvm::any_of(node.inputs, [&](const NamedArgument &input) {
+    return input.name == name && (input.value.kind == Kind::Tensor || !isKnown(input.value));
+  });
+}
+
+bool Call::isNumber(StringRef name) const {
+  return isFlag(name) || isFloat(name) || hasKind(node, name, Kind::Int);
+}
+
 bool Call::isFloat(StringRef name) const { return hasKind(node, name, Kind::Float); }
 bool Call::isFlag(StringRef name) const { return hasKind(node, name, Kind::Bool); }
 bool Call::isString(StringRef name) const { return hasKind(node, name, Kind::String); }
@@ -106,8 +124,29 @@ Tensor Call::lookup(StringRef name) {
 }
 
 Tensor Call::tensor(StringRef name) {
+  if (isTensor(name) && isNumber(name)) {
+    if (!isFloat(name))
+      return b.number(integer(name));
+    Value number = computed(name);
+    return {tensor::FromElementsOp::create(b, b.typeOf({}, DType::F64), number), DType::F64, {}};
+  }
   const Argument *argument = find(name, Kind::Tensor, false);
   return argument ? lookup(argument->names.front()) : Tensor();
+}
+
+Value Call::computed(StringRef name) {
+  const Argument *argument = find(name, {Kind::Float, Kind::Int}, false);
+  if (!argument || isKnown(*argument))
+    return b.scalar(DType::F64, argument ? number(name) : 0.0);
+  if (argument->kind == Kind::Float) {
+    Value number = values.floats.lookup(argument->text);
+    if (!number)
+      error() << "expected '" << argument->text << "' to be computed before '" << node.name << "'";
+    return number ? number : b.scalar(DType::F64, 0.0);
+  }
+  Value integer = arith::IndexCastOp::create(b, b.getI64Type(),
+                                             b.indexOf(resolve(argument->integers.front())));
+  return b.convert(integer, DType::I64, DType::F64);
 }
 
 SmallVector<Tensor> Call::tensors(StringRef name) {
@@ -175,11 +214,20 @@ SmallVector<int64_t> Call::constants(StringRef name, std::optional<ArrayRef<int6
   return numbers;
 }
 
+void Call::requireKnown(const Argument &argument, StringRef name) {
+  if (!isKnown(argument))
+    error() << "expected '" << name << "' of '" << node.target << "' to be a number, got '"
+            << argument.text << "', which sizes decide";
+}
+
 double Call::number(StringRef name, std::optional<double> otherwise) {
   const Argument *argument = find(name, {Kind::Float, Kind::Int}, otherwise.has_value());
   if (!argument)
     return otherwise.value_or(0);
-  return argument->kind == Kind::Float ? argument->number : double(constant(name));
+  if (argument->kind == Kind::Int)
+    return double(constant(name));
+  requireKnown(*argument, name);
+  return argument->number;
 }
 
 SmallVector<double> Call::numbers(StringRef name) {
@@ -208,8 +256,10 @@ Scalar Call::scalar(StringRef name, std::optional<int64_t> otherwise) {
       find(name, {Kind::Float, Kind::Int, Kind::Bool}, otherwise.has_value());
   if (!argument)
     return {false, double(otherwise.value_or(0)), otherwise.value_or(0)};
-  if (argument->kind == Kind::Float)
+  if (argument->kind == Kind::Float) {
+    requireKnown(*argument, name);
     return {true, argument->number, 0};
+  }
   int64_t integer = argument->kind == Kind::Bool ? argument->flag : constant(name);
   return {false, double(integer), integer};
 }
@@ -398,6 +448,15 @@ LogicalResult Call::result(const Size &computed) {
     return error() << "expected '" << name << "' to be " << size.str() << ", got "
                    << (found == graph.symInts.end() ? "nothing" : found->second.str());
   values.integers[name] = size;
+  return success();
+}
+
+LogicalResult Call::resultNumber(Value number) {
+  std::string name;
+  if (node.outputs.size() == 1 && node.outputs.front().kind == Kind::Float)
+    name = node.outputs.front().text;
+  if (name.empty() || !values.floats.try_emplace(name, number).second)
+    return error() << "expected one result of '" << node.target << "' that is a float";
   return success();
 }
 

@@ -45,6 +45,8 @@ struct Values {
   /// The imaginary parts of complex tensors, which no op changes in place.
   llvm::StringMap<Tensor> imaginary;
   llvm::StringMap<Size> integers;
+  /// Numbers that are computed of sizes, in float64.
+  llvm::StringMap<mlir::Value> floats;
   /// Parameters and constants: no node may write to them.
   llvm::StringSet<> constants;
   /// What no op computes.
@@ -84,11 +86,17 @@ public:
   TensorBuilder &b;
 
   bool has(llvm::StringRef name);
+  /// Whether an argument is a tensor, or a number that is known at the call of the library only.
   bool isTensor(llvm::StringRef name) const;
+  /// Whether an argument is a number in the graph, known or not.
+  bool isNumber(llvm::StringRef name) const;
   bool isFloat(llvm::StringRef name) const;
   bool isFlag(llvm::StringRef name) const;
   bool isString(llvm::StringRef name) const;
+  /// A number that is known at the call of the library only is one of rank 0, in int64 or float64.
   Tensor tensor(llvm::StringRef name);
+  /// A number, which may be known at the call of the library only, in float64.
+  mlir::Value computed(llvm::StringRef name);
   /// Whether all tensors of an argument are complex.
   bool isComplex(llvm::StringRef name) const;
   /// Whether an argument or a result is.
@@ -141,6 +149,8 @@ public:
   /// argument and written there.
   mlir::LogicalResult result(const Tensor &tensor);
   mlir::LogicalResult result(const Size &size);
+  /// Sets the result, a number in float64.
+  mlir::LogicalResult resultNumber(mlir::Value number);
   /// Sets the next result, which is complex.
   mlir::LogicalResult result(const Tensor &real, const Tensor &imaginary);
   /// Leaves the other results, which only gradients need, without a value: a node that reads one is refused.
@@ -160,6 +170,8 @@ private:
   Size resolve(const SymInt &integer);
   Tensor lookup(llvm::StringRef name);
   llvm::StringRef nameOf(llvm::StringRef argument) const;
+  bool isKnown(const Argument &argument) const;
+  void requireKnown(const Argument &argument, llvm::StringRef name);
   mlir::LogicalResult write(llvm::StringRef name, const Tensor &tensor);
 
   const Graph &graph;

@@ -181,7 +181,7 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
                       .Cases({"as_int", "as_sym_int"}, Kind::Int)
                       .Cases({"as_ints", "as_sym_ints"}, Kind::Ints)
                       .Case("as_optional_tensors", Kind::OptionalTensors)
-                      .Case("as_float", Kind::Float)
+                      .Cases({"as_float", "as_sym_float"}, Kind::Float)
                       .Case("as_floats", Kind::Floats)
                       .Case("as_bool", Kind::Bool)
                       .Case("as_string", Kind::String)
@@ -230,8 +230,16 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
     return fromJSON(held, argument.integers.front(), inside);
   case Kind::Ints:
     return json::fromJSON(held, argument.integers, inside);
-  case Kind::Float:
-    return readNumber(held, argument.number, inside);
+  case Kind::Float: {
+    if (key == "as_float")
+      return readNumber(held, argument.number, inside);
+    const auto *number = unionOf(held, inside);
+    if (!number)
+      return false;
+    Path ofNumber = inside.field(number->first);
+    return number->first == "as_name" ? json::fromJSON(number->second, argument.text, ofNumber)
+                                      : readNumber(number->second, argument.number, ofNumber);
+  }
   case Kind::Floats: {
     const json::Array *array = held.getAsArray();
     if (!array) {

@@ -78,6 +78,7 @@ struct Argument {
   double number = 0;
   std::vector<double> numbers;
   bool flag = false;
+  /// A string, or the name of a float that a node computes.
   std::string text;
   DType dtype = DType::F32;
   std::shared_ptr<Graph> graph;

@@ -35,11 +35,17 @@ DType attn::pt2::promote(const Tensor &a, const Tensor &b) {
 }
 
 namespace {
-/// An operand of an elementwise op: a tensor, or a number.
+/// An operand of an elementwise op: a tensor, or a number; one that is known at the call only is a tensor of rank 0.
 struct Element {
   Tensor tensor;
   Scalar scalar;
-  bool isScalar = false;
+  bool isScalar = false, isNumber = false;
+
+  /// Numbers have no float64 for torch.
+  Tensor forPromotion() const {
+    DType dtype = isNumber && isFloat(tensor.dtype) ? DType::F32 : tensor.dtype;
+    return {tensor.value, dtype, tensor.sizes};
+  }
 };
 
 /// The operands of a binary op, and what they compute in.
@@ -55,6 +61,7 @@ using Function = std::function<Value(TensorBuilder &, Value, Value)>;
 
 static Element readElement(Call &call, StringRef name) {
   Element element;
+  element.isNumber = call.isNumber(name);
   element.isScalar = !call.isTensor(name);
   if (element.isScalar) {
     element.scalar = call.scalar(name);
@@ -71,7 +78,7 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
   Pair pair;
   pair.self = readElement(call, self);
   pair.other = readElement(call, other);
-  const Tensor &a = pair.self.tensor, &b = pair.other.tensor;
+  Tensor a = pair.self.forPromotion(), b = pair.other.forPromotion();
   std::optional<Sizes> sizes = TensorBuilder::broadcast({a.sizes, b.sizes});
   if (!call.failed() && !sizes)
     call.error() << "expected sizes that broadcast, got " << str(a.sizes) << " and "
@@ -82,7 +89,7 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
   pair.dtype = promote(a, b);
   // A number counts as a tensor of rank 0, but never widens one of rank 0.
   auto keeps = [&](const Element &tensor, const Element &number) {
-    return number.isScalar && !tensor.isScalar && tensor.tensor.dtype != DType::Bool &&
+    return number.isNumber && !tensor.isNumber && tensor.tensor.dtype != DType::Bool &&
            isFloat(tensor.tensor.dtype) == isFloat(pair.dtype);
   };
   if (keeps(pair.self, pair.other))
@@ -157,10 +164,14 @@ static auto ofSigned(Function function) {
   };
 }
 
-/// Integers are divided by constants alone: torch refuses a division by 0, which would trap.
+/// Integers are divided by constants and sizes alone: torch refuses a division by 0, which would trap.
 static LogicalResult checkDivision(Call &call, const Pair &pair) {
   if (isFloat(pair.dtype))
     return success();
+  if (isSigned(pair.dtype) && pair.other.isNumber && !pair.other.isScalar) {
+    call.requireAtMost(Size(1), call.integer("other"));
+    return failure(call.failed());
+  }
   if (!isSigned(pair.dtype) || !pair.other.isScalar || pair.other.scalar.integer == 0)
     return call.error() << "expected signed integers to be divided by a number other than 0";
   return success();
@@ -486,27 +497,37 @@ static Value clampTo(TensorBuilder &b, Value x, Value least, Value greatest) {
 static auto clamp(StringRef least, StringRef greatest) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
-    std::optional<Scalar> min, max;
+    std::optional<Element> min, max;
     if (!least.empty() && call.has(least))
-      min = call.scalar(least);
+      min = readElement(call, least);
     if (!greatest.empty() && call.has(greatest))
-      max = call.scalar(greatest);
+      max = readElement(call, greatest);
     if (call.failed())
       return failure();
     if (!isSigned(x.dtype))
       return call.error() << "expected signed numbers, got " << str(x.dtype);
     // Integers between floats are floats.
-    bool isReal = isFloat(x.dtype) || (min && min->isFloat) || (max && max->isFloat);
-    DType dtype = isReal && !isFloat(x.dtype) ? DType::F32 : x.dtype, as = computeType(dtype);
-    auto bound = [&](const std::optional<Scalar> &scalar) -> Value {
-      if (!scalar)
-        return {};
-      return scalar->isFloat ? call.b.scalar(as, scalar->number)
-                             : call.b.scalar(as, scalar->integer);
+    auto isReal = [](const std::optional<Element> &bound) {
+      return bound && isFloat(bound->tensor.dtype);
     };
-    Value low = bound(min), high = bound(max);
-    return call.result(call.b.elementwise(x.sizes, dtype, Operand{x, as}, [&](ValueRange x) {
-      return clampTo(call.b, x[0], low, high);
+    DType dtype = isReal(min) || isReal(max) ? promote(x, Tensor{{}, DType::F32, {}}) : x.dtype,
+          as = computeType(dtype);
+    SmallVector<Operand> operands = {{x, as}};
+    // The bound, or its place among the operands.
+    auto place = [&](const std::optional<Element> &bound) -> std::pair<Value, unsigned> {
+      if (!bound || !bound->isScalar) {
+        if (bound)
+          operands.push_back({bound->tensor, as});
+        return {Value(), bound ? operands.size() - 1 : 0};
+      }
+      return {bound->scalar.isFloat ? call.b.scalar(as, bound->scalar.number)
+                                    : call.b.scalar(as, bound->scalar.integer),
+              0};
+    };
+    auto low = place(min), high = place(max);
+    return call.result(call.b.elementwise(x.sizes, dtype, operands, [&](ValueRange x) {
+      auto bound = [&](std::pair<Value, unsigned> at) { return at.second ? x[at.second] : at.first; };
+      return clampTo(call.b, x[0], bound(low), bound(high));
     }));
   };
 }
@@ -548,9 +569,16 @@ static auto triangle(arith::CmpIPredicate keeps) {
       return call.error() << "expected a tensor of rank 2 or more, got " << str(x.sizes);
     if (call.failed())
       return failure();
-    Value zero = call.b.scalar(x.dtype, int64_t(0)), offset = call.b.indexOf(diagonal);
+    Value zero = call.b.scalar(x.dtype, int64_t(0));
+    SmallVector<Operand> operands = {{x, x.dtype}};
+    if (!diagonal.constant())
+      operands.push_back({call.b.number(diagonal), DType::I64});
     return call.result(
-        call.b.elementwise(x.sizes, x.dtype, Operand{x, x.dtype}, [&](ValueRange element) -> Value {
+        call.b.elementwise(x.sizes, x.dtype, operands, [&](ValueRange element) -> Value {
+          Value offset = diagonal.constant()
+                             ? call.b.indexOf(diagonal)
+                             : Value(arith::IndexCastOp::create(call.b, call.b.getIndexType(),
+                                                                element[1]));
           Value q = linalg::IndexOp::create(call.b, x.rank() - 2),
                 k = linalg::IndexOp::create(call.b, x.rank() - 1);
           Value distance = arith::SubIOp::create(call.b, k, q);

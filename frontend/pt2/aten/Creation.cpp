@@ -33,11 +33,20 @@ static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Sca
   return call.result(call.b.fill(sizes, scalar, dtype));
 }
 
+/// The same of an argument, a number that may be known at the call only.
+static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, StringRef name) {
+  if (!call.isTensor(name))
+    return constant(call, sizes, dtype, call.scalar(name));
+  Tensor number = call.tensor(name);
+  return call.failed() ? failure()
+                       : call.result(call.b.broadcastTo(call.b.castTo(number, dtype), sizes));
+}
+
 static Scalar integer(int64_t number) { return {false, double(number), number}; }
 
 /// The type that torch gives a number.
-static DType dtypeOf(Call &call, const Scalar &number) {
-  return number.isFloat ? DType::F32 : call.isFlag("fill_value") ? DType::Bool : DType::I64;
+static DType dtypeOf(Call &call, StringRef name) {
+  return call.isFloat(name) ? DType::F32 : call.isFlag(name) ? DType::Bool : DType::I64;
 }
 
 /// Of `size`; empty tensors, whose elements torch leaves undefined, hold 0.
@@ -50,16 +59,16 @@ static std::function<LogicalResult(Call &)> filled(int64_t number) {
 
 static LogicalResult full(Call &call) {
   Sizes sizes = call.integers("size");
-  Scalar number = call.scalar("fill_value");
-  return constant(call, sizes, call.dtype("dtype", dtypeOf(call, number)), number);
+  return constant(call, sizes, call.dtype("dtype", dtypeOf(call, "fill_value")), "fill_value");
 }
 
 /// As large as another tensor and, unless told otherwise, of its type.
 static std::function<LogicalResult(Call &)> like(std::optional<int64_t> number) {
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self");
-    Scalar scalar = number ? integer(*number) : call.scalar("fill_value");
-    return constant(call, self.sizes, call.dtype("dtype", self.dtype), scalar);
+    DType dtype = call.dtype("dtype", self.dtype);
+    return number ? constant(call, self.sizes, dtype, integer(*number))
+                  : constant(call, self.sizes, dtype, "fill_value");
   };
 }
 
@@ -68,15 +77,16 @@ static std::function<LogicalResult(Call &)> newLike(std::optional<int64_t> numbe
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self");
     Sizes sizes = call.integers("size");
-    Scalar scalar = number ? integer(*number) : call.scalar("fill_value");
-    return constant(call, sizes, call.dtype("dtype", self.dtype), scalar);
+    DType dtype = call.dtype("dtype", self.dtype);
+    return number ? constant(call, sizes, dtype, integer(*number))
+                  : constant(call, sizes, dtype, "fill_value");
   };
 }
 
 /// Each element replaced by one number.
 static LogicalResult fill(Call &call) {
   Tensor self = call.tensor("self");
-  if (call.isTensor("value")) {
+  if (call.isTensor("value") && !call.isNumber("value")) {
     Tensor value = call.tensor("value");
     if (!call.failed() && (value.rank() != 0 || !TensorBuilder::converts(value.dtype, self.dtype)))
       return call.error() << "expected one value that " << str(self.dtype) << " holds, got "
@@ -85,7 +95,7 @@ static LogicalResult fill(Call &call) {
                          : call.result(call.b.broadcastTo(call.b.castTo(value, self.dtype),
                                                           self.sizes));
   }
-  return constant(call, self.sizes, self.dtype, call.scalar("value"));
+  return constant(call, self.sizes, self.dtype, "value");
 }
 
 static LogicalResult zero(Call &call) {
@@ -94,8 +104,7 @@ static LogicalResult zero(Call &call) {
 }
 
 static LogicalResult scalarTensor(Call &call) {
-  Scalar number = call.scalar("s");
-  return constant(call, {}, call.dtype("dtype", DType::F32), number);
+  return constant(call, {}, call.dtype("dtype", DType::F32), "s");
 }
 
 /// start + i * step. A number of elements that depends on sizes is what the file says, if it can be proved.
@@ -141,27 +150,26 @@ static LogicalResult arange(Call &call) {
     if (!sizes[0].constant() || double(*sizes[0].constant()) != count)
       return call.error() << "expected " << count << " elements, got " << sizes[0].str();
   } else {
-    std::optional<Size> back = multiply(start, Size(-1)), count = back ? add(end, *back) : back;
-    if (step != Size(1) || count != sizes[0])
-      return call.error() << "expected a range of step 1 with " << sizes[0].str()
-                          << " elements, got " << start.str() << " to " << end.str();
+    int64_t by = step.constant().value_or(0);
+    std::optional<Size> length = by > 0 ? subtract(end, start) : subtract(start, end), count;
+    if (length && by != 0 && std::abs(stepNumber) < double(kMaxDim))
+      count = divideUp(*length, Size(std::abs(by)));
+    if (!count || call.decided(*count) != sizes[0])
+      return call.error() << "expected a range with " << sizes[0].str() << " elements, got "
+                          << start.str() << " to " << end.str() << " in steps of " << step.str();
   }
   TensorBuilder &b = call.b;
-  if (!start.constant() && !hasFloat && !attn::graph::isFloat(dtype)) {
-    Value first = b.indexOf(start);
-    return call.result(b.elementwise(sizes, dtype, {}, [&](ValueRange) -> Value {
-      Value i = arith::AddIOp::create(b, linalg::IndexOp::create(b, 0), first);
-      return b.convert(arith::IndexCastOp::create(b, b.getI64Type(), i), DType::I64, dtype);
-    }));
-  }
+  SmallVector<Operand> operands;
   if (!start.constant() && !hasFloat)
-    return call.error() << "expected a range of integers, got " << str(dtype);
-  return call.result(b.elementwise(sizes, dtype, {}, [&](ValueRange) -> Value {
+    operands.push_back({b.number(start), DType::I64});
+  return call.result(b.elementwise(sizes, dtype, operands, [&](ValueRange first) -> Value {
     Value i = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, 0));
     if (!hasFloat) {
       if (step != Size(1))
         i = arith::MulIOp::create(b, i, b.scalar(DType::I64, *step.constant()));
-      if (start != Size(0))
+      if (!first.empty())
+        i = arith::AddIOp::create(b, i, first[0]);
+      else if (start != Size(0))
         i = arith::AddIOp::create(b, i, b.scalar(DType::I64, *start.constant()));
       return b.convert(i, DType::I64, computeType(dtype));
     }
@@ -235,7 +243,7 @@ void attn::pt2::addCreation(AtenOps &ops) {
   ops.add("fill.Tensor", fill);
   ops.add("zero.default", zero);
   ops.add("scalar_tensor.default", scalarTensor);
-  StringRef limits = "a step other than 1 between ends that depend on sizes";
+  StringRef limits = "steps that depend on sizes; fractions between ends that do";
   for (StringRef overload : {"default", "start", "start_step"})
     ops.add(("arange." + overload).str(), arange, limits);
 }

@@ -2,9 +2,14 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
+// Integers stay formulas, which proofs need. Floats that are computed of them are numbers of float64, as in Python.
+//
 //===----------------------------------------------------------------------===//
 
 #include "frontend/pt2/AtenOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace attn::pt2;
@@ -16,10 +21,26 @@ static LogicalResult symSize(Call &call) {
 }
 
 using Combine = std::optional<Size> (*)(const Size &, const Size &);
+using CombineFloats = Value (*)(TensorBuilder &b, Value x, Value y);
 
-/// A function of two sizes, which must be what the file says.
-static std::function<LogicalResult(Call &)> arithmetic(Combine function) {
+template <typename OpTy> static Value create(TensorBuilder &b, Value x, Value y) {
+  return OpTy::create(b, x, y);
+}
+
+/// A function of two floats.
+static std::function<LogicalResult(Call &)> ofFloats(CombineFloats function) {
   return [=](Call &call) -> LogicalResult {
+    Value a = call.computed("a"), b = call.computed("b");
+    return call.failed() ? failure() : call.resultNumber(function(call.b, a, b));
+  };
+}
+
+/// A function of two sizes, which must be what the file says; or of floats.
+static std::function<LogicalResult(Call &)> arithmetic(Combine function,
+                                                       CombineFloats floats = nullptr) {
+  return [=](Call &call) -> LogicalResult {
+    if (floats && (call.isFloat("a") || call.isFloat("b")))
+      return ofFloats(floats)(call);
     Size a = call.integer("a"), b = call.integer("b");
     if (call.failed())
       return failure();
@@ -34,7 +55,33 @@ static std::function<LogicalResult(Call &)> arithmetic(Combine function) {
 /// Of more, 64 bits hold nothing but 0 and 1.
 static constexpr int64_t kMaxExponent = 64;
 
+static LogicalResult powerOfFloats(Call &call) {
+  TensorBuilder &b = call.b;
+  Value base = call.computed("a");
+  double exponent = call.number("b");
+  if (call.failed())
+    return failure();
+  if (std::abs(exponent) != 0.5)
+    return call.resultNumber(math::PowFOp::create(b, base, b.scalar(DType::F64, exponent)));
+  Value root = math::SqrtOp::create(b, base);
+  return call.resultNumber(
+      exponent > 0 ? root : Value(arith::DivFOp::create(b, b.scalar(DType::F64, 1.0), root)));
+}
+
+/// A function of one float.
+template <typename OpTy> static LogicalResult function(Call &call) {
+  Value a = call.computed("a");
+  return call.failed() ? failure() : call.resultNumber(OpTy::create(call.b, a));
+}
+
+static LogicalResult toFloat(Call &call) {
+  Value a = call.computed("a");
+  return call.failed() ? failure() : call.resultNumber(a);
+}
+
 static LogicalResult power(Call &call) {
+  if (call.isFloat("a") || call.isFloat("b"))
+    return powerOfFloats(call);
   Size a = call.integer("a");
   int64_t exponent = call.constant("b");
   if (call.failed())
@@ -49,6 +96,8 @@ static LogicalResult power(Call &call) {
 }
 
 static LogicalResult negate(Call &call) {
+  if (call.isFloat("a"))
+    return function<arith::NegFOp>(call);
   Size a = call.integer("a");
   std::optional<Size> result = multiply(a, Size(-1));
   if (call.failed())
@@ -60,9 +109,13 @@ static LogicalResult negate(Call &call) {
 
 void attn::pt2::addSizes(AtenOps &ops) {
   ops.add("sym_size.int", symSize);
-  ops.add("_operator.add", arithmetic(add));
-  ops.add("_operator.mul", arithmetic(multiply));
-  ops.add("_operator.sub", arithmetic(subtract));
+  ops.add("_operator.add", arithmetic(add, create<arith::AddFOp>));
+  ops.add("_operator.mul", arithmetic(multiply, create<arith::MulFOp>));
+  ops.add("_operator.sub", arithmetic(subtract, create<arith::SubFOp>));
+  ops.add("_operator.truediv", ofFloats(create<arith::DivFOp>));
+  ops.add("torch.sym_float", toFloat);
+  for (StringRef name : {"torch._sym_sqrt", "torch.sym_sqrt", "math.sqrt"})
+    ops.add(name, function<math::SqrtOp>);
   ops.add("_operator.floordiv", arithmetic(divideDown));
   ops.add("_operator.mod", arithmetic(remainder));
   ops.add("_operator.pow", power);
