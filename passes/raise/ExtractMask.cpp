@@ -71,6 +71,16 @@ struct Kept {
   }
 };
 
+/// A side of a comparison over the coordinates, symbol i being the element of captured operand i. Elements may be so
+/// large that the graph's own sums wrap: `width` is that of sums with elements, 0 where there is none.
+struct Side {
+  AffineExpr expr;
+  unsigned width = 0;
+  bool readsElement = false;
+  /// No element is large enough for a sum of 64 bits to wrap.
+  bool isExact = true;
+};
+
 /// Takes one condition of a score region apart.
 class ConditionReader {
 public:
@@ -89,9 +99,11 @@ private:
     return failure(failed(left) || failed(right));
   }
   LogicalResult requireComparison(arith::CmpIOp compare, bool truth);
-  LogicalResult requireNonnegative(AffineExpr expr);
-  unsigned computeLengths(ArrayRef<int64_t> flat);
-  std::optional<AffineExpr> affine(Value value, unsigned &numTerms);
+  LogicalResult requireAtLeast(const Side &left, const Side &right, int64_t gap);
+  FailureOr<SmallVector<int64_t>> flatten(AffineExpr expr);
+  bool isSmall(Value capture);
+  FailureOr<unsigned> computeLengths(const Side &left, const Side &right, int64_t gap);
+  std::optional<Side> affine(Value value, unsigned &numTerms);
 
   /// How many coordinates there are along a dimension, where it is known.
   std::optional<int64_t> extent(unsigned dim) {
@@ -252,22 +264,43 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
   return failure();
 }
 
-/// `value` over the coordinates, symbol i being the element of captured operand i. Coordinates are sizes of dimensions:
-/// sums of as few terms as here, with constants no larger, stay far from where 32 bits wrap.
-std::optional<AffineExpr> ConditionReader::affine(Value value, unsigned &numTerms) {
+/// Whether the elements of a captured operand are numbers of 32 bits, or sizes.
+bool ConditionReader::isSmall(Value capture) {
+  if (getElementTypeOrSelf(capture).getIntOrFloatBitWidth() <= 32)
+    return true;
+  auto elements = capture.getDefiningOp<tensor::FromElementsOp>();
+  return elements && llvm::all_of(elements.getElements(), [](Value element) {
+           return element.getDefiningOp<arith::IndexCastOp>() != nullptr;
+         });
+}
+
+/// `value` over the coordinates. These are sizes of dimensions: sums of as few terms as here, with constants no larger,
+/// stay far from where 32 bits wrap.
+std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
   constexpr int64_t kLargest = 1 << 26;
   constexpr unsigned kMaxTerms = 16;
   if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() < 32)
     return std::nullopt;
   Operation *inner = value.getDefiningOp();
+  unsigned width = value.getType().isIndex() ? 64 : value.getType().getIntOrFloatBitWidth();
   if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(inner))
     return affine(inner->getOperand(0), numTerms);
   if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(inner)) {
-    std::optional<AffineExpr> left = affine(inner->getOperand(0), numTerms);
-    std::optional<AffineExpr> right = left ? affine(inner->getOperand(1), numTerms) : std::nullopt;
+    std::optional<Side> left = affine(inner->getOperand(0), numTerms);
+    std::optional<Side> right = left ? affine(inner->getOperand(1), numTerms) : std::nullopt;
     if (!right)
       return std::nullopt;
-    return isa<arith::AddIOp>(inner) ? *left + *right : *left - *right;
+    Side sum;
+    sum.expr = isa<arith::AddIOp>(inner) ? left->expr + right->expr : left->expr - right->expr;
+    sum.readsElement = left->readsElement || right->readsElement;
+    sum.isExact = left->isExact && right->isExact && (width == 64 || !sum.readsElement);
+    // A sum that may have wrapped in fewer bits is no part of one in more.
+    for (const Side *part : {&*left, &*right})
+      if (part->width != 0 && part->width != width)
+        return std::nullopt;
+    if (sum.readsElement)
+      sum.width = width;
+    return sum;
   }
   if (++numTerms > kMaxTerms)
     return std::nullopt;
@@ -275,36 +308,40 @@ std::optional<AffineExpr> ConditionReader::affine(Value value, unsigned &numTerm
   if (matchPattern(value, m_ConstantInt(&constant))) {
     if (constant.sgt(kLargest) || constant.slt(-kLargest))
       return std::nullopt;
-    return getAffineConstantExpr(constant.getSExtValue(), context);
+    return Side{getAffineConstantExpr(constant.getSExtValue(), context)};
   }
   if (std::optional<unsigned> capture = captureOf(value))
-    return getAffineSymbolExpr(*capture, context);
+    return Side{getAffineSymbolExpr(*capture, context), /*width=*/0, /*readsElement=*/true,
+                isSmall(op.getCaptures()[*capture])};
   auto argument = dyn_cast<BlockArgument>(value);
   return argument && argument.getArgNumber() <= op.getKDim()
-             ? std::optional(getAffineDimExpr(argument.getArgNumber(), context))
+             ? std::optional(Side{getAffineDimExpr(argument.getArgNumber(), context)})
              : std::nullopt;
 }
 
 LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool truth) {
   unsigned numTerms = 0;
-  std::optional<AffineExpr> left = affine(compare.getLhs(), numTerms),
-                            right = affine(compare.getRhs(), numTerms);
+  std::optional<Side> left = affine(compare.getLhs(), numTerms),
+                      right = affine(compare.getRhs(), numTerms);
   if (!left || !right)
     return failure();
   arith::CmpIPredicate predicate = compare.getPredicate();
   switch (truth ? predicate : arith::invertPredicate(predicate)) {
   case arith::CmpIPredicate::sge:
-    return requireNonnegative(*left - *right);
+    return requireAtLeast(*left, *right, 0);
   case arith::CmpIPredicate::sgt:
-    return requireNonnegative(*left - *right - 1);
+    return requireAtLeast(*left, *right, 1);
   case arith::CmpIPredicate::sle:
-    return requireNonnegative(*right - *left);
+    return requireAtLeast(*right, *left, 0);
   case arith::CmpIPredicate::slt:
-    return requireNonnegative(*right - *left - 1);
+    return requireAtLeast(*right, *left, 1);
   default:
     return failure();
   }
 }
+
+/// More keys than there are, far from where 64 bits wrap.
+static constexpr int64_t kBeyondKeys = int64_t(1) << 62;
 
 /// `value`, an integer or an index, as 64 bits.
 static Value toWide(OpBuilder &builder, Location loc, Value value) {
@@ -316,11 +353,21 @@ static Value toWide(OpBuilder &builder, Location loc, Value value) {
   return arith::ExtSIOp::create(builder, loc, wide, value);
 }
 
-LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
-  unsigned numDims = op.getKDim() + 1, numSymbols = op.getCaptures().size();
+/// The coefficients of the coordinates, of the captured elements, and the constant.
+FailureOr<SmallVector<int64_t>> ConditionReader::flatten(AffineExpr expr) {
   SmallVector<int64_t> flat;
-  if (failed(getFlattenedAffineExpr(expr, numDims, numSymbols, &flat)))
+  if (failed(getFlattenedAffineExpr(expr, op.getKDim() + 1, op.getCaptures().size(), &flat)))
     return failure();
+  return flat;
+}
+
+/// left >= right + gap
+LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &right, int64_t gap) {
+  unsigned numDims = op.getKDim() + 1, numSymbols = op.getCaptures().size();
+  FailureOr<SmallVector<int64_t>> difference = flatten(left.expr - right.expr - gap);
+  if (failed(difference))
+    return failure();
+  ArrayRef<int64_t> flat = *difference;
   if (alwaysHolds(flat))
     return success();
   int64_t constant = flat.back();
@@ -332,7 +379,7 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
     expected[op.getKDim()] = ofK;
     if (symbol)
       expected[numDims + *symbol] = 1;
-    return ArrayRef(flat).drop_back() == ArrayRef(expected);
+    return flat.drop_back() == ArrayRef(expected);
   };
   Kept found;
   auto variesWith = [&](unsigned symbol, unsigned dim) {
@@ -348,10 +395,14 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
              })) {
     // The number of keys kept is an element of a captured operand, or computed from such.
     auto length = llvm::find_if(symbols, [&](unsigned symbol) {
-      return is(0, -1, symbol) && constant == -1 && !variesWith(symbol, op.getQDim());
+      return is(0, -1, symbol) && constant == -1 && !variesWith(symbol, op.getQDim()) &&
+             left.width == 0 && right.width == 0;
     });
-    unsigned capture = length == symbols.end() ? computeLengths(flat) : *length;
-    found.masks.push_back(LengthsAttr::get(context, capture));
+    FailureOr<unsigned> capture = length == symbols.end() ? computeLengths(left, right, gap)
+                                                          : FailureOr<unsigned>(*length);
+    if (failed(capture))
+      return failure();
+    found.masks.push_back(LengthsAttr::get(context, *capture));
   } else {
     return failure();
   }
@@ -359,13 +410,27 @@ LogicalResult ConditionReader::requireNonnegative(AffineExpr expr) {
   return success();
 }
 
-/// Captures the number of keys k for which `flat`, which holds -k, is at least 0.
-unsigned ConditionReader::computeLengths(ArrayRef<int64_t> flat) {
+/// Captures the number of keys k for which left - right, which holds -k, is at least `gap`. Where the graph's sums with
+/// elements may wrap, they lie on the left and the key on the right: they wrap here as there, then.
+FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side &right,
+                                                    int64_t gap) {
+  unsigned numDims = op.getKDim() + 1;
+  bool isExact = left.isExact && right.isExact;
+  FailureOr<SmallVector<int64_t>> whole = flatten(left.expr - right.expr - gap),
+                                  ofData = flatten(left.expr);
+  if (failed(whole) || failed(ofData))
+    return failure();
+  if (!isExact && (right.readsElement || (*ofData)[op.getKDim()] != 0))
+    return failure();
+  SmallVector<int64_t> flat = *whole;
+  // A coordinate on both sides is part of the sum that may wrap.
+  for (unsigned dim = 0; dim < op.getKDim() && !isExact; ++dim)
+    if (flat[dim] == 0 && (*ofData)[dim] != 0)
+      return failure();
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  unsigned numDims = op.getKDim() + 1;
-  ArrayRef<int64_t> ofDims = flat.take_front(numDims),
-                    ofSymbols = flat.drop_front(numDims).drop_back();
+  ArrayRef<int64_t> ofDims = ArrayRef(flat).take_front(numDims),
+                    ofSymbols = ArrayRef(flat).drop_front(numDims).drop_back();
   // The loops of the op that computes them: what they vary with.
   SmallVector<unsigned> dims;
   SmallVector<Value> operands;
@@ -400,16 +465,39 @@ unsigned ConditionReader::computeLengths(ArrayRef<int64_t> flat) {
         auto constant = [&](int64_t value) {
           return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
         };
-        Value sum = constant(flat.back() + 1);
+        // What may wrap comes first.
+        SmallVector<int64_t> first(numDims, 0), rest(ofDims);
+        int64_t last = flat.back() + 1;
+        Value sum = constant(last);
+        if (!isExact) {
+          first.assign(ofData->begin(), ofData->begin() + numDims);
+          for (auto [now, later] : llvm::zip(first, rest))
+            later -= now;
+          last -= ofData->back();
+          sum = constant(ofData->back());
+        }
         auto add = [&](Value term, int64_t factor) {
           term = b.createOrFold<arith::MulIOp>(loc, toWide(b, loc, term), constant(factor));
           sum = arith::AddIOp::create(b, loc, sum, term);
         };
+        auto addCoordinates = [&](ArrayRef<int64_t> factors) {
+          for (auto [loop, dim] : llvm::enumerate(dims))
+            if (factors[dim] != 0)
+              add(linalg::IndexOp::create(b, loc, loop), factors[dim]);
+        };
         for (auto [element, factor] : llvm::zip(elements, factors))
           add(element, factor);
-        for (auto [loop, dim] : llvm::enumerate(dims))
-          if (ofDims[dim] != 0)
-            add(linalg::IndexOp::create(b, loc, loop), ofDims[dim]);
+        if (!isExact) {
+          addCoordinates(first);
+          if (left.width == 32)
+            sum = arith::ExtSIOp::create(
+                b, loc, type, arith::TruncIOp::create(b, loc, b.getI32Type(), sum));
+          // Beyond every key.
+          sum = arith::MaxSIOp::create(b, loc, sum, constant(-kBeyondKeys));
+          sum = arith::MinSIOp::create(b, loc, sum, constant(kBeyondKeys));
+          sum = arith::AddIOp::create(b, loc, sum, constant(last));
+        }
+        addCoordinates(rest);
         sum = arith::MaxSIOp::create(b, loc, sum, constant(0));
         linalg::YieldOp::create(b, loc, sum);
       });

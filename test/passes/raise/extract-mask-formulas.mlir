@@ -135,3 +135,46 @@ func.func @stays(%x: tensor<2x5x8xf32>, %pairs: tensor<5x5xf32>) -> tensor<2x5x8
   } -> tensor<2x5x8xf32>
   return %o : tensor<2x5x8xf32>
 }
+
+// Sums of 32 bits wrap in the lengths as they do in the graph; of what may wrap together with the key there are none.
+// CHECK-LABEL: @wraps(
+// CHECK-SAME: %[[POSITION:[a-z0-9]*]]: tensor<5xi32>
+// CHECK: %[[LENGTHS:.*]] = linalg.generic {{.*}} ins(%[[POSITION]] : tensor<5xi32>)
+// CHECK: %[[SUM:.*]] = arith.addi
+// CHECK: %[[LOW:.*]] = arith.trunci %[[SUM]] : i64 to i32
+// CHECK: %[[WRAPPED:.*]] = arith.extsi %[[LOW]] : i32 to i64
+// CHECK: arith.maxsi %[[WRAPPED]], %{{.*}} : i64
+// CHECK: attn.attention {{.*}} mask(#attn.lengths<0>)
+// CHECK: attn.attention {{.*}} mask(#attn.dense<0>)
+func.func @wraps(%x: tensor<2x5x8xf32>, %position: tensor<5xi32>) -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>) {
+  %three = arith.constant 3 : i32
+  %zero = arith.constant 0 : i32
+  %me = tensor.empty() : tensor<5x5xi1>
+  %alone = linalg.generic {indexing_maps = [affine_map<(q, k) -> (q)>, #qk], iterator_types = ["parallel", "parallel"]}
+      ins(%position : tensor<5xi32>) outs(%me : tensor<5x5xi1>) {
+  ^bb0(%p: i32, %out: i1):
+    %k = linalg.index 1 : index
+    %ki = arith.index_cast %k : index to i64
+    %sum = arith.addi %p, %three : i32
+    %wide = arith.extsi %sum : i32 to i64
+    %keep = arith.cmpi sle, %ki, %wide : i64
+    linalg.yield %keep : i1
+  } -> tensor<5x5xi1>
+  %together = linalg.generic {indexing_maps = [affine_map<(q, k) -> (q)>, #qk], iterator_types = ["parallel", "parallel"]}
+      ins(%position : tensor<5xi32>) outs(%me : tensor<5x5xi1>) {
+  ^bb0(%p: i32, %out: i1):
+    %k = linalg.index 1 : index
+    %ki = arith.index_cast %k : index to i32
+    %rest = arith.subi %p, %ki : i32
+    %keep = arith.cmpi sge, %rest, %zero : i32
+    linalg.yield %keep : i1
+  } -> tensor<5x5xi1>
+  %e = tensor.empty() : tensor<2x5x8xf32>
+  %o = attn.attention ins(%x, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+      captures(%alone : tensor<5x5xi1>) outs(%e : tensor<2x5x8xf32>) mask(#attn.dense<0>)
+      {indexing_maps = [#q, #k, #v, #mask, #o], scale = 1.0 : f32} -> tensor<2x5x8xf32>
+  %o2 = attn.attention ins(%x, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+      captures(%together : tensor<5x5xi1>) outs(%e : tensor<2x5x8xf32>) mask(#attn.dense<0>)
+      {indexing_maps = [#q, #k, #v, #mask, #o], scale = 1.0 : f32} -> tensor<2x5x8xf32>
+  return %o, %o2 : tensor<2x5x8xf32>, tensor<2x5x8xf32>
+}

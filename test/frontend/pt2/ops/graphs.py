@@ -231,3 +231,30 @@ def dynamic_image(b):
     square = b.call("mul.Tensor", z, self=turned, other=turned, symbolic=["s0", "s1"])
     b.output(b.call("view_as_real.default", pairs, self=square, symbolic=["s0", "s1", 2]),
              passed((z.astype("complex128")**2).astype("complex64")), near=1e-6)
+
+
+def attend(x, keep):
+    """An attention of x to itself in float64; a row without a key is 0."""
+    e = np.where(keep, np.exp(x @ x.T / 2), 0)
+    return e / np.where(e.any(1, keepdims=True), e.sum(1, keepdims=True), 1) @ x
+
+
+@graph
+def positions_at_limits(b):
+    """Keys up to a position that the graph computes: its sums wrap in 32 bits and in 64."""
+    rows = random.standard_normal((6, 4)).astype("float32")
+    x = b.input(rows[None, None])
+    for kind in "int32", "int64":
+        limits = np.iinfo(kind)
+        array = np.array([limits.max, limits.max - 2, 0, -3, limits.min, limits.min + 4], kind)[:, None]
+        position, keys = b.input(array), np.arange(6)
+        k = b.call("arange.default", keys, end=6)
+        for alone in True, False:
+            with np.errstate(over="ignore"):
+                moved = array + np.array(2, kind)
+                keep = keys <= moved if alone else moved - keys >= 0
+            later = b.call("add.Tensor", moved, self=position, other=2)
+            mask = (b.call("le.Tensor", keep, self=k, other=later) if alone else
+                    b.call("ge.Scalar", keep, self=b.call("sub.Tensor", moved - keys, self=later, other=k), other=0))
+            out = b.call("scaled_dot_product_attention.default", rows[None, None], query=x, key=x, value=x, attn_mask=mask)
+            b.output(out, attend(rows.astype("float64"), keep)[None, None].astype("float32"), near=1e-6)
