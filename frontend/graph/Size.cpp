@@ -355,7 +355,12 @@ std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
     std::optional<std::pair<Size, Size>> parts = split(a, *number);
     if (!parts || parts->second.constant())
       return parts ? std::optional(parts->second) : std::nullopt;
-    rest = parts->second;
+    // What remains of a multiple is that of the least multiple which is not negative.
+    rest = Size();
+    for (const auto &[factors, coefficient] : parts->second.terms()) {
+      int64_t modulus = coefficient % *number;
+      rest = *add(rest, Size::product(factors, modulus < 0 ? modulus + *number : modulus));
+    }
   }
   Size common = commonFactor({rest, b});
   if (common.isOne())

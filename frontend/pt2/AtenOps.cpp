@@ -47,7 +47,7 @@ bool attn::pt2::copiesView(StringRef target) { return target.rsplit('.').first.e
 
 const AtenOp *AtenOps::find(StringRef target) const {
   if (!target.consume_front("torch.ops.aten.") && !target.starts_with("_operator.") &&
-      !target.starts_with("torch.sym_"))
+      !target.starts_with("torch.sym_") && !target.starts_with("torch._sym_"))
     return nullptr;
   std::string name = target.str();
   if (worksInPlace(target)) {

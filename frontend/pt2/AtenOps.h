@@ -84,6 +84,10 @@ DType promote(const Tensor &a, const Tensor &b);
 llvm::SmallVector<int64_t> perDim(Call &call, llvm::StringRef name, int64_t count,
                                   llvm::ArrayRef<int64_t> otherwise);
 
+/// How many windows of `reach` elements, each `stride` behind the one before, `size` elements hold; there must be one.
+/// None where 64 bits do not hold it, and where that was reported.
+std::optional<Size> windowsIn(Call &call, const Size &size, int64_t reach, int64_t stride);
+
 /// The view of `tensor` as `sizes`, or an error.
 mlir::FailureOr<Tensor> viewAs(Call &call, const Tensor &tensor, llvm::ArrayRef<Size> sizes);
 

@@ -4,6 +4,7 @@
 //
 // Equalities come first: they say that a symbol is a size of others, or a number.
 //   (4*L['context'].size()[0]) == (4*L['x'].size()[0])      context.0 and x.0 are one symbol
+// So do attentions, of which torch writes no guard: keys and values are as many.
 // What then follows from the ranges of the symbols is dropped,
 //   (L['x'].size()[1] % (4*L['x'].size()[1])) != 0          in [2, 4096]
 // what bounds one symbol becomes its range, and the rest is left to the call, as a condition:
@@ -175,6 +176,7 @@ public:
   Expected<SizeRules> run() {
     if (Error error = readGuards())
       return error;
+    collectNeeds(program);
     if (Error error = unify())
       return error;
     if (Error error = nameDimensions())
@@ -198,7 +200,9 @@ private:
 
   Error readGuards();
   void addGuard(const Formula &formula, const std::string &text);
+  void collectNeeds(const Graph &graph);
   Error unify();
+  bool learn(const Size &a, const Size &b);
   bool equate(const std::string &symbol, const Size &size);
   Error nameDimensions();
   Error conclude(const Guard &guard);
@@ -238,6 +242,8 @@ private:
   ArrayRef<Input> inputs;
   SizeRules result;
   std::vector<Guard> guards;
+  /// Sizes that ops need equal, though no guard says so.
+  std::vector<std::pair<Size, Size>> needs;
   /// Of names in guards.
   std::map<std::string, Size> sizes;
   /// The dimension that such a name is: input and axis.
@@ -371,7 +377,71 @@ bool Rules::equate(const std::string &symbol, const Size &size) {
   return true;
 }
 
-/// Finds what equalities say of a symbol: one that occurs once, by itself.
+/// The lengths of key and value, and the batches of query, key and value but for those that are broadcast.
+void Rules::collectNeeds(const Graph &graph) {
+  for (const Node &node : graph.nodes) {
+    std::map<StringRef, const Sizes *> sizesOf;
+    for (const NamedArgument &input : node.inputs) {
+      if (input.value.graph)
+        collectNeeds(*input.value.graph);
+      if (input.value.kind != Argument::Kind::Tensor)
+        continue;
+      auto meta = graph.tensors.find(input.value.names.front());
+      if (meta != graph.tensors.end())
+        sizesOf[input.name] = &meta->second.sizes;
+    }
+    const Sizes *query = sizesOf["query"], *key = sizesOf["key"], *value = sizesOf["value"];
+    if (!StringRef(node.target).contains("scaled_dot_product") || !query || !key || !value ||
+        query->size() < 3 || key->size() != query->size() || value->size() != query->size())
+      continue;
+    needs.emplace_back(key->end()[-2], value->end()[-2]);
+    needs.emplace_back(query->back(), key->back());
+    for (auto [ofQuery, ofKey, ofValue] :
+         zip(ArrayRef<Size>(*query).drop_back(2), *key, *value))
+      for (const Size &size : {ofKey, ofValue})
+        if (!size.isOne() && !ofQuery.isOne())
+          needs.emplace_back(ofQuery, size);
+  }
+}
+
+/// Finds what an equality says of a symbol: one that occurs once, by itself.
+bool Rules::learn(const Size &a, const Size &b) {
+  std::optional<Size> gap = subtract(a, b);
+  if (!gap)
+    return false;
+  gap = gap->primitive();
+  // The last of the inputs is what follows from others; a difference of others may be negative.
+  std::optional<std::pair<std::string, Size>> best;
+  for (const auto &[factors, number] : gap->terms()) {
+    if (factors.size() != 1 || factors.front().operands || (number != 1 && number != -1))
+      continue;
+    const std::string &symbol = factors.front().text;
+    std::optional<Size> rest = subtract(*gap, Size::product(factors, number));
+    std::optional<Size> size = rest ? multiply(*rest, Size(-number)) : std::nullopt;
+    if (!size || size->symbols().count(symbol) || !(size->isNonNegative() || size->constant()))
+      continue;
+    auto position = [&](const std::string &name) { return find(order, name) - order.begin(); };
+    if (!best || position(symbol) > position(best->first))
+      best = {symbol, *size};
+  }
+  // s - 4*(s // 4) and s % 4: s is a multiple, 4 times what no input has by itself.
+  for (const auto &[factors, number] : gap->terms()) {
+    const Size::Factor *function = factors.size() == 1 ? &factors.front() : nullptr;
+    if (best || !function || !function->operands)
+      continue;
+    const auto &[dividend, divisor] = *function->operands;
+    std::optional<StringRef> symbol = dividend.symbol();
+    std::optional<Size> rest = remainder(dividend, divisor),
+                        whole = multiply(Size::product(factors, 1), divisor),
+                        difference = whole ? subtract(dividend, *whole) : std::nullopt;
+    bool isRest = *gap == rest || (difference && (*gap == *difference ||
+                                                  *gap == multiply(*difference, Size(-1))));
+    if (symbol && divisor.constant() && isRest)
+      best = {symbol->str(), *multiply(divisor, Size::symbol((*symbol + "/" + divisor.str()).str()))};
+  }
+  return best && equate(best->first, best->second);
+}
+
 Error Rules::unify() {
   for (bool changed = true; changed;) {
     changed = false;
@@ -380,27 +450,11 @@ Error Rules::unify() {
         continue;
       std::optional<Size> a = sizeOf(guard.formula.operands[0]),
                           b = sizeOf(guard.formula.operands[1]);
-      std::optional<Size> gap = a && b ? subtract(*a, *b) : std::nullopt;
-      if (!gap)
-        continue;
-      gap = gap->primitive();
-      // The last of the inputs is what follows from others; a difference of others may be negative.
-      std::optional<std::pair<std::string, Size>> best;
-      for (const auto &[factors, number] : gap->terms()) {
-        if (factors.size() != 1 || factors.front().operands || (number != 1 && number != -1))
-          continue;
-        const std::string &symbol = factors.front().text;
-        std::optional<Size> rest = subtract(*gap, Size::product(factors, number));
-        std::optional<Size> size = rest ? multiply(*rest, Size(-number)) : std::nullopt;
-        if (!size || size->symbols().count(symbol) ||
-            !(size->isNonNegative() || size->constant()))
-          continue;
-        auto position = [&](const std::string &name) { return find(order, name) - order.begin(); };
-        if (!best || position(symbol) > position(best->first))
-          best = {symbol, *size};
-      }
-      if (best)
-        changed |= equate(best->first, best->second);
+      changed |= a && b && learn(*a, *b);
+    }
+    for (const auto &[first, second] : needs) {
+      std::optional<Size> a = reduced(first), b = reduced(second);
+      changed |= a && b && learn(*a, *b);
     }
   }
   return Error::success();

@@ -53,24 +53,35 @@ static FailureOr<Tensor> padded(TensorBuilder &b, const Tensor &x, ArrayRef<int6
   return sizes == x.sizes ? x : b.surround(x, b.scalar(x.dtype, int64_t(0)), offsets, sizes);
 }
 
+std::optional<Size> attn::pt2::windowsIn(Call &call, const Size &size, int64_t reach, int64_t stride) {
+  call.requireAtMost(Size(reach), size);
+  std::optional<Size> rest = subtract(size, Size(reach)),
+                      steps = rest ? divideDown(*rest, Size(stride)) : std::nullopt;
+  return steps && !call.failed() ? add(*steps, Size(1)) : std::nullopt;
+}
+
 static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &weight,
                                   const Window &window) {
   TensorBuilder &b = call.b;
   int64_t count = window.stride.size(), groups = window.groups;
-  SmallVector<int64_t> kernel, in, out;
+  SmallVector<int64_t> kernel;
+  Sizes out;
   for (int64_t i = 0; i < count; ++i) {
-    std::optional<int64_t> k = weight.sizes[2 + i].constant(), size = x.sizes[2 + i].constant();
-    if (!k || !size || *k < 1 || window.stride[i] < 1 || window.dilation[i] < 1)
+    std::optional<int64_t> k = weight.sizes[2 + i].constant();
+    if (!k || *k < 1 || window.stride[i] < 1 || window.dilation[i] < 1)
       return call.error()
-             << "expected known spatial sizes, strides and dilations of at least 1, got "
-             << str(x.sizes) << " and " << str(weight.sizes);
+             << "expected a known kernel, strides and dilations of at least 1, got "
+             << str(weight.sizes);
+    const Size &size = x.sizes[2 + i];
     int64_t reach = window.dilation[i] * (*k - 1) + 1;
-    if (*size < reach)
+    if (size.constant().value_or(reach) < reach)
       return call.error() << "expected a kernel no larger than what it moves over, got "
                           << str(weight.sizes) << " over " << str(x.sizes);
+    std::optional<Size> windows = windowsIn(call, size, reach, window.stride[i]);
+    if (!windows)
+      return failure();
     kernel.push_back(*k);
-    in.push_back(*size);
-    out.push_back((*size - reach) / window.stride[i] + 1);
+    out.push_back(*windows);
   }
   std::optional<int64_t> channels = x.sizes[1].constant(), outChannels = weight.sizes[0].constant();
   if (!channels || !outChannels || groups < 1 || *channels % groups != 0 ||
@@ -87,35 +98,40 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
     Tensor whole = x;
     Sizes split = {x.sizes[0], x.sizes[1]};
     for (int64_t i = 0; i < count; ++i) {
-      whole = b.slice(whole, 2 + i, 0, out[i] * kernel[i]);
-      split.append({Size(out[i]), Size(kernel[i])});
+      std::optional<Size> covered = multiply(out[i], Size(kernel[i]));
+      if (!covered)
+        return failure();
+      whole = b.slice(whole, 2 + i, 0, *covered);
+      split.append({out[i], Size(kernel[i])});
     }
     FailureOr<Tensor> patches = viewAs(call, whole, split);
     if (failed(patches))
       return failure();
     // (n, out..., c, kernel...), of which each patch becomes a row: one product then, over (n, o, patch, element).
     SmallVector<int64_t> order = {0};
-    int64_t numPatches = 1, patchSize = *channels;
+    std::optional<Size> numPatches = Size(1);
+    int64_t patchSize = *channels;
     for (int64_t i = 0; i < count; ++i) {
       order.push_back(2 + 2 * i);
-      numPatches *= out[i];
+      numPatches = numPatches ? multiply(*numPatches, out[i]) : std::nullopt;
       patchSize *= kernel[i];
     }
+    if (!numPatches)
+      return failure();
     order.push_back(1);
     for (int64_t i = 0; i < count; ++i)
       order.push_back(3 + 2 * i);
     FailureOr<Tensor> rows = viewAs(call, b.transpose(*patches, order),
-                                    {x.sizes[0], Size(numPatches), Size(patchSize)}),
+                                    {x.sizes[0], *numPatches, Size(patchSize)}),
                       factors = viewAs(call, weight, {weight.sizes[0], Size(patchSize)});
     if (failed(rows) || failed(factors))
       return failure();
     auto map = [&](ArrayRef<AffineExpr> exprs) { return AffineMap::get(4, 0, exprs, context); };
-    Tensor result = b.contract({x.sizes[0], weight.sizes[0], Size(numPatches)}, *rows, *factors,
+    Tensor result = b.contract({x.sizes[0], weight.sizes[0], *numPatches}, *rows, *factors,
                                map({dim(0), dim(2), dim(3)}), map({dim(1), dim(3)}),
                                map({dim(0), dim(1), dim(2)}));
     Sizes shape = {x.sizes[0], weight.sizes[0]};
-    for (int64_t size : out)
-      shape.push_back(Size(size));
+    llvm::append_range(shape, out);
     return viewAs(call, result, shape);
   }
 
@@ -148,8 +164,7 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
       [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); },
       [&](Value sum, Value e) -> Value { return arith::AddFOp::create(b, sum, e); });
   Sizes flat = {x.sizes[0], weight.sizes[0]};
-  for (int64_t i = 0; i < count; ++i)
-    flat.push_back(out[i]);
+  llvm::append_range(flat, out);
   return viewAs(call, result, flat);
 }
 
@@ -245,16 +260,18 @@ static LogicalResult imageToColumns(Call &call) {
   bool fits = x.rank() == 4;
   Sizes out;
   for (int64_t i = 0; fits && i < 2; ++i) {
-    std::optional<int64_t> size = x.sizes[2 + i].constant();
-    fits = size && kernel[i] >= 1 && dilation[i] >= 1 && stride[i] >= 1 && padding[i] >= 0;
-    int64_t rest = fits ? *size + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 : -1;
-    fits = fits && rest >= 0;
-    if (fits)
-      out.push_back(rest / stride[i] + 1);
+    std::optional<Size> size = add(x.sizes[2 + i], Size(2 * padding[i]));
+    int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
+    fits = size && kernel[i] >= 1 && dilation[i] >= 1 && stride[i] >= 1 &&
+           size->constant().value_or(reach) >= reach;
+    std::optional<Size> windows = fits ? windowsIn(call, *size, reach, stride[i]) : std::nullopt;
+    if (call.failed())
+      return failure();
+    out.push_back(windows.value_or(Size()));
+    fits = windows.has_value();
   }
   if (!fits)
-    return call.error() << "expected an image (n, c, height, width) of known height and width that "
-                           "holds a window, got "
+    return call.error() << "expected an image (n, c, height, width) that holds a window, got "
                         << str(x.sizes);
   TensorBuilder &b = call.b;
   auto dim = [&](unsigned i) { return b.getAffineDimExpr(i); };
@@ -279,11 +296,10 @@ static LogicalResult imageToColumns(Call &call) {
 }
 
 void attn::pt2::addConvolution(AtenOps &ops) {
-  StringRef limits = "unknown spatial sizes";
   for (StringRef name : {"conv1d", "conv2d", "conv3d"}) {
-    ops.add((name + ".default").str(), convolution, limits);
-    ops.add((name + ".padding").str(), convolution, limits);
+    ops.add((name + ".default").str(), convolution);
+    ops.add((name + ".padding").str(), convolution);
   }
-  ops.add("convolution.default", convolution, "unknown spatial sizes; transposed convolutions");
-  ops.add("im2col.default", imageToColumns, limits);
+  ops.add("convolution.default", convolution, "transposed convolutions");
+  ops.add("im2col.default", imageToColumns);
 }

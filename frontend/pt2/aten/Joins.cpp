@@ -140,18 +140,24 @@ static LogicalResult roll(Call &call) {
     if (call.failed())
       return failure();
     std::optional<int64_t> size = x.sizes[dim].constant(), by = shift.constant();
-    if (!by || (!size && *by < 0))
-      return call.error() << "expected a known shift, got " << shift.str();
     if (size && *size == 0)
       continue;
-    int64_t forward = size ? ((*by % *size) + *size) % *size : *by;
-    if (forward == 0)
+    std::optional<Size> forward = shift, back = multiply(shift, Size(-1));
+    if (size && by)
+      forward = Size(((*by % *size) + *size) % *size);
+    else if (by.value_or(0) < 0 || (back && back->isNonNegative()))
+      forward = add(x.sizes[dim], shift);
+    std::optional<Size> rest = forward ? subtract(x.sizes[dim], *forward) : std::nullopt;
+    if (forward == Size(0))
       continue;
-    call.requireAtMost(Size(forward), x.sizes[dim]);
-    std::optional<Size> rest = add(x.sizes[dim], Size(-forward));
-    if (call.failed() || !rest)
+    if (!rest)
       return failure();
-    Tensor parts[] = {call.b.slice(x, dim, *rest, Size(forward)), call.b.slice(x, dim, 0, *rest)};
+    // By no more than all elements.
+    call.requireAtMost(Size(0), *forward);
+    call.requireAtMost(Size(0), *rest);
+    if (call.failed())
+      return failure();
+    Tensor parts[] = {call.b.slice(x, dim, *rest, *forward), call.b.slice(x, dim, 0, *rest)};
     x = call.b.concat(parts, dim, x.sizes);
   }
   FailureOr<Tensor> result = call.failed() ? FailureOr<Tensor>(failure()) : viewAs(call, x, sizes);
@@ -204,8 +210,8 @@ static LogicalResult pad(Call &call) {
     for (size_t end : {0, 1}) {
       const Size &width = widths[i + end];
       std::optional<int64_t> number = width.constant();
-      if (!number && !width.symbol())
-        return call.error() << "expected known widths, got " << width.str();
+      if (!number)
+        call.requireAtMost(Size(0), width);
       std::optional<Size> sum = add(total[dim], width);
       if (!sum)
         return failure();
@@ -308,7 +314,7 @@ void attn::pt2::addJoins(AtenOps &ops) {
   ops.add("tile.default", repeat);
   for (StringRef overload : {"repeat_interleave.self_int", "repeat_interleave.self_Symint"})
     ops.add(overload, repeatInterleave, "no dimension but for rank 1");
-  ops.add("roll.default", roll, "shifts that depend on sizes");
+  ops.add("roll.default", roll, "shifts by more than an unknown number of elements");
   ops.add("flip.default", flip);
   ops.add("pad.default", pad, "modes other than 'constant'");
   ops.add("constant_pad_nd.default", pad);

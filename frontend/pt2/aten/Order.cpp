@@ -110,9 +110,10 @@ static std::function<LogicalResult(Call &)> sorted(bool isTopK, bool returnsValu
       return failure();
     if (!isTopK)
       count = x.sizes[dim];
-    if (x.sizes[dim].constant().value_or(kMaxSorted + 1) > kMaxSorted)
-      return call.error() << "expected to sort a known number of elements, at most " << kMaxSorted
-                          << ", got " << x.sizes[dim].str();
+    if (x.sizes[dim].constant().value_or(0) > kMaxSorted)
+      return call.error() << "expected to sort at most " << kMaxSorted << " elements, got "
+                          << x.sizes[dim].str();
+    call.requireAtMost(x.sizes[dim], Size(kMaxSorted));
     call.requireAtMost(Size(0), count);
     call.requireAtMost(count, x.sizes[dim]);
     if (call.failed())
@@ -212,7 +213,7 @@ static LogicalResult isIn(Call &call) {
 }
 
 void attn::pt2::addOrder(AtenOps &ops) {
-  StringRef limits = "more than 4096 elements, or an unknown number of them";
+  StringRef limits = "more than 4096 elements";
   ops.add("topk.default", sorted(/*isTopK=*/true, /*returnsValues=*/true), limits);
   for (StringRef overload : {"default", "stable"}) {
     ops.add(("sort." + overload).str(), sorted(/*isTopK=*/false, /*returnsValues=*/true), limits);

@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace attn::pt2;
 
@@ -55,17 +57,21 @@ static std::function<LogicalResult(Call &)> arithmetic(Combine function,
 /// Of more, 64 bits hold nothing but 0 and 1.
 static constexpr int64_t kMaxExponent = 64;
 
+/// Roots and products: float64 has no other powers.
 static LogicalResult powerOfFloats(Call &call) {
   TensorBuilder &b = call.b;
-  Value base = call.computed("a");
-  double exponent = call.number("b");
+  Value base = call.computed("a"), one = b.scalar(DType::F64, 1.0), result = one;
+  double halves = 2 * call.number("b");
   if (call.failed())
     return failure();
-  if (std::abs(exponent) != 0.5)
-    return call.resultNumber(math::PowFOp::create(b, base, b.scalar(DType::F64, exponent)));
-  Value root = math::SqrtOp::create(b, base);
-  return call.resultNumber(
-      exponent > 0 ? root : Value(arith::DivFOp::create(b, b.scalar(DType::F64, 1.0), root)));
+  if (std::abs(halves) > 32 || halves != std::trunc(halves))
+    return call.error() << "expected an exponent of -16 to 16 that is a multiple of 0.5, got "
+                        << halves / 2;
+  for (int64_t i = 0; i < int64_t(std::abs(halves)) / 2; ++i)
+    result = arith::MulFOp::create(b, result, base);
+  if (int64_t(halves) % 2 != 0)
+    result = arith::MulFOp::create(b, result, math::SqrtOp::create(b, base));
+  return call.resultNumber(halves < 0 ? Value(arith::DivFOp::create(b, one, result)) : result);
 }
 
 /// A function of one float.
@@ -114,8 +120,7 @@ void attn::pt2::addSizes(AtenOps &ops) {
   ops.add("_operator.sub", arithmetic(subtract, create<arith::SubFOp>));
   ops.add("_operator.truediv", ofFloats(create<arith::DivFOp>));
   ops.add("torch.sym_float", toFloat);
-  for (StringRef name : {"torch._sym_sqrt", "torch.sym_sqrt", "math.sqrt"})
-    ops.add(name, function<math::SqrtOp>);
+  ops.add("torch._sym_sqrt", function<math::SqrtOp>);
   ops.add("_operator.floordiv", arithmetic(divideDown));
   ops.add("_operator.mod", arithmetic(remainder));
   ops.add("_operator.pow", power);

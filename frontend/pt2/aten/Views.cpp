@@ -316,10 +316,13 @@ static LogicalResult copy(Call &call) {
   return call.result(call.b.broadcastTo(call.b.castTo(source, self.dtype), self.sizes));
 }
 
-/// `size` counted from the end where it is negative.
-static Size fromEnd(const Size &index, const Size &size) {
-  std::optional<int64_t> constant = index.constant();
-  return constant && *constant < 0 ? add(index, size).value_or(index) : index;
+/// `index` counted from the end where it is negative. Where a size n decides, -n is never 0, which counts from the front.
+static Size fromEnd(Call &call, const Size &index, const Size &size) {
+  std::optional<Size> back = multiply(index, Size(-1));
+  if (index == Size(0) || !back || !(back->isNonNegative() || back->constant().value_or(-1) > 0))
+    return index;
+  call.requireAtMost(Size(1), *back);
+  return add(index, size).value_or(index);
 }
 
 /// The elements of `dim` from `offset` on, one of them if the dimension is dropped.
@@ -340,13 +343,18 @@ static FailureOr<Size> readIndex(Call &call, const Tensor &x, int64_t dim) {
   if (std::optional<int64_t> number = index.constant()) {
     // ~number elements follow one that is counted from the end.
     call.requireElement(x.sizes[dim], *number < 0 ? ~*number : *number);
-  } else if (std::optional<Size> count = add(index, Size(1))) {
+    index = fromEnd(call, index, x.sizes[dim]);
+  } else {
+    index = fromEnd(call, index, x.sizes[dim]);
+    std::optional<Size> count = add(index, Size(1));
+    if (!count)
+      return failure();
     call.requireAtMost(Size(0), index);
     call.requireAtMost(*count, x.sizes[dim]);
   }
   if (call.failed())
     return failure();
-  return fromEnd(index, x.sizes[dim]);
+  return index;
 }
 
 static LogicalResult selectOne(Call &call) {
@@ -386,8 +394,8 @@ static FailureOr<Size> readStart(Call &call, const Tensor &x, int64_t dim, int64
   bool toEnd = !hasEnd || end.constant().value_or(0) >= kMaxDim || end == size;
   if (toEnd)
     end = size;
-  start = fromEnd(start, size);
-  end = fromEnd(end, size);
+  start = fromEnd(call, start, size);
+  end = fromEnd(call, end, size);
   if (start.constant() && end.constant() && size.constant()) {
     int64_t all = *size.constant(), last = std::clamp<int64_t>(*end.constant(), 0, all);
     start = std::clamp<int64_t>(*start.constant(), 0, all);
@@ -457,7 +465,7 @@ static LogicalResult narrow(Call &call) {
   Size start = call.integer("start"), length = call.integer("length");
   if (call.failed())
     return failure();
-  start = fromEnd(start, x.sizes[dim]);
+  start = fromEnd(call, start, x.sizes[dim]);
   std::optional<Size> end = add(start, length);
   if (!end)
     return failure();
@@ -486,18 +494,40 @@ static LogicalResult resultRuns(Call &call, const Tensor &x, int64_t dim, ArrayR
   return success();
 }
 
+/// Runs of `run` elements of `dim`, of which there must be as many as there are results.
+static LogicalResult splitUnknown(Call &call, const Tensor &x, int64_t dim,
+                                  const std::optional<Size> &run) {
+  const Size &size = x.sizes[dim];
+  int64_t count = call.numResults();
+  std::optional<Size> all = run ? multiply(*run, Size(count)) : std::nullopt,
+                      others = run ? multiply(*run, Size(count - 1)) : std::nullopt,
+                      last = others ? subtract(size, *others) : std::nullopt;
+  if (!all || !last)
+    return failure();
+  call.requireAtMost(Size(1), *last);
+  call.requireAtMost(size, *all);
+  if (call.failed())
+    return failure();
+  Sizes runs(count, *run);
+  runs.back() = call.decided(*last);
+  return resultRuns(call, x, dim, runs);
+}
+
 /// Runs of `split_size` along `dim`, the last perhaps shorter; `chunk` says how many instead.
 static LogicalResult split(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);
   bool isChunk = call.target().contains("chunk");
-  int64_t number = call.constant(isChunk ? "chunks" : "split_size");
+  Size asked = isChunk ? Size(call.constant("chunks")) : call.integer("split_size");
   if (call.failed())
     return failure();
   std::optional<int64_t> size = x.sizes[dim].constant();
-  if (!size || number < 1)
-    return call.error() << "expected to split a dimension of known size into at least 1, got "
-                        << x.sizes[dim].str() << " and " << number;
+  int64_t number = asked.constant().value_or(1);
+  if (number < 1 || call.numResults() < 1)
+    return call.error() << "expected to split a dimension into at least 1, got "
+                        << x.sizes[dim].str() << " and " << asked.str();
+  if (!size || !asked.constant())
+    return splitUnknown(call, x, dim, isChunk ? divideUp(x.sizes[dim], asked) : asked);
   int64_t run = isChunk ? std::max<int64_t>(llvm::divideCeil(*size, number), 1) : number;
   int64_t count = *size != 0 ? llvm::divideCeil(*size, run) : isChunk ? number : 1;
   // Before a list is made of them, which memory may not hold.
@@ -605,12 +635,14 @@ static LogicalResult unfold(Call &call) {
           step = call.constant("step");
   if (call.failed())
     return failure();
-  std::optional<int64_t> all = x.sizes[dim].constant();
-  if (!all || size < 0 || size > *all || step < 1)
-    return call.error() << "expected a dimension of known size that holds runs of " << size << ", "
-                        << step << " apart, got " << x.sizes[dim].str();
+  if (size < 0 || size > x.sizes[dim].constant().value_or(size) || step < 1)
+    return call.error() << "expected a dimension that holds runs of " << size << ", " << step
+                        << " apart, got " << x.sizes[dim].str();
+  std::optional<Size> count = windowsIn(call, x.sizes[dim], size, step);
+  if (!count)
+    return failure();
   Sizes sizes = x.sizes;
-  sizes[dim] = (*all - size) / step + 1;
+  sizes[dim] = *count;
   sizes.push_back(size);
   TensorBuilder &b = call.b;
   SmallVector<AffineExpr> exprs;
@@ -768,13 +800,13 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("slice_scatter.default", sliceScatter);
   ops.add("narrow.default", narrow);
   for (StringRef name : {"split.Tensor", "unsafe_split.Tensor", "chunk.default", "unsafe_chunk.default"})
-    ops.add(name, split, "dimensions of unknown size");
+    ops.add(name, split);
   for (StringRef name : {"split_with_sizes.default", "split.sizes", "unsafe_split_with_sizes.default"})
     ops.add(name, splitWithSizes);
   ops.add("unbind.int", unbind, "dimensions of unknown size");
   for (StringRef name : {"diagonal.default", "linalg_diagonal.default", "diagonal_scatter.default"})
     ops.add(name, diagonal, "dimensions of unknown size");
-  ops.add("unfold.default", unfold, "a dimension of unknown size");
+  ops.add("unfold.default", unfold);
   ops.add("as_strided.default", asStrided, "what is not contiguous; unknown sizes");
   ops.add("pixel_shuffle.default", pixelShuffle(/*isBack=*/false),
           "unknown sizes of channels and images");

@@ -12,7 +12,7 @@ import sys
 
 from calls import CASES, GRAPHS, NOT_YET, File, run
 from program import Program
-from sizes import FUNCTIONS
+from sizes import FUNCTIONS, numbers_of_sizes
 
 CASES_PER_FILE = 40
 # What no file may hold, in any form.
@@ -54,7 +54,7 @@ def check(path, cases, graphs):
 
 def uncovered():
     table = [line.split("`")[1] for line in run("attn-import", "--ops").stdout.splitlines() if line.startswith("| `")]
-    graphs = "".join(map(inspect.getsource, [*GRAPHS, Program.size])).replace('arithmetic("', '"_operator.')
+    graphs = "".join(map(inspect.getsource, [*GRAPHS, Program.size, numbers_of_sizes])).replace('arithmetic("', '"_operator.')
     have = {one.op for one in CASES} | REFUSED | set(FUNCTIONS)
     return table, [op for op in table if op not in have and op + '"' not in graphs]
 

@@ -26,10 +26,10 @@ class DType(str):
 
 
 class Value:
-    """A tensor of the graph, or a number that stands for a size."""
+    """A tensor of the graph, or a number that stands for a size, or a float that is computed of sizes."""
 
-    def __init__(self, name, is_size=False):
-        self.name, self.is_size = name, is_size
+    def __init__(self, name, is_size=False, is_float=False):
+        self.name, self.is_size, self.is_float = name, is_size, is_float
 
 
 def symbol(name):
@@ -64,6 +64,8 @@ def argument(value):
     """The union that the file holds for an argument of a node."""
     if value is None:
         return {"as_none": True}
+    if isinstance(value, Value) and value.is_float:
+        return {"as_sym_float": {"as_name": value.name}}
     if isinstance(value, Value):
         return {"as_sym_int": {"as_name": value.name}} if value.is_size else {"as_tensor": {"name": value.name}}
     if isinstance(value, DType):
@@ -157,6 +159,12 @@ class Program:
         module = "torch." if function.startswith("sym_") else "_operator."
         self._node(name, module + function, [{"as_sym_int": {"as_name": name}}], ("ops.py", 0), arguments)
         return Value(name, is_size=True)
+
+    def real(self, target, **arguments):
+        """A float that `target`, such as "_operator.truediv", computes of sizes and floats."""
+        name = f"real_{len(self.nodes)}"
+        self._node(name, target, [{"as_sym_float": {"as_name": name}}], ("ops.py", 0), arguments)
+        return Value(name, is_float=True)
 
     def _node(self, name, target, outputs, place, arguments):
         if target.startswith("aten."):

@@ -246,6 +246,139 @@ def functions(model):
                     [array(compute(n, m if right is None else right)) for _, right, compute in FUNCTIONS.values()])
 
 
+def numbers_of_sizes(model):
+    """Numbers that sizes decide, in place of numbers that the file holds."""
+    x = model.input("x", ["a"])
+    integer = model.program.node("aten.to.dtype", np.zeros(4, "int32"), symbolic=["a"], self=x, dtype=DType("int32"))
+    a = model.program.size(x, 0)
+    half = model.program.arithmetic("floordiv", "FloorDiv({a}, {b})", a=a, b=2)
+    less = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=half, b=5)
+    quotient = model.program.real("_operator.truediv", a=a, b=4)
+    root = model.program.real("_operator.mul", a=model.program.real("torch.sym_float", a=a), b=quotient)
+    root = model.program.real("_operator.pow", a=root, b=0.5)  # of a * a / 4
+    inverse = model.program.real("_operator.pow", a=model.program.real("_operator.add", a=root, b=1), b=-1.0)
+    negative = model.program.real("_operator.neg", a=model.program.real("torch._sym_sqrt", a=model.program.real(
+        "_operator.sub", a=17.0, b=1.0)))
+    wants = []
+
+    def output(want, op, kind="float32", **arguments):
+        model.program.output(model.program.node(f"aten.{op}", np.zeros(4, kind), symbolic=["a"], **arguments))
+        wants.append(lambda n, x: want(n, x).astype(kind))
+
+    output(lambda n, x: x + (n // 2 - 5), "add.Tensor", self=x, other=less)
+    output(lambda n, x: x + 3 * n, "add.Tensor", self=x, other=a, alpha=3)
+    output(lambda n, x: n // 2 - 5 - x, "rsub.Scalar", self=x, other=less)
+    output(lambda n, x: x * n, "mul.Tensor", "int32", self=integer, other=a)
+    output(lambda n, x: x // n, "floor_divide.default", "int32", self=integer, other=a)
+    output(lambda n, x: x * (n / 4), "mul.Tensor", self=integer, other=quotient)
+    output(lambda n, x: x >= n // 2, "ge.Scalar", "bool", self=x, other=half)
+    output(lambda n, x: np.where(x >= n // 2, n // 2 - 5, x), "where.ScalarSelf",
+           condition=model.program.node("aten.ge.Scalar", np.zeros(4, "bool"), symbolic=["a"], self=x, other=half),
+           self=less, other=x)
+    output(lambda n, x: np.clip(x, n // 2 - 5, n // 2), "clamp.default", self=x, min=less, max=half)
+    output(lambda n, x: np.full(n, n / 2), "full.default", size=[a], fill_value=root)
+    output(lambda n, x: np.full(n, n // 2 - 5), "full_like.default", self=x, fill_value=less)
+    output(lambda n, x: np.full(n, n // 2), "fill.Scalar", "int32", self=integer, value=half)
+    output(lambda n, x: x * -4, "mul.Tensor", self=x, other=negative)
+    output(lambda n, x: x * np.float32(1 / (n / 2 + 1)), "mul.Tensor", self=x, other=inverse)
+    output(lambda n, x: np.arange(n - 1, -1, -1), "arange.start_step", "int64", end=-1, step=-1,
+           start=model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=a, b=1))
+    output(lambda n, x: np.arange(-n, 0), "arange.start", start=model.program.arithmetic(
+        "neg", "Mul(Integer(-1), {a})", a=a), end=0, dtype=FLOAT)
+    for n in 1, 2, 9, 16:
+        model.gives([array(n)], [want(n, array(n)) for want in wants])
+    model.refuses([array(0)], "argument 'x' expected size in [1, 4096] in dimension 0, got 0")
+
+
+def known_numbers(model):
+    """An op that needs a number in the file does not take one that a size decides."""
+    x = model.input("x", ["a"])
+    factor = model.program.real("torch.sym_float", a=model.program.size(x, 0))
+    model.program.output(model.node("aten.leaky_relu.default", ["a"], self=x, negative_slope=factor))
+    model.does_not_compile("expected 'negative_slope' of 'torch.ops.aten.leaky_relu.default' to be a number, got 'real_1'")
+
+
+def parts_of_sizes(model):
+    """Parts whose bounds and number of elements other sizes decide."""
+    x, y = model.input("x", ["a", 2]), model.input("y", ["b", 2])
+    a, b = model.program.size(x, 0), model.program.size(y, 0)
+    back = model.program.arithmetic("neg", "Mul(Integer(-1), {a})", a=b)
+    sum_ab = f"Add({symbol('a')}, {symbol('b')})"
+    # x[-b:], x[-b], and x in runs of b.
+    model.program.output(model.node("aten.slice.Tensor", ["b", 2], self=x, dim=0, start=back))
+    model.program.output(model.node("aten.select.int", [2], self=x, dim=0, index=back))
+    rest = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=a, b=b)
+    rest_of_a = f"Add({symbol('a')}, Mul(Integer(-1), {symbol('b')}))"
+    for op, arguments in (("split.Tensor", {"split_size": b}), ("split_with_sizes.default", {"split_sizes": [b, rest]})):
+        runs = model.program.node(f"aten.{op}", [np.zeros((4, 2), "float32")] * 2, symbolic=[["b", 2], [rest_of_a, 2]],
+                                  is_list=True, self=x, dim=0, **arguments)
+        for run in runs:
+            model.program.output(run)
+    model.program.output(model.node("aten.roll.default", ["a", 2], self=x, shifts=[b], dims=[0]))
+    model.program.output(model.node("aten.roll.default", ["a", 2], self=x, shifts=[back], dims=[0]))
+    model.program.output(model.node("aten.roll.default", ["a", 2], self=x, shifts=[-1], dims=[0]))
+    model.program.output(model.node("aten.constant_pad_nd.default", ["a", 2], self=y, pad=[0, 0, 0, rest], value=7))
+    model.program.output(model.node("aten.unfold.default", [f"Add({symbol('a')}, Integer(-1))", 2, 2], self=x, dimension=0,
+                                    size=2, step=1))
+    values, _ = model.program.node("aten.sort.default", [np.zeros((4, 2), "float32"), np.zeros((4, 2), "int64")], self=x,
+                                   symbolic=[["a", 2], ["a", 2]], dim=0, descending=True)
+    model.program.output(values)
+    for n, m in (5, 3), (4, 2), (2, 1), (6, 5):
+        first, second = array(n, 2), array(m, 2)
+        padded = np.concatenate([second, np.full((n - m, 2), 7, "float32")])
+        pairs = np.stack([first[:-1], first[1:]], 2)
+        model.gives([first, second], [first[-m:], first[-m], first[:m], first[m:], first[:m], first[m:], np.roll(first, m, 0),
+                                      np.roll(first, -m, 0), np.roll(first, -1, 0), padded, pairs, first[::-1]])
+    model.refuses([array(5, 2), array(0, 2)], "argument 'y' expected size in [1, 4096] in dimension 0, got 0")
+    model.refuses([array(3, 2), array(4, 2)], "forward: expected a size x.0 + -1*y.0 in [0")
+    model.refuses([array(5, 2), array(2, 2)], "forward: expected sizes with x.0 <= 2*y.0, got x.0 = 5, y.0 = 2")
+
+
+def convolutions(model):
+    """Sums over windows of images of any size, and patches, which are one product."""
+    x = model.input("x", ["n", 2, "h", "w"])
+    h, w = symbol("h"), symbol("w")
+    weight = array(3, 2, 2, 2)
+    kernel = model.program.weight("kernel", weight)
+    sizes = ["n", 3, f"FloorDiv({h}, Integer(2))", f"FloorDiv({w}, Integer(2))"]
+    model.program.output(model.node("aten.conv2d.default", sizes, input=x, weight=kernel, stride=[2, 2]))
+    sizes = ["n", 3, f"Add({h}, Integer(1))", f"Add({w}, Integer(1))"]
+    model.program.output(model.node("aten.conv2d.default", sizes, input=x, weight=kernel, padding=[1, 1]))
+    for n, height, width in (1, 2, 2), (2, 5, 4), (0, 3, 3), (3, 7, 9):
+        image = array(n, 2, height, width) % 5
+        wide = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 2), axis=(2, 3))
+        sums = [np.einsum("ncijab,ocab->noij", windows(x), weight).astype("float32") for x in (image, wide)]
+        model.gives([image], [sums[0][:, :, ::2, ::2], sums[1]])
+    model.refuses([array(1, 2, 1, 4)], "argument 'x' expected size in [2, 4096] in dimension 2, got 1")
+
+
+def lengths_of_attention(model):
+    """torch writes no guard that keys are as many as values, nor that batches agree."""
+    names = {"query": "a", "key": "b", "value": "c"}
+    arguments = {name: model.input(name, [f"n{size}", size, 2]) for name, size in names.items()}
+    out = model.node("aten.scaled_dot_product_attention.default", ["na", "a", 2], **arguments, scale=0.0)
+    model.program.output(out)
+    for n, queries, keys in (2, 3, 4), (1, 1, 1), (3, 5, 2):
+        value = array(n, keys, 2)
+        want = np.repeat(value.mean(1, keepdims=True), queries, 1)
+        model.gives([array(n, queries, 2), array(n, keys, 2), value], [want])
+    model.refuses([array(1, 3, 2), array(1, 4, 2), array(1, 5, 2)], "argument 'value' expected size 4 in dimension 1")
+    model.refuses([array(1, 3, 2), array(2, 4, 2), array(1, 4, 2)], "argument 'key' expected size 1 in dimension 0")
+
+
+def multiples_by_guard(model):
+    """A guard says that a size is a multiple of 4: the view holds for every size that is."""
+    x = model.input("x", ["a", 2])
+    model.program.guards = ["2*L['x'].size()[0] == 8*(L['x'].size()[0] // 4)"]
+    quarter = model.program.arithmetic("floordiv", "FloorDiv({a}, {b})", a=model.program.size(x, 0), b=4)
+    model.program.output(model.node("aten.view.default", [f"FloorDiv({symbol('a')}, Integer(4))", 4, 2], self=x,
+                                    size=[quarter, 4, 2]))
+    for n in 0, 4, 12:
+        model.gives([array(n, 2)], [array(n, 2).reshape(n // 4, 4, 2)])
+    model.refuses([array(6, 2)], "expected sizes with x.0 == 4*(x.0 // 4), got x.0 = 6")
+
+
 def slices_that_sizes_limit(model):
     """x[:8] of a length that may be less, and x[3:]."""
     x = model.input("x", ["a", 2])
@@ -329,7 +462,8 @@ def two_unknown_symbols(model):
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     tests = [equal_after_division, equal_by_a_common_symbol, equal_to_a_number, equal_to_a_sum, conditions,
-             small_sizes, beyond_64_bits, nested_names, starred_names, multiples, functions, slices_that_sizes_limit,
+             small_sizes, beyond_64_bits, nested_names, starred_names, multiples, functions, numbers_of_sizes,
+             known_numbers, parts_of_sizes, convolutions, lengths_of_attention, multiples_by_guard, slices_that_sizes_limit,
              decided_by_ranges, halves_for_any_size, chain_of_quotients, tower_of_powers, never, not_understood, of_no_input,
              two_unknown_symbols]
     for test in tests:
