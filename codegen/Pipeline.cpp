@@ -116,6 +116,8 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   level.addPass(createCSEPass());
   level.addPass(createCanonicalizerPass());
   level.addPass(createVerifyBuffers());
+  level.addNestedPass<func::FuncOp>(createNoteExtraWork());
+  level.addNestedPass<func::FuncOp>(createLowerCopies());
   level.addPass(createPlanWorkspace());
   level.addPass(createOutlineTasks());
   level.addPass(createCanonicalizerPass());

@@ -315,13 +315,26 @@ def OutParams : Pass<"attn-out-params", "::mlir::func::FuncOp"> {
 }
 
 def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
-  let summary = "refuse writes to inputs, copies, stray memory and work done twice";
+  let summary = "refuse writes to inputs, calls and returned buffers";
   let description = [{
     Checks, after bufferization, that no op writes to memory of an argument that is not an output, through views,
-    loops and choices; that there is no copy, no call and no buffer that is never read; and that no product is
-    computed twice. Each violation is an error at the source location. A bias that is added in a pass of its own is a
-    warning. Nothing is changed.
+    loops and choices; that there is no call; and that no function returns a buffer. Each violation is an error at the
+    source location. Nothing is changed.
   }];
+}
+
+def NoteExtraWork : Pass<"attn-note-extra-work", "::mlir::func::FuncOp"> {
+  let summary = "remark on copies, buffers that are never read and work done twice";
+  let description = [{
+    A remark at the source location of each copy, of each buffer that nothing reads, of each product that is computed
+    twice, and of each bias that is added in a pass of its own. The result is right and takes longer than it should.
+    Nothing is changed.
+  }];
+}
+
+def LowerCopies : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
+  let summary = "turn the copies that bufferization inserted into linalg ops";
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
 def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {

@@ -191,8 +191,9 @@ def check(seed, index, features=None):
         folder = options.keep or pathlib.Path(temporary)
         report, refused = compile(draw, folder)
         for line in report:
-            if "attention left unfused: " in line:
-                counts["not fused", line.split("attention left unfused: ")[-1]] += 1
+            for group, mark in (("not fused", "attention left unfused: "), ("extra work", "extra work: ")):
+                if mark in line:
+                    counts[group, line.split(mark)[-1]] += 1
         if refused:
             reason = re.sub(r"^.*?draw.\w+:(\S+:)? |\[.*", "", refused.splitlines()[0])
             counts["refused", reason] += 1
@@ -278,7 +279,7 @@ for (group, name), count in sorted(counts.items()):
     groups[group].append(f"{name} {count}")
 for group in ("schedule", "threads", "level", "kind", "hostile data"):
     print(f"{group}: {', '.join(groups[group])}")
-for group in ("not fused", "refused"):
+for group in ("not fused", "extra work", "refused"):
     of_group = [(count, name) for (g, name), count in counts.items() if g == group]
     for count, name in sorted(of_group, reverse=True):
         print(f"{group}, {count} times: {name}")

@@ -1,0 +1,35 @@
+//===- LowerCopies.cpp - copies become linalg ops --------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   memref.copy %a, %b : memref<8x4xf32> to memref<8x4xf32>
+// becomes
+//   linalg.copy ins(%a : memref<8x4xf32>) outs(%b : memref<8x4xf32>)
+//
+// Bufferization inserts memref.copy where a value is overwritten while it is still needed. LLVM has two lowerings for
+// it, both calls of library functions, which compiled code may not make. A linalg op becomes a loop, and a task of
+// its own outside of tasks.
+// Test: test/passes/bufferize/lower-copies.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERCOPIES
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+namespace {
+struct LowerCopies : attn::impl::LowerCopiesBase<LowerCopies> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    getOperation().walk([&](memref::CopyOp copy) {
+      rewriter.setInsertionPoint(copy);
+      rewriter.replaceOpWithNewOp<linalg::CopyOp>(copy, copy.getSource(), copy.getTarget());
+    });
+  }
+};
+} // namespace

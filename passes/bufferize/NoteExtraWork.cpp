@@ -1,0 +1,201 @@
+//===- NoteExtraWork.cpp - say what is copied, never read or done twice ---===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Tiling and bufferization keep working when one of the rules that make them free of copies is broken: results are
+// right and slow. A remark at the source location says so, and the report lists it:
+//   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
+//   * a buffer that is written and never read: a producer left whole beside its fused copy (a
+//     tensor.dim held it);
+//   * a product computed in two phases: a producer with another use, computed again where it was
+//     fused;
+//   * a product that its innermost loop repeats unchanged: a producer fused one level too deep;
+//   * an elementwise op that adds a broadcast to a product from zero: the bias belongs in the
+//     product's init, unless the product has other uses.
+//
+// It runs after bufferization and changes nothing. Test: test/passes/bufferize/note-extra-work.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_NOTEEXTRAWORK
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+//===----------------------------------------------------------------------===//
+// Buffers and their views
+//===----------------------------------------------------------------------===//
+
+/// The buffer that `value` is a view of.
+static Value rootOf(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+/// Uses of a buffer through any chain of views.
+static void forEachUse(Value buffer, function_ref<void(OpOperand &)> visit) {
+  for (OpOperand &use : buffer.getUses()) {
+    if (auto view = dyn_cast<ViewLikeOpInterface>(use.getOwner()))
+      forEachUse(view->getResult(0), visit);
+    else
+      visit(use);
+  }
+}
+
+static bool writes(OpOperand &use) {
+  return mightHaveEffect<MemoryEffects::Write>(use.getOwner(), use.get());
+}
+
+/// True if `use` is a reason for the buffer to exist. An op that accumulates reads its own output
+/// only to write it; one with several outputs, the state of an online softmax, is there for any of
+/// them.
+static bool reads(OpOperand &use) {
+  auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+  if (dps && dps.isDpsInit(&use))
+    return dps.getNumDpsInits() > 1;
+  return use.getOwner()->hasTrait<OpTrait::IsTerminator>() ||
+         mightHaveEffect<MemoryEffects::Read>(use.getOwner(), use.get());
+}
+
+/// True if `value` shows every iteration of `loop` the same elements.
+static bool isInvariant(Value value, scf::ForOp loop) {
+  while (!loop.isDefinedOutsideOfLoop(value)) {
+    auto view = value.getDefiningOp<ViewLikeOpInterface>();
+    if (!view || !llvm::all_of(view->getOperands(), [&](Value operand) {
+          return operand == view.getViewSource() || loop.isDefinedOutsideOfLoop(operand);
+        }))
+      return false;
+    value = view.getViewSource();
+  }
+  bool isWritten = false;
+  forEachUse(rootOf(value), [&](OpOperand &use) {
+    isWritten |= loop->isProperAncestor(use.getOwner()) && writes(use);
+  });
+  return !isWritten;
+}
+
+/// True if `a` and `b` are views of different parts of one buffer.
+static bool areDisjoint(Value a, Value b) {
+  auto partOf = [](Value value) {
+    memref::SubViewOp part;
+    while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
+      part = dyn_cast<memref::SubViewOp>(*view);
+      value = view.getViewSource();
+    }
+    return part;
+  };
+  memref::SubViewOp partA = partOf(a), partB = partOf(b);
+  if (!partA || !partB)
+    return false;
+  FailureOr<bool> overlap = ValueBoundsConstraintSet::areOverlappingSlices(
+      a.getContext(), HyperrectangularSlice(partA), HyperrectangularSlice(partB));
+  return succeeded(overlap) && !*overlap;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+static bool isContraction(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
+}
+
+/// True if `a` and `b` compute one product of the source, or parts of it that may overlap. Parts of
+/// a packed projection share their location and read different parts of the weights.
+static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
+  return a.getLoc() == b.getLoc() &&
+         llvm::all_of(llvm::zip_equal(a.getDpsInputs(), b.getDpsInputs()), [](auto inputs) {
+           auto [x, y] = inputs;
+           return rootOf(x) == rootOf(y) && !areDisjoint(x, y);
+         });
+}
+
+/// True if `op` does no more than add a smaller operand, broadcast, to a product that started from zero
+/// and has no other reader.
+static bool addsBias(linalg::LinalgOp op) {
+  Block &body = *op.getBlock();
+  if (op.getNumReductionLoops() > 0 || body.getOperations().size() != 2 ||
+      !isa<arith::AddFOp>(body.front()))
+    return false;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  bool broadcasts = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    return llvm::any_of(llvm::seq(op.getNumLoops()), [&](unsigned loop) {
+      return sizes[loop] != 1 && !map.isFunctionOfDim(loop);
+    });
+  });
+  return broadcasts && llvm::any_of(op.getDpsInputs(), [&](Value input) {
+           bool isProduct = false, fromZero = false, onlyReader = true;
+           forEachUse(rootOf(input), [&](OpOperand &use) {
+             isProduct |= isContraction(use.getOwner()) && writes(use);
+             fromZero |= isa<linalg::FillOp>(use.getOwner());
+             onlyReader &= use.getOwner() == op || !reads(use);
+           });
+           return isProduct && fromZero && onlyReader;
+         });
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+static void noteUnread(memref::AllocOp alloc) {
+  bool isRead = false;
+  forEachUse(alloc, [&](OpOperand &use) { isRead |= reads(use); });
+  if (!isRead)
+    alloc.emitRemark() << "extra work: writes a buffer that nothing reads";
+}
+
+static void noteRepeated(linalg::LinalgOp op) {
+  // Tasks may repeat a product: scores that do not depend on the batch, say.
+  auto loop =
+      dyn_cast_or_null<scf::ForOp>(op->getParentOfType<LoopLikeOpInterface>().getOperation());
+  if (loop && isContraction(op) &&
+      llvm::all_of(op.getDpsInputs(), [&](Value input) { return isInvariant(input, loop); }))
+    op.emitRemark() << "extra work: a product that every iteration of its loop repeats";
+}
+
+/// Loops inside a task may share a product, full and partial tiles of keys say; tasks of two phases
+/// may not.
+static void noteTwoPhases(func::FuncOp function) {
+  SmallVector<linalg::LinalgOp> products;
+  function.walk([&](linalg::LinalgOp op) {
+    if (isContraction(op))
+      products.push_back(op);
+  });
+  for (auto [i, op] : llvm::enumerate(products)) {
+    auto phase = op->getParentOfType<scf::ForallOp>();
+    if (llvm::any_of(ArrayRef(products).take_front(i), [&, op = op](linalg::LinalgOp other) {
+          return other->getParentOfType<scf::ForallOp>() != phase && areSameProduct(op, other);
+        }))
+      op.emitRemark() << "extra work: a product that an earlier phase computes too";
+  }
+}
+
+namespace {
+struct NoteExtraWork : attn::impl::NoteExtraWorkBase<NoteExtraWork> {
+  void runOnOperation() override {
+    getOperation().walk([](memref::CopyOp copy) {
+      copy.emitRemark() << "extra work: copies " << copy.getSource().getType();
+    });
+    getOperation().walk([](memref::AllocOp alloc) { noteUnread(alloc); });
+    getOperation().walk([](linalg::LinalgOp op) {
+      noteRepeated(op);
+      if (addsBias(op))
+        op.emitRemark() << "extra work: adds a bias to a product in a pass of its own";
+    });
+    noteTwoPhases(getOperation());
+  }
+};
+} // namespace

@@ -1,0 +1,180 @@
+// RUN: attn-opt %s -attn-note-extra-work -split-input-file -verify-diagnostics
+
+// Rules of design: each case shows what bufferization leaves behind when one of them is broken.
+
+#rows = affine_map<(s, n, k) -> (s, k)>
+#panel = affine_map<(s, n, k) -> (k, n)>
+#out = affine_map<(s, n, k) -> (s, n)>
+#maps = [#rows, #panel, #out]
+
+// A good layer: keys once a head, queries once a tile, every temporary read, scores of full and partial tiles from
+// the same buffers at one location, the bias in the init.
+func.func @layer(%x: memref<96x64xf32>, %w: memref<2x64x32xf32>, %b: memref<32xf32>, %out: memref<2x96x32xf32> {attn.output}) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c96 = arith.constant 96 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%h) in (2) {
+    %wh = memref.subview %w[%h, 0, 0] [1, 64, 32] [1, 1, 1] : memref<2x64x32xf32> to memref<64x32xf32, strided<[32, 1], offset: ?>>
+    %k = memref.alloc() : memref<96x32xf32>
+    linalg.broadcast ins(%b : memref<32xf32>) outs(%k : memref<96x32xf32>) dimensions = [0]
+    linalg.contract indexing_maps = #maps ins(%x, %wh : memref<96x64xf32>, memref<64x32xf32, strided<[32, 1], offset: ?>>) outs(%k : memref<96x32xf32>)
+    scf.for %i = %c0 to %c96 step %c32 {
+      %xi = memref.subview %x[%i, 0] [32, 64] [1, 1] : memref<96x64xf32> to memref<32x64xf32, strided<[64, 1], offset: ?>>
+      %q = memref.alloc() : memref<32x32xf32>
+      linalg.fill ins(%zero : f32) outs(%q : memref<32x32xf32>)
+      linalg.contract indexing_maps = #maps ins(%xi, %wh : memref<32x64xf32, strided<[64, 1], offset: ?>>, memref<64x32xf32, strided<[32, 1], offset: ?>>) outs(%q : memref<32x32xf32>)
+      %o = memref.subview %out[%h, %i, 0] [1, 32, 32] [1, 1, 1] : memref<2x96x32xf32> to memref<32x32xf32, strided<[32, 1], offset: ?>>
+      linalg.fill ins(%zero : f32) outs(%o : memref<32x32xf32, strided<[32, 1], offset: ?>>)
+      scf.for %j = %c0 to %c64 step %c32 {
+        %kj = memref.subview %k[%j, 0] [32, 32] [1, 1] : memref<96x32xf32> to memref<32x32xf32, strided<[32, 1], offset: ?>>
+        linalg.contract indexing_maps = #maps ins(%q, %kj : memref<32x32xf32>, memref<32x32xf32, strided<[32, 1], offset: ?>>) outs(%o : memref<32x32xf32, strided<[32, 1], offset: ?>>) loc(#step)
+      }
+      %kj = memref.subview %k[64, 0] [32, 32] [1, 1] : memref<96x32xf32> to memref<32x32xf32, strided<[32, 1], offset: 2048>>
+      linalg.contract indexing_maps = #maps ins(%q, %kj : memref<32x32xf32>, memref<32x32xf32, strided<[32, 1], offset: 2048>>) outs(%o : memref<32x32xf32, strided<[32, 1], offset: ?>>) loc(#step)
+    }
+  }
+  return
+}
+#step = loc("layer.py":7:9)
+
+// -----
+
+// A producer kept whole beside its fused copy, held by a question for its size: nothing reads it.
+#maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
+func.func @unread(%x: memref<?x64xf32>, %w: memref<64x32xf32>) -> index {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %s = memref.dim %x, %c0 : memref<?x64xf32>
+  // expected-remark@+1 {{extra work: writes a buffer that nothing reads}}
+  %q = memref.alloc(%s) : memref<?x32xf32>
+  linalg.fill ins(%zero : f32) outs(%q : memref<?x32xf32>)
+  linalg.contract indexing_maps = #maps ins(%x, %w : memref<?x64xf32>, memref<64x32xf32>) outs(%q : memref<?x32xf32>)
+  %n = memref.dim %q, %c0 : memref<?x32xf32>
+  return %n : index
+}
+
+// -----
+
+// Two products began from one fill: one of them has to copy it, in every task.
+func.func @merged_fills(%k: memref<2x8x4xf32> {attn.output}, %v: memref<2x8x4xf32> {attn.output}) {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%h) in (2) {
+    %kh = memref.subview %k[%h, 0, 0] [1, 8, 4] [1, 1, 1] : memref<2x8x4xf32> to memref<8x4xf32, strided<[4, 1], offset: ?>>
+    %vh = memref.subview %v[%h, 0, 0] [1, 8, 4] [1, 1, 1] : memref<2x8x4xf32> to memref<8x4xf32, strided<[4, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%kh : memref<8x4xf32, strided<[4, 1], offset: ?>>)
+    // expected-remark@+1 {{extra work: copies 'memref<8x4xf32, strided<[4, 1], offset: ?>>'}}
+    memref.copy %kh, %vh : memref<8x4xf32, strided<[4, 1], offset: ?>> to memref<8x4xf32, strided<[4, 1], offset: ?>>
+  }
+  return
+}
+
+// -----
+
+// A bias that needs a pass of its own.
+#maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
+#id = affine_map<(s, n) -> (s, n)>
+func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}) {
+  %zero = arith.constant 0.0 : f32
+  %p = memref.alloc() : memref<8x32xf32>
+  linalg.fill ins(%zero : f32) outs(%p : memref<8x32xf32>)
+  linalg.contract indexing_maps = #maps ins(%x, %w : memref<8x64xf32>, memref<64x32xf32>) outs(%p : memref<8x32xf32>)
+  // expected-remark@+1 {{extra work: adds a bias to a product in a pass of its own}}
+  linalg.generic {indexing_maps = [#id, affine_map<(s, n) -> (n)>, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %b : memref<8x32xf32>, memref<32xf32>) outs(%out : memref<8x32xf32>) {
+  ^bb0(%product: f32, %bias: f32, %o: f32):
+    %sum = arith.addf %product, %bias : f32
+    linalg.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
+// What cannot be an init: the product is read by another op too, or starts from something already.
+#maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
+#id = affine_map<(s, n) -> (s, n)>
+func.func @no_bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}, %sums: memref<8x32xf32> {attn.output}) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%out : memref<8x32xf32>)
+  linalg.contract indexing_maps = #maps ins(%x, %w : memref<8x64xf32>, memref<64x32xf32>) outs(%out : memref<8x32xf32>)
+  linalg.generic {indexing_maps = [#id, affine_map<(s, n) -> (n)>, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%out, %b : memref<8x32xf32>, memref<32xf32>) outs(%sums : memref<8x32xf32>) {
+  ^bb0(%product: f32, %bias: f32, %o: f32):
+    %sum = arith.addf %product, %bias : f32
+    linalg.yield %sum : f32
+  }
+  linalg.exp ins(%out : memref<8x32xf32>) outs(%out : memref<8x32xf32>)
+  return
+}
+
+// -----
+
+// Keys projected by every query tile.
+#maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
+func.func @repeated(%x: memref<2x8x64xf32>, %w: memref<64x32xf32>, %out: memref<2x8x32xf32> {attn.output}) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%b) in (2) {
+    %xb = memref.subview %x[%b, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf32> to memref<8x64xf32, strided<[64, 1], offset: ?>>
+    scf.for %i = %c0 to %c8 step %c2 {
+      %k = memref.alloc() : memref<8x32xf32>
+      linalg.fill ins(%zero : f32) outs(%k : memref<8x32xf32>)
+      // expected-remark@+1 {{extra work: a product that every iteration of its loop repeats}}
+      linalg.contract indexing_maps = #maps ins(%xb, %w : memref<8x64xf32, strided<[64, 1], offset: ?>>, memref<64x32xf32>) outs(%k : memref<8x32xf32>)
+      %ki = memref.subview %k[%i, 0] [2, 32] [1, 1] : memref<8x32xf32> to memref<2x32xf32, strided<[32, 1], offset: ?>>
+      %o = memref.subview %out[%b, %i, 0] [1, 2, 32] [1, 1, 1] : memref<2x8x32xf32> to memref<2x32xf32, strided<[32, 1], offset: ?>>
+      linalg.exp ins(%ki : memref<2x32xf32, strided<[32, 1], offset: ?>>) outs(%o : memref<2x32xf32, strided<[32, 1], offset: ?>>)
+    }
+  }
+  return
+}
+
+// -----
+
+// An operand that the loop writes is another one each time.
+#maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
+func.func @rewritten(%x: memref<32x8x64xf32>, %w: memref<64x32xf32>, %out: memref<8x32xf32> {attn.output}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %y = memref.alloc() : memref<8x64xf32>
+  scf.for %b = %c0 to %c32 step %c1 {
+    %xb = memref.subview %x[%b, 0, 0] [1, 8, 64] [1, 1, 1] : memref<32x8x64xf32> to memref<8x64xf32, strided<[64, 1], offset: ?>>
+    linalg.exp ins(%xb : memref<8x64xf32, strided<[64, 1], offset: ?>>) outs(%y : memref<8x64xf32>)
+    linalg.contract indexing_maps = #maps ins(%y, %w : memref<8x64xf32>, memref<64x32xf32>) outs(%out : memref<8x32xf32>)
+  }
+  return
+}
+
+// -----
+
+// A producer with another use, here the cache of keys: projected in a phase of its own and again where it was fused.
+// Parts of a packed projection share their location too, but read different weights.
+#maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (n, k)>, affine_map<(s, n, k) -> (s, n)>]
+func.func @two_phases(%x: memref<2x8x64xf32>, %w: memref<96x64xf32>, %cache: memref<2x8x32xf32> {attn.output}, %out: memref<2x8x32xf32> {attn.output}) {
+  %zero = arith.constant 0.0 : f32
+  %wk = memref.subview %w[0, 0] [32, 64] [1, 1] : memref<96x64xf32> to memref<32x64xf32, strided<[64, 1]>>
+  %wq = memref.subview %w[32, 0] [32, 64] [1, 1] : memref<96x64xf32> to memref<32x64xf32, strided<[64, 1], offset: 2048>>
+  scf.forall (%b) in (2) {
+    %xb = memref.subview %x[%b, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf32> to memref<8x64xf32, strided<[64, 1], offset: ?>>
+    %k = memref.subview %cache[%b, 0, 0] [1, 8, 32] [1, 1, 1] : memref<2x8x32xf32> to memref<8x32xf32, strided<[32, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%k : memref<8x32xf32, strided<[32, 1], offset: ?>>)
+    linalg.contract indexing_maps = #maps ins(%xb, %wk : memref<8x64xf32, strided<[64, 1], offset: ?>>, memref<32x64xf32, strided<[64, 1]>>) outs(%k : memref<8x32xf32, strided<[32, 1], offset: ?>>) loc(unknown)
+  }
+  scf.forall (%b) in (2) {
+    %xb = memref.subview %x[%b, 0, 0] [1, 8, 64] [1, 1, 1] : memref<2x8x64xf32> to memref<8x64xf32, strided<[64, 1], offset: ?>>
+    %q = memref.subview %out[%b, 0, 0] [1, 8, 32] [1, 1, 1] : memref<2x8x32xf32> to memref<8x32xf32, strided<[32, 1], offset: ?>>
+    linalg.fill ins(%zero : f32) outs(%q : memref<8x32xf32, strided<[32, 1], offset: ?>>)
+    linalg.contract indexing_maps = #maps ins(%xb, %wq : memref<8x64xf32, strided<[64, 1], offset: ?>>, memref<32x64xf32, strided<[64, 1], offset: 2048>>) outs(%q : memref<8x32xf32, strided<[32, 1], offset: ?>>) loc(unknown)
+    %k = memref.alloc() : memref<8x32xf32>
+    linalg.fill ins(%zero : f32) outs(%k : memref<8x32xf32>)
+    // expected-remark@unknown {{extra work: a product that an earlier phase computes too}}
+    linalg.contract indexing_maps = #maps ins(%xb, %wk : memref<8x64xf32, strided<[64, 1], offset: ?>>, memref<32x64xf32, strided<[64, 1]>>) outs(%k : memref<8x32xf32>) loc(unknown)
+    linalg.add ins(%q, %k : memref<8x32xf32, strided<[32, 1], offset: ?>>, memref<8x32xf32>) outs(%q : memref<8x32xf32, strided<[32, 1], offset: ?>>)
+  }
+  return
+}
