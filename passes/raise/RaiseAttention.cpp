@@ -201,6 +201,8 @@ private:
   linalg::LinalgOp valueProduct;
   AffineMap weightsMap; // where the loops of valueProduct read the weights
   bool returnsWeights = false;
+  /// Copies of the weights with their dimensions in another order.
+  SmallVector<Operation *> transposes;
   Access value; // over the loops of valueProduct
 
   /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop
@@ -343,13 +345,20 @@ LogicalResult Raiser::findValueProduct() {
   OpOperand *weightsOperand = products.front();
   weightsMap = mapsOfProducts.front();
   valueProduct = cast<linalg::LinalgOp>(weightsOperand->getOwner());
-  DominanceInfo dominance;
-  for (OpOperand *other : others)
-    if (!dominance.properlyDominates(valueProduct, other->getOwner()))
-      return leftUnfused()
-             << "other uses of the weights after their product with the values, got one before by '"
-             << other->getOwner()->getName() << "'";
+  // Other uses follow the attention, which gives them the weights.
+  IRRewriter rewriter(context);
+  for (OpOperand *other : others) {
+    Operation *user = other->getOwner();
+    if (valueProduct->isBeforeInBlock(user))
+      continue;
+    if (failed(moveOperationDependencies(rewriter, valueProduct, user)))
+      return leftUnfused() << "values that do not depend on the weights, got a use of the weights by '"
+                           << user->getName() << "' on which the values depend";
+    rewriter.moveOpBefore(valueProduct, user);
+  }
   returnsWeights = !others.empty();
+  for (const Access &form : ArrayRef(forms).drop_front())
+    transposes.push_back(form.tensor.getDefiningOp());
 
   SmallVector<unsigned> sums;
   valueProduct.getReductionDims(sums);
@@ -618,8 +627,11 @@ void Raiser::rewrite(Value score) {
   }
 
   rewriter.replaceOp(valueProduct, attention.getResult(0));
-  if (returnsWeights)
+  if (returnsWeights) {
     rewriter.replaceAllUsesWith(weights, attention.getResult(1));
+    for (Operation *transpose : llvm::reverse(transposes))
+      rewriter.moveOpAfter(transpose, attention);
+  }
 }
 
 LogicalResult Raiser::run() {

@@ -222,7 +222,7 @@ struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
         return isNamed(map.getResult(dim)) || type.getDimSize(dim) == 1;
       };
       if (!type || !llvm::all_of(llvm::seq(map.getNumResults()), isNamedOrUnit) ||
-          llvm::all_of(map.getResults(), isNamed) || llvm::none_of(map.getResults(), isNamed))
+          llvm::all_of(map.getResults(), isNamed))
         continue;
       SmallVector<ReassociationIndices> groups;
       ReassociationIndices leading;

@@ -184,13 +184,13 @@ func.func @diagonal_of_a_mask(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %ma
   return %o : tensor<2x5x8xf32>
 }
 
-// The weights are used before the product.
-func.func @weights_used_before(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) {
+// The values depend on another use of the weights.
+func.func @values_from_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected other uses of the weights after their product with the values, got one before by 'linalg.generic'}}
+  // expected-remark@+1 {{attention left unfused: expected values that do not depend on the weights, got a use of the weights by 'linalg.generic' on which the values depend}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %w = linalg.generic #each ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
   ^bb0(%a: f32, %out: f32):
@@ -198,8 +198,9 @@ func.func @weights_used_before(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) ->
     linalg.yield %t : f32
   } -> tensor<2x5x5xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  return %o, %w : tensor<2x5x8xf32>, tensor<2x5x5xf32>
+  %v = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %v : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
 }
 
 // Scores in f16.

@@ -537,3 +537,39 @@ func.func @reduction_between(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %re:
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   return %o : tensor<2x5x8xf32>
 }
+
+// -----
+
+#sq = affine_map<(b, q, k, d) -> (b, q, d)>
+#sk = affine_map<(b, q, k, d) -> (b, k, d)>
+#s = affine_map<(b, q, k, d) -> (b, q, k)>
+#op = affine_map<(b, q, e, k) -> (b, q, k)>
+#ov = affine_map<(b, q, e, k) -> (b, k, e)>
+#o = affine_map<(b, q, e, k) -> (b, q, e)>
+#id = affine_map<(b, q, k) -> (b, q, k)>
+#each = {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+
+// Other uses of the weights, of their transposition too, stand before the product: they follow the attention.
+// CHECK-LABEL: @weights_used_before(
+// CHECK:       %[[O:.*]]:2 = attn.attention
+// CHECK-NEXT:  %[[T:.*]] = linalg.transpose ins(%[[O]]#1
+// CHECK-NEXT:  %[[W:.*]] = linalg.generic {{.*}} ins(%[[O]]#1
+// CHECK:       %[[WT:.*]] = linalg.exp ins(%[[T]]
+// CHECK:       return %[[O]]#0, %[[W]], %[[WT]]
+func.func @weights_used_before(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>, tensor<2x5x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %w = linalg.generic #each ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = math.sqrt %a : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  %t = linalg.transpose ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) permutation = [0, 2, 1]
+  %wt = linalg.exp ins(%t : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o, %w, %wt : tensor<2x5x8xf32>, tensor<2x5x5xf32>, tensor<2x5x5xf32>
+}

@@ -163,3 +163,45 @@ func.func @row_of_several(%x: tensor<?x7xf32>, %s: tensor<5x7xf32>) -> tensor<5x
   %p = linalg.softmax dimension(1) ins(%a : tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
   return %p : tensor<5x7xf32>
 }
+
+// torch.baddbmm adds one number to all scores, a tensor of one element, while batch and heads are merged.
+// CHECK-LABEL: @one_number_for_all(
+// CHECK-NOT: _shape %{{.*}} : tensor<8x5x7xf32>
+// CHECK: linalg.softmax dimension(3) ins(%{{.*}} : tensor<2x4x5x7xf32>)
+func.func @one_number_for_all(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>, %number: tensor<1x1x1xf32>) -> tensor<2x4x5x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x4x5x8xf32> into tensor<8x5x8xf32>
+  %k3 = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<2x4x7x8xf32> into tensor<8x7x8xf32>
+  %e3 = tensor.empty() : tensor<8x5x7xf32>
+  %e4 = tensor.empty() : tensor<2x4x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %s3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q3, %k3 : tensor<8x5x8xf32>, tensor<8x7x8xf32>) outs(%f : tensor<8x5x7xf32>) -> tensor<8x5x7xf32>
+  %a3 = linalg.generic {indexing_maps = [#id3, affine_map<(b, q, k) -> (0, 0, 0)>, #id3], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s3, %number : tensor<8x5x7xf32>, tensor<1x1x1xf32>) outs(%e3 : tensor<8x5x7xf32>) {
+  ^bb0(%a: f32, %c: f32, %out: f32):
+    %t = arith.addf %a, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<8x5x7xf32>
+  %s = tensor.expand_shape %a3 [[0, 1], [2], [3]] output_shape [2, 4, 5, 7] : tensor<8x5x7xf32> into tensor<2x4x5x7xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<2x4x5x7xf32>) outs(%e4 : tensor<2x4x5x7xf32>) -> tensor<2x4x5x7xf32>
+  return %p : tensor<2x4x5x7xf32>
+}
+
+// Merged keys stay merged: the softmax is over one dimension.
+// CHECK-LABEL: @merged_keys(
+// CHECK-SAME: %[[B:[a-z0-9]*]]: tensor<5x7x7xf32>
+// CHECK: %[[BIAS:.*]] = tensor.collapse_shape %[[B]] {{\[\[}}0], [1, 2]] : tensor<5x7x7xf32> into tensor<5x49xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[BIAS]],
+// CHECK: linalg.softmax dimension(1) ins(%{{.*}} : tensor<5x49xf32>)
+func.func @merged_keys(%bias: tensor<5x7x7xf32>, %s: tensor<5x49xf32>) -> tensor<5x49xf32> {
+  %e = tensor.empty() : tensor<5x49xf32>
+  %b = tensor.collapse_shape %bias [[0], [1, 2]] : tensor<5x7x7xf32> into tensor<5x49xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(q, k) -> (q, k)>, affine_map<(q, k) -> (q, k)>, affine_map<(q, k) -> (q, k)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%b, %s : tensor<5x49xf32>, tensor<5x49xf32>) outs(%e : tensor<5x49xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %sum = arith.addf %l, %r : f32
+    linalg.yield %sum : f32
+  } -> tensor<5x49xf32>
+  %p = linalg.softmax dimension(1) ins(%a : tensor<5x49xf32>) outs(%e : tensor<5x49xf32>) -> tensor<5x49xf32>
+  return %p : tensor<5x49xf32>
+}
