@@ -4,8 +4,10 @@
 
 Sizes are those of the published models, weights are random: what a call takes does not depend on them. Each model is
 exported once to DIR, as .pt2 and as .onnx; then each runtime runs it in a process of its own, pinned to as many CPUs as
-it has threads. What it gives is compared with float64 before anything is timed. A line per model, runtime and number of
-threads: the median of the calls, how long it took to compile and the largest error, relative to the largest value.
+it has threads. What it gives is compared with float64 before anything is timed. attn is timed before and after each
+other runtime, because the speed of a shared machine drifts. A line per model, runtime and number of threads: the median
+of the calls, how long it took to compile, and the largest error, relative to the largest value. Then how many times as
+long as attn's that is.
 
 Needs torch, transformers, timm, onnxruntime, onnxscript and openvino; a runtime that is not there is left out, aloud.
 $ATTN_BUILD is the build folder, build/release unless set.
@@ -168,11 +170,11 @@ def time_peer(peer, name, folder, threads, seconds):
 
 
 def time_attn(folder, threads, seconds, level):
-    """Compiles once, with the time and the memory of the compiler; attn-run does the rest."""
-    library, facts = folder / "model.so", folder / f"attn-{level}.json"
-    if not facts.exists():
+    """Compiles once with each build of attnc, and notes its time and memory; attn-run does the rest."""
+    library, facts, attnc = folder / "model.so", folder / f"attn-{level}.json", BUILD / "bin/attnc"
+    if not facts.exists() or facts.stat().st_mtime < attnc.stat().st_mtime:
         began = time.perf_counter()
-        subprocess.run([BUILD / "bin/attnc", folder / "model.pt2", "-o", library, f"--target={level}"], check=True)
+        subprocess.run([attnc, folder / "model.pt2", "-o", library, f"--target={level}"], check=True)
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
         facts.write_text(json.dumps({"compile": time.perf_counter() - began, "GiB": memory}))
     call = [BUILD / "bin/attn-run", library, "--input", folder / "in.npy", f"--threads={threads}"]
@@ -192,6 +194,18 @@ def measure(peer, name, folder, threads, options):
     return json.loads(result.stdout.splitlines()[-1])
 
 
+def attempt(peer, name, folder, threads, options):
+    """What was measured, which is printed too; None where the runtime fails."""
+    try:
+        found = measure(peer, name, folder, threads, options)
+    except Exception as reason:
+        print(f"{name:18} {threads} {peer:14} {reason}", flush=True)
+        return None
+    print(f"{name:18} {threads} {peer:14} {found['ms']:9.2f} ms   compiled in {found['compile']:6.1f} s"
+          + (f", {found['GiB']:.1f} GiB" if "GiB" in found else "") + f"   error {found['error']:.1e}", flush=True)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -209,14 +223,14 @@ def main():
             export(name, folder)
         for threads in map(int, options.threads.split(",")):
             os.sched_setaffinity(0, allowed[:threads])
-            for peer in filter(lambda peer: re.search(options.peers, peer), ["attn", *PEERS]):
-                try:
-                    found = measure(peer, name, folder, threads, options)
-                except Exception as reason:
-                    print(f"{name:18} {threads} {peer:14} {reason}", flush=True)
-                    continue
-                print(f"{name:18} {threads} {peer:14} {found['ms']:9.2f} ms   compiled in {found['compile']:6.1f} s"
-                      + (f", {found['GiB']:.1f} GiB" if "GiB" in found else "") + f"   error {found['error']:.1e}", flush=True)
+            before = attempt("attn", name, folder, threads, options)
+            for peer in filter(lambda peer: re.search(options.peers, peer), PEERS):
+                found = attempt(peer, name, folder, threads, options)
+                after = attempt("attn", name, folder, threads, options)
+                if before and found and after:
+                    print(f"{name:18} {threads} {peer:14} {2 * found['ms'] / (before['ms'] + after['ms']):9.2f} times attn",
+                          flush=True)
+                before = after
             os.sched_setaffinity(0, allowed)
 
 
