@@ -52,8 +52,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     by which p is divided, and so takes a share of the weight.
 
     A pair that is not kept has no influence, whatever Q, K, V and the captured operands hold there. A NaN
-    in a kept pair gives NaN in its row (weights of pairs that are not kept are then 0 or NaN). A query without a kept pair, or whose kept scores and sink are all -inf, is an
-    empty row: its outputs are `empty_row`, zero or NaN. Where no key exists at all, out is the sum over none, 0.
+    in a kept pair gives NaN in its row (weights of pairs that are not kept are then 0 or NaN). A query whose kept
+    scores, if any, are all -inf, and which has no sink or one of -inf, is an empty row: its outputs are `empty_row`,
+    zero or NaN. Where no key exists at all, out is the sum over none, 0.
 
     `indexing_maps` places every operand in the iteration space (batch..., q, k, d, e): query, key, value, the
     captured operands, the sink if there is one, out, and weights if returned. Batch dimensions that the key lacks are query groups

@@ -179,8 +179,8 @@ private:
   /// What the softmax is taken of, but for a sink, and the op that reads it: the softmax or a concatenation.
   Value scores;
   Operation *reader;
-  /// What multiplies the values: the result of the softmax, without the sink's, or of the op that puts 0 into its
-  /// empty rows.
+  /// What multiplies the values: the result of the softmax, or of the op that puts 0 into its empty rows, without the
+  /// sink's column.
   Value weights;
   /// Null, or one more score of each row over the dimensions of the scores.
   Access sink;
@@ -254,7 +254,9 @@ static bool holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
 void Raiser::findSink() {
   auto concat = scores.getDefiningOp<tensor::ConcatOp>();
   if (!concat || concat.getDim() != keyDim || concat.getInputs().size() != 2 ||
-      !concat->hasOneUse() || !weights.hasOneUse())
+      !weights.hasOneUse() || llvm::any_of(concat->getUsers(), [&](Operation *user) {
+        return user != softmax && !findsEmptyRows(user);
+      }))
     return;
   auto slice = dyn_cast<tensor::ExtractSliceOp>(*weights.user_begin());
   auto isColumn = [&](Value input) {
@@ -638,6 +640,7 @@ LogicalResult Raiser::run() {
   Type element = softmax.getInputOperandType().getElementType();
   if (!element.isF32())
     return leftUnfused() << "scores of type f32, got " << element;
+  findWeights(); // of the sink too
   findSink();
   findWeights();
   if (failed(findValueProduct()))

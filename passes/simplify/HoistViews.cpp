@@ -571,6 +571,8 @@ struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
     llvm::SmallBitVector dropped(shape.size());
     SmallVector<ReassociationIndices> groups;
     int64_t numKept = 0;
+    if (view.getReassociationIndices().empty()) // a scalar remains
+      dropped.set();
     for (ReassociationIndices group : view.getReassociationIndices()) {
       size_t numLeft = group.size();
       for (int64_t dim : group)

@@ -521,9 +521,24 @@ class ModelDraw(Draw):
             scores = scores / (1 / scale)
         if self.maybe(f"{n} softcap", 0.1):
             scores = (scores / 5.0).apply("tanh") * 5.0
-        scores = self.masked(scores, n)
-        p = self.softmax(scores, n)
+        p = self.softmax_with_sink(self.masked(scores, n), n)
         return p.dropout() if self.maybe(f"{n} dropout", 0.3) else p
+
+    def softmax_with_sink(self, scores, n):
+        """One more score of each row, whose weight is dropped."""
+        kind = self.pick(f"{n} sink", "none", "none", "none", "none", "none", "of heads", "zeros", "padding")
+        if kind == "none":
+            return self.softmax(scores, n)
+        first, keys, rows = self.maybe(f"{n} sink first", 0.5), scores.shape[-1], scores.shape[:-1]
+        if kind == "padding":
+            scores = scores.call("constant_pad_nd.default", lambda x, ends: np.pad(x, [(0, 0)] * (x.ndim - 1) + [ends]),
+                                 [*rows, keys + 1], pad=[1, 0] if first else [0, 1])
+        else:
+            sink = (self.weight(f"{n}_sink", [self.shape[-3], 1, 1]).expand([*rows, 1]) if kind == "of heads"
+                    else self.graph.full([*rows, 1], 0.0))
+            scores = self.graph.cat([sink, scores] if first else [scores, sink], -1)
+        p = self.softmax(scores, n)
+        return p.slice(-1, 1, LAST) if first else p.slice(-1, 0, keys)
 
     def softmax(self, scores, n):
         how = self.pick(f"{n} softmax", "softmax", "softmax", "_softmax", "by hand", "by hand without a maximum",

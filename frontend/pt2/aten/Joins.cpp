@@ -205,6 +205,7 @@ static LogicalResult pad(Call &call) {
                    ? call.b.scalar(x.dtype, value.isFloat ? value.number : double(value.integer))
                    : call.b.scalar(x.dtype, value.integer);
   Sizes total = x.sizes, offsets(x.rank(), Size(0));
+  SmallVector<size_t> padded;
   for (size_t i = 0; i < widths.size(); i += 2) {
     int64_t dim = x.rank() - 1 - i / 2;
     for (size_t end : {0, 1}) {
@@ -226,8 +227,20 @@ static LogicalResult pad(Call &call) {
       } else if (end == 0) {
         offsets[dim] = width;
       }
+      if (!number || *number > 0)
+        padded.push_back(i + end);
       total[dim] = *sum;
     }
+  }
+  // At one end, padding is a concatenation: the way in which the column of a sink is written too.
+  if (padded.size() == 1) {
+    int64_t dim = x.rank() - 1 - padded[0] / 2;
+    Sizes sizes = x.sizes;
+    sizes[dim] = widths[padded[0]];
+    Tensor parts[] = {x, call.b.fill(sizes, fill, x.dtype)};
+    if (padded[0] % 2 == 0)
+      std::swap(parts[0], parts[1]);
+    return call.result(call.b.concat(parts, dim, total));
   }
   return call.result(total == x.sizes ? x : call.b.surround(x, fill, offsets, total));
 }

@@ -473,6 +473,52 @@ func.func @sink(%x: tensor<2x?x8xf32>, %sink: tensor<2xf32>) -> (tensor<2x?x8xf3
   return %o0, %o1 : tensor<2x?x8xf32>, tensor<2x?x8xf32>
 }
 
+// Rows that are empty with their sink get zeros, ahead of the slice that drops the sink's column.
+// CHECK-LABEL: @sink_and_empty_rows(
+// CHECK-SAME: %{{.*}}: tensor<2x5x8xf32>, %[[SINK:.*]]: tensor<2x5x1xf32>
+// CHECK-NOT: tensor.concat
+// CHECK: attn.attention ins(
+// CHECK-SAME: sink(%[[SINK]] : tensor<2x5x1xf32>)
+// CHECK-NOT: empty_row = nan
+// CHECK: return
+func.func @sink_and_empty_rows(%x: tensor<2x5x8xf32>, %sink: tensor<2x5x1xf32>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %lowest = arith.constant 0xFF800000 : f32
+  %true = arith.constant true
+  %e = tensor.empty() : tensor<2x5x5xf32>
+  %pe = tensor.empty() : tensor<2x5x6xf32>
+  %be = tensor.empty() : tensor<2x5x6xi1>
+  %re = tensor.empty() : tensor<2x5xi1>
+  %oe = tensor.empty() : tensor<2x5x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %c = tensor.concat dim(2) %s, %sink : (tensor<2x5x5xf32>, tensor<2x5x1xf32>) -> tensor<2x5x6xf32>
+  %p = linalg.softmax dimension(2) ins(%c : tensor<2x5x6xf32>) outs(%pe : tensor<2x5x6xf32>) -> tensor<2x5x6xf32>
+  %empty = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%c : tensor<2x5x6xf32>) outs(%be : tensor<2x5x6xi1>) {
+  ^bb0(%a: f32, %out: i1):
+    %is = arith.cmpf oeq, %a, %lowest : f32
+    linalg.yield %is : i1
+  } -> tensor<2x5x6xi1>
+  %rf = linalg.fill ins(%true : i1) outs(%re : tensor<2x5xi1>) -> tensor<2x5xi1>
+  %all = linalg.generic {indexing_maps = [#id, affine_map<(b, q, k) -> (b, q)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%empty : tensor<2x5x6xi1>) outs(%rf : tensor<2x5xi1>) {
+  ^bb0(%a: i1, %out: i1):
+    %both = arith.andi %a, %out : i1
+    linalg.yield %both : i1
+  } -> tensor<2x5xi1>
+  %w = linalg.generic {indexing_maps = [affine_map<(b, q, k) -> (b, q)>, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%all, %p : tensor<2x5xi1>, tensor<2x5x6xf32>) outs(%pe : tensor<2x5x6xf32>) {
+  ^bb0(%a: i1, %b: f32, %out: f32):
+    %t = arith.select %a, %zero, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x6xf32>
+  %w0 = tensor.extract_slice %w[0, 0, 0] [2, 5, 5] [1, 1, 1] : tensor<2x5x6xf32> to tensor<2x5x5xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w0, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
 // -----
 
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>

@@ -144,6 +144,23 @@ func.func @merged_across_operands(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i
   return %c : tensor<40xf32>
 }
 
+// A tensor of one element becomes a scalar where it is computed.
+// CHECK-LABEL: @scalar
+// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<f32>
+// CHECK-NOT: collapse_shape
+// CHECK: linalg.generic {{.*}} iterator_types = []} ins(%[[X]] : tensor<f32>) outs(%{{.*}} : tensor<f32>)
+func.func @scalar(%x: tensor<f32>) -> tensor<f32> {
+  %e = tensor.empty() : tensor<1x1xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> ()>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<f32>) outs(%e : tensor<1x1xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<1x1xf32>
+  %c = tensor.collapse_shape %y [] : tensor<1x1xf32> into tensor<f32>
+  return %c : tensor<f32>
+}
+
 // Attention that reads a projection token-major gets it head-major; an argument stays as it is.
 // CHECK-LABEL: @attention_order
 // CHECK-SAME: %[[V0:[a-z0-9]*]]: tensor<7x2x4xf32>, %{{[a-z0-9]*}}: tensor<2x7x4xf32>)
