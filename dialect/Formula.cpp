@@ -279,7 +279,7 @@ std::string Formula::str(function_ref<std::string(StringRef)> newName) const {
   if (op == Op::Max || op == Op::Min)
     return (sign + "(" + operand(0, 0) + ", " + operand(1, 0) + ")").str();
   if (op == Op::Not) {
-    // As people write it.
+    // A negated comparison is written as the opposite one: a != b, not `not a == b`.
     const Formula &comparison = operands.front();
     StringRef opposite = comparison.op == Op::Equal    ? " != "
                          : comparison.op == Op::Less   ? " >= "

@@ -57,8 +57,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     zero or NaN. Where no key exists at all, out is the sum over none, 0.
 
     `indexing_maps` places every operand in the iteration space (batch..., q, k, d, e): query, key, value, the
-    captured operands, the sink if there is one, out, and weights if returned. Batch dimensions that the key lacks are query groups
-    (grouped heads). Captured operands are read at (batch..., q, k) only. D may be 0: all scores are then 0.
+    captured operands, the sink if there is one, out, and weights if returned. Batch dimensions that the key lacks are
+    query groups (grouped heads). Captured operands are read at (batch..., q, k) only. D may be 0: all scores are then 0.
 
     The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute
     indices, the scaled score in the accumulator type, and one element of each captured operand. Without a

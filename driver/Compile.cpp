@@ -112,6 +112,9 @@ LogicalResult Compilation::verifyResumable(ModuleOp module) {
                            << " of target levels in a file of stage " << options.from;
   bool hasTensors = comesBefore("bufferize");
   WalkResult walk = module.walk([&](Operation *op) -> WalkResult {
+    if (auto attention = dyn_cast<AttentionOp>(op); attention && hasLevels && !attention.getPlan())
+      return op->emitError() << "expected a plan on each attention in a file of stage "
+                             << options.from;
     for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
       for (Type type : types)
         if (hasTensors ? isa<BaseMemRefType>(type) : isa<TensorType>(type))

@@ -237,6 +237,8 @@ static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, fu
   }
   terminator->setOperands(results);
   function.setResAttrsAttr(nullptr);
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    function.removeArgAttr(i, AttnDialect::kInOutAttr); // the name of a result that is gone
   function.setFunctionType(FunctionType::get(&planned.context, function.getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
 

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 using namespace attn;
@@ -33,6 +34,15 @@ bool attn::isScalarFunction(linalg::LinalgOp op) {
       return false;
   }
   return true;
+}
+
+bool attn::haveEqualSizes(Value a, Value b) {
+  int64_t rank = cast<RankedTensorType>(a.getType()).getRank();
+  return rank == cast<RankedTensorType>(b.getType()).getRank() &&
+         llvm::all_of(llvm::seq(rank), [&](int64_t dim) {
+           FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual({a, dim}, {b, dim});
+           return succeeded(isEqual) && *isEqual;
+         });
 }
 
 bool attn::isCopy(linalg::LinalgOp op) {

@@ -26,6 +26,9 @@ struct Access {
 /// of each operand.
 bool isScalarFunction(mlir::linalg::LinalgOp op);
 
+/// Whether `a` and `b` have provably the same sizes.
+bool haveEqualSizes(mlir::Value a, mlir::Value b);
+
 /// Whether `op` only moves elements of its one input: a transposition, a broadcast, a copy.
 bool isCopy(mlir::linalg::LinalgOp op);
 

@@ -73,7 +73,8 @@ def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
     operand that the mask tests. Where the condition is a conjunction of comparisons that a named mask states, or
     tests of a captured element for zero, it becomes the `mask`; other conditions stay.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 //===----------------------------------------------------------------------===//
@@ -208,7 +209,8 @@ def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
 
 def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
   let summary = "give query and key of head size 0 one element of zeros";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {

@@ -8,9 +8,10 @@
 //   %y = arith.divf %one, %s : vector<16xf32>
 //
 // and exp, exp2, tanh and erf become polynomials, on scalars and vectors of f32; the logarithms, sine, cosine, powers and
-// expm1 are computed in f64. What rounds to integers, and rsqrt, are arithmetic in f64 too. Kernels have no undefined symbols, so whatever LLVM would turn into a call on the smallest
-// machine is refused; math.absf, math.copysign and math.sqrt are instructions everywhere. Test:
-// test/codegen/cpu/expand-math.mlir, test/run/functions.test
+// expm1 are computed in f64. floor, ceil, trunc, roundeven and rsqrt have expansions that are right for f64 as well.
+// Kernels have no undefined symbols, so whatever LLVM would turn into a call on the smallest machine is refused;
+// math.absf, math.copysign and math.sqrt are instructions everywhere.
+// Test: test/codegen/cpu/expand-math.mlir, test/run/functions.test
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,8 +14,8 @@
 //     }
 //   }
 // and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions aside.
-// Blocks at the edges are masked. What is not f32 or not adjacent on both sides is copied by element. `from_rows` copies rows by vectors. Columns of the last panel beyond the source
-// become zero.
+// Blocks at the edges are masked. What is not f32 or not adjacent on both sides is copied by element. `from_rows` copies
+// rows by vectors. Columns of the last panel beyond the source become zero.
 //
 // Left alone: tensors, and linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir

@@ -136,7 +136,9 @@ static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved
 static LogicalResult fuseElementwise(func::FuncOp pack) {
   RewritePatternSet patterns(pack.getContext());
   linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *) { return true; });
-  return applyPatternsGreedily(pack, std::move(patterns));
+  // Each fusion removes an op, so the rewriting ends.
+  auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
+  return applyPatternsGreedily(pack, std::move(patterns), config);
 }
 
 namespace {

@@ -15,17 +15,6 @@ using namespace attn;
 /// More are read from memory faster than they are computed for each pair.
 static constexpr unsigned kMaxInstructions = 256;
 
-/// Whether `element` varies with query or key alone at most, and a captured operand can be read there.
-static bool isCapturable(AttentionOp op, const Access &read) {
-  if (read.names(op.getQDim()) && read.names(op.getKDim()))
-    return false;
-  auto type = cast<RankedTensorType>(read.tensor.getType());
-  for (auto [dim, expr] : llvm::enumerate(read.map.getResults()))
-    if (!isa<AffineDimExpr>(expr) && type.getDimSize(dim) != 1)
-      return false;
-  return read.map.isProjectedPermutation(/*allowZeroInResults=*/true);
-}
-
 /// Whether a coordinate is one of the region's, a number away, or a number.
 static bool isOffsetOfDim(AffineExpr coordinate) {
   auto sum = dyn_cast<AffineBinaryOpExpr>(coordinate);
@@ -33,6 +22,58 @@ static bool isOffsetOfDim(AffineExpr coordinate) {
     return true;
   return sum.getKind() == AffineExprKind::Add && isa<AffineDimExpr>(sum.getLHS()) &&
          isa<AffineConstantExpr>(sum.getRHS());
+}
+
+/// Whether `element` varies with query or key alone at most, and a captured operand, perhaps a slice, can be read there.
+static bool isCapturable(AttentionOp op, const Element &element) {
+  const Access &read = element.getRead();
+  auto type = cast<RankedTensorType>(read.tensor.getType());
+  llvm::SmallBitVector named(read.map.getNumDims());
+  for (auto [size, expr] : llvm::zip_equal(type.getShape(), read.map.getResults())) {
+    bool isPlain = isa<AffineDimExpr>(expr) || size == 1;
+    if (element.isInSlice() ? !isOffsetOfDim(expr) : !isPlain)
+      return false;
+    for (unsigned dim = 0; dim < named.size(); ++dim)
+      if (expr.isFunctionOfDim(dim)) {
+        if (named[dim])
+          return false;
+        named.set(dim);
+      }
+  }
+  return !named[op.getQDim()] || !named[op.getKDim()];
+}
+
+/// Where `element` is read, from a tensor that is as long as the dimensions of the attention: the slice that is read of
+/// a longer one.
+static Access cutToDims(AttentionOp op, const Element &element) {
+  const Access &read = element.getRead();
+  if (!element.isInSlice())
+    return read;
+  OpBuilder builder(op);
+  SmallVector<Range> domain = op.getIterationDomain(builder);
+  SmallVector<OpFoldResult> offsets, sizes, sourceSizes =
+      tensor::getMixedSizes(builder, op.getLoc(), read.tensor);
+  SmallVector<AffineExpr> exprs;
+  for (AffineExpr expr : read.map.getResults()) {
+    int64_t offset = 0;
+    AffineExpr coordinate = builder.getAffineConstantExpr(0);
+    expr.walk([&](AffineExpr part) {
+      if (auto number = dyn_cast<AffineConstantExpr>(part))
+        offset = number.getValue();
+      if (isa<AffineDimExpr>(part))
+        coordinate = part;
+    });
+    auto dim = dyn_cast<AffineDimExpr>(coordinate);
+    exprs.push_back(coordinate);
+    offsets.push_back(builder.getIndexAttr(offset));
+    sizes.push_back(dim ? domain[dim.getPosition()].size : builder.getIndexAttr(1));
+  }
+  if (sizes == sourceSizes)
+    return read;
+  Value slice = tensor::ExtractSliceOp::create(
+      builder, op.getLoc(), read.tensor, offsets, sizes,
+      SmallVector<OpFoldResult>(sizes.size(), builder.getIndexAttr(1)));
+  return {slice, AffineMap::get(read.map.getNumDims(), 0, exprs, op.getContext())};
 }
 
 /// Whether the score region can compute `element` for each pair at the cost of no more than `budget` instructions, which
@@ -45,7 +86,7 @@ static bool isFormula(AttentionOp op, const Element &element, unsigned &budget) 
   if (element.getConstant())
     return true;
   if (!scalar)
-    return isCapturable(op, element.getRead());
+    return isCapturable(op, element);
   if (isa<linalg::IndexOp>(scalar))
     return isOffsetOfDim(element.getCoordinate());
   if (!isa<arith::ArithDialect>(scalar->getDialect()) ||
@@ -75,7 +116,8 @@ static Value compute(AttentionOp op, const Element &element, OpBuilder &builder)
   if (auto constant = dyn_cast_if_present<TypedAttr>(element.getConstant()))
     return arith::ConstantOp::create(builder, op.getLoc(), constant);
   if (!scalar)
-    return op.getScore().getArgument(op.getKDim() + 2 + captureElement(op, element.getRead()));
+    return op.getScore().getArgument(op.getKDim() + 2 +
+                                     captureElement(op, cutToDims(op, element)));
   if (isa<linalg::IndexOp>(scalar)) {
     Value sum;
     element.getCoordinate().walk([&](AffineExpr part) {

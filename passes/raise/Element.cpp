@@ -44,8 +44,10 @@ Element Element::at(Access access) {
     return at(*source);
   // A slice of what an op computes is computed; one of what is read is read.
   if (std::optional<Access> source = readThroughSlice(access))
-    if (Element element = at(*source); element.op)
+    if (Element element = at(*source); element.op) {
+      element.isOfSlice = true;
       return element;
+    }
   Element element;
   element.read = access;
   return element;

@@ -27,13 +27,20 @@ public:
   mlir::Operation *getOp() const { return op; }
 
   /// How operand `i` of the op is computed.
-  Element getOperand(unsigned i) const { return resolve(op->getOperand(i), body, loops); }
+  Element getOperand(unsigned i) const {
+    Element operand = resolve(op->getOperand(i), body, loops);
+    operand.isOfSlice |= isOfSlice;
+    return operand;
+  }
 
   /// The coordinate that a linalg.index gives, over the dimensions that the element was read at; else null.
   mlir::AffineExpr getCoordinate() const;
 
   /// Where the element is read; its tensor is null where an op computes it.
   const Access &getRead() const { return read; }
+
+  /// Whether the element was reached through a slice: its tensor may be longer than what was asked for.
+  bool isInSlice() const { return isOfSlice; }
 
   /// The value of the element where it is a constant, else null.
   mlir::Attribute getConstant() const;
@@ -51,6 +58,7 @@ private:
   mlir::Operation *op = nullptr;
   mlir::linalg::LinalgOp body; // whose region holds `op`
   mlir::AffineMap loops;       // of `body`
+  bool isOfSlice = false;
 };
 
 /// A reduction of `input` along `dim`: `combiner` takes an element and what those before it gave.

@@ -574,18 +574,41 @@ static SmallVector<Attribute> masksOf(AttentionOp op) {
   return mask ? SmallVector<Attribute>{mask} : SmallVector<Attribute>();
 }
 
-/// Whether `score` comes from the product, positions and small constants alone: no captured tensor can hide it.
-static bool isWithinBounds(AttentionOp op, Value score) {
+/// How many times as large as a product of query and key `score` is at most, where it comes from that product and
+/// constants alone: no captured tensor can hide it.
+static std::optional<double> findGrowth(AttentionOp op, Value score,
+                                        DenseMap<Value, std::optional<double>> &known) {
   if (std::optional<double> constant = constantFloat(score))
-    return std::abs(*constant) < 0x1p64;
+    return std::abs(*constant);
   if (auto argument = dyn_cast<BlockArgument>(score))
-    return argument.getArgNumber() <= op.getKDim() + 1;
+    return argument.getArgNumber() == op.getKDim() + 1 ? std::optional(1.0) : std::nullopt;
+  auto [entry, isNew] = known.try_emplace(score);
+  if (!isNew)
+    return entry->second;
   Operation *inner = score.getDefiningOp();
-  if (inner->hasTrait<OpTrait::ConstantLike>())
-    return true;
-  return isa<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::SubFOp, math::TanhOp>(inner) &&
-         llvm::all_of(inner->getOperands(),
-                      [&](Value operand) { return isWithinBounds(op, operand); });
+  std::optional<double> growth;
+  if (isa<math::TanhOp>(inner) && findGrowth(op, inner->getOperand(0), known))
+    growth = 1;
+  if (isa<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::SubFOp>(inner)) {
+    std::optional<double> left = findGrowth(op, inner->getOperand(0), known),
+                          right = findGrowth(op, inner->getOperand(1), known);
+    bool byConstant = constantFloat(inner->getOperand(1)).has_value();
+    if (left && right && isa<arith::AddFOp, arith::SubFOp>(inner))
+      growth = *left + *right;
+    else if (left && right && isa<arith::DivFOp>(inner) && byConstant)
+      growth = *left / *right;
+    else if (left && right && isa<arith::MulFOp>(inner) &&
+             (byConstant || constantFloat(inner->getOperand(0))))
+      growth = *left * *right;
+  }
+  return known[score] = growth;
+}
+
+/// Whether scores as large as this are within half the greatest float, beside which a finite fill has no weight.
+static bool isWithinBounds(AttentionOp op, Value score) {
+  DenseMap<Value, std::optional<double>> known;
+  std::optional<double> growth = findGrowth(op, score, known);
+  return growth && *growth < 0x1p64;
 }
 
 namespace {

@@ -58,6 +58,13 @@ bool Index::isLast(Value value) {
                          Bounds::Variable(minusOne, ArrayRef<Bounds::Variable>{size()}));
 }
 
+/// Whether `op` gives the position that it is given: positions fit 32 bits.
+static bool keepsPosition(Operation *op) {
+  return isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(op) &&
+         (op->getResult(0).getType().isIndex() ||
+          op->getResult(0).getType().getIntOrFloatBitWidth() >= 32);
+}
+
 std::optional<unsigned> Index::loopOf(Value value) {
   auto loopOfSize = [&](AffineExpr expr) -> std::optional<unsigned> {
     auto loop = dyn_cast_or_null<AffineDimExpr>(expr);
@@ -70,16 +77,18 @@ std::optional<unsigned> Index::loopOf(Value value) {
     return succeeded(isEqual) && *isEqual ? std::optional(loop.getPosition()) : std::nullopt;
   };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() != op.getBody())
+      return std::nullopt;
     OpOperand *operand = op.getOpOperandsMatchingBBargs()[argument.getArgNumber()];
     Element element = Element::at({operand->get(), op.getMatchingIndexingMap(operand)});
-    while (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(element.getOp()))
+    while (keepsPosition(element.getOp()))
       element = element.getOperand(0);
     return loopOfSize(element.getCoordinate());
   }
   Operation *scalar = value.getDefiningOp();
   if (auto index = dyn_cast<linalg::IndexOp>(scalar))
     return loopOfSize(getAffineDimExpr(index.getDim(), op.getContext()));
-  if (isa<arith::IndexCastOp, arith::ExtSIOp>(scalar))
+  if (keepsPosition(scalar))
     return loopOf(scalar->getOperand(0));
   // What keeps an index in range does nothing to a coordinate, which is in range.
   if (isa<arith::MaxSIOp>(scalar) && matchPattern(scalar->getOperand(1), m_Zero()))

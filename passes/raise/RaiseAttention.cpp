@@ -158,6 +158,7 @@ private:
   void findWeights();
   bool findsEmptyRows(Operation *op);
   LogicalResult findValueProduct();
+  LogicalResult moveValueProduct();
   void findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen);
   FailureOr<Value> read(Value tensor, AffineMap map);
   FailureOr<Value> inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map);
@@ -200,9 +201,9 @@ private:
   EmptyRow emptyRow = EmptyRow::NaN;
   linalg::LinalgOp valueProduct;
   AffineMap weightsMap; // where the loops of valueProduct read the weights
-  bool returnsWeights = false;
-  /// Copies of the weights with their dimensions in another order.
-  SmallVector<Operation *> transposes;
+  /// Copies of the weights with their dimensions in another order, and what reads them or the weights beside
+  /// valueProduct.
+  SmallVector<Operation *> transposes, otherUsers;
   Access value; // over the loops of valueProduct
 
   /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop
@@ -230,9 +231,7 @@ static bool takeNegations(Element &element) {
 static bool holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   bool isNegated = takeNegations(condition);
   std::optional<RowReduction> row = matchRowReduction(condition);
-  if (!row || row->dim != dim ||
-      cast<ShapedType>(row->input.getType()).getShape() !=
-          cast<ShapedType>(scores.getType()).getShape() ||
+  if (!row || row->dim != dim || !haveEqualSizes(row->input, scores) ||
       !(isNegated ? isa<arith::OrIOp>(row->combiner) : isa<arith::AndIOp>(row->combiner)))
     return false;
   Element test = Element::of(row->input);
@@ -267,11 +266,11 @@ void Raiser::findSink() {
   if (!slice || !isColumn(concat.getInputs()[column]))
     return;
   Value rest = concat.getInputs()[1 - column];
+  if (slice.getType().getRank() != rank || !haveEqualSizes(slice, rest))
+    return;
   for (unsigned dim = 0; dim < rank; ++dim) {
-    FailureOr<bool> isWhole = ValueBoundsConstraintSet::areEqual({slice, dim}, {rest, dim});
     int64_t first = dim == keyDim && column == 0 ? 1 : 0;
-    if (slice.getType().getRank() != rank || failed(isWhole) || !*isWhole ||
-        !isConstantIntValue(slice.getMixedOffsets()[dim], first) ||
+    if (!isConstantIntValue(slice.getMixedOffsets()[dim], first) ||
         !isOneInteger(slice.getMixedStrides()[dim]))
       return;
   }
@@ -325,7 +324,8 @@ LogicalResult Raiser::findValueProduct() {
       if (isPlainContraction(op)) {
         products.push_back(&use);
         mapsOfProducts.push_back(map);
-      } else if (op && isCopy(op) && isScalarFunction(op) && map.isPermutation()) {
+      } else if (op && op.isDpsInput(&use) && isCopy(op) && isScalarFunction(op) &&
+                 map.isPermutation()) {
         auto result = cast<OpResult>(op->getResult(0));
         AffineMap loops = loopsAt(op, result, AffineMap::getMultiDimIdentityMap(rank, context));
         forms.push_back({result, map.compose(loops)});
@@ -347,18 +347,8 @@ LogicalResult Raiser::findValueProduct() {
   OpOperand *weightsOperand = products.front();
   weightsMap = mapsOfProducts.front();
   valueProduct = cast<linalg::LinalgOp>(weightsOperand->getOwner());
-  // Other uses follow the attention, which gives them the weights.
-  IRRewriter rewriter(context);
-  for (OpOperand *other : others) {
-    Operation *user = other->getOwner();
-    if (valueProduct->isBeforeInBlock(user))
-      continue;
-    if (failed(moveOperationDependencies(rewriter, valueProduct, user)))
-      return leftUnfused() << "values that do not depend on the weights, got a use of the weights by '"
-                           << user->getName() << "' on which the values depend";
-    rewriter.moveOpBefore(valueProduct, user);
-  }
-  returnsWeights = !others.empty();
+  for (OpOperand *other : others)
+    otherUsers.push_back(other->getOwner());
   for (const Access &form : ArrayRef(forms).drop_front())
     transposes.push_back(form.tensor.getDefiningOp());
 
@@ -376,9 +366,25 @@ LogicalResult Raiser::findValueProduct() {
   return success();
 }
 
-/// Finds the product of query and key that `element` of the scores rests on. Of several it is the one whose operands both vary with
-/// the most coordinates: a projection of a tensor of pairs has one operand that varies with all and one with few. The
-/// others are captured, computed in memory.
+/// Moves the product with the values ahead of other readers of the weights, which the attention will give them.
+LogicalResult Raiser::moveValueProduct() {
+  IRRewriter rewriter(context);
+  for (Operation *reader : otherUsers) {
+    Operation *user = valueProduct->getBlock()->findAncestorOpInBlock(*reader);
+    if (user && valueProduct->isBeforeInBlock(user))
+      continue;
+    if (!user || failed(moveOperationDependencies(rewriter, valueProduct, user)))
+      return leftUnfused() << "values that can be computed ahead of other uses of the weights, got "
+                              "such a use by '"
+                           << reader->getName() << "'";
+    rewriter.moveOpBefore(valueProduct, user);
+  }
+  return success();
+}
+
+/// Finds the product of query and key that `element` of the scores rests on. Of several it is the one whose operands
+/// both vary with the most coordinates: a projection of a tensor of pairs has one operand that varies with all and one
+/// with few. The others are captured, computed in memory.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
   if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)
@@ -554,7 +560,7 @@ LogicalResult Raiser::chooseDims() {
   llvm::erase(batch, e);
   // Without a product the weights cost nothing to repeat, so values may bring batch dimensions of
   // their own.
-  if (!ofValueOnly.empty() && (product || returnsWeights))
+  if (!ofValueOnly.empty() && (product || !otherUsers.empty()))
     return leftUnfused() << "values whose batch dimensions are those of the weights, got "
                          << ofValueOnly.size() << " more";
 
@@ -601,7 +607,7 @@ void Raiser::rewrite(Value score) {
   outs.push_back(fill.output());
   maps.push_back(
       toAttention(valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0)), ofLoops));
-  if (returnsWeights) {
+  if (!otherUsers.empty()) {
     SmallVector<OpFoldResult> sizes;
     for (unsigned dim = 0; dim < rank; ++dim)
       sizes.push_back(dimOf(rewriter, loc, scores, dim));
@@ -629,20 +635,20 @@ void Raiser::rewrite(Value score) {
   }
 
   rewriter.replaceOp(valueProduct, attention.getResult(0));
-  if (returnsWeights) {
-    rewriter.replaceAllUsesWith(weights, attention.getResult(1));
-    for (Operation *transpose : llvm::reverse(transposes))
+  if (otherUsers.empty())
+    return;
+  rewriter.replaceAllUsesWith(weights, attention.getResult(1));
+  for (Operation *transpose : llvm::reverse(transposes))
+    if (transpose->isBeforeInBlock(attention))
       rewriter.moveOpAfter(transpose, attention);
-  }
 }
 
 LogicalResult Raiser::run() {
   Type element = softmax.getInputOperandType().getElementType();
   if (!element.isF32())
     return leftUnfused() << "scores of type f32, got " << element;
-  findWeights(); // of the sink too
+  findWeights(); // ahead of the sink, whose score counts where a row is empty
   findSink();
-  findWeights();
   if (failed(findValueProduct()))
     return failure();
   SmallPtrSet<Operation *, 16> seen;
@@ -650,7 +656,7 @@ LogicalResult Raiser::run() {
   FailureOr<Value> score = read(scores, AffineMap::getMultiDimIdentityMap(rank, context));
   if (product && !scorePath.contains(product->op))
     product.reset();
-  if (failed(score) || failed(checkScores()) || failed(chooseDims()))
+  if (failed(score) || failed(checkScores()) || failed(chooseDims()) || failed(moveValueProduct()))
     return failure();
   rewrite(*score);
   return success();

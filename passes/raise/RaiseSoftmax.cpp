@@ -68,10 +68,10 @@ static std::optional<Softmax> matchSoftmax(Value value) {
   Element exponential = quotient.getOperand(0);
   auto sum = matchReductionBy<arith::AddFOp>(quotient.getOperand(1));
   if (!sum || !isa_and_nonnull<math::ExpOp>(exponential.getOp()) ||
-      !(Element::of(sum->input) == exponential))
+      !(Element::of(sum->input) == exponential) || !haveEqualSizes(sum->input, value))
     return std::nullopt;
   std::optional<Softmax> softmax = matchShift(exponential.getOperand(0));
-  if (!softmax || softmax->dim != sum->dim || softmax->input.getType() != value.getType())
+  if (!softmax || softmax->dim != sum->dim || !haveEqualSizes(softmax->input, value))
     return std::nullopt;
   return softmax;
 }
@@ -92,8 +92,7 @@ struct RaiseSoftmax : attn::impl::RaiseSoftmaxBase<RaiseSoftmax> {
     });
     getOperation().walk([&](linalg::SoftmaxOp op) {
       std::optional<Softmax> found = matchShift(Element::of(op.getInput()));
-      if (found && found->dim == op.getDimension() &&
-          found->input.getType() == op.getInput().getType())
+      if (found && found->dim == op.getDimension() && haveEqualSizes(found->input, op.getInput()))
         op.getInputMutable().assign(found->input);
     });
   }

@@ -83,8 +83,8 @@ static bool leadsToSoftmax(Value value) {
   return false;
 }
 
-/// The dimensions that merge others of `longer`. Those that merge unit dimensions alone do not count: they are in
-/// nobody's way.
+/// The dimensions that merge others of `longer`. Those that merge unit dimensions alone do not count: the patterns
+/// read through these.
 static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<ReassociationIndices> groups) {
   ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
   SmallVector<unsigned> merged;
@@ -117,13 +117,13 @@ static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
 
 /// The same for the reshape at one end of `fused` and the op at the other.
 static bool movesOverEnd(OpOperand *fused) {
-  if (auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>()) {
-    auto op = cast<linalg::LinalgOp>(fused->getOwner());
+  auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>();
+  if (auto op = dyn_cast<linalg::LinalgOp>(fused->getOwner()); op && collapse)
     return movesOver(collapse, op, op.getMatchingIndexingMap(fused));
-  }
+  auto expand = dyn_cast<tensor::ExpandShapeOp>(fused->getOwner());
   auto op = fused->get().getDefiningOp<linalg::LinalgOp>();
-  return op->hasOneUse() && movesOver(cast<tensor::ExpandShapeOp>(fused->getOwner()), op,
-                                      op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
+  return op && expand && op->hasOneUse() &&
+         movesOver(expand, op, op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
 }
 
 namespace {
@@ -259,8 +259,10 @@ struct SplitMergedBatch : attn::impl::SplitMergedBatchBase<SplitMergedBatch> {
     patterns.add<MoveOverSoftmax>(context);
     tensor::populateFoldTensorEmptyPatterns(patterns);
     linalg::FillOp::getCanonicalizationPatterns(patterns, context);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(units))) ||
-        failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // Each step moves a reshape away from a softmax, so the rewriting ends.
+    auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(units), config)) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };

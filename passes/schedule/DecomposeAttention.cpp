@@ -220,9 +220,15 @@ private:
                               .getResult()[0];
     if (!op.getMask() && op.getEmptyRow() == EmptyRow::NaN)
       return weights;
+    SmallVector<Value> inputs = {scores, weights};
+    SmallVector<AffineMap> maps = {over(loops), over(loops)};
+    if (op.getSink()) {
+      inputs.push_back(op.getSink());
+      maps.push_back(op.getSinkMap());
+    }
     // A row of -inf alone became NaN; a weight that underflowed to 0 would look hidden.
     return generic(
-        loops, {scores, weights}, {over(loops), over(loops)}, empty(loops), over(loops),
+        loops, inputs, maps, empty(loops), over(loops),
         [&](OpBuilder &b, Location loc, ValueRange args) {
           auto constant = [&](const APFloat &value) -> Value {
             return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
@@ -233,6 +239,12 @@ private:
               arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0], lowest);
           Value hidden =
               op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
+          if (op.getSink() && op.getEmptyRow() != EmptyRow::NaN) {
+            // Beside another sink the row is not empty: its weights are 0, or NaN as the sink.
+            Value isAbsent =
+                arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[2], lowest);
+            hidden = arith::SelectOp::create(b, loc, isAbsent, hidden, args[1]);
+          }
           int exponent = std::max<int>(AttnDialect::kLeastWeightExponent,
                                        APFloat::semanticsMinExponent(semantics));
           Value least =

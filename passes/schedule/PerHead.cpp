@@ -15,7 +15,8 @@
 // twice, and one head's keys and values stay in the second-level cache. If no producer of keys or values moves in,
 // there is nothing for the query tiles to share and they become tasks of their own; so they do, after a phase for
 // keys and values, where a single batch item with a single head would be the only task.
-// The schedule whole-scores has the same tasks. An attention with another one is left alone. Test: test/passes/schedule/per-head.mlir
+// The schedule whole-scores has the same tasks. An attention with another one is left alone.
+// Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//
 

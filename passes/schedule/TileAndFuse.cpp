@@ -52,7 +52,8 @@ struct SpellDroppedDims : OpRewritePattern<tensor::ExtractSliceOp> {
 
 } // namespace
 
-/// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source, each a part of its own.
+/// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source, each a part of its
+/// own.
 static bool dividesSource(tensor::ExtractSliceOp slice, Operation *outermost) {
   auto isSizeOf = [&](OpFoldResult size, int64_t dim) {
     FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(

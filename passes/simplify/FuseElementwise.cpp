@@ -40,7 +40,9 @@ struct FuseElementwise : attn::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, isReadOnce);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // Each fusion removes an op, so the rewriting ends.
+    auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };

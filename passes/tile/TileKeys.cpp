@@ -89,7 +89,8 @@ private:
   /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q).
   std::pair<Value, AffineMap> captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks);
 
-  /// The state after the sink, of which the value is 0; `none` is the sum where the sink is -inf.
+  /// Starts the softmax from the sink: its score is the first maximum and its weight the first sum. A sink has no
+  /// value, so the accumulator stays 0. `none` is the first sum where the sink is -inf.
   void startFromSink(State &state, Value none);
 
   KeyRangeOp keyRange();

@@ -36,6 +36,33 @@ func.func @causal_and_padding(%x: tensor<2x?x8xf32>, %padding: tensor<2x?xi64>, 
   return %o : tensor<2x?x8xf32>
 }
 
+// A mask of the longest length of which the last queries and the first keys are cut out: what it is computed from is
+// cut, too.
+// CHECK-LABEL: @part_of_a_mask(
+// CHECK-SAME: %{{.*}}: tensor<2x5x8xf32>, %[[TOKENS:[a-z0-9]*]]: tensor<16xi64>
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[TOKENS]][0] [5] [1] : tensor<16xi64> to tensor<5xi64>
+// CHECK: attn.attention {{.*}} captures(%[[PART]] : tensor<5xi64>) {{.*}} mask(#attn.and<[#attn.causal<offset = 3>, #attn.dense<0>]>)
+func.func @part_of_a_mask(%x: tensor<2x5x8xf32>, %tokens: tensor<16xi64>) -> tensor<2x5x8xf32> {
+  %zero = arith.constant 0 : i64
+  %me = tensor.empty() : tensor<16x16xi1>
+  %all = linalg.generic {indexing_maps = [affine_map<(q, k) -> (k)>, #qk], iterator_types = ["parallel", "parallel"]}
+      ins(%tokens : tensor<16xi64>) outs(%me : tensor<16x16xi1>) {
+  ^bb0(%p: i64, %out: i1):
+    %q = linalg.index 0 : index
+    %k = linalg.index 1 : index
+    %causal = arith.cmpi sle, %k, %q : index
+    %token = arith.cmpi ne, %p, %zero : i64
+    %keep = arith.andi %causal, %token : i1
+    linalg.yield %keep : i1
+  } -> tensor<16x16xi1>
+  %mask = tensor.extract_slice %all[3, 0] [5, 5] [1, 1] : tensor<16x16xi1> to tensor<5x5xi1>
+  %e = tensor.empty() : tensor<2x5x8xf32>
+  %o = attn.attention ins(%x, %x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>)
+      captures(%mask : tensor<5x5xi1>) outs(%e : tensor<2x5x8xf32>) mask(#attn.dense<0>)
+      {indexing_maps = [#q, #k, #v, #mask, #o], scale = 1.0 : f32} -> tensor<2x5x8xf32>
+  return %o : tensor<2x5x8xf32>
+}
+
 // A part that no named mask states, every third key, stays as the tensor; loops visit the causal keys of it.
 // CHECK-LABEL: @causal_of_another(
 // CHECK: %[[MASK:.*]] = linalg.generic

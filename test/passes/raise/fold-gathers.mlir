@@ -108,3 +108,47 @@ func.func @only_place(%t: tensor<1x5xf32>, %at: tensor<5xi64>) -> tensor<5xf32> 
   } -> tensor<5xf32>
   return %y : tensor<5xf32>
 }
+
+// A position in 8 bits may be another one, and that of a loop around the op is not the op's.
+// CHECK-LABEL: @narrow(
+// CHECK: tensor.extract
+func.func @narrow(%x: tensor<200xf32>, %e: tensor<200xf32>) -> tensor<200xf32> {
+  %c0 = arith.constant 0 : index
+  %c200 = arith.constant 200 : index
+  %r = linalg.generic {indexing_maps = [#count], iterator_types = ["parallel"]} outs(%e : tensor<200xf32>) {
+  ^bb0(%out: f32):
+    %i = linalg.index 0 : index
+    %b = arith.index_cast %i : index to i8
+    %j = arith.index_cast %b : i8 to index
+    %neg = arith.cmpi slt, %j, %c0 : index
+    %w = arith.addi %j, %c200 : index
+    %k = arith.select %neg, %w, %j : index
+    %v = tensor.extract %x[%k] : tensor<200xf32>
+    linalg.yield %v : f32
+  } -> tensor<200xf32>
+  return %r : tensor<200xf32>
+}
+
+// CHECK-LABEL: @position_of_a_loop(
+// CHECK: tensor.extract
+func.func @position_of_a_loop(%x: tensor<5xf32>, %e: tensor<5xf32>) -> tensor<5xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %ie = tensor.empty() : tensor<5xi64>
+  %n = linalg.generic {indexing_maps = [#count], iterator_types = ["parallel"]} outs(%ie : tensor<5xi64>) {
+  ^bb0(%out: i64):
+    %i = linalg.index 0 : index
+    %a = arith.index_cast %i : index to i64
+    linalg.yield %a : i64
+  } -> tensor<5xi64>
+  %r = scf.for %i = %c0 to %c5 step %c1 iter_args(%acc = %e) -> tensor<5xf32> {
+    %y = linalg.generic {indexing_maps = [#count, #count], iterator_types = ["parallel"]} ins(%n : tensor<5xi64>) outs(%acc : tensor<5xf32>) {
+    ^bb0(%a: i64, %out: f32):
+      %v = tensor.extract %x[%i] : tensor<5xf32>
+      linalg.yield %v : f32
+    } -> tensor<5xf32>
+    scf.yield %y : tensor<5xf32>
+  }
+  return %r : tensor<5xf32>
+}

@@ -95,3 +95,20 @@ func.func @others(%x: tensor<3xi64>) -> (tensor<3xi64>, tensor<3xi64>, tensor<3x
   } -> tensor<3xi64>
   return %position, %square, %outside, %accumulated : tensor<3xi64>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>
 }
+
+// What an element is computed from is looked at, and stays as it is.
+// CHECK-LABEL: func.func @least_of_position_and_data(
+// CHECK: %[[I:.*]] = linalg.index 0
+// CHECK: affine.min {{.*}}%[[I]]
+func.func @least_of_position_and_data(%x: tensor<5xi64>) -> tensor<5xi64> {
+  %e = tensor.empty() : tensor<5xi64>
+  %r = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]} ins(%x : tensor<5xi64>) outs(%e : tensor<5xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %a : i64 to index
+    %m = affine.min affine_map<(d0, d1) -> (d0, d1)>(%i, %n)
+    %b = arith.index_cast %m : index to i64
+    linalg.yield %b : i64
+  } -> tensor<5xi64>
+  return %r : tensor<5xi64>
+}

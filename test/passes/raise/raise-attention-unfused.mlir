@@ -190,7 +190,7 @@ func.func @values_from_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) ->
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected values that do not depend on the weights, got a use of the weights by 'linalg.generic' on which the values depend}}
+  // expected-remark@+1 {{attention left unfused: expected values that can be computed ahead of other uses of the weights, got such a use by 'linalg.generic'}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %w = linalg.generic #each ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
   ^bb0(%a: f32, %out: f32):
@@ -246,4 +246,19 @@ func.func @zero_in_other_rows(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> 
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%w, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   return %o : tensor<2x5x8xf32>
+}
+
+// What is copied over the weights is no copy of them.
+func.func @weights_overwritten(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %y: tensor<2x5x7xf32>) -> tensor<2x5x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<2x5x8xf32>, tensor<2x7x8xf32>) outs(%f : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.transpose'}}
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
+  %c = linalg.transpose ins(%y : tensor<2x5x7xf32>) outs(%p : tensor<2x5x7xf32>) permutation = [0, 1, 2]
+  %oe = tensor.empty() : tensor<2x5x4xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%c, %v : tensor<2x5x7xf32>, tensor<2x7x4xf32>) outs(%of : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %o : tensor<2x5x4xf32>
 }

@@ -595,14 +595,17 @@ func.func @reduction_between(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %re:
 #id = affine_map<(b, q, k) -> (b, q, k)>
 #each = {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
 
-// Other uses of the weights, of their transposition too, stand before the product: they follow the attention.
+// Other uses of the weights, of their transposition too, stand before the product: they follow the attention. One that
+// stands behind it stays there.
 // CHECK-LABEL: @weights_used_before(
 // CHECK:       %[[O:.*]]:2 = attn.attention
-// CHECK-NEXT:  %[[T:.*]] = linalg.transpose ins(%[[O]]#1
 // CHECK-NEXT:  %[[W:.*]] = linalg.generic {{.*}} ins(%[[O]]#1
+// CHECK:       tensor.extract %[[O]]#1
+// CHECK:       %[[T:.*]] = linalg.transpose ins(%[[O]]#1
 // CHECK:       %[[WT:.*]] = linalg.exp ins(%[[T]]
-// CHECK:       return %[[O]]#0, %[[W]], %[[WT]]
-func.func @weights_used_before(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>, tensor<2x5x5xf32>) {
+// CHECK:       %[[LATER:.*]] = linalg.transpose ins(%[[O]]#1
+// CHECK:       return %[[O]]#0, %[[W]], %[[WT]], %{{.*}}, %[[LATER]]
+func.func @weights_used_before(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>, tensor<2x5x5xf32>, tensor<2x5xf32>, tensor<2x5x5xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
@@ -613,9 +616,19 @@ func.func @weights_used_before(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) ->
     %t = math.sqrt %a : f32
     linalg.yield %t : f32
   } -> tensor<2x5x5xf32>
+  %row = tensor.empty() : tensor<2x5xf32>
+  %first = linalg.generic {indexing_maps = [affine_map<(b, q) -> (b, q)>], iterator_types = ["parallel", "parallel"]} outs(%row : tensor<2x5xf32>) {
+  ^bb0(%out: f32):
+    %b = linalg.index 0 : index
+    %q = linalg.index 1 : index
+    %a = tensor.extract %p[%b, %q, %b] : tensor<2x5x5xf32>
+    linalg.yield %a : f32
+  } -> tensor<2x5xf32>
   %t = linalg.transpose ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) permutation = [0, 2, 1]
   %wt = linalg.exp ins(%t : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
-  return %o, %w, %wt : tensor<2x5x8xf32>, tensor<2x5x5xf32>, tensor<2x5x5xf32>
+  %te = tensor.empty() : tensor<2x5x5xf32>
+  %tb = linalg.transpose ins(%p : tensor<2x5x5xf32>) outs(%te : tensor<2x5x5xf32>) permutation = [0, 2, 1]
+  return %o, %w, %wt, %first, %tb : tensor<2x5x8xf32>, tensor<2x5x5xf32>, tensor<2x5x5xf32>, tensor<2x5xf32>, tensor<2x5x5xf32>
 }

@@ -10,7 +10,11 @@
 // CHECK-NOT: linalg.generic
 // CHECK: %[[P:.*]] = linalg.softmax dimension(2) ins(%[[S]] : tensor<2x?x7xf32>)
 // CHECK-NEXT: return %[[P]]
-func.func @spelled_out(%s: tensor<2x?x7xf32>, %e: tensor<2x?x7xf32>, %re: tensor<2x?xf32>, %n: index) -> tensor<2x?x7xf32> {
+func.func @spelled_out(%s: tensor<2x?x7xf32>) -> tensor<2x?x7xf32> {
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %s, %c1 : tensor<2x?x7xf32>
+  %e = tensor.empty(%n) : tensor<2x?x7xf32>
+  %re = tensor.empty(%n) : tensor<2x?xf32>
   %zero = arith.constant 0.0 : f32
   %inf = arith.constant 0xFF800000 : f32
   %mf = linalg.fill ins(%inf : f32) outs(%re : tensor<2x?xf32>) -> tensor<2x?xf32>
@@ -187,4 +191,42 @@ func.func @shifted(%s: tensor<2x5x7xf32>, %e: tensor<2x5x7xf32>, %re: tensor<2x5
   } -> tensor<2x5x7xf32>
   %p = linalg.softmax dimension(2) ins(%d : tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
   return %p : tensor<2x5x7xf32>
+}
+
+// A sum of some of the exponentials is another divisor.
+// CHECK-LABEL: @part_of_the_sum(
+// CHECK-NOT: linalg.softmax
+// CHECK: return
+#qk = affine_map<(q, k) -> (q, k)>
+#q = affine_map<(q, k) -> (q)>
+func.func @part_of_the_sum(%x: tensor<4x9xf32>) -> tensor<4x9xf32> {
+  %ninf = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x9xf32>
+  %re = tensor.empty() : tensor<4xf32>
+  %m0 = linalg.fill ins(%ninf : f32) outs(%re : tensor<4xf32>) -> tensor<4xf32>
+  %max = linalg.generic {indexing_maps = [#qk, #q], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x9xf32>) outs(%m0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %b = arith.maximumf %a, %o : f32
+    linalg.yield %b : f32
+  } -> tensor<4xf32>
+  %exp = linalg.generic {indexing_maps = [#qk, #q, #qk], iterator_types = ["parallel", "parallel"]} ins(%x, %max : tensor<4x9xf32>, tensor<4xf32>) outs(%e : tensor<4x9xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %y = math.exp %d : f32
+    linalg.yield %y : f32
+  } -> tensor<4x9xf32>
+  %part = tensor.extract_slice %exp[0, 0] [4, 5] [1, 1] : tensor<4x9xf32> to tensor<4x5xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%re : tensor<4xf32>) -> tensor<4xf32>
+  %sum = linalg.generic {indexing_maps = [#qk, #q], iterator_types = ["parallel", "reduction"]} ins(%part : tensor<4x5xf32>) outs(%s0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %b = arith.addf %a, %o : f32
+    linalg.yield %b : f32
+  } -> tensor<4xf32>
+  %p = linalg.generic {indexing_maps = [#qk, #q, #qk], iterator_types = ["parallel", "parallel"]} ins(%exp, %sum : tensor<4x9xf32>, tensor<4xf32>) outs(%e : tensor<4x9xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %y = arith.divf %a, %b : f32
+    linalg.yield %y : f32
+  } -> tensor<4x9xf32>
+  return %p : tensor<4x9xf32>
 }

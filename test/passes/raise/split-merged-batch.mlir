@@ -205,3 +205,17 @@ func.func @merged_keys(%bias: tensor<5x7x7xf32>, %s: tensor<5x49xf32>) -> tensor
   %p = linalg.softmax dimension(1) ins(%a : tensor<5x49xf32>) outs(%e : tensor<5x49xf32>) -> tensor<5x49xf32>
   return %p : tensor<5x49xf32>
 }
+
+// A padding between is no op over which reshapes move.
+// CHECK-LABEL: @pad(
+// CHECK: tensor.collapse_shape
+// CHECK: tensor.pad
+func.func @pad(%q: tensor<2x3x8xf32>) -> tensor<6x10xf32> {
+  %c = tensor.collapse_shape %q [[0, 1], [2]] : tensor<2x3x8xf32> into tensor<6x8xf32>
+  %z = arith.constant 0.0 : f32
+  %p = tensor.pad %c low[0, 1] high[0, 1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %z : f32
+  } : tensor<6x8xf32> to tensor<6x10xf32>
+  return %p : tensor<6x10xf32>
+}
