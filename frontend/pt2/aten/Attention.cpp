@@ -8,6 +8,8 @@
 #include "frontend/pt2/AtenOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
 
@@ -48,8 +50,11 @@ static FailureOr<Inputs> readInputs(Call &call) {
   in.isCausal = call.flag("is_causal");
   in.groupsHeads = call.flag("enable_gqa");
   double dropout = call.number("dropout_p", 0);
-  bool hasScale = call.has("scale");
-  in.scale = hasScale ? call.number("scale") : 0;
+  bool hasScale = call.has("scale"), isKnown = !call.isTensor("scale");
+  std::optional<Tensor> factor;
+  if (!isKnown)
+    factor = call.tensor("scale");
+  in.scale = hasScale && isKnown ? call.number("scale") : 1;
   if (call.failed())
     return failure();
   if (dropout != 0)
@@ -67,12 +72,22 @@ static FailureOr<Inputs> readInputs(Call &call) {
                         << str(key.sizes) << " and " << str(value.dtype) << str(value.sizes);
   if (in.mask && in.mask->dtype != DType::Bool && !isFloat(in.mask->dtype))
     return call.error() << "expected a boolean or floating-point mask, got " << str(in.mask->dtype);
+  TensorBuilder &b = call.b;
   std::optional<int64_t> d = query.sizes.back().constant();
-  if (!hasScale && !d)
-    return call.error() << "expected a scale, or a head size known from the file, got "
-                        << query.sizes.back().str();
-  if (!hasScale)
+  if (!hasScale && d)
     in.scale = 1 / std::sqrt(double(*d));
+  if (!hasScale && !d)
+    factor = b.elementwise({}, DType::F64, Operand{b.number(query.sizes.back()), DType::F64},
+                           [&](ValueRange e) -> Value {
+                             Value root = math::SqrtOp::create(b, e[0]);
+                             return arith::DivFOp::create(b, b.scalar(DType::F64, 1.0), root);
+                           });
+  // A scale that sizes decide is a factor of the query.
+  DType as = computeType(query.dtype);
+  if (factor)
+    in.query = b.elementwise(
+        query.sizes, query.dtype, {{query, as}, {*factor, as}},
+        [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); });
   return in;
 }
 

@@ -37,15 +37,14 @@ static Operand extentOf(TensorBuilder &b, ArrayRef<Size> sizes, int64_t rank, DT
 namespace {
 /// The windows of one dimension of `in` elements.
 struct Windows {
-  int64_t in = 0, out = 0;
-  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+  Size in, out, kernel = 1;
+  int64_t stride = 1, padding = 0, dilation = 1;
   /// Those of an adaptive pooling begin at floor(i * in / out) and end at ceil((i + 1) * in / out).
   bool isAdaptive = false;
 
   Value begin(TensorBuilder &b, Value i) const {
     if (isAdaptive)
-      return arith::DivUIOp::create(b, arith::MulIOp::create(b, i, constantIndex(b, in)),
-                                    constantIndex(b, out));
+      return arith::DivUIOp::create(b, arith::MulIOp::create(b, i, b.indexOf(in)), b.indexOf(out));
     Value begin = arith::MulIOp::create(b, i, constantIndex(b, stride));
     return arith::SubIOp::create(b, begin, constantIndex(b, padding));
   }
@@ -54,11 +53,12 @@ struct Windows {
   Value end(TensorBuilder &b, Value i, int64_t width) const {
     if (isAdaptive) {
       Value next = arith::AddIOp::create(b, i, constantIndex(b, 1));
-      return arith::CeilDivUIOp::create(b, arith::MulIOp::create(b, next, constantIndex(b, in)),
-                                        constantIndex(b, out));
+      return arith::CeilDivUIOp::create(b, arith::MulIOp::create(b, next, b.indexOf(in)),
+                                        b.indexOf(out));
     }
-    Value end = arith::AddIOp::create(b, begin(b, i), constantIndex(b, kernel));
-    return arith::MinSIOp::create(b, end, constantIndex(b, in + width));
+    Value end = arith::AddIOp::create(b, begin(b, i), b.indexOf(kernel));
+    return arith::MinSIOp::create(b, end,
+                                  arith::AddIOp::create(b, b.indexOf(in), constantIndex(b, width)));
   }
 };
 
@@ -86,7 +86,7 @@ struct Pooling {
 };
 } // namespace
 
-/// The input, whose last `count` sizes must be known.
+/// The input, whose last `count` sizes must not be 0.
 static FailureOr<Pooling> readInput(Call &call, int64_t count) {
   Pooling pooling;
   pooling.x = call.tensor("self");
@@ -95,14 +95,15 @@ static FailureOr<Pooling> readInput(Call &call, int64_t count) {
     return failure();
   bool fits = isFloat(x.dtype) && (x.rank() == count + 1 || x.rank() == count + 2);
   for (const Size &size : ArrayRef(x.sizes).take_back(std::min<int64_t>(count, x.rank()))) {
-    fits = fits && size.constant().value_or(0) > 0 && size.constant().value_or(0) <= kMaxDim;
-    pooling.windows.emplace_back().in = size.constant().value_or(0);
+    fits = fits && size.constant().value_or(1) > 0 && size.constant().value_or(1) <= kMaxDim;
+    pooling.windows.emplace_back().in = size;
+    if (!size.constant())
+      call.requireAtMost(Size(1), size);
   }
   if (!fits)
     return call.error() << "expected floats (n, channels, spatial...) of " << count
-                        << " spatial sizes that are known and not 0, got " << str(x.dtype)
-                        << str(x.sizes);
-  return pooling;
+                        << " spatial sizes that are not 0, got " << str(x.dtype) << str(x.sizes);
+  return call.failed() ? FailureOr<Pooling>(failure()) : pooling;
 }
 
 static FailureOr<Pooling> readPooling(Call &call, int64_t count) {
@@ -119,21 +120,31 @@ static FailureOr<Pooling> readPooling(Call &call, int64_t count) {
   if (call.failed())
     return failure();
   for (auto [i, one] : llvm::enumerate(pooling->windows)) {
-    one.kernel = kernel[i];
+    one.kernel = Size(kernel[i]);
     one.stride = stride[i];
     one.padding = padding[i];
     one.dilation = dilation[i];
     bool fits =
-        one.stride >= 1 && one.dilation >= 1 && one.kernel >= 1 && one.padding <= one.kernel / 2;
-    int64_t rest = fits ? one.in + 2 * one.padding - one.dilation * (one.kernel - 1) - 1 : -1;
-    if (rest < 0)
+        one.stride >= 1 && one.dilation >= 1 && kernel[i] >= 1 && one.padding <= kernel[i] / 2;
+    int64_t reach = fits ? one.dilation * (kernel[i] - 1) + 1 : 0;
+    std::optional<Size> wide = add(one.in, Size(2 * one.padding));
+    if (!fits || !wide || wide->constant().value_or(reach) < reach)
       return call.error() << "expected windows that fit, padded by half of their size at most, got "
-                          << one.kernel << " elements, stride " << one.stride << ", padding "
-                          << one.padding << " and dilation " << one.dilation << " over " << one.in;
-    one.out = (roundsUp ? llvm::divideCeil(rest, one.stride) : rest / one.stride) + 1;
+                          << kernel[i] << " elements, stride " << one.stride << ", padding "
+                          << one.padding << " and dilation " << one.dilation << " over "
+                          << one.in.str();
+    std::optional<Size> count = windowsIn(call, *wide, reach, one.stride);
+    if (!count)
+      return failure();
+    one.out = *count;
+    if (!roundsUp)
+      continue;
+    if (!wide->constant())
+      return call.error() << "expected known sizes to round up, got " << one.in.str();
+    int64_t in = *one.in.constant(),
+            out = llvm::divideCeil(in + 2 * one.padding - reach, one.stride) + 1;
     // Each window begins inside, or in the padding in front.
-    if ((one.out - 1) * one.stride >= one.in + one.padding)
-      --one.out;
+    one.out = Size((out - 1) * one.stride >= in + one.padding ? out - 1 : out);
   }
   return pooling;
 }
@@ -156,7 +167,8 @@ static Tensor pool(TensorBuilder &b, const Pooling &pooling, DType as, Value sta
                 step = linalg::IndexOp::create(b, x.rank() + i);
           Value position = arith::AddIOp::create(
               b, one.begin(b, out), arith::MulIOp::create(b, step, constantIndex(b, one.dilation)));
-          Value nearest = arith::MinSIOp::create(b, position, constantIndex(b, one.in - 1));
+          Value last = arith::SubIOp::create(b, b.indexOf(one.in), constantIndex(b, 1));
+          Value nearest = arith::MinSIOp::create(b, position, last);
           nearest = arith::MaxSIOp::create(b, nearest, constantIndex(b, 0));
           Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, position, nearest);
           if (one.isAdaptive) {
@@ -226,12 +238,14 @@ static std::function<LogicalResult(Call &)> adaptiveMeanPooling(int64_t count) {
     for (auto [one, size] : llvm::zip(pooling->windows, sizes)) {
       if (size < 1)
         return call.error() << "expected sizes of at least 1, got " << size;
-      one.out = size;
-      one.isAdaptive = one.in % size != 0;
+      one.out = Size(size);
+      std::optional<Size> rest = remainder(one.in, one.out), whole = divideDown(one.in, one.out);
+      if (!rest || !whole)
+        return failure();
+      one.isAdaptive = *rest != Size(0) || !whole->constant();
+      one.stride = whole->constant().value_or(1);
       // No window that begins and ends inside an element has more.
-      one.kernel = one.stride = one.in / size;
-      if (one.isAdaptive)
-        one.kernel += 2;
+      one.kernel = one.isAdaptive ? *add(*whole, Size(2)) : *whole;
     }
     return resultMean(call, *pooling, /*skipsPadding=*/true, std::nullopt);
   };
@@ -285,13 +299,12 @@ static Value cubic(TensorBuilder &b, Value x) {
   return arith::SelectOp::create(b, isInner, inner, outer);
 }
 
-static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale,
-                         bool alignsCorners, const Interpolation &by) {
+static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, const Size &size,
+                         Value scale, bool alignsCorners, const Interpolation &by) {
   Sizes domain = x.sizes;
   domain[dim] = size;
   domain.push_back(by.taps);
   DType as = computeType(x.dtype);
-  int64_t in = *x.sizes[dim].constant();
   auto constant = [&](double value) { return b.scalar(DType::F32, value); };
   Tensor result = b.reduce(
       domain, x.rank(), b.scalar(as, 0.0), as, extentOf(b, Size(by.taps), domain.size(), as),
@@ -307,10 +320,10 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t
         bool atCentres = !alignsCorners && by.taps > 1;
         if (atCentres) {
           position =
-              arith::MulFOp::create(b, constant(scale), arith::AddFOp::create(b, i, constant(0.5)));
+              arith::MulFOp::create(b, scale, arith::AddFOp::create(b, i, constant(0.5)));
           position = arith::SubFOp::create(b, position, constant(0.5));
         } else {
-          position = arith::MulFOp::create(b, constant(scale), i);
+          position = arith::MulFOp::create(b, scale, i);
         }
         if (by.taps == 2)
           position = arith::MaximumFOp::create(b, position, constant(0));
@@ -320,8 +333,8 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t
         // Half of the elements lie at the floor or in front of it.
         Value offset = arith::SubIOp::create(b, tap, constantIndex(b, (by.taps - 1) / 2));
         Value at = arith::AddIOp::create(b, first, offset);
-        at = arith::MaxSIOp::create(b, arith::MinSIOp::create(b, at, constantIndex(b, in - 1)),
-                                    constantIndex(b, 0));
+        Value last = arith::SubIOp::create(b, b.indexOf(x.sizes[dim]), constantIndex(b, 1));
+        at = arith::MaxSIOp::create(b, arith::MinSIOp::create(b, at, last), constantIndex(b, 0));
         Value fraction = arith::SubFOp::create(b, position, floor);
         Value distance =
             math::AbsFOp::create(b, arith::SubFOp::create(b, fraction, toFloat(offset)));
@@ -337,8 +350,30 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t
 }
 
 /// Dimension `dim` of `x` as `size` elements, where one of the result lies `scale` elements behind the one before it.
-using Resample = std::function<Tensor(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size,
-                                      double scale, bool alignsCorners)>;
+using Resample = std::function<Tensor(TensorBuilder &b, const Tensor &x, int64_t dim,
+                                      const Size &size, Value scale, bool alignsCorners)>;
+
+/// The distance of elements of the result, in elements of what it is made of; as torch has it, in float32.
+static Value distanceOf(TensorBuilder &b, const Size &in, const Size &out,
+                        std::optional<double> factor, bool alignsCorners) {
+  if (!alignsCorners && factor && *factor > 0)
+    return b.scalar(DType::F32, double(float(1 / *factor)));
+  if (in.constant() && out.constant()) {
+    double x = *in.constant(), y = *out.constant();
+    if (alignsCorners)
+      return b.scalar(DType::F32, y > 1 ? double(float(x - 1) / float(y - 1)) : 0);
+    return b.scalar(DType::F32, double(float(x) / float(y)));
+  }
+  auto toFloat = [&](const Size &size, int64_t less) {
+    Value index = arith::SubIOp::create(b, b.indexOf(size), constantIndex(b, less));
+    Value number = arith::IndexCastOp::create(b, b.getI64Type(), index);
+    return b.convert(number, DType::I64, DType::F32);
+  };
+  Value above = toFloat(in, alignsCorners), below = toFloat(out, alignsCorners);
+  Value zero = b.scalar(DType::F32, 0.0), quotient = arith::DivFOp::create(b, above, below);
+  Value isOne = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, below, zero);
+  return arith::SelectOp::create(b, isOne, zero, quotient);
+}
 
 static std::function<LogicalResult(Call &)> upsample(Resample resample) {
   return [=](Call &call) -> LogicalResult {
@@ -357,7 +392,7 @@ static std::function<LogicalResult(Call &)> upsample(Resample resample) {
         scales[1] = call.number("scales_w");
     }
     if (call.has("output_size"))
-      call.constants("output_size");
+      call.integers("output_size");
     const TensorMeta &meta = call.expected();
     if (call.failed())
       return failure();
@@ -365,20 +400,19 @@ static std::function<LogicalResult(Call &)> upsample(Resample resample) {
     bool fits =
         x.rank() == 4 && isFloat(x.dtype) && x.dtype != DType::F64 && meta.sizes.size() == 4;
     for (int64_t dim = 2; fits && dim < 4; ++dim)
-      fits = x.sizes[dim].constant().value_or(0) > 0 && meta.sizes[dim].constant().value_or(0) > 0;
+      fits = x.sizes[dim].constant().value_or(1) > 0 && meta.sizes[dim].constant().value_or(1) > 0;
     if (!fits)
-      return call.error()
-             << "expected floats of 32 bits at most, (n, channels, height, width) of known height "
-                "and width, got "
-             << str(x.dtype) << str(x.sizes) << " as " << str(meta.sizes);
+      return call.error() << "expected floats of 32 bits at most, (n, channels, height, width), got "
+                          << str(x.dtype) << str(x.sizes) << " as " << str(meta.sizes);
     Tensor result = x;
     for (int64_t dim : {3, 2}) {
-      int64_t in = *x.sizes[dim].constant(), out = *meta.sizes[dim].constant();
-      std::optional<double> given = scales[dim - 2];
-      double scale = alignsCorners         ? (out > 1 ? double(float(in - 1) / float(out - 1)) : 0)
-                     : given && *given > 0 ? double(float(1 / *given))
-                                           : double(float(in) / float(out));
-      result = resample(call.b, result, dim, out, scale, alignsCorners);
+      const Size &in = x.sizes[dim], &out = meta.sizes[dim];
+      call.requireAtMost(Size(1), in);
+      call.requireAtMost(Size(1), out);
+      if (call.failed())
+        return failure();
+      result = resample(call.b, result, dim, out,
+                        distanceOf(call.b, in, out, scales[dim - 2], alignsCorners), alignsCorners);
     }
     return call.result(call.b.castTo(result, x.dtype));
   };
@@ -403,9 +437,9 @@ static Value smoothWeight(TensorBuilder &b, Value distance, std::optional<double
 }
 
 /// Dimension `dim` of `x` as `size` elements, each a sum of all by weights that add up to 1: a product with a matrix.
-static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size,
-                               double scale, std::optional<double> a) {
-  Sizes sizes = {Size(size), x.sizes[dim]};
+static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, const Size &size,
+                               Value scale, std::optional<double> a) {
+  Sizes sizes = {size, x.sizes[dim]};
   auto constant = [&](double value) { return b.scalar(DType::F32, value); };
   Tensor raw = b.elementwise(sizes, DType::F32, {}, [&](ValueRange) -> Value {
     auto centre = [&](int64_t loop) -> Value {
@@ -413,9 +447,13 @@ static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, i
           arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, loop));
       return arith::AddFOp::create(b, b.convert(number, DType::I64, DType::F32), constant(0.5));
     };
-    Value position = arith::MulFOp::create(b, constant(scale), centre(0));
+    Value position = arith::MulFOp::create(b, scale, centre(0));
     Value distance = math::AbsFOp::create(b, arith::SubFOp::create(b, centre(1), position));
-    distance = arith::MulFOp::create(b, distance, constant(scale > 1 ? 1 / scale : 1));
+    // Where the result is smaller, an element counts for as many as it stands for.
+    Value isSmaller = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scale, constant(1));
+    Value density = arith::SelectOp::create(b, isSmaller,
+                                            arith::DivFOp::create(b, constant(1), scale), constant(1));
+    distance = arith::MulFOp::create(b, distance, density);
     return smoothWeight(b, distance, a);
   });
   Tensor total =
@@ -442,29 +480,29 @@ static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, i
 }
 
 void attn::pt2::addPooling(AtenOps &ops) {
-  std::string known = "unknown spatial sizes";
+  std::string known = "unknown spatial sizes that are rounded up";
   for (int64_t count : {1, 2}) {
     std::string end = "pool" + std::to_string(count) + "d";
     ops.add("avg_" + end + ".default", meanPooling(count), known);
-    ops.add("adaptive_avg_" + end + ".default", adaptiveMeanPooling(count), known);
+    ops.add("adaptive_avg_" + end + ".default", adaptiveMeanPooling(count));
     ops.add("max_" + end + ".default", maxPooling(count), known);
     ops.add("max_" + end + "_with_indices.default", maxPooling(count),
             known + "; uses of the positions");
   }
-  ops.add("_adaptive_avg_pool2d.default", adaptiveMeanPooling(2), known);
+  ops.add("_adaptive_avg_pool2d.default", adaptiveMeanPooling(2));
   auto by = [](int64_t taps, Kernel kernel) -> Resample {
-    return [=](TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale,
+    return [=](TensorBuilder &b, const Tensor &x, int64_t dim, const Size &size, Value scale,
                bool alignsCorners) {
       return resampleBy(b, x, dim, size, scale, alignsCorners, {taps, kernel});
     };
   };
   auto smoothly = [](std::optional<double> a) -> Resample {
-    return [=](TensorBuilder &b, const Tensor &x, int64_t dim, int64_t size, double scale, bool) {
+    return [=](TensorBuilder &b, const Tensor &x, int64_t dim, const Size &size, Value scale, bool) {
       return resampleSmoothly(b, x, dim, size, scale, a);
     };
   };
   for (StringRef overload : {".default", ".vec"}) {
-    std::string limits = known + "; float64";
+    std::string limits = "float64";
     ops.add(("upsample_nearest2d" + overload).str(), upsample(by(1, nearest)), limits);
     ops.add(("upsample_bilinear2d" + overload).str(), upsample(by(2, linear)), limits);
     ops.add(("upsample_bicubic2d" + overload).str(), upsample(by(4, cubic)), limits);

@@ -353,6 +353,27 @@ def convolutions(model):
     model.refuses([array(1, 2, 1, 4)], "argument 'x' expected size in [2, 4096] in dimension 2, got 1")
 
 
+def poolings(model):
+    """Means of windows, of all and of a third of an image, and twice as many elements."""
+    x = model.input("x", ["n", 2, "h", "w"])
+    h, w = symbol("h"), symbol("w")
+    half = ["n", 2, f"FloorDiv({h}, Integer(2))", f"FloorDiv({w}, Integer(2))"]
+    model.program.output(model.node("aten.avg_pool2d.default", half, self=x, kernel_size=[2, 2]))
+    model.program.output(model.node("aten.adaptive_avg_pool2d.default", ["n", 2, 1, 1], self=x, output_size=[1, 1]))
+    model.program.output(model.node("aten.adaptive_avg_pool2d.default", ["n", 2, 3, 1], self=x, output_size=[3, 1]))
+    double = ["n", 2, f"Mul(Integer(2), {h})", f"Mul(Integer(2), {w})"]
+    model.program.output(model.node("aten.upsample_nearest2d.vec", double, input=x, scale_factors=[2.0, 2.0]))
+    for n, height, width in (1, 2, 2), (2, 6, 4), (3, 8, 2), (0, 4, 4):
+        image = array(n, 2, height, width)
+        pairs = image.reshape(n, 2, height // 2, 2, width // 2, 2).mean((3, 5))
+        begins = [i * height // 3 for i in range(3)]
+        ends = [-(-(i + 1) * height // 3) for i in range(3)]
+        thirds = [image[:, :, b:e].astype("float64").mean((2, 3)) for b, e in zip(begins, ends)]
+        model.gives([image], [pairs, image.mean((2, 3), keepdims=True), np.stack(thirds, 2)[..., None].astype("float32"),
+                              image.repeat(2, 2).repeat(2, 3)])
+    model.refuses([array(1, 2, 1, 2)], "argument 'x' expected size in [2, 4096] in dimension 2, got 1")
+
+
 def lengths_of_attention(model):
     """torch writes no guard that keys are as many as values, nor that batches agree."""
     names = {"query": "a", "key": "b", "value": "c"}
@@ -463,7 +484,7 @@ def main(folder):
     os.makedirs(folder, exist_ok=True)
     tests = [equal_after_division, equal_by_a_common_symbol, equal_to_a_number, equal_to_a_sum, conditions,
              small_sizes, beyond_64_bits, nested_names, starred_names, multiples, functions, numbers_of_sizes,
-             known_numbers, parts_of_sizes, convolutions, lengths_of_attention, multiples_by_guard, slices_that_sizes_limit,
+             known_numbers, parts_of_sizes, convolutions, poolings, lengths_of_attention, multiples_by_guard, slices_that_sizes_limit,
              decided_by_ranges, halves_for_any_size, chain_of_quotients, tower_of_powers, never, not_understood, of_no_input,
              two_unknown_symbols]
     for test in tests:
