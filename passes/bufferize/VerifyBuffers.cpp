@@ -58,7 +58,8 @@ static LogicalResult verifyArguments(func::FuncOp function) {
     if (!isa<MemoryEffectOpInterface>(op) && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return;
     for (OpOperand &use : op->getOpOperands()) {
-      if (!isa<BaseMemRefType>(use.get().getType()) || !mightHaveEffect<MemoryEffects::Write>(use.getOwner(), use.get()))
+      if (!isa<BaseMemRefType>(use.get().getType()) ||
+          !mightHaveEffect<MemoryEffects::Write>(use.getOwner(), use.get()))
         continue;
       for (Value source : flow.resolveReverse(use.get()))
         if (isReadOnly(source)) {
@@ -66,8 +67,9 @@ static LogicalResult verifyArguments(func::FuncOp function) {
           auto name = function.getArgAttrOfType<StringAttr>(number, AttnDialect::kNameAttr);
           std::string written =
               name ? "'" + name.getValue().str() + "'" : "argument " + std::to_string(number);
-          op->emitError() << "expected no write to an argument that is not an output, got a write to "
-                          << written;
+          op->emitError()
+              << "expected no write to an argument that is not an output, got a write to "
+              << written;
           isValid = false;
         }
     }

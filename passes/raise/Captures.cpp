@@ -51,8 +51,8 @@ static Access cutToDims(AttentionOp op, const Element &element) {
     return read;
   OpBuilder builder(op);
   SmallVector<Range> domain = op.getIterationDomain(builder);
-  SmallVector<OpFoldResult> offsets, sizes, sourceSizes =
-      tensor::getMixedSizes(builder, op.getLoc(), read.tensor);
+  SmallVector<OpFoldResult> offsets, sizes,
+      sourceSizes = tensor::getMixedSizes(builder, op.getLoc(), read.tensor);
   SmallVector<AffineExpr> exprs;
   for (AffineExpr expr : read.map.getResults()) {
     int64_t offset = 0;
@@ -116,8 +116,7 @@ static Value compute(AttentionOp op, const Element &element, OpBuilder &builder)
   if (auto constant = dyn_cast_if_present<TypedAttr>(element.getConstant()))
     return arith::ConstantOp::create(builder, op.getLoc(), constant);
   if (!scalar)
-    return op.getScore().getArgument(op.getKDim() + 2 +
-                                     captureElement(op, cutToDims(op, element)));
+    return op.getScore().getArgument(op.getKDim() + 2 + captureElement(op, cutToDims(op, element)));
   if (isa<linalg::IndexOp>(scalar)) {
     Value sum;
     element.getCoordinate().walk([&](AffineExpr part) {

@@ -398,8 +398,8 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
       return is(0, -1, symbol) && constant == -1 && !variesWith(symbol, op.getQDim()) &&
              left.width == 0 && right.width == 0;
     });
-    FailureOr<unsigned> capture = length == symbols.end() ? computeLengths(left, right, gap)
-                                                          : FailureOr<unsigned>(*length);
+    FailureOr<unsigned> capture =
+        length == symbols.end() ? computeLengths(left, right, gap) : FailureOr<unsigned>(*length);
     if (failed(capture))
       return failure();
     found.masks.push_back(LengthsAttr::get(context, *capture));
@@ -490,8 +490,8 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
         if (!isExact) {
           addCoordinates(first);
           if (left.width == 32)
-            sum = arith::ExtSIOp::create(
-                b, loc, type, arith::TruncIOp::create(b, loc, b.getI32Type(), sum));
+            sum = arith::ExtSIOp::create(b, loc, type,
+                                         arith::TruncIOp::create(b, loc, b.getI32Type(), sum));
           // Beyond every key.
           sum = arith::MaxSIOp::create(b, loc, sum, constant(-kBeyondKeys));
           sum = arith::MinSIOp::create(b, loc, sum, constant(kBeyondKeys));

@@ -478,9 +478,9 @@ FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, Affine
     if (!dim && !number)
       return leftUnfused() << "operands of the scores to be read at their coordinates, got "
                            << AffineMapAttr::get(map) << " for " << result.getType();
-    mapping.map(index.getResult(), dim ? Value(region.getArgument(dim.getPosition()))
-                                       : arith::ConstantIndexOp::create(builder, inner.getLoc(),
-                                                                        number.getValue()));
+    mapping.map(index.getResult(),
+                dim ? Value(region.getArgument(dim.getPosition()))
+                    : arith::ConstantIndexOp::create(builder, inner.getLoc(), number.getValue()));
   }
   Operation *yield = op.getBlock()->getTerminator();
   cloneConstants(*yield);

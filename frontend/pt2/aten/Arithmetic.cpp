@@ -364,13 +364,15 @@ static LogicalResult power(Call &call) {
     return failure();
   DType as = computeType(pair->dtype);
   const Element &exponent = pair->other;
-  double number = exponent.scalar.isFloat ? exponent.scalar.number : double(exponent.scalar.integer);
+  double number =
+      exponent.scalar.isFloat ? exponent.scalar.number : double(exponent.scalar.integer);
   // Longer products of float32 round too often; the power is computed in float64.
   double longest = as == DType::F32 ? 4 : 64;
   bool isWhole = exponent.isScalar && number == std::floor(number) && std::abs(number) <= longest;
   if (!isFloat(as) && !(isWhole && number >= 0))
-    return call.error() << "expected a power of floats, or of integers to a number from 0 to 64, got "
-                        << str(pair->dtype);
+    return call.error()
+           << "expected a power of floats, or of integers to a number from 0 to 64, got "
+           << str(pair->dtype);
   return call.result(
       apply(call, *pair, as, pair->dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
         auto one = [&] { return b.scalar(as, int64_t(1)); };
@@ -419,13 +421,14 @@ template <typename OpTy> static auto logic(bool ofNumbers) {
     if (!ofNumbers && isFloat(dtype))
       return call.error() << "expected integers or booleans, got " << str(dtype);
     DType as = ofNumbers ? computeType(pair->dtype) : dtype;
-    return call.result(apply(call, *pair, as, dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
-      if (ofNumbers) {
-        x = b.isNonzero(x);
-        y = b.isNonzero(y);
-      }
-      return OpTy::create(b, x, y);
-    }));
+    return call.result(
+        apply(call, *pair, as, dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
+          if (ofNumbers) {
+            x = b.isNonzero(x);
+            y = b.isNonzero(y);
+          }
+          return OpTy::create(b, x, y);
+        }));
   };
 }
 
@@ -450,10 +453,10 @@ static LogicalResult maskedFill(Call &call) {
   if (!value.isScalar)
     operands.push_back({value.tensor, x.dtype});
   else
-    fill = isFloat(x.dtype) ? call.b.scalar(x.dtype, value.scalar.isFloat
-                                                         ? value.scalar.number
-                                                         : double(value.scalar.integer))
-                            : call.b.scalar(x.dtype, value.scalar.integer);
+    fill = isFloat(x.dtype)
+               ? call.b.scalar(x.dtype, value.scalar.isFloat ? value.scalar.number
+                                                             : double(value.scalar.integer))
+               : call.b.scalar(x.dtype, value.scalar.integer);
   return call.result(call.b.elementwise(*sizes, x.dtype, operands, [&](ValueRange x) -> Value {
     return arith::SelectOp::create(call.b, x[1], fill ? fill : x[2], x[0]);
   }));
@@ -526,7 +529,9 @@ static auto clamp(StringRef least, StringRef greatest) {
     };
     auto low = place(min), high = place(max);
     return call.result(call.b.elementwise(x.sizes, dtype, operands, [&](ValueRange x) {
-      auto bound = [&](std::pair<Value, unsigned> at) { return at.second ? x[at.second] : at.first; };
+      auto bound = [&](std::pair<Value, unsigned> at) {
+        return at.second ? x[at.second] : at.first;
+      };
       return clampTo(call.b, x[0], bound(low), bound(high));
     }));
   };
@@ -552,9 +557,8 @@ static LogicalResult clampToTensors(Call &call) {
     return call.error() << "expected signed numbers of sizes that broadcast to " << str(x.sizes)
                         << ", got " << str(dtype);
   DType as = computeType(dtype);
-  auto operands = llvm::map_to_vector(tensors, [&](const Tensor &tensor) {
-    return Operand{tensor, as};
-  });
+  auto operands =
+      llvm::map_to_vector(tensors, [&](const Tensor &tensor) { return Operand{tensor, as}; });
   return call.result(call.b.elementwise(*sizes, dtype, operands, [&](ValueRange x) {
     return clampTo(call.b, x[0], hasLeast ? x[1] : Value(), hasGreatest ? x.back() : Value());
   }));
@@ -575,10 +579,10 @@ static auto triangle(arith::CmpIPredicate keeps) {
       operands.push_back({call.b.number(diagonal), DType::I64});
     return call.result(
         call.b.elementwise(x.sizes, x.dtype, operands, [&](ValueRange element) -> Value {
-          Value offset = diagonal.constant()
-                             ? call.b.indexOf(diagonal)
-                             : Value(arith::IndexCastOp::create(call.b, call.b.getIndexType(),
-                                                                element[1]));
+          Value offset =
+              diagonal.constant()
+                  ? call.b.indexOf(diagonal)
+                  : Value(arith::IndexCastOp::create(call.b, call.b.getIndexType(), element[1]));
           Value q = linalg::IndexOp::create(call.b, x.rank() - 2),
                 k = linalg::IndexOp::create(call.b, x.rank() - 1);
           Value distance = arith::SubIOp::create(call.b, k, q);
@@ -590,10 +594,10 @@ static auto triangle(arith::CmpIPredicate keeps) {
 
 /// self + value * tensor1 * tensor2, or with a quotient.
 template <typename OpTy> static LogicalResult addOf(Call &call) {
-  Tensor self = call.tensor("self"), first = call.tensor("tensor1"), second = call.tensor("tensor2");
+  Tensor self = call.tensor("self"), first = call.tensor("tensor1"),
+         second = call.tensor("tensor2");
   Scalar value = call.scalar("value", 1);
-  std::optional<Sizes> sizes =
-      TensorBuilder::broadcast({self.sizes, first.sizes, second.sizes});
+  std::optional<Sizes> sizes = TensorBuilder::broadcast({self.sizes, first.sizes, second.sizes});
   if (call.failed())
     return failure();
   if (!sizes || !isFloat(self.dtype) || first.dtype != self.dtype || second.dtype != self.dtype)
@@ -677,10 +681,11 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
     ops.add(overload, maskedFill);
   for (StringRef overload : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})
     ops.add(overload, where);
-  ops.add("clamp.default", clamp("min", "max"), noSign);
+  for (StringRef name : {"clamp.default", "clip.default"})
+    ops.add(name, clamp("min", "max"), noSign);
   ops.add("clamp_min.default", clamp("min", ""), noSign);
   ops.add("clamp_max.default", clamp("", "max"), noSign);
-  for (StringRef name : {"clamp.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"})
+  for (StringRef name : {"clamp.Tensor", "clip.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"})
     ops.add(name, clampToTensors, noSign);
   ops.add("tril.default", triangle(CmpI::sle));
   ops.add("triu.default", triangle(CmpI::sge));

@@ -25,11 +25,12 @@ static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Sca
   else if (number.isFloat && !isFloat(dtype) && std::abs(number.number) < 0x1p53)
     number = {false, 0, int64_t(number.number)};
   if (number.isFloat && !isFloat(dtype))
-    return call.error() << "expected a value that " << str(dtype) << " holds, got " << number.number;
+    return call.error() << "expected a value that " << str(dtype) << " holds, got "
+                        << number.number;
   if (call.failed())
     return failure();
-  Value scalar = number.isFloat ? call.b.scalar(dtype, number.number)
-                                : call.b.scalar(dtype, number.integer);
+  Value scalar =
+      number.isFloat ? call.b.scalar(dtype, number.number) : call.b.scalar(dtype, number.integer);
   return call.result(call.b.fill(sizes, scalar, dtype));
 }
 
@@ -91,9 +92,9 @@ static LogicalResult fill(Call &call) {
     if (!call.failed() && (value.rank() != 0 || !TensorBuilder::converts(value.dtype, self.dtype)))
       return call.error() << "expected one value that " << str(self.dtype) << " holds, got "
                           << str(value.dtype) << str(value.sizes);
-    return call.failed() ? failure()
-                         : call.result(call.b.broadcastTo(call.b.castTo(value, self.dtype),
-                                                          self.sizes));
+    return call.failed()
+               ? failure()
+               : call.result(call.b.broadcastTo(call.b.castTo(value, self.dtype), self.sizes));
   }
   return constant(call, self.sizes, self.dtype, "value");
 }
@@ -133,7 +134,8 @@ static LogicalResult arange(Call &call) {
       if (!(std::abs(number) < 0x1p53))
         return call.error() << "expected numbers that " << str(dtype) << " holds, got " << number;
     // torch cuts off fractions first.
-    for (auto [size, number] : {std::pair(&start, startNumber), {&end, endNumber}, {&step, stepNumber}})
+    for (auto [size, number] :
+         {std::pair(&start, startNumber), {&end, endNumber}, {&step, stepNumber}})
       if (size->constant())
         *size = int64_t(number);
     stepNumber = std::trunc(stepNumber);
@@ -189,9 +191,8 @@ static LogicalResult eye(Call &call) {
   TensorBuilder &b = call.b;
   Value one = b.scalar(dtype, int64_t(1)), zero = b.scalar(dtype, int64_t(0));
   return call.result(b.elementwise({rows, columns}, dtype, {}, [&](ValueRange) -> Value {
-    Value isDiagonal =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, linalg::IndexOp::create(b, 0),
-                              linalg::IndexOp::create(b, 1));
+    Value isDiagonal = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq, linalg::IndexOp::create(b, 0), linalg::IndexOp::create(b, 1));
     Value x = arith::SelectOp::create(b, isDiagonal, one, zero);
     return b.convert(x, dtype, computeType(dtype));
   }));
@@ -226,7 +227,39 @@ static LogicalResult linspace(Call &call) {
   }));
 }
 
+/// The rows, then the columns, of the elements on one side of a diagonal, row by row.
+static auto triangleIndices(bool isUpper) {
+  return [=](Call &call) -> LogicalResult {
+    constexpr int64_t kMost = 1 << 20;
+    int64_t rows = call.constant("row"), columns = call.constant("col"),
+            offset = call.constant("offset", 0);
+    DType dtype = call.dtype("dtype", DType::I64);
+    if (call.failed())
+      return failure();
+    if (rows < 0 || columns < 0 || rows > kMost || columns > kMost || rows * columns > kMost ||
+        std::abs(offset) > kMost || (dtype != DType::I64 && dtype != DType::I32))
+      return call.error() << "expected a matrix of at most 2^20 elements, an offset within it and "
+                             "indices of int32 or int64, got "
+                          << rows << " x " << columns << ", " << offset << " and " << str(dtype);
+    SmallVector<APInt> indices[2];
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        if (isUpper ? column - row >= offset : column - row <= offset) {
+          unsigned width = dtype == DType::I64 ? 64 : 32;
+          indices[0].push_back(APInt(width, row));
+          indices[1].push_back(APInt(width, column));
+        }
+    Sizes sizes = {Size(2), Size(indices[0].size())};
+    indices[0].append(indices[1]);
+    RankedTensorType type = call.b.typeOf(sizes, dtype);
+    Value table = arith::ConstantOp::create(call.b, DenseElementsAttr::get(type, indices[0]));
+    return call.result({table, dtype, sizes});
+  };
+}
+
 void attn::pt2::addCreation(AtenOps &ops) {
+  ops.add("tril_indices.default", triangleIndices(/*isUpper=*/false), "more than 2^20 elements");
+  ops.add("triu_indices.default", triangleIndices(/*isUpper=*/true), "more than 2^20 elements");
   ops.add("linspace.default", linspace, "integers");
   ops.add("eye.default", eye);
   ops.add("eye.m", eye);

@@ -9,8 +9,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
-#include <cmath>
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace attn::pt2;
@@ -44,7 +44,8 @@ using FloatFunction = Value (*)(Floats &, Value);
 } // namespace
 
 /// A function that torch computes in floats, of integers too.
-static std::function<LogicalResult(Call &)> ofFloats(std::function<Value(Floats &, Value)> function) {
+static std::function<LogicalResult(Call &)>
+ofFloats(std::function<Value(Floats &, Value)> function) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
     if (call.failed())
@@ -72,8 +73,8 @@ ofNumbers(std::function<Value(TensorBuilder &, Value)> floats,
     if (call.failed())
       return failure();
     DType as = computeType(x.dtype);
-    return call.result(call.b.elementwise(
-        x.sizes, x.dtype, Operand{x, as}, [&](ValueRange element) {
+    return call.result(
+        call.b.elementwise(x.sizes, x.dtype, Operand{x, as}, [&](ValueRange element) {
           return isFloat(as) ? floats(call.b, element[0]) : integers(call.b, element[0]);
         }));
   };
@@ -85,7 +86,8 @@ static Value same(TensorBuilder &, Value x) { return x; }
 static LogicalResult gelu(Call &call) {
   std::string approximate = call.string("approximate", "none");
   if (approximate != "none" && approximate != "tanh")
-    return call.error() << "expected an approximation 'none' or 'tanh', got '" << approximate << "'";
+    return call.error() << "expected an approximation 'none' or 'tanh', got '" << approximate
+                        << "'";
   bool isTanh = approximate == "tanh";
   return ofFloats([=](Floats &f, Value x) -> Value {
     Value half = f.mul(x, f.constant(0.5));
@@ -93,7 +95,8 @@ static LogicalResult gelu(Call &call) {
     if (!isTanh)
       return f.mul(half, f.add(f.constant(1), math::ErfOp::create(f.b, inner)));
     Value cube = f.mul(f.mul(x, x), f.mul(x, f.constant(0.044715)));
-    inner = f.mul(f.add(x, cube), f.constant(llvm::numbers::sqrt2 * std::sqrt(llvm::numbers::inv_pi)));
+    inner =
+        f.mul(f.add(x, cube), f.constant(llvm::numbers::sqrt2 * std::sqrt(llvm::numbers::inv_pi)));
     return f.mul(half, f.add(f.constant(1), math::TanhOp::create(f.b, inner)));
   })(call);
 }
@@ -121,7 +124,8 @@ static LogicalResult softplus(Call &call) {
   double beta = call.number("beta", 1), threshold = call.number("threshold", 20);
   return ofFloats([=](Floats &f, Value x) -> Value {
     Value scaled = f.mul(x, f.constant(beta));
-    Value soft = f.div(math::Log1pOp::create(f.b, f.exp(f.min(scaled, threshold))), f.constant(beta));
+    Value soft =
+        f.div(math::Log1pOp::create(f.b, f.exp(f.min(scaled, threshold))), f.constant(beta));
     return f.select(f.isAbove(scaled, threshold), x, soft);
   })(call);
 }
@@ -192,6 +196,29 @@ static LogicalResult prelu(Call &call) {
       }));
 }
 
+/// 0 from -lambda to lambda; elsewhere x, or x moved towards 0 by lambda.
+static auto shrink(bool moves) {
+  return [=](Call &call) -> LogicalResult {
+    double lambda = call.number("lambd", 0.5);
+    return ofFloats([=](Floats &f, Value x) -> Value {
+      Value isBelow = arith::CmpFOp::create(f.b, arith::CmpFPredicate::OLT, x, f.constant(-lambda));
+      Value above = moves ? f.sub(x, f.constant(lambda)) : x,
+            below = moves ? f.add(x, f.constant(lambda)) : x;
+      // NaN stays.
+      Value between = f.mul(x, f.constant(0));
+      return f.select(f.isAbove(x, lambda), above, f.select(isBelow, below, between));
+    })(call);
+  };
+}
+
+static Value tangent(Floats &f, Value x) {
+  return f.div(math::SinOp::create(f.b, x), math::CosOp::create(f.b, x));
+}
+
+static Value logToBase10(Floats &f, Value x) {
+  return f.div(math::LogOp::create(f.b, x), f.constant(llvm::numbers::ln10));
+}
+
 /// x without what is not a number: zero or `nan` for NaN, the greatest numbers of the type or others for infinities.
 static LogicalResult nanToNum(Call &call) {
   Tensor x = call.tensor("self");
@@ -256,7 +283,8 @@ static LogicalResult glu(Call &call) {
   if (!size || *size % 2 != 0 || !isFloat(x.dtype))
     return call.error() << "expected floats of a known even size in dimension " << dim << ", got "
                         << str(x.dtype) << str(x.sizes);
-  Tensor value = call.b.slice(x, dim, 0, *size / 2), gate = call.b.slice(x, dim, *size / 2, *size / 2);
+  Tensor value = call.b.slice(x, dim, 0, *size / 2),
+         gate = call.b.slice(x, dim, *size / 2, *size / 2);
   DType as = computeType(x.dtype);
   return call.result(
       call.b.elementwise(value.sizes, x.dtype, {{value, as}, {gate, as}}, [&](ValueRange element) {
@@ -285,10 +313,9 @@ test(std::function<Value(TensorBuilder &, Value)> function) {
     Tensor x = call.tensor("self");
     if (call.failed())
       return failure();
-    return call.result(call.b.elementwise(x.sizes, DType::Bool, Operand{x, computeType(x.dtype)},
-                                          [&](ValueRange element) {
-                                            return function(call.b, element[0]);
-                                          }));
+    return call.result(
+        call.b.elementwise(x.sizes, DType::Bool, Operand{x, computeType(x.dtype)},
+                           [&](ValueRange element) { return function(call.b, element[0]); }));
   };
 }
 
@@ -335,7 +362,9 @@ static LogicalResult dropout(Call &call) {
 
 void attn::pt2::addFunctions(AtenOps &ops) {
   auto add = [&](StringRef name, std::function<LogicalResult(Call &)> import,
-                 StringRef limits = "") { ops.add((name + ".default").str(), std::move(import), limits); };
+                 StringRef limits = "") {
+    ops.add((name + ".default").str(), std::move(import), limits);
+  };
   add("exp", ofFloats<math::ExpOp>());
   add("exp2", ofFloats<math::Exp2Op>());
   add("expm1", ofFloats<math::ExpM1Op>());
@@ -346,13 +375,21 @@ void attn::pt2::addFunctions(AtenOps &ops) {
   add("rsqrt", ofFloats<math::RsqrtOp>());
   add("sin", ofFloats<math::SinOp>());
   add("cos", ofFloats<math::CosOp>());
+  add("tan", ofFloats(tangent));
+  add("log10", ofFloats(logToBase10));
+  add("deg2rad",
+      ofFloats([](Floats &f, Value x) { return f.mul(x, f.constant(llvm::numbers::pi / 180)); }));
+  add("rad2deg", ofFloats([](Floats &f, Value x) {
+        return f.mul(x, f.constant(180 * llvm::numbers::inv_pi));
+      }));
+  add("hardshrink", shrink(/*moves=*/false));
+  add("softshrink", shrink(/*moves=*/true));
   add("tanh", ofFloats<math::TanhOp>());
   add("erf", ofFloats<math::ErfOp>());
   add("reciprocal", ofFloats([](Floats &f, Value x) { return f.div(f.constant(1), x); }));
   add("sigmoid", ofFloats([](Floats &f, Value x) { return f.sigmoid(x); }));
-  add("silu", ofFloats([](Floats &f, Value x) {
-        return f.div(x, f.add(f.exp(f.neg(x)), f.constant(1)));
-      }));
+  add("silu",
+      ofFloats([](Floats &f, Value x) { return f.div(x, f.add(f.exp(f.neg(x)), f.constant(1))); }));
   add("hardsigmoid", ofFloats([](Floats &f, Value x) {
         return f.div(f.min(f.max(f.add(x, f.constant(3)), 0), 6), f.constant(6));
       }));
@@ -403,13 +440,16 @@ void attn::pt2::addFunctions(AtenOps &ops) {
           }),
       unsignedNumbers);
   add("floor",
-      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::FloorOp::create(b, x); }, same),
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::FloorOp::create(b, x); },
+                same),
       unsignedNumbers);
   add("ceil",
-      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::CeilOp::create(b, x); }, same),
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::CeilOp::create(b, x); },
+                same),
       unsignedNumbers);
   add("trunc",
-      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::TruncOp::create(b, x); }, same),
+      ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::TruncOp::create(b, x); },
+                same),
       unsignedNumbers);
   add("round",
       ofNumbers([](TensorBuilder &b, Value x) -> Value { return math::RoundEvenOp::create(b, x); },
@@ -436,10 +476,14 @@ void attn::pt2::addFunctions(AtenOps &ops) {
   add("isinf", test(isInf));
   add("isfinite", test(isFinite));
   add("dropout", dropout, "training mode");
-  ops.add("native_dropout.default", [](Call &call) -> LogicalResult {
-    return call.error() << "expected a model in evaluation mode, got 'native_dropout'; call eval() on "
-                           "the module before exporting it";
-  }, "all of it: it is written in training mode alone");
+  ops.add(
+      "native_dropout.default",
+      [](Call &call) -> LogicalResult {
+        return call.error()
+               << "expected a model in evaluation mode, got 'native_dropout'; call eval() on "
+                  "the module before exporting it";
+      },
+      "all of it: it is written in training mode alone");
   add("feature_dropout", dropout, "training mode");
   add("alpha_dropout", dropout, "training mode");
 }

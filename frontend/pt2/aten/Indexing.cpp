@@ -196,7 +196,8 @@ static LogicalResult indexSelect(Call &call) {
     return failure();
   Sizes sizes = self.sizes;
   sizes[dim] = index.sizes[0];
-  AffineMap map = AffineMap::get(sizes.size(), 0, call.b.getAffineDimExpr(dim), call.b.getContext());
+  AffineMap map =
+      AffineMap::get(sizes.size(), 0, call.b.getAffineDimExpr(dim), call.b.getContext());
   return call.result(readAlong(call.b, self, dim, sizes, Operand{index, index.dtype, map}));
 }
 
@@ -216,6 +217,42 @@ static LogicalResult gather(Call &call) {
   if (call.failed() || failed(boundArgument(call, index, self.sizes[dim])))
     return failure();
   return call.result(readAlong(call.b, self, dim, index.sizes, Operand{index, index.dtype}));
+}
+
+/// gather of tensors that broadcast but along the dimension, or of flat ones.
+static LogicalResult takeAlongDim(Call &call) {
+  Tensor self = call.tensor("self"), index = call.tensor("indices");
+  if (call.failed())
+    return failure();
+  if (!call.has("dim")) {
+    for (Tensor *tensor : {&self, &index}) {
+      std::optional<Size> all = Size(1);
+      for (const Size &size : tensor->sizes)
+        all = all ? multiply(*all, size) : all;
+      FailureOr<Tensor> flat = all ? viewAs(call, *tensor, *all) : FailureOr<Tensor>(failure());
+      if (failed(flat))
+        return failure();
+      *tensor = *flat;
+    }
+  }
+  int64_t dim = call.has("dim") ? call.dim("dim", self.rank()) : 0;
+  if (call.failed() || failed(checkIndexed(call, index, self.sizes[dim])))
+    return failure();
+  Sizes ofSelf = self.sizes, ofIndex = index.sizes;
+  if (ofIndex.size() == ofSelf.size())
+    ofSelf[dim] = ofIndex[dim] = 1;
+  std::optional<Sizes> sizes = TensorBuilder::broadcast({ofSelf, ofIndex});
+  if (!sizes || index.rank() != self.rank())
+    return call.error() << "expected indices that broadcast with the tensor, got "
+                        << str(index.sizes) << " and " << str(self.sizes);
+  if (failed(boundArgument(call, index, self.sizes[dim])))
+    return failure();
+  ofSelf = ofIndex = *sizes;
+  ofSelf[dim] = self.sizes[dim];
+  ofIndex[dim] = index.sizes[dim];
+  self = call.b.broadcastTo(self, ofSelf);
+  return call.result(readAlong(call.b, self, dim, ofIndex,
+                               Operand{call.b.broadcastTo(index, ofIndex), index.dtype}));
 }
 
 namespace {
@@ -609,6 +646,7 @@ static LogicalResult oneHot(Call &call) {
 void attn::pt2::addIndexing(AtenOps &ops) {
   ops.add("embedding.default", embedding);
   ops.add("index_select.default", indexSelect);
+  ops.add("take_along_dim.default", takeAlongDim);
   ops.add("gather.default", gather);
   ops.add("one_hot.default", oneHot, "a number of classes that depends on data");
   ops.add("index_copy.default", indexWrite(/*adds=*/false));

@@ -40,13 +40,41 @@ static LogicalResult join(Call &call, ArrayRef<Tensor> parts, int64_t dim) {
 static LogicalResult cat(Call &call) {
   SmallVector<Tensor> parts = call.tensors("tensors");
   // torch ignores what is empty and of rank 1.
-  llvm::erase_if(parts, [&](const Tensor &part) {
-    return part.rank() == 1 && part.sizes[0] == Size(0);
-  });
+  llvm::erase_if(parts,
+                 [&](const Tensor &part) { return part.rank() == 1 && part.sizes[0] == Size(0); });
   if (!call.failed() && parts.empty())
     return call.error() << "expected tensors to concatenate";
   int64_t dim = call.failed() ? 0 : call.dim("dim", parts.front().rank(), 0);
   return call.failed() ? failure() : join(call, parts, dim);
+}
+
+/// `x` of at least `rank` dimensions; what torch.atleast_1d, _2d and _3d make of it.
+static FailureOr<Tensor> atLeast(Call &call, const Tensor &x, int64_t rank) {
+  Sizes sizes = x.sizes;
+  if (rank >= 2 && sizes.size() < 2)
+    sizes.insert(sizes.begin(), 2 - sizes.size(), Size(1));
+  sizes.append(std::max<int64_t>(rank - int64_t(sizes.size()), 0), Size(1));
+  return sizes == x.sizes ? FailureOr<Tensor>(x) : viewAs(call, x, sizes);
+}
+
+/// Along dimension `dim` of tensors that have at least `rank` dimensions. Vectors are columns or joined at their ends.
+static auto catOfRank(int64_t rank, int64_t dim, bool ofColumns = false) {
+  return [=](Call &call) -> LogicalResult {
+    SmallVector<Tensor> parts = call.tensors("tensors");
+    if (!call.failed() && parts.empty())
+      return call.error() << "expected tensors to concatenate";
+    bool ofVectors = !call.failed() && parts.front().rank() <= 1;
+    for (Tensor &part : parts) {
+      bool isColumn = ofColumns && part.rank() <= 1;
+      FailureOr<Tensor> view =
+          isColumn ? viewAs(call, part, {part.rank() ? part.sizes[0] : Size(1), Size(1)})
+                   : atLeast(call, part, rank);
+      if (failed(view))
+        return failure();
+      part = *view;
+    }
+    return call.failed() ? failure() : join(call, parts, rank == 1 && ofVectors ? 0 : dim);
+  };
 }
 
 /// Along a dimension that the tensors lack.
@@ -174,8 +202,8 @@ static LogicalResult flip(Call &call) {
   TensorBuilder &b = call.b;
   SmallVector<Value> lasts(x.rank());
   for (int64_t dim : dims)
-    lasts[dim] = arith::SubIOp::create(b, b.indexOf(x.sizes[dim]),
-                                       arith::ConstantIndexOp::create(b, 1));
+    lasts[dim] =
+        arith::SubIOp::create(b, b.indexOf(x.sizes[dim]), arith::ConstantIndexOp::create(b, 1));
   return call.result(b.elementwise(x.sizes, x.dtype, {}, [&](ValueRange) -> Value {
     SmallVector<Value> indices;
     for (int64_t i = 0; i < x.rank(); ++i) {
@@ -198,9 +226,10 @@ static LogicalResult pad(Call &call) {
     return failure();
   if (mode != "constant" || widths.size() % 2 != 0 || int64_t(widths.size()) > 2 * x.rank() ||
       (value.isFloat && value.number != 0 && !isFloat(x.dtype)))
-    return call.error() << "expected two widths of each of the last dimensions, filled with a number "
-                           "that "
-                        << str(x.dtype) << " holds, got " << str(widths) << ", mode '" << mode << "'";
+    return call.error()
+           << "expected two widths of each of the last dimensions, filled with a number "
+              "that "
+           << str(x.dtype) << " holds, got " << str(widths) << ", mode '" << mode << "'";
   Value fill = isFloat(x.dtype)
                    ? call.b.scalar(x.dtype, value.isFloat ? value.number : double(value.integer))
                    : call.b.scalar(x.dtype, value.integer);
@@ -277,8 +306,8 @@ static LogicalResult diff(Call &call) {
   TensorBuilder &b = call.b;
   DType as = computeType(x.dtype);
   Tensor before = b.slice(x, dim, 0, *count), after = b.slice(x, dim, 1, *count);
-  return call.result(b.elementwise(
-      before.sizes, x.dtype, {{after, as}, {before, as}}, [&](ValueRange e) -> Value {
+  return call.result(
+      b.elementwise(before.sizes, x.dtype, {{after, as}, {before, as}}, [&](ValueRange e) -> Value {
         if (isFloat(as))
           return arith::SubFOp::create(b, e[0], e[1]);
         if (as == DType::Bool)
@@ -323,6 +352,11 @@ void attn::pt2::addJoins(AtenOps &ops) {
   ops.add("cat.default", cat);
   ops.add("concat.default", cat);
   ops.add("stack.default", stack);
+  ops.add("hstack.default", catOfRank(1, 1));
+  ops.add("vstack.default", catOfRank(2, 0));
+  ops.add("row_stack.default", catOfRank(2, 0));
+  ops.add("dstack.default", catOfRank(3, 2));
+  ops.add("column_stack.default", catOfRank(2, 1, /*ofColumns=*/true));
   ops.add("repeat.default", repeat);
   ops.add("tile.default", repeat);
   for (StringRef overload : {"repeat_interleave.self_int", "repeat_interleave.self_Symint"})

@@ -189,6 +189,66 @@ static LogicalResult outer(Call &call) {
       [&](ValueRange x) -> Value { return arith::MulFOp::create(call.b, x[0], x[1]); }));
 }
 
+/// Sums over the last dimensions of both.
+static LogicalResult inner(Call &call) {
+  Tensor a = call.tensor("self"), b = call.tensor("other");
+  if (call.failed())
+    return failure();
+  DType as = computeType(a.dtype);
+  bool isScalar = a.rank() == 0 || b.rank() == 0;
+  if (a.dtype != b.dtype || !isFloat(as) || isScalar || a.sizes.back() != b.sizes.back())
+    return call.error() << "expected tensors of floats whose last sizes are equal, got "
+                        << str(a.dtype) << str(a.sizes) << " and " << str(b.dtype) << str(b.sizes);
+  Sizes sizes(llvm::drop_end(a.sizes));
+  sizes.append(b.sizes.begin(), std::prev(b.sizes.end()));
+  unsigned numKept = sizes.size();
+  MLIRContext *context = call.b.getContext();
+  SmallVector<unsigned> ofA = llvm::to_vector(llvm::seq<unsigned>(0, a.rank() - 1)),
+                        ofB = llvm::to_vector(llvm::seq<unsigned>(a.rank() - 1, numKept));
+  ofA.push_back(numKept);
+  ofB.push_back(numKept);
+  auto mapTo = [&](ArrayRef<unsigned> loops) {
+    return AffineMap::getMultiDimMapWithTargets(numKept + 1, loops, context);
+  };
+  SmallVector<unsigned> kept = llvm::to_vector(llvm::seq<unsigned>(0, numKept));
+  return call.result(call.b.contract(sizes, a, b, mapTo(ofA), mapTo(ofB), mapTo(kept)));
+}
+
+/// Each element of one times all of the other, in its place.
+static LogicalResult kron(Call &call) {
+  Tensor a = call.tensor("self"), b = call.tensor("other");
+  if (call.failed())
+    return failure();
+  DType dtype = promote(a, b), as = computeType(dtype);
+  if (!isFloat(dtype))
+    return call.error() << "expected a product of floats, got " << str(a.dtype) << " and "
+                        << str(b.dtype);
+  size_t rank = std::max(a.sizes.size(), b.sizes.size());
+  Sizes ofA, ofB, wide, sizes;
+  for (size_t i = 0; i < rank; ++i) {
+    auto sizeAt = [&](const Tensor &tensor) {
+      size_t missing = rank - tensor.sizes.size();
+      return i < missing ? Size(1) : tensor.sizes[i - missing];
+    };
+    std::optional<Size> both = multiply(sizeAt(a), sizeAt(b));
+    if (!both)
+      return failure();
+    ofA.append({sizeAt(a), Size(1)});
+    ofB.append({Size(1), sizeAt(b)});
+    wide.append({sizeAt(a), sizeAt(b)});
+    sizes.push_back(*both);
+  }
+  FailureOr<Tensor> left = viewAs(call, a, ofA), right = viewAs(call, b, ofB);
+  if (failed(left) || failed(right))
+    return failure();
+  AffineMap mapOfA = call.b.broadcastMap(ofA, wide), mapOfB = call.b.broadcastMap(ofB, wide);
+  Tensor product = call.b.elementwise(
+      wide, dtype, {{*left, as, mapOfA}, {*right, as, mapOfB}},
+      [&](ValueRange x) -> Value { return arith::MulFOp::create(call.b, x[0], x[1]); });
+  FailureOr<Tensor> result = viewAs(call, product, sizes);
+  return failed(result) ? failure() : call.result(*result);
+}
+
 //===----------------------------------------------------------------------===//
 // Einstein's sums
 //===----------------------------------------------------------------------===//
@@ -318,12 +378,10 @@ static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, S
   Tensor product;
   if (summed.empty()) {
     DType as = computeType(a.tensor.dtype);
-    product = call.b.elementwise(sizes, a.tensor.dtype,
-                                 {{left->tensor, as, mapOf(left->letters)},
-                                  {right->tensor, as, mapOf(right->letters)}},
-                                 [&](ValueRange x) -> Value {
-                                   return arith::MulFOp::create(call.b, x[0], x[1]);
-                                 });
+    product = call.b.elementwise(
+        sizes, a.tensor.dtype,
+        {{left->tensor, as, mapOf(left->letters)}, {right->tensor, as, mapOf(right->letters)}},
+        [&](ValueRange x) -> Value { return arith::MulFOp::create(call.b, x[0], x[1]); });
   } else {
     product = call.b.contract(sizes, left->tensor, right->tensor, mapOf(left->letters),
                               mapOf(right->letters), mapOf(letters));
@@ -425,6 +483,9 @@ void attn::pt2::addLinearAlgebra(AtenOps &ops) {
   StringRef integers = "integers";
   ops.add("linear.default", linear, integers);
   ops.add("matmul.default", matmul, integers);
+  ops.add("linalg_matmul.default", matmul, integers);
+  ops.add("inner.default", inner, integers);
+  ops.add("kron.default", kron, integers);
   ops.add("mm.default", mm, integers);
   ops.add("bmm.default", bmm, integers);
   ops.add("mv.default", mv, integers);

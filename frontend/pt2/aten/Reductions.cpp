@@ -115,7 +115,8 @@ static std::function<LogicalResult(Call &)> sum(StringRef dimName) {
     if (call.failed())
       return failure();
     if (!TensorBuilder::converts(read->x.dtype, dtype))
-      return call.error() << "expected a sum of " << str(read->x.dtype) << ", got one as " << str(dtype);
+      return call.error() << "expected a sum of " << str(read->x.dtype) << ", got one as "
+                          << str(dtype);
     Tensor total = sumOf(call.b, read->x, read->dims, computeType(dtype));
     return resultOf(call, *read, call.b.castTo(total, dtype));
   };
@@ -138,7 +139,8 @@ static std::function<LogicalResult(Call &)> mean(StringRef dimName) {
 }
 
 /// The mean of squared differences to the mean, where n elements count as n - correction.
-static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, double correction) {
+static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims,
+                         double correction) {
   DType as = computeType(x.dtype);
   Tensor mean = dividedBy(b, sumOf(b, x, dims, as), as, countOf(b, x, dims, as));
   Tensor squares = b.reduce(
@@ -157,7 +159,7 @@ static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isD
                                                      bool returnsMean = false) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Reduced> read = readReduced(call, dimName);
-    double correction = call.has("correction") ? call.number("correction")
+    double correction = call.has("correction")        ? call.number("correction")
                         : call.flag("unbiased", true) ? 1
                                                       : 0;
     if (failed(read) || call.failed())
@@ -349,13 +351,12 @@ static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool s
     // Unlike elsewhere, an empty list names no dimension.
     if (!dimName.empty() && call.has(dimName) && call.constants(dimName).empty())
       return call.result(b.castTo(read->x, DType::Bool));
-    return resultOf(
-        call, *read,
-        b.reduce(
-            read->x.sizes, read->dims, b.scalar(DType::Bool, int64_t(start)), DType::Bool,
-            Operand{read->x, computeType(read->x.dtype)},
-            [&](ValueRange element) { return b.isNonzero(element[0]); },
-            [&](Value sofar, Value x) -> Value { return OpTy::create(b, sofar, x); }));
+    return resultOf(call, *read,
+                    b.reduce(
+                        read->x.sizes, read->dims, b.scalar(DType::Bool, int64_t(start)),
+                        DType::Bool, Operand{read->x, computeType(read->x.dtype)},
+                        [&](ValueRange element) { return b.isNonzero(element[0]); },
+                        [&](Value sofar, Value x) -> Value { return OpTy::create(b, sofar, x); }));
   };
 }
 
@@ -422,6 +423,41 @@ static LogicalResult norm(Call &call) {
   return resultOf(call, *read, b.castTo(total, dtype));
 }
 
+/// sum x y / (max(|x|, eps) max(|y|, eps)) along a dimension
+static LogicalResult cosineSimilarity(Call &call) {
+  Tensor x = call.tensor("x1"), y = call.tensor("x2");
+  double eps = call.number("eps", 1e-8);
+  if (call.failed())
+    return failure();
+  std::optional<Sizes> sizes = TensorBuilder::broadcast({x.sizes, y.sizes});
+  int64_t dim = call.dim("dim", sizes ? int64_t(sizes->size()) : 0, 1);
+  if (call.failed())
+    return failure();
+  if (!sizes || x.dtype != y.dtype || !isFloat(x.dtype))
+    return call.error() << "expected tensors of one floating-point type whose sizes broadcast, got "
+                        << str(x.dtype) << str(x.sizes) << " and " << str(y.dtype) << str(y.sizes);
+  TensorBuilder &b = call.b;
+  DType as = computeType(x.dtype);
+  auto sumOfProducts = [&](const Tensor &left, const Tensor &right) {
+    return b.reduce(
+        *sizes, dim, b.scalar(as, 0.0), as,
+        {{left, as, b.broadcastMap(left.sizes, *sizes)},
+         {right, as, b.broadcastMap(right.sizes, *sizes)}},
+        [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); },
+        [&](Value sofar, Value e) -> Value { return arith::AddFOp::create(b, sofar, e); });
+  };
+  Tensor products = sumOfProducts(x, y), ofX = sumOfProducts(x, x), ofY = sumOfProducts(y, y);
+  Value least = b.scalar(as, eps);
+  auto norm = [&](Value squares) -> Value {
+    return arith::MaximumFOp::create(b, math::SqrtOp::create(b, squares), least);
+  };
+  return call.result(b.elementwise(products.sizes, x.dtype, {{products, as}, {ofX, as}, {ofY, as}},
+                                   [&](ValueRange e) -> Value {
+                                     Value left = arith::DivFOp::create(b, e[0], norm(e[1]));
+                                     return arith::DivFOp::create(b, left, norm(e[2]));
+                                   }));
+}
+
 /// In float32 for the halves, as torch does; `dtype` converts first.
 static std::function<LogicalResult(Call &)> softmax(bool isLog) {
   return [=](Call &call) -> LogicalResult {
@@ -447,19 +483,17 @@ static std::function<LogicalResult(Call &)> softmax(bool isLog) {
     // x - max - log(sum of e^(x - max))
     Tensor max = extremeOf(b, scores, dim, /*isMax=*/true);
     auto difference = [&](ValueRange x) -> Value { return arith::SubFOp::create(b, x[0], x[1]); };
-    Tensor less = b.elementwise(scores.sizes, as, {{scores, as}, along(b, max, as, scores, dim)},
-                                difference);
+    Tensor less =
+        b.elementwise(scores.sizes, as, {{scores, as}, along(b, max, as, scores, dim)}, difference);
     Tensor total = b.reduce(
         scores.sizes, dim, b.scalar(as, 0.0), as, Operand{less, as},
         [&](ValueRange x) -> Value { return math::ExpOp::create(b, x[0]); },
         [&](Value sum, Value x) -> Value { return arith::AddFOp::create(b, sum, x); });
-    Tensor log = b.elementwise(total.sizes, as, Operand{total, as}, [&](ValueRange x) -> Value {
-      return math::LogOp::create(b, x[0]);
-    });
-    return call.result(b.castTo(b.elementwise(scores.sizes, as,
-                                              {{less, as}, along(b, log, as, scores, dim)},
-                                              difference),
-                                dtype));
+    Tensor log = b.elementwise(total.sizes, as, Operand{total, as},
+                               [&](ValueRange x) -> Value { return math::LogOp::create(b, x[0]); });
+    return call.result(b.castTo(
+        b.elementwise(scores.sizes, as, {{less, as}, along(b, log, as, scores, dim)}, difference),
+        dtype));
   };
 }
 
@@ -495,6 +529,7 @@ void attn::pt2::addReductions(AtenOps &ops) {
   ops.add("prod.default", product(""));
   ops.add("prod.dim_int", product("dim"));
   ops.add("logsumexp.default", logSumExp);
+  ops.add("cosine_similarity.default", cosineSimilarity);
   ops.add("linalg_vector_norm.default", norm, "orders other than 1, 2 and infinity");
   ops.add("softmax.int", softmax(false));
   ops.add("_softmax.default", softmax(false), "half_to_float");

@@ -186,3 +186,5 @@ case("addcmul.default", lambda x, a, b: x + a * b, self=X, tensor1=ROW, tensor2=
 case("addcmul.default", lambda x, a, b, v: x + v * a * b, self=X, tensor1=Y, tensor2=P, value=0.5, near=2e-7)
 case("addcmul_.default", lambda x, a, b, v: x + v * a * b, self=X, tensor1=Y, tensor2=P, value=2, near=2e-7)
 case("addcdiv.default", lambda x, a, b, v: x + v * a / b, self=X, tensor1=Y, tensor2=P, value=-2, near=2e-7)
+case("clip.default", lambda x, low, high: np.clip(x, low, high), self=SPECIAL, min=-1.5, max=2)
+case("clip.Tensor", lambda x, low: np.maximum(x, low), self=X, min=COLUMN)

@@ -74,3 +74,8 @@ case("type_as.default", lambda x, y: x, self=X, other=Y)
 case("copy.default", lambda x, y: np.broadcast_to(y, x.shape), self=X, src=ROW)
 case("copy.default", lambda x, y: y.astype("int64"), self=I, src=X, kind="int64")
 case("copy_.default", lambda x, y: y, self=X, src=I, kind="float32")
+for rows, columns, offset in [(3, 3, 0), (2, 4, 1), (4, 2, -1), (3, 3, 5), (3, 2, -4), (0, 3, 0)]:
+    for name, kept in [("tril", np.tril), ("triu", np.triu)]:
+        case(name + "_indices.default", np.stack(np.nonzero(kept(np.ones((rows, columns)), offset))), row=rows,
+             col=columns, offset=offset)
+case("triu_indices.default", np.array([[0], [1]], "int32"), row=2, col=2, offset=1, dtype=DType("int32"), kind="int32")

@@ -20,7 +20,8 @@ def gelu_of(x, approximate="none"):
 for op, function, ulps in [
         ("exp", np.exp, 4), ("exp2", np.exp2, 4), ("expm1", np.expm1, 2), ("log", np.log, 2), ("log2", np.log2, 2),
         ("log1p", np.log1p, 2), ("sqrt", np.sqrt, 1), ("rsqrt", lambda x: 1 / np.sqrt(x), 2), ("tanh", np.tanh, 6),
-        ("erf", erf, 6), ("sin", np.sin, 2), ("cos", np.cos, 2), ("reciprocal", lambda x: 1 / x, 1),
+        ("erf", erf, 6), ("sin", np.sin, 2), ("cos", np.cos, 2), ("tan", np.tan, 4),
+        ("log10", np.log10, 3), ("deg2rad", np.deg2rad, 2), ("rad2deg", np.rad2deg, 2), ("reciprocal", lambda x: 1 / x, 1),
         ("sigmoid", sigmoid, 6), ("relu", lambda x: np.maximum(x, 0), 0), ("neg", np.negative, 0), ("abs", np.abs, 0),
         ("floor", np.floor, 0), ("ceil", np.ceil, 0), ("trunc", np.trunc, 0),
         ("frac", lambda x: x - np.trunc(x), 0), ("round", np.round, 0),
@@ -28,7 +29,7 @@ for op, function, ulps in [
         ("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, 4), ("relu6", lambda x: np.clip(x, 0, 6), 0),
         ("isnan", np.isnan, 0), ("isinf", np.isinf, 0), ("logical_not", np.logical_not, 0)]:
     # Angles beyond 2^30 are NaN.
-    case(op + ".default", function, self=ALL[np.abs(ALL) < 1e9] if op in ("sin", "cos") else ALL, ulps=ulps)
+    case(op + ".default", function, self=ALL[np.abs(ALL) < 1e9] if op in ("sin", "cos", "tan") else ALL, ulps=ulps)
     case(op + ".default", function, self=X3[:, ::2].copy(), ulps=ulps)
 for op, function in [("exp", np.exp), ("sqrt", np.sqrt), ("sin", np.sin), ("sigmoid", sigmoid), ("log1p", np.log1p)]:
     case(op + ".default", lambda x, f=function: f(x.astype("float64")), self=np.abs(I), kind="float32", ulps=6)
@@ -102,3 +103,7 @@ case("glu.default", lambda x, dim: x[:, :2] * sigmoid(x[:, 2:]), self=X3[:, [0, 
 for op in ("dropout", "feature_dropout", "alpha_dropout"):
     case(op + ".default", lambda x, p, train: x, input=X3, p=0.5, train=False)
 case("dropout.default", lambda x, p, train: x, input=X, p=0.0, train=True)
+case("hardshrink.default", lambda x: np.where(np.abs(x) <= 0.5, 0, x), self=ALL)
+case("hardshrink.default", lambda x, c: np.where(np.abs(x) <= c, 0, x), self=X, lambd=1.25)
+case("softshrink.default", lambda x: np.where(np.abs(x) <= 0.5, 0, x - np.sign(x) * 0.5), self=X)
+case("softshrink.default", lambda x, c: np.where(np.abs(x) <= c, 0, x - np.sign(x) * c), self=ALL, lambd=0.25)

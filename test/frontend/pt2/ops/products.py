@@ -95,3 +95,10 @@ for name in ("efficient_attention", "cudnn_attention"):
          attn_bias=random.standard_normal((2, 3, 4, 6)).astype("float32"), compute_log_sumexp=False, near=1e-6)
 case(FUSED % "flash_attention", lambda q, k, v, r: [attention(q, k, v)], query=Q, key=K, value=K,
      return_debug_mask=False, near=1e-6)
+A, B2 = random.standard_normal((2, 3, 5)).astype("float32"), random.standard_normal((4, 5)).astype("float32")
+case("inner.default", lambda a, b: np.inner(a.astype("float64"), b), self=A, other=B2, ulps=16)
+case("inner.default", lambda a, b: np.inner(a.astype("float64"), b), self=B2[0], other=B2[1], ulps=16)
+case("linalg_matmul.default", lambda a, b: a.astype("float64") @ b, self=A, other=B2.T.copy(), ulps=16)
+case("kron.default", np.kron, self=B2, other=A[0])
+case("kron.default", np.kron, self=A, other=B2)
+case("kron.default", np.kron, self=B2[0], other=A[0, 0])

@@ -114,3 +114,12 @@ for name, function in [("softmax", softmax), ("log_softmax", log_softmax)]:
     case(name + ".int", function, self=H, dim=-1, dtype=DType("float32"), kind="float32", near=1e-6)
     case(name + ".int", function, self=H, dim=-1, dtype=None, ulps=1)
     case(f"_{name}.default", function, self=X3, dim=1, half_to_float=False, near=4e-7)
+def cosine(x, y, dim=1, eps=1e-8):
+    x, y = np.broadcast_arrays(x.astype("float64"), y)
+    length = lambda z: np.maximum(np.sqrt((z * z).sum(dim)), eps)
+    return (x * y).sum(dim) / length(x) / length(y)
+
+
+case("cosine_similarity.default", cosine, x1=X, x2=X[::-1].copy(), ulps=32)
+case("cosine_similarity.default", cosine, x1=X3[:, :, None].copy(), x2=X3[:, None].copy(), dim=-1, ulps=64)
+case("cosine_similarity.default", lambda x, y, d, e: cosine(x, y, d, e), x1=X * 0, x2=X, dim=0, eps=0.5, ulps=32)

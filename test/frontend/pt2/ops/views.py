@@ -159,3 +159,11 @@ for arguments in ({}, {"indexing": "ij"}, {"indexing": "xy"}):
     case("meshgrid.indexing" if arguments else "meshgrid.default",
          lambda x, indexing="ij": np.meshgrid(*x, indexing=indexing), tensors=[ROW, COLUMN[:, 0], Y[0, :2]], many=True,
          **arguments)
+V = np.arange(3, dtype="float32")
+for parts in ([V, V * 2], [X, X * 2], [X3, X3]):
+    case("hstack.default", np.hstack, tensors=parts)
+    case("vstack.default", np.vstack, tensors=parts)
+    case("row_stack.default", np.vstack, tensors=parts)
+    case("dstack.default", np.dstack, tensors=parts)
+    case("column_stack.default", np.column_stack, tensors=parts)
+case("column_stack.default", np.column_stack, tensors=[np.arange(X.shape[0], dtype="float32"), X])
