@@ -61,9 +61,11 @@ static FailureOr<Tensor> atLeast(Call &call, const Tensor &x, int64_t rank) {
 static auto catOfRank(int64_t rank, int64_t dim, bool ofColumns = false) {
   return [=](Call &call) -> LogicalResult {
     SmallVector<Tensor> parts = call.tensors("tensors");
-    if (!call.failed() && parts.empty())
+    if (call.failed())
+      return failure();
+    if (parts.empty())
       return call.error() << "expected tensors to concatenate";
-    bool ofVectors = !call.failed() && parts.front().rank() <= 1;
+    bool ofVectors = parts.front().rank() <= 1;
     for (Tensor &part : parts) {
       bool isColumn = ofColumns && part.rank() <= 1;
       FailureOr<Tensor> view =
@@ -73,7 +75,7 @@ static auto catOfRank(int64_t rank, int64_t dim, bool ofColumns = false) {
         return failure();
       part = *view;
     }
-    return call.failed() ? failure() : join(call, parts, rank == 1 && ofVectors ? 0 : dim);
+    return join(call, parts, rank == 1 && ofVectors ? 0 : dim);
   };
 }
 
