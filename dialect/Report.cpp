@@ -163,7 +163,8 @@ std::string attn::printReport(DictionaryAttr report) {
   if (numPacked < products.size())
     out << newline << "products outside attentions: " << products.size() << ", of which "
         << numPacked << " have weights that are packed once";
-  for (DictionaryAttr loop : getList(report, "slow_loops"))
-    out << newline << getText(loop, "source") << ": " << getText(loop, "reason");
+  for (StringRef list : {"extra_work", "slow_loops"})
+    for (DictionaryAttr entry : getList(report, list))
+      out << newline << getText(entry, "source") << ": " << getText(entry, "reason");
   return text;
 }

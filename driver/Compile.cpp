@@ -389,6 +389,7 @@ void Compilation::report() {
                                    {"unfused", int64_t(result.unfused.size())},
                                    {"levels", std::move(levels)},
                                    {"not_raised", listIn("attentions")},
+                                   {"extra_work", listIn("extra_work")},
                                    {"slow_loops", listIn("slow_loops")}};
 }
 
@@ -446,6 +447,8 @@ llvm::Error Compilation::runStages() {
       return fail(firstError.empty() ? "stage " + stage.name + " failed" : llvm::Twine(firstError));
     if (stage.name == "raise")
       note("attentions", "attention left unfused: ");
+    if (stage.name == "bufferize")
+      note("extra_work");
     if (stage.name == "vectorize")
       note("slow_loops");
     if (stage.name == "plan")

@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Access.h"
 #include "passes/Passes.h"
 
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
@@ -106,11 +107,6 @@ static bool areDisjoint(Value a, Value b) {
 // Products
 //===----------------------------------------------------------------------===//
 
-static bool isContraction(Operation *op) {
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
-}
-
 /// True if `a` and `b` compute one product of the source, or parts of it that may overlap. Parts of
 /// a packed projection share their location and read different parts of the weights.
 static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
@@ -136,13 +132,13 @@ static bool addsBias(linalg::LinalgOp op) {
     });
   });
   return broadcasts && llvm::any_of(op.getDpsInputs(), [&](Value input) {
-           bool isProduct = false, fromZero = false, onlyReader = true;
+           bool readsProduct = false, fromZero = false, onlyReader = true;
            forEachUse(rootOf(input), [&](OpOperand &use) {
-             isProduct |= isContraction(use.getOwner()) && writes(use);
+             readsProduct |= isProduct(use.getOwner()) && writes(use);
              fromZero |= isa<linalg::FillOp>(use.getOwner());
              onlyReader &= use.getOwner() == op || !reads(use);
            });
-           return isProduct && fromZero && onlyReader;
+           return readsProduct && fromZero && onlyReader;
          });
 }
 
@@ -161,7 +157,7 @@ static void noteRepeated(linalg::LinalgOp op) {
   // Tasks may repeat a product: scores that do not depend on the batch, say.
   auto loop =
       dyn_cast_or_null<scf::ForOp>(op->getParentOfType<LoopLikeOpInterface>().getOperation());
-  if (loop && isContraction(op) &&
+  if (loop && isProduct(op) &&
       llvm::all_of(op.getDpsInputs(), [&](Value input) { return isInvariant(input, loop); }))
     op.emitRemark() << "extra work: a product that every iteration of its loop repeats";
 }
@@ -171,7 +167,7 @@ static void noteRepeated(linalg::LinalgOp op) {
 static void noteTwoPhases(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> products;
   function.walk([&](linalg::LinalgOp op) {
-    if (isContraction(op))
+    if (isProduct(op))
       products.push_back(op);
   });
   for (auto [i, op] : llvm::enumerate(products)) {

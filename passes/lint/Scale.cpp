@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/lint/Scores.h"
 

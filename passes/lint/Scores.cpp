@@ -12,11 +12,6 @@
 using namespace mlir;
 using namespace attn;
 
-bool attn::isProduct(Operation *op) {
-  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
-  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
-}
-
 bool attn::isElementwiseOrView(Operation *op) {
   if (auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op))
     return isScalarFunction(linalgOp);

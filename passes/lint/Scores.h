@@ -14,9 +14,6 @@
 
 namespace attn {
 
-/// Whether `op` multiplies two tensors and sums.
-bool isProduct(mlir::Operation *op);
-
 /// Whether `op` computes tensors element by element or views them.
 bool isElementwiseOrView(mlir::Operation *op);
 

@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/schedule/TileAndFuse.h"
 
@@ -38,11 +39,6 @@ static constexpr int64_t kRowsPerTask = 96;
 
 /// Rows of a task that also computes sums of them: they stay in the first caches from the sums on.
 static constexpr int64_t kSummedRowsPerTask = 16;
-
-static bool isProduct(Operation *op) {
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
-}
 
 /// A sum, a maximum or the like.
 static bool isReduction(Operation *op) {
