@@ -97,6 +97,9 @@ mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, ml
 /// the only one that is compiled.
 mlir::LogicalResult verifyF32(AttentionOp op);
 
+/// Patterns that make constant sizes of a part of a tensor static and know which of its dimensions the part drops.
+void populateFoldPartSizes(mlir::RewritePatternSet &patterns);
+
 /// The constant c for which `op` computes c * value, if it does.
 std::optional<double> constantFactor(mlir::Operation *op, mlir::Value value);
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 #include <cmath>
 
@@ -66,8 +67,81 @@ struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
 };
 } // namespace
 
+//===----------------------------------------------------------------------===//
+// Parts without some of their dimensions
+//===----------------------------------------------------------------------===//
+
+/// `type` with the sizes that are known by now of the dimensions which a part keeps.
+static RankedTensorType withSizes(RankedTensorType type, const llvm::SmallBitVector &dropped,
+                                  ArrayRef<OpFoldResult> sizes) {
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!dropped.test(dim))
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+namespace {
+struct PartType {
+  RankedTensorType operator()(tensor::ExtractSliceOp slice, ArrayRef<OpFoldResult>,
+                              ArrayRef<OpFoldResult> sizes, ArrayRef<OpFoldResult>) {
+    llvm::SmallBitVector dropped = slice.getDroppedDims();
+    return dropped.any() ? withSizes(slice.getType(), dropped, sizes) : RankedTensorType();
+  }
+};
+
+struct ReplaceByCast {
+  void operator()(PatternRewriter &rewriter, tensor::ExtractSliceOp slice,
+                  tensor::ExtractSliceOp folded) {
+    rewriter.replaceOpWithNewOp<tensor::CastOp>(slice, slice.getType(), folded);
+  }
+};
+
+/// Sizes of a part that are constants become part of the op, as upstream does:
+///   %part = tensor.extract_slice %t[%i, 0, 3] [%c1, %n, 1] [1, 1, 1] : tensor<6x?x4xf32> to tensor<?x?xf32>
+/// is a tensor<1x?xf32>. Upstream's pattern (LLVM 22) takes the first dimensions of size 1 for those that the part
+/// drops and reads a tensor<?x1xf32>, so ours comes first.
+using FoldPartSizes = OpWithOffsetSizesAndStridesConstantArgumentFolder<tensor::ExtractSliceOp,
+                                                                        PartType, ReplaceByCast>;
+
+/// The same of a part that is written.
+template <typename InsertOp> struct FoldInsertedSizes : OpRewritePattern<InsertOp> {
+  using OpRewritePattern<InsertOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(InsertOp insert, PatternRewriter &rewriter) const override {
+    llvm::SmallBitVector dropped = insert.getDroppedDims();
+    SmallVector<OpFoldResult> offsets = insert.getMixedOffsets(), sizes = insert.getMixedSizes(),
+                              strides = insert.getMixedStrides();
+    bool hasFolded = succeeded(foldDynamicIndexList(offsets, /*onlyNonNegative=*/true));
+    hasFolded |= succeeded(foldDynamicIndexList(sizes, /*onlyNonNegative=*/true));
+    hasFolded |= succeeded(foldDynamicIndexList(strides));
+    if (!dropped.any() || !hasFolded ||
+        !verifyInBoundsSlice(insert.getDestType().getShape(), offsets, sizes, strides).isValid)
+      return rewriter.notifyMatchFailure(insert, "expected a dropped dimension and a constant");
+    RankedTensorType type = withSizes(insert.getSourceType(), dropped, sizes);
+    Value source = insert.getSource();
+    if (type != source.getType()) {
+      OpBuilder::InsertionGuard guard(rewriter);
+      if (isa<tensor::ParallelInsertSliceOp>(insert.getOperation()))
+        rewriter.setInsertionPoint(insert->getParentOp());
+      source = tensor::CastOp::create(rewriter, insert.getLoc(), type, source);
+    }
+    rewriter.replaceOpWithNewOp<InsertOp>(insert, source, insert.getDest(), offsets, sizes,
+                                          strides);
+    return success();
+  }
+};
+} // namespace
+
+void attn::populateFoldPartSizes(RewritePatternSet &patterns) {
+  patterns
+      .add<FoldPartSizes, FoldInsertedSizes<tensor::InsertSliceOp>,
+           FoldInsertedSizes<tensor::ParallelInsertSliceOp>>(patterns.getContext(), /*benefit=*/2);
+}
+
 void AttnDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add<DropWithoutIterations, ReadNothing>(patterns.getContext());
+  populateFoldPartSizes(patterns);
 }
 
 //===----------------------------------------------------------------------===//

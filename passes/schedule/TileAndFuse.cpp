@@ -17,39 +17,6 @@ using namespace attn;
 
 namespace {
 
-/// A slice of one element along a dimension may drop it. Where the tile is of one element along an earlier dimension
-/// too, upstream takes that one for what is gone, so the later one goes in a view of its own.
-struct SpellDroppedDims : OpRewritePattern<tensor::ExtractSliceOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(tensor::ExtractSliceOp slice,
-                                PatternRewriter &rewriter) const override {
-    llvm::SmallBitVector dropped = slice.getDroppedDims();
-    SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
-    size_t numUnits = 0;
-    for (int64_t i = 0; i <= dropped.find_last(); ++i)
-      numUnits += isOneInteger(sizes[i]);
-    if (numUnits == dropped.count())
-      return rewriter.notifyMatchFailure(slice,
-                                         "expected a kept unit dimension before a dropped one");
-    SmallVector<int64_t> shape;
-    SmallVector<ReassociationIndices> groups;
-    ReassociationIndices leading; // dropped dimensions in front go with the first that is kept
-    for (auto [i, size] : llvm::enumerate(sizes)) {
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-      if (!dropped[i])
-        groups.push_back(std::exchange(leading, {}));
-      (groups.empty() ? leading : groups.back()).push_back(i);
-    }
-    auto whole = RankedTensorType::get(shape, slice.getType().getElementType());
-    Value part =
-        tensor::ExtractSliceOp::create(rewriter, slice.getLoc(), whole, slice.getSource(),
-                                       slice.getMixedOffsets(), sizes, slice.getMixedStrides());
-    rewriter.replaceOpWithNewOp<tensor::CollapseShapeOp>(slice, slice.getType(), part, groups);
-    return success();
-  }
-};
-
 } // namespace
 
 /// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source, each a part of its
@@ -140,7 +107,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
   tensor::populateMergeConsecutiveInsertExtractSlicePatterns(cleanup);
   tensor::populateFoldTensorEmptyPatterns(cleanup);
   tensor::ExtractSliceOp::getCanonicalizationPatterns(cleanup, op.getContext());
-  cleanup.add<SpellDroppedDims>(op.getContext(), /*benefit=*/2);
+  attn::populateFoldPartSizes(cleanup);
   options.cleanupPatterns = FrozenRewritePatternSet(std::move(cleanup));
 
   rewriter.setInsertionPoint(op);

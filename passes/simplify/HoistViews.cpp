@@ -616,6 +616,7 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
     tensor::ExpandShapeOp::getCanonicalizationPatterns(patterns, context);
     tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, context);
     tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns, context);
+    attn::populateFoldPartSizes(patterns);
     linalg::TransposeOp::getCanonicalizationPatterns(patterns, context);
     // Every hoist moves a view closer to the arguments, so the rewriting ends.
     auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);

@@ -1,0 +1,39 @@
+// RUN: attn-opt %s -canonicalize -split-input-file | FileCheck %s
+
+// An attribute of attn loads its dialect, whose patterns these are. The first dimension stays where the last is dropped.
+// CHECK-LABEL: @read(
+// CHECK: %[[P:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}, 0, 3] [1, %{{.*}}, 1] {{.*}} to tensor<1x?xf32>
+// CHECK: tensor.cast %[[P]] : tensor<1x?xf32> to tensor<?x?xf32>
+func.func @read(%x: tensor<6x?x4xf32>, %i: index, %n: index) -> tensor<?x?xf32> attributes {mask = #attn.causal} {
+  %c1 = arith.constant 1 : index
+  %p = tensor.extract_slice %x[%i, 0, 3] [%c1, %n, 1] [1, 1, 1] : tensor<6x?x4xf32> to tensor<?x?xf32>
+  return %p : tensor<?x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @written(
+// CHECK: %[[P:.*]] = tensor.cast %{{.*}} : tensor<?x?xf32> to tensor<1x?xf32>
+// CHECK: tensor.insert_slice %[[P]] into %{{.*}}[%{{.*}}, 0, 3] [1, %{{.*}}, 1]
+func.func @written(%x: tensor<6x?x4xf32>, %p: tensor<?x?xf32>, %i: index, %n: index) -> tensor<6x?x4xf32> attributes {mask = #attn.causal} {
+  %c1 = arith.constant 1 : index
+  %y = tensor.insert_slice %p into %x[%i, 0, 3] [%c1, %n, 1] [1, 1, 1] : tensor<?x?xf32> into tensor<6x?x4xf32>
+  return %y : tensor<6x?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @written_in_parallel(
+// CHECK: scf.forall
+// CHECK: %[[P:.*]] = tensor.cast %{{.*}} : tensor<?x?xf32> to tensor<1x?xf32>
+// CHECK: scf.forall.in_parallel
+// CHECK-NEXT: tensor.parallel_insert_slice %[[P]] into %{{.*}}[%{{.*}}, 0, 3] [1, %{{.*}}, 1]
+func.func @written_in_parallel(%x: tensor<6x?x4xf32>, %p: tensor<?x?xf32>, %n: index) -> tensor<6x?x4xf32> attributes {mask = #attn.causal} {
+  %c1 = arith.constant 1 : index
+  %y = scf.forall (%i) in (6) shared_outs(%out = %x) -> (tensor<6x?x4xf32>) {
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %p into %out[%i, 0, 3] [%c1, %n, 1] [1, 1, 1] : tensor<?x?xf32> into tensor<6x?x4xf32>
+    }
+  }
+  return %y : tensor<6x?x4xf32>
+}
