@@ -245,8 +245,10 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
   Value emptyRow = floatConstant(builder, loc, type, valueOf(op.getEmptyRow()));
   Value inverse = arith::SelectOp::create(builder, loc, isEmpty, emptyRow,
                                           arith::DivFOp::create(builder, loc, one, sum));
-  // A hidden pair of a row that is not empty has weight 0 even if the row is NaN elsewhere.
-  Value hidden = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, zero);
+  // A pair that the mask hides has weight 0 even if the row is NaN elsewhere. One that only has a score of -inf has the
+  // NaN of its row: other scores may be NaN where -inf was added to them.
+  Value unweighted = op.getMask() ? zero : createProduct(builder, loc, zero, inverse);
+  Value hidden = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, unweighted);
   createUnrolledLoop(
       builder, loc, memref::getMixedSize(builder, loc, scores, 0), unroll, {},
       [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange) {

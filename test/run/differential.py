@@ -45,8 +45,8 @@ THREADS = [1, 2, 3, 7]
 SCHEDULES = ["per-head", "phased", "whole-scores", "unfused", "chosen"]
 PATTERNS = [0x00, 0xff, 0x55, 0x7f]  # 0xff and 0x7f fill floats with NaN and with 3e38
 TIME_LIMIT = 60  # seconds for the calls of a draw
-COMPILE_LIMIT = 120  # seconds
-CPU_LIMIT = 20  # seconds that a compilation may take, whatever else runs
+COMPILE_LIMIT = 300  # seconds
+CPU_LIMIT = 60  # seconds that a compilation may take, whatever else runs
 
 
 def make_draw(seed, index, features=None):
