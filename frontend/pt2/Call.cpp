@@ -11,14 +11,37 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
 /// Where a tensor lies in memory, and how fast, is not part of what a graph means.
-static constexpr StringLiteral kWithoutMeaning[] = {
-    "device",       "layout", "pin_memory",   "memory_format",  "cudnn_enable",
-    "non_blocking", "copy",   "cudnn_enabled"};
+static constexpr StringLiteral kWithoutMeaning[] = {"device",        "layout",       "pin_memory",
+                                                    "memory_format", "cudnn_enable", "non_blocking",
+                                                    "copy",          "cudnn_enabled"};
+
+/// The innermost line of the user's own code, as in
+///   File "generate.py", line 198, in forward
+///     qkv = self.qkv_proj(x)
+///   File "torch/nn/modules/linear.py", line 134, in forward
+Location attn::pt2::locationOf(const Node &node, MLIRContext *context) {
+  Location line = UnknownLoc::get(context);
+  SmallVector<StringRef> lines;
+  StringRef(node.stackTrace).split(lines, '\n');
+  for (StringRef text : lines) {
+    text = text.trim();
+    if (!text.consume_front("File \""))
+      continue;
+    auto [file, rest] = text.split("\", line ");
+    unsigned number;
+    if (rest.consumeInteger(10, number) || file.starts_with("torch/") || file.contains("/torch/"))
+      continue;
+    line = FileLineColLoc::get(context, file, number, /*column=*/0);
+  }
+  return NameLoc::get(StringAttr::get(context, node.name), line);
+}
 
 InFlightDiagnostic Call::error() {
   hasFailed = true;
@@ -110,6 +133,8 @@ bool Call::isComplex() const {
 }
 
 Tensor Call::lookup(StringRef name) {
+  if (mlir::failed(refresh(graph, name, b, values)))
+    hasFailed = true;
   if (auto found = values.imaginary.find(name); readsImaginary && found != values.imaginary.end())
     return found->second;
   auto found = values.tensors.find(name);
@@ -144,8 +169,8 @@ Value Call::computed(StringRef name) {
       error() << "expected '" << argument->text << "' to be computed before '" << node.name << "'";
     return number ? number : b.scalar(DType::F64, 0.0);
   }
-  Value integer = arith::IndexCastOp::create(b, b.getI64Type(),
-                                             b.indexOf(resolve(argument->integers.front())));
+  Value integer =
+      arith::IndexCastOp::create(b, b.getI64Type(), b.indexOf(resolve(argument->integers.front())));
   return b.convert(integer, DType::I64, DType::F64);
 }
 
@@ -328,12 +353,14 @@ const TensorMeta &Call::expected(unsigned i) {
   return none;
 }
 
-StringRef Call::nameOf(StringRef argument) const {
+StringRef Call::nameOf(StringRef argument, unsigned element) const {
   for (const NamedArgument &input : node.inputs)
-    if (input.name == argument && input.value.kind == Kind::Tensor)
-      return input.value.names.front();
+    if (input.name == argument && element < input.value.names.size())
+      return input.value.names[element];
   return "";
 }
+
+static FailureOr<Tensor> writeWhole(Call &, const Tensor &, const Tensor &part) { return part; }
 
 LogicalResult Call::result(const Tensor &tensor) {
   const TensorMeta &meta = expected(numSet);
@@ -349,20 +376,19 @@ LogicalResult Call::result(const Tensor &tensor) {
   StringRef name = resultName(node, numSet++);
   llvm::StringMap<Tensor> &tensors =
       readsImaginary && meta.isComplex ? values.imaginary : values.tensors;
-  if (again)
+  if (again) {
     tensors[name] = set;
-  else if (!tensors.try_emplace(name, set).second)
+    if (View *view = values.viewOf(name))
+      view->isCurrent = true;
+  } else if (!tensors.try_emplace(name, set).second)
     return error() << "expected one value named '" << name << "', got another";
   if (!inPlace)
     return success();
   StringRef changed = node.inputs.empty() ? "" : nameOf(node.inputs.front().name);
   if (changed.empty())
     return error() << "expected a tensor that '" << node.target << "' changes";
-  // The result is the argument, as another name of it.
-  WriteBack whole = [](Call &, const Tensor &, const Tensor &part) -> FailureOr<Tensor> {
-    return part;
-  };
-  values.views.push_back({name.str(), View{changed.str(), nullptr, whole}});
+  // The result is another name of the argument.
+  values.addView(name, {changed.str(), nullptr, writeWhole});
   return write(changed, set);
 }
 
@@ -377,40 +403,42 @@ LogicalResult Call::skipResults() {
   return success();
 }
 
-LogicalResult Call::resultView(StringRef base, const Tensor &tensor, WriteBack write) {
+LogicalResult Call::resultView(StringRef base, const Tensor &tensor, WriteBack write, bool mayCopy,
+                               unsigned element) {
   if (copiesView(node.target))
     return result(tensor);
-  StringRef name = resultName(node, numSet);
   if (worksInPlace(node.target))
     return error() << "expected an op that keeps the sizes of what it changes, got '" << node.target
                    << "'";
-  // A write to what shares its elements with complex numbers is refused.
-  if (isComplex())
-    write = {};
   if (!again && !readsImaginary)
-    values.views.push_back({name.str(), View{nameOf(base).str(), &node, std::move(write)}});
+    values.addView(resultName(node, numSet),
+                   {nameOf(base, element).str(), &node, std::move(write), mayCopy});
   return result(tensor);
 }
 
-/// Gives `name`, what it is a view of and every other view of that the elements that a write leaves there.
+LogicalResult Call::resultSame(StringRef base, const Tensor &tensor) {
+  if (worksInPlace(node.target))
+    return result(tensor);
+  return resultView(base, tensor, writeWhole);
+}
+
+/// Gives `name` and what it is a view of the elements that a write leaves there; other views of these are out of date.
 LogicalResult Call::write(StringRef name, const Tensor &tensor) {
-  auto refuse = [&](StringRef other) {
-    return error() << "expected '" << node.target << "' to change a tensor that shares its memory "
-                   << "with no copy or view of unknown layout, got '" << other << "'";
-  };
   values.tensors[name] = tensor;
   // Up to what owns the elements.
+  llvm::StringSet<> isWritten;
+  isWritten.insert(name);
   std::string root = name.str();
-  for (const auto &[part, view] : llvm::reverse(values.views)) {
-    if (part != root)
-      continue;
-    if (!view.write)
-      return refuse(part);
-    FailureOr<Tensor> base = view.write(*this, values.tensors[view.base], values.tensors[root]);
-    if (mlir::failed(base))
+  while (const View *view = values.viewOf(root)) {
+    if (!view->write)
+      return error() << "expected '" << node.target << "' to change no tensor that torch may have "
+                     << "copied or whose elements share memory, got '" << root << "'";
+    FailureOr<Tensor> base = view->write(*this, lookup(view->base), values.tensors[root]);
+    if (mlir::failed(base) || failed())
       return failure();
-    values.tensors[view.base] = *base;
-    root = view.base;
+    root = view->base;
+    values.tensors[root] = *base;
+    isWritten.insert(root);
   }
   if (values.constants.contains(root))
     return error() << "expected a model that leaves its parameters and constants as they are, got '"
@@ -418,24 +446,57 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
   // And down to every view of it.
   llvm::StringSet<> changed;
   changed.insert(root);
-  for (size_t i = 0; i < values.views.size(); ++i) {
-    auto [part, view] = values.views[i];
+  for (auto &[part, view] : values.views) {
     if (!changed.contains(view.base))
       continue;
-    if (!view.write)
-      return refuse(part);
-    if (!changed.insert(part).second)
+    changed.insert(part);
+    view.isCurrent = isWritten.contains(part);
+  }
+  return success();
+}
+
+LogicalResult attn::pt2::refresh(const Graph &graph, StringRef name, TensorBuilder &b,
+                                 Values &values) {
+  // What is out of date of all that `name` is made of, in the order of the graph.
+  std::set<size_t> stale;
+  SmallVector<StringRef> names = {name};
+  while (!names.empty()) {
+    StringRef part = names.pop_back_val();
+    const View *view = values.viewOf(part);
+    if (!view || view->isCurrent || !stale.insert(values.viewIndices.lookup(part)).second)
       continue;
+    names.push_back(view->base);
+    if (view->node)
+      for (const NamedArgument &input : view->node->inputs)
+        llvm::append_range(names, input.value.names);
+  }
+  for (size_t i : stale) {
+    auto &[part, view] = values.views[i];
+    if (view.mayCopy)
+      return emitError(b.getLoc()) << "expected no use of '" << part << "', a view or a copy of '"
+                                   << view.base << "', after that was changed in place";
+    view.isCurrent = true;
     if (!view.node) {
       values.tensors[part] = values.tensors[view.base];
       continue;
     }
     Call anew(graph, *view.node, b, values, /*again=*/true);
     const AtenOp *op = AtenOps::all().find(view.node->target);
-    if (mlir::failed(op->import(anew)) || anew.failed())
+    const auto &import = anew.isComplex() ? op->importComplex : op->import;
+    if (failed(import(anew)) || anew.failed())
       return failure();
   }
   return success();
+}
+
+void Values::addView(StringRef name, View view) {
+  viewIndices[name] = views.size();
+  views.push_back({name.str(), std::move(view)});
+}
+
+View *Values::viewOf(StringRef name) {
+  auto found = viewIndices.find(name);
+  return found == viewIndices.end() ? nullptr : &views[found->second].second;
 }
 
 LogicalResult Call::result(const Size &computed) {
@@ -500,13 +561,21 @@ bool Call::isContiguous(StringRef name) {
   if (meta == graph.tensors.end() || meta->second.strides.size() != meta->second.sizes.size())
     return false;
   std::optional<Size> stride = Size(1);
-  for (auto [size, actual] :
-       llvm::reverse(llvm::zip(meta->second.sizes, meta->second.strides))) {
+  for (auto [size, actual] : llvm::reverse(llvm::zip(meta->second.sizes, meta->second.strides))) {
     if (!stride || (!size.isOne() && actual != *stride))
       return false;
     stride = multiply(*stride, size);
   }
   return true;
+}
+
+std::optional<bool> Call::keepsStrides(StringRef name) {
+  auto meta = graph.tensors.find(nameOf(name).str());
+  const std::vector<Size> &strides = expected(numSet).strides;
+  if (meta == graph.tensors.end() || meta->second.strides.size() != meta->second.sizes.size() ||
+      strides.size() != meta->second.sizes.size())
+    return std::nullopt;
+  return meta->second.strides == strides;
 }
 
 bool Call::startsStorage(StringRef name) {

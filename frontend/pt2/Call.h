@@ -26,6 +26,9 @@ struct Scalar {
 
 class Call;
 
+/// The innermost line of the user's own code in the stack of a node.
+mlir::Location locationOf(const Node &node, mlir::MLIRContext *context);
+
 /// `base` with its part replaced by `part`, on behalf of the call that writes.
 using WriteBack =
     std::function<mlir::FailureOr<Tensor>(Call &writer, const Tensor &base, const Tensor &part)>;
@@ -33,9 +36,14 @@ using WriteBack =
 /// A tensor that shares its elements with another, of which it is a view.
 struct View {
   std::string base;
+  /// Null where the view is the base itself under another name.
   const Node *node;
-  /// None where torch may have copied: a write to either is then refused.
+  /// None where nothing can be written through the view.
   WriteBack write;
+  /// Whether torch may have copied instead: then nobody knows what a write to the base leaves in the view.
+  bool mayCopy = false;
+  /// False once the base was written to: the node is imported anew when the view is read.
+  bool isCurrent = true;
 };
 
 /// The state of an import that ops see.
@@ -51,14 +59,19 @@ struct Values {
   llvm::StringSet<> constants;
   /// What no op computes.
   llvm::StringSet<> skipped;
-  /// In the order of the graph.
+  /// In the order of the graph, so that a view comes after its base.
   std::vector<std::pair<std::string, View>> views;
+  llvm::StringMap<size_t> viewIndices;
   /// The least and the greatest size of a symbol for which the graph makes sense.
   llvm::StringMap<int64_t> minimum, maximum;
   /// A size without maxima and minima that the ranges of symbols decide.
   std::function<Size(const Size &)> decided;
   /// What else must hold of the sizes of a call, as Formula reads it.
   std::vector<std::string> conditions;
+
+  void addView(llvm::StringRef name, View view);
+  /// The view that `name` is, or null.
+  View *viewOf(llvm::StringRef name);
 
   /// `a` must be no more than `b`; false where it never is. Where only the call of the library knows, that becomes a
   /// condition on symbols.
@@ -109,8 +122,8 @@ public:
   int64_t constant(llvm::StringRef name, std::optional<int64_t> otherwise = std::nullopt);
   Sizes integers(llvm::StringRef name);
   /// Integers that are numbers already; `otherwise` where there is no such argument.
-  llvm::SmallVector<int64_t> constants(llvm::StringRef name,
-                                       std::optional<llvm::ArrayRef<int64_t>> otherwise = std::nullopt);
+  llvm::SmallVector<int64_t>
+  constants(llvm::StringRef name, std::optional<llvm::ArrayRef<int64_t>> otherwise = std::nullopt);
   double number(llvm::StringRef name, std::optional<double> otherwise = std::nullopt);
   /// The numbers of a list.
   llvm::SmallVector<double> numbers(llvm::StringRef name);
@@ -130,6 +143,8 @@ public:
 
   /// Whether the elements of an argument lie in memory in order, without gaps.
   bool isContiguous(llvm::StringRef name);
+  /// Whether the elements of an argument lie in memory as those of the result do, if the file says so.
+  std::optional<bool> keepsStrides(llvm::StringRef name);
   /// Whether the first element of an argument is the first of what holds it.
   bool startsStorage(llvm::StringRef name);
 
@@ -155,8 +170,12 @@ public:
   mlir::LogicalResult result(const Tensor &real, const Tensor &imaginary);
   /// Leaves the other results, which only gradients need, without a value: a node that reads one is refused.
   mlir::LogicalResult skipResults();
-  /// A result that shares its elements with argument `base`.
-  mlir::LogicalResult resultView(llvm::StringRef base, const Tensor &tensor, WriteBack write);
+  /// A result that shares its elements with argument `base`, or with an element of that list, unless torch may have
+  /// copied them.
+  mlir::LogicalResult resultView(llvm::StringRef base, const Tensor &tensor, WriteBack write,
+                                 bool mayCopy = false, unsigned element = 0);
+  /// A result that is argument `base`, `tensor`, under another name.
+  mlir::LogicalResult resultSame(llvm::StringRef base, const Tensor &tensor);
 
   /// The module that the user wrote, as in "attn_dropout".
   llvm::StringRef module() const;
@@ -169,7 +188,7 @@ private:
   const Argument *find(llvm::StringRef name, llvm::ArrayRef<Argument::Kind> kinds, bool isOptional);
   Size resolve(const SymInt &integer);
   Tensor lookup(llvm::StringRef name);
-  llvm::StringRef nameOf(llvm::StringRef argument) const;
+  llvm::StringRef nameOf(llvm::StringRef argument, unsigned element = 0) const;
   bool isKnown(const Argument &argument) const;
   void requireKnown(const Argument &argument, llvm::StringRef name);
   mlir::LogicalResult write(llvm::StringRef name, const Tensor &tensor);
@@ -182,6 +201,11 @@ private:
   unsigned numSet = 0;
   bool hasFailed = false;
 };
+
+/// Gives `name` what a write to its base left in it, where it is a view that is out of date. Reports a view of which
+/// nobody knows that.
+mlir::LogicalResult refresh(const Graph &graph, llvm::StringRef name, TensorBuilder &builder,
+                            Values &values);
 
 } // namespace attn::pt2
 

@@ -24,6 +24,7 @@
 #include "frontend/pt2/Bands.h"
 #include "frontend/pt2/Guards.h"
 #include "frontend/pt2/Weights.h"
+#include "frontend/pt2/Wrappers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -71,10 +72,8 @@ private:
   void bindDimensions(size_t i, BlockArgument value);
   void createFunction();
   LogicalResult checkOps();
-  void findUnknownOps(const Graph &graph, SmallVectorImpl<const Node *> &unknown);
-  LogicalResult replaceSizes(Graph &graph);
-  LogicalResult importNodes(const Graph &graph, Values &values);
-  LogicalResult importSubgraph(const Graph &graph, const Node &node, Values &values);
+  LogicalResult replaceSizes();
+  LogicalResult importNodes();
   llvm::Error createReturn();
   llvm::Error setSymbols();
   StringRef symbolOf(const Size &size);
@@ -268,29 +267,8 @@ void Importer::createFunction() {
   }
 }
 
-/// The innermost line of the user's own code, as in
-///   File "generate.py", line 198, in forward
-///     qkv = self.qkv_proj(x)
-///   File "torch/nn/modules/linear.py", line 134, in forward
-static Location locationOf(const Node &node, MLIRContext &context) {
-  Location line = UnknownLoc::get(&context);
-  SmallVector<StringRef> lines;
-  StringRef(node.stackTrace).split(lines, '\n');
-  for (StringRef text : lines) {
-    text = text.trim();
-    if (!text.consume_front("File \""))
-      continue;
-    auto [file, rest] = text.split("\", line ");
-    unsigned number;
-    if (rest.consumeInteger(10, number) || file.starts_with("torch/") || file.contains("/torch/"))
-      continue;
-    line = FileLineColLoc::get(&context, file, number, /*column=*/0);
-  }
-  return NameLoc::get(StringAttr::get(&context, node.name), line);
-}
-
-/// Gives the sizes of the graph, and of the graphs in it, in terms of dimensions of the inputs.
-LogicalResult Importer::replaceSizes(Graph &graph) {
+/// Gives the sizes of the graph in terms of dimensions of the inputs.
+LogicalResult Importer::replaceSizes() {
   auto replace = [&](Size &size) {
     std::optional<Size> replaced = size.substitute([&](StringRef symbol) -> std::optional<Size> {
       auto found = rules.symbols.find(symbol.str());
@@ -302,17 +280,17 @@ LogicalResult Importer::replaceSizes(Graph &graph) {
   // What no input carries has no value at a call.
   auto refuse = [&](StringRef value, const Size &size) {
     Location line = UnknownLoc::get(&context);
-    for (const Node &node : graph.nodes)
+    for (const Node &node : program.nodes)
       for (const Argument &output : node.outputs)
         if (llvm::is_contained(output.names, value) ||
             llvm::any_of(output.integers,
                          [&](const SymInt &integer) { return integer.name == value; }))
-          line = locationOf(node, context);
+          line = locationOf(node, &context);
     return emitError(line) << "expected sizes that follow from those of the inputs, got "
                            << size.str() << " of '" << value
                            << "': export again without sizes that depend on elements";
   };
-  for (auto &[name, meta] : graph.tensors) {
+  for (auto &[name, meta] : program.tensors) {
     for (Size &size : meta.sizes)
       if (!replace(size))
         return refuse(name, size);
@@ -320,46 +298,28 @@ LogicalResult Importer::replaceSizes(Graph &graph) {
     if (!llvm::all_of(meta.strides, replace))
       meta.strides.clear();
   }
-  for (auto &[name, size] : graph.symInts)
+  for (auto &[name, size] : program.symInts)
     if (!replace(size))
       return refuse(name, size);
-  for (Node &node : graph.nodes)
-    for (NamedArgument &input : node.inputs)
-      if (input.value.graph && failed(replaceSizes(*input.value.graph)))
-        return failure();
   return success();
-}
-
-/// Ops that only say how gradients are recorded, or in which type autocast computes, round a graph of others.
-static bool isWrapper(const Node &node) {
-  return node.target == "torch.ops.higher_order.wrap_with_set_grad_enabled" ||
-         node.target == "torch.ops.higher_order.wrap_with_autocast";
-}
-
-void Importer::findUnknownOps(const Graph &graph, SmallVectorImpl<const Node *> &unknown) {
-  for (const Node &node : graph.nodes) {
-    if (!isWrapper(node) && !AtenOps::all().find(node.target))
-      unknown.push_back(&node);
-    for (const NamedArgument &input : node.inputs)
-      if (isWrapper(node) && input.value.graph)
-        findUnknownOps(*input.value.graph, unknown);
-  }
 }
 
 /// Names all ops that attn does not know in one message, at the line of the first.
 LogicalResult Importer::checkOps() {
-  SmallVector<const Node *> unknown;
-  findUnknownOps(program, unknown);
-  if (unknown.empty())
-    return success();
+  const Node *first = nullptr;
   SmallVector<StringRef> names;
-  for (const Node *node : unknown) {
-    StringRef name = node->target;
+  for (const Node &node : program.nodes) {
+    if (AtenOps::all().find(node.target))
+      continue;
+    first = first ? first : &node;
+    StringRef name = node.target;
     name.consume_front("torch.ops.");
     if (!llvm::is_contained(names, name))
       names.push_back(name);
   }
-  InFlightDiagnostic error = emitError(locationOf(*unknown.front(), context))
+  if (!first)
+    return success();
+  InFlightDiagnostic error = emitError(locationOf(*first, &context))
                              << "expected ops that attn knows (docs/ops.md), got '" << names.front()
                              << "'";
   for (auto [i, name] : llvm::enumerate(ArrayRef(names).drop_front()))
@@ -367,91 +327,10 @@ LogicalResult Importer::checkOps() {
   return error;
 }
 
-/// The graph of a wrapper in place of its node.
-LogicalResult Importer::importSubgraph(const Graph &graph, const Node &node, Values &values) {
-  auto refuse = [&](const Twine &what) -> LogicalResult {
-    return emitError(b.getLoc()) << "expected '" << node.target << "' with " << what.str();
-  };
-  const Graph *inner = nullptr;
-  SmallVector<const Argument *> operands;
-  bool isAutocast = StringRef(node.target).ends_with("autocast"), isEnabled = false;
-  for (const NamedArgument &input : node.inputs) {
-    if (inner)
-      operands.push_back(&input.value);
-    else if (input.value.graph)
-      inner = input.value.graph.get();
-    else if (input.value.kind == Argument::Kind::Bool && isAutocast && operands.empty())
-      isEnabled |= input.value.flag && input.name != "cache_enabled";
-  }
-  if (!inner || inner->arguments.size() != operands.size())
-    return refuse("a graph and its arguments");
-  if (isEnabled)
-    return refuse("autocast disabled");
-  Values own;
-  own.decided = values.decided;
-  auto pass = [](StringRef from, const llvm::StringMap<Tensor> &source, StringRef to,
-                 llvm::StringMap<Tensor> &target) {
-    auto found = source.find(from);
-    return found != source.end() && target.try_emplace(to, found->second).second;
-  };
-  for (auto [argument, operand] : llvm::zip_equal(inner->arguments, operands)) {
-    using Kind = Argument::Kind;
-    if (argument.kind == Kind::Tensor && operand->kind == Kind::Tensor) {
-      StringRef from = operand->names.front(), to = argument.names.front();
-      if (!pass(from, values.tensors, to, own.tensors))
-        return refuse("arguments that are computed before");
-      pass(from, values.imaginary, to, own.imaginary);
-    } else if (argument.kind == Kind::Int && operand->kind == Kind::Int &&
-               !argument.integers.front().name.empty()) {
-      const SymInt &integer = operand->integers.front();
-      if (!integer.name.empty() && !values.integers.contains(integer.name))
-        return refuse("arguments that are computed before");
-      own.integers[argument.integers.front().name] =
-          integer.name.empty() ? integer.value : values.integers.lookup(integer.name);
-    } else {
-      return refuse("arguments that are tensors and sizes");
-    }
-  }
-  if (failed(importNodes(*inner, own)))
-    return failure();
-  for (const Argument &argument : inner->arguments)
-    if (argument.kind == Argument::Kind::Tensor)
-      for (const auto &[part, view] : own.views)
-        if (!view.node && view.base == argument.names.front())
-          return refuse("a graph that leaves its arguments as they are");
-  for (const std::string &condition : own.conditions)
-    if (!llvm::is_contained(values.conditions, condition))
-      values.conditions.push_back(condition);
-  for (const auto &[symbol, least] : own.minimum)
-    values.minimum[symbol] = std::max(values.minimum.lookup(symbol), least);
-  for (const auto &[symbol, greatest] : own.maximum) {
-    auto [known, isNew] = values.maximum.try_emplace(symbol, greatest);
-    known->second = std::min(known->second, greatest);
-  }
-  SmallVector<StringRef> names, results;
-  for (const Argument &output : node.outputs)
-    llvm::append_range(names, output.names);
-  for (const Argument &result : inner->results)
-    llvm::append_range(results, result.names);
-  if (names.size() != results.size())
-    return refuse("as many results as its graph");
-  for (auto [name, result] : llvm::zip_equal(names, results)) {
-    if (!pass(result, own.tensors, name, values.tensors))
-      return refuse("results that its graph computes");
-    pass(result, own.imaginary, name, values.imaginary);
-  }
-  return success();
-}
-
-LogicalResult Importer::importNodes(const Graph &graph, Values &values) {
-  for (const Node &node : graph.nodes) {
-    b.setLoc(locationOf(node, context));
-    if (isWrapper(node)) {
-      if (failed(importSubgraph(graph, node, values)))
-        return failure();
-      continue;
-    }
-    Call call(graph, node, b, values);
+LogicalResult Importer::importNodes() {
+  for (const Node &node : program.nodes) {
+    b.setLoc(locationOf(node, &context));
+    Call call(program, node, b, values);
     const AtenOp &op = *AtenOps::all().find(node.target);
     const auto &import = call.isComplex() ? op.importComplex : op.import;
     if (!import || (call.isComplex() && worksInPlace(node.target)))
@@ -463,6 +342,10 @@ LogicalResult Importer::importNodes(const Graph &graph, Values &values) {
     if (!isImported || call.failed() || failed(call.finish()))
       return failure();
   }
+  for (const OutputSpec &output : program.outputs)
+    for (StringRef name : output.value.names)
+      if (failed(refresh(program, name, b, values)))
+        return failure();
   return success();
 }
 
@@ -566,17 +449,19 @@ llvm::Error Importer::setSymbols() {
 }
 
 llvm::Expected<Model> Importer::run() {
+  FirstError reported(context, /*path=*/"");
+  if (failed(inlineWrappers(program, context)))
+    return reported.take();
   if (llvm::Error error = readSignature())
     return error;
   if (llvm::Error error = readSizes())
     return error;
   if (llvm::Error error = readBands())
     return error;
-  FirstError reported(context, /*path=*/"");
-  if (failed(replaceSizes(program)))
+  if (failed(replaceSizes()))
     return reported.take();
   createFunction();
-  if (failed(checkOps()) || failed(importNodes(program, values)))
+  if (failed(checkOps()) || failed(importNodes()))
     return reported.take();
   if (llvm::Error error = createReturn())
     return error;

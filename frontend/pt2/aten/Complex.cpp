@@ -101,6 +101,7 @@ static std::function<LogicalResult(Call &)> part(bool isImaginary) {
   };
 }
 
+/// torch only remembers that the imaginary part is to be negated.
 static LogicalResult conjugate(Call &call) {
   FailureOr<Parts> x = readComplex(call);
   if (failed(x))
@@ -109,7 +110,9 @@ static LogicalResult conjugate(Call &call) {
   Tensor negated = b.elementwise(
       x->real.sizes, x->real.dtype, Operand{*x->imaginary, x->real.dtype},
       [&](ValueRange element) -> Value { return arith::NegFOp::create(b, element[0]); });
-  return call.result(x->real, negated);
+  Call other = call.ofImaginary();
+  return failure(failed(call.resultView("self", x->real, {})) ||
+                 failed(other.resultView("self", negated, {})));
 }
 
 /// Of its parts, two tensors of one type.

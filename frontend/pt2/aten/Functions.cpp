@@ -346,7 +346,7 @@ static Value isFinite(TensorBuilder &b, Value x) {
   return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), infinity);
 }
 
-/// A model in evaluation mode drops nothing.
+/// A model in evaluation mode drops nothing: the result is the argument itself.
 static LogicalResult dropout(Call &call) {
   Tensor x = call.tensor("input");
   double p = call.number("p");
@@ -357,7 +357,7 @@ static LogicalResult dropout(Call &call) {
     return call.error() << "expected dropout '" << call.module()
                         << "' in evaluation mode, got training mode; call eval() on the module "
                            "before exporting it";
-  return call.result(x);
+  return call.resultSame("input", x);
 }
 
 void attn::pt2::addFunctions(AtenOps &ops) {

@@ -340,8 +340,9 @@ static LogicalResult meshgrid(Call &call) {
     if (axis.rank() == 1)
       exprs.push_back(call.b.getAffineDimExpr(dim));
     AffineMap map = AffineMap::get(sizes.size(), 0, exprs, call.b.getContext());
-    if (failed(call.result(call.b.elementwise(sizes, axis.dtype, Operand{axis, axis.dtype, map},
-                                              [](ValueRange e) { return e[0]; }))))
+    Tensor grid = call.b.elementwise(sizes, axis.dtype, Operand{axis, axis.dtype, map},
+                                     [](ValueRange e) { return e[0]; });
+    if (failed(call.resultView("tensors", grid, {}, /*mayCopy=*/false, i)))
       return failure();
   }
   return success();

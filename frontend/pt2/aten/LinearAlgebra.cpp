@@ -476,7 +476,10 @@ static LogicalResult einsum(Call &call) {
   if (permutation.size() != reduced->letters.size())
     return call.error() << "expected each letter of the result once, got '" << equation << "'";
   bool isIdentity = llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size()));
-  return call.result(isIdentity ? reduced->tensor : call.b.transpose(reduced->tensor, permutation));
+  Tensor ordered = isIdentity ? reduced->tensor : call.b.transpose(reduced->tensor, permutation);
+  // Of one operand, torch only changes the order of the dimensions.
+  return factors.size() == 1 && summed.empty() ? call.resultView("tensors", ordered, {})
+                                               : call.result(ordered);
 }
 
 void attn::pt2::addLinearAlgebra(AtenOps &ops) {

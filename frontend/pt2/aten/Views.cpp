@@ -25,6 +25,8 @@ using namespace attn::pt2;
 FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<Size> sizes) {
   if (sizes.size() > kMaxRank)
     return call.error() << "expected at most " << kMaxRank << " dimensions, got " << sizes.size();
+  if (llvm::is_contained(tensor.sizes, Size(0)) && llvm::is_contained(sizes, Size(0)))
+    return call.b.empty(sizes, tensor.dtype);
   std::optional<SmallVector<ViewGroup>> groups = matchView(tensor.sizes, sizes);
   if (!groups)
     return call.error() << "expected a view of " << str(tensor.sizes)
@@ -32,18 +34,19 @@ FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<S
   return call.b.view(tensor, sizes, *groups);
 }
 
-/// Where torch copies a tensor that is not contiguous, nobody may write to it or to the copy.
+/// Where torch copies a tensor that is not contiguous, nobody knows what a write to it or to the copy changes.
 static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<Size> sizes,
                                     bool mayCopy = false) {
   FailureOr<Tensor> view = viewAs(call, tensor, sizes);
   if (failed(view))
     return failure();
+  mayCopy &= !call.isContiguous("self");
   WriteBack write;
-  if (!mayCopy || call.isContiguous("self"))
+  if (!mayCopy)
     write = [](Call &writer, const Tensor &base, const Tensor &part) {
       return viewAs(writer, part, base.sizes);
     };
-  return call.resultView("self", *view, write);
+  return call.resultView("self", *view, write, mayCopy);
 }
 
 /// view and reshape. A size of -1 is whatever the file says it came out as, if the view can be
@@ -256,23 +259,20 @@ static LogicalResult t(Call &call) {
 // Parts
 //===----------------------------------------------------------------------===//
 
-/// What changes strides or nothing at all.
 static LogicalResult identity(Call &call) {
   Tensor x = call.tensor("self");
-  if (call.failed())
-    return failure();
-  WriteBack write = [](Call &, const Tensor &, const Tensor &part) -> FailureOr<Tensor> {
-    return part;
-  };
-  return call.resultView("self", x, write);
+  return call.failed() ? failure() : call.resultSame("self", x);
 }
 
-/// The tensor itself if it is contiguous, a copy otherwise.
-static LogicalResult contiguous(Call &call) {
+/// The tensor itself if its elements lie as the result's do, a copy otherwise.
+static LogicalResult sameOrCopy(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
     return failure();
-  return call.isContiguous("self") ? identity(call) : call.result(x);
+  std::optional<bool> isSame = call.keepsStrides("self");
+  if (!isSame)
+    return call.resultView("self", x, {}, /*mayCopy=*/true);
+  return *isSame ? call.resultSame("self", x) : call.result(x);
 }
 
 static LogicalResult copyOf(Call &call) {
@@ -280,14 +280,14 @@ static LogicalResult copyOf(Call &call) {
   return call.failed() ? failure() : call.result(x);
 }
 
-/// In another type; the tensor itself where it has that already.
+/// In another type. Where the tensor has that already, the result may be the tensor itself.
 static LogicalResult convertTo(Call &call, DType dtype) {
   Tensor x = call.tensor("self");
   bool copies = call.flag("copy");
   if (call.failed())
     return failure();
   if (dtype == x.dtype)
-    return copies ? call.result(x) : identity(call);
+    return copies ? call.result(x) : sameOrCopy(call);
   return call.result(call.b.castTo(x, dtype));
 }
 
@@ -331,7 +331,8 @@ static LogicalResult resultPart(Call &call, const Tensor &x, int64_t dim, const 
   auto write = [=](Call &writer, const Tensor &base, const Tensor &part) {
     return FailureOr<Tensor>(writer.b.insert(base, part, dim, offset, step, isDropped));
   };
-  Tensor part = isDropped ? call.b.select(x, dim, offset) : call.b.slice(x, dim, offset, size, step);
+  Tensor part =
+      isDropped ? call.b.select(x, dim, offset) : call.b.slice(x, dim, offset, size, step);
   return call.resultView("self", part, write);
 }
 
@@ -422,8 +423,8 @@ static FailureOr<Size> readStart(Call &call, const Tensor &x, int64_t dim, int64
   length = last ? subtract(*last, *first) : std::nullopt;
   number = length ? divideUp(*length, step) : std::nullopt;
   if (!number || call.decided(*number) != count)
-    return call.error() << "expected " << (number ? number->str() : "countable") << " elements, got "
-                        << count.str();
+    return call.error() << "expected " << (number ? number->str() : "countable")
+                        << " elements, got " << count.str();
   return call.decided(*first);
 }
 
@@ -783,8 +784,9 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("t.default", t);
   ops.add("numpy_T.default", reverseDims(true));
   ops.add("mT.default", reverseDims(false));
-  ops.add("contiguous.default", contiguous);
-  for (StringRef name : {"alias.default", "detach.default", "detach_.default", "lift_fresh.default"})
+  ops.add("contiguous.default", sameOrCopy);
+  for (StringRef name :
+       {"alias.default", "detach.default", "detach_.default", "lift_fresh.default"})
     ops.add(name, identity);
   for (StringRef name : {"clone.default", "detach_copy.default", "lift_fresh_copy.default"})
     ops.add(name, copyOf);
@@ -799,9 +801,11 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("slice.Tensor", slice);
   ops.add("slice_scatter.default", sliceScatter);
   ops.add("narrow.default", narrow);
-  for (StringRef name : {"split.Tensor", "unsafe_split.Tensor", "chunk.default", "unsafe_chunk.default"})
+  for (StringRef name :
+       {"split.Tensor", "unsafe_split.Tensor", "chunk.default", "unsafe_chunk.default"})
     ops.add(name, split);
-  for (StringRef name : {"split_with_sizes.default", "split.sizes", "unsafe_split_with_sizes.default"})
+  for (StringRef name :
+       {"split_with_sizes.default", "split.sizes", "unsafe_split_with_sizes.default"})
     ops.add(name, splitWithSizes);
   ops.add("unbind.int", unbind, "dimensions of unknown size");
   for (StringRef name : {"diagonal.default", "linalg_diagonal.default", "diagonal_scatter.default"})

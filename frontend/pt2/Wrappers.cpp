@@ -1,0 +1,160 @@
+//===- Wrappers.cpp - graphs round which torch says how to run --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The body of a block of torch.no_grad() is a graph of its own, the argument of a node:
+//   add, mul = wrap_with_set_grad_enabled(False, graph(a, b) { sub = a - b; neg = -sub; return neg, a }, x, y)
+//   exp = aten.exp(add)
+// Its nodes take the place of that node. Values of the body get names of their own, arguments and results the names
+// that they have outside, so that views and writes in place are seen on both sides:
+//   no_grad.sub = x - y
+//   no_grad.neg = -no_grad.sub
+//   exp = aten.exp(no_grad.neg)                     # and mul is x
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/Wrappers.h"
+
+#include "frontend/pt2/Call.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+using Kind = Argument::Kind;
+
+static constexpr StringLiteral kSetGrad = "torch.ops.higher_order.wrap_with_set_grad_enabled";
+static constexpr StringLiteral kAutocast = "torch.ops.higher_order.wrap_with_autocast";
+
+namespace {
+/// What values of one graph are in another.
+struct Renaming {
+  llvm::StringMap<std::string> tensors, floats;
+  llvm::StringMap<SymInt> integers;
+
+  void apply(std::string &name, const llvm::StringMap<std::string> &names) const {
+    if (auto found = names.find(name); found != names.end())
+      name = found->second;
+  }
+  void apply(SymInt &integer) const {
+    if (auto found = integers.find(integer.name); found != integers.end())
+      integer = found->second;
+  }
+  void apply(Argument &argument) const {
+    for (std::string &name : argument.names)
+      apply(name, tensors);
+    for (SymInt &integer : argument.integers)
+      apply(integer);
+    if (argument.kind == Kind::Float)
+      apply(argument.text, floats);
+  }
+};
+} // namespace
+
+static FailureOr<Renaming> inlineWrappersOf(Graph &graph, MLIRContext &context);
+
+/// Appends the nodes of the graph that `node` holds to `nodes`, and the types of what they compute to `graph`. `renamed`
+/// learns what the results of `node` are.
+static LogicalResult inlineBody(const Node &node, Graph &graph, std::vector<Node> &nodes,
+                                Renaming &renamed, MLIRContext &context) {
+  auto refuse = [&](const Twine &what) -> LogicalResult {
+    return emitError(locationOf(node, &context))
+           << "expected '" << node.target << "' with " << what.str();
+  };
+  Graph *body = nullptr;
+  SmallVector<const Argument *> operands;
+  bool isEnabled = false;
+  for (const NamedArgument &input : node.inputs) {
+    if (body)
+      operands.push_back(&input.value);
+    else if (input.value.graph)
+      body = input.value.graph.get();
+    else if (input.value.kind == Kind::Bool && node.target == kAutocast)
+      isEnabled |= input.value.flag && input.name != "cache_enabled";
+  }
+  if (!body || body->arguments.size() != operands.size())
+    return refuse("a graph and its arguments");
+  if (isEnabled)
+    return refuse("autocast disabled");
+  FailureOr<Renaming> ofBody = inlineWrappersOf(*body, context);
+  if (failed(ofBody))
+    return failure();
+
+  Renaming inside;
+  for (auto [argument, operand] : llvm::zip_equal(body->arguments, operands)) {
+    if (argument.kind == Kind::Tensor && operand->kind == Kind::Tensor)
+      inside.tensors[argument.names.front()] = operand->names.front();
+    else if (argument.kind == Kind::Int && operand->kind == Kind::Int)
+      inside.integers[argument.integers.front().name] = operand->integers.front();
+    else
+      return refuse("arguments that are tensors and sizes");
+  }
+  auto nameOutside = [&](StringRef name) { return node.name + "." + name.str(); };
+  for (Node &inner : body->nodes) {
+    for (NamedArgument &input : inner.inputs)
+      inside.apply(input.value);
+    for (Argument &output : inner.outputs) {
+      for (const std::string &name : output.names) {
+        inside.tensors[name] = nameOutside(name);
+        if (auto meta = body->tensors.find(name); meta != body->tensors.end())
+          graph.tensors[nameOutside(name)] = meta->second;
+      }
+      for (const auto &[name, value] : output.integers) {
+        inside.integers[name] = {nameOutside(name), {}};
+        if (auto size = body->symInts.find(name); size != body->symInts.end())
+          graph.symInts[nameOutside(name)] = size->second;
+      }
+      if (output.kind == Kind::Float)
+        inside.floats[output.text] = nameOutside(output.text);
+      inside.apply(output);
+    }
+    nodes.push_back(std::move(inner));
+  }
+
+  SmallVector<StringRef> tensors, integers;
+  for (const Argument &output : node.outputs) {
+    llvm::append_range(tensors, output.names);
+    for (const SymInt &integer : output.integers)
+      integers.push_back(integer.name);
+  }
+  size_t numTensors = 0, numIntegers = 0;
+  for (Argument &result : body->results) {
+    ofBody->apply(result);
+    inside.apply(result);
+    for (const std::string &name : result.names)
+      if (numTensors++ < tensors.size())
+        renamed.tensors[tensors[numTensors - 1]] = name;
+    for (const SymInt &integer : result.integers)
+      if (numIntegers++ < integers.size())
+        renamed.integers[integers[numIntegers - 1]] = integer;
+  }
+  if (numTensors != tensors.size() || numIntegers != integers.size())
+    return refuse("as many results as its graph");
+  return success();
+}
+
+/// What the results of the nodes that are gone are now.
+static FailureOr<Renaming> inlineWrappersOf(Graph &graph, MLIRContext &context) {
+  Renaming renamed;
+  std::vector<Node> nodes;
+  for (Node &node : graph.nodes) {
+    for (NamedArgument &input : node.inputs)
+      renamed.apply(input.value);
+    if (node.target != kSetGrad && node.target != kAutocast)
+      nodes.push_back(std::move(node));
+    else if (failed(inlineBody(node, graph, nodes, renamed, context)))
+      return failure();
+  }
+  graph.nodes = std::move(nodes);
+  return renamed;
+}
+
+LogicalResult attn::pt2::inlineWrappers(Program &program, MLIRContext &context) {
+  FailureOr<Renaming> renamed = inlineWrappersOf(program, context);
+  if (failed(renamed))
+    return failure();
+  for (OutputSpec &output : program.outputs)
+    renamed->apply(output.value);
+  return success();
+}
