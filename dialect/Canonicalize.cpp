@@ -134,9 +134,9 @@ template <typename InsertOp> struct FoldInsertedSizes : OpRewritePattern<InsertO
 } // namespace
 
 void attn::populateFoldPartSizes(RewritePatternSet &patterns) {
-  patterns
-      .add<FoldPartSizes, FoldInsertedSizes<tensor::InsertSliceOp>,
-           FoldInsertedSizes<tensor::ParallelInsertSliceOp>>(patterns.getContext(), /*benefit=*/2);
+  patterns.add<FoldPartSizes, FoldInsertedSizes<tensor::InsertSliceOp>,
+               FoldInsertedSizes<tensor::ParallelInsertSliceOp>>(patterns.getContext(),
+                                                                 /*benefit=*/2);
 }
 
 void AttnDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {

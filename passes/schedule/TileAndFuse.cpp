@@ -15,10 +15,6 @@
 using namespace mlir;
 using namespace attn;
 
-namespace {
-
-} // namespace
-
 /// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source, each a part of its
 /// own.
 static bool dividesSource(tensor::ExtractSliceOp slice, Operation *outermost) {
