@@ -324,6 +324,8 @@ static bool fromJSON(const json::Value &value, InputSpec &spec, Path path) {
   ObjectMapper mapper(choice->second, inside);
   if (spec.kind == "user_input")
     return mapper && mapper.map("arg", spec.value);
+  if (spec.kind == "constant_input")
+    return mapper && mapper.map("name", spec.target) && mapper.map("value", spec.value);
   // Other kinds are refused by name, whatever they hold.
   return !is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind) ||
          readNamed(choice->second, spec.kind, spec, inside);
@@ -364,14 +366,17 @@ static const json::Value *member(const json::Value &value, StringLiteral name, P
   return found;
 }
 
-/// How the caller of the module nests the inputs: of the first of the modules that kept their signature, the whole one.
-static void readInputTree(const json::Value &module, Program &program) {
+/// How the caller of the module nests inputs and outputs: of the first of the modules that kept their signature, the
+/// whole one.
+static void readTrees(const json::Value &module, Program &program) {
   const json::Object *object = module.getAsObject();
   const json::Array *calls = object ? object->getArray("module_call_graph") : nullptr;
   const json::Object *whole = calls && !calls->empty() ? calls->front().getAsObject() : nullptr;
   const json::Object *signature = whole ? whole->getObject("signature") : nullptr;
   const json::Array *names = signature ? signature->getArray("forward_arg_names") : nullptr;
   std::optional<StringRef> tree = signature ? signature->getString("in_spec") : std::nullopt;
+  if (signature)
+    program.outputTree = signature->getString("out_spec").value_or("").str();
   if (!names || !tree)
     return;
   program.inputTree = tree->str();
@@ -396,7 +401,7 @@ static bool fromJSON(const json::Value &value, Program &program, Path path) {
   const json::Value *signature = graph ? member(*module, "signature", inModule) : nullptr;
   if (!signature)
     return false;
-  readInputTree(*module, program);
+  readTrees(*module, program);
   ObjectMapper outer(value, path), nodes(*graph, inGraph), specs(*signature, inSignature);
   return outer && nodes && specs && readGraph(nodes, program) &&
          specs.map("input_specs", program.inputs) &&

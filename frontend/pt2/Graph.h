@@ -98,14 +98,14 @@ struct Node {
 /// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in
 /// the graph, and for what is not a user's, its name in the module. Of an output whose elements are written to a buffer
 /// or an input (buffer_mutation, user_input_mutation), the target is the name of that.
-struct InputSpec {
+struct Spec {
   std::string kind, target;
   Argument value;
+
+  bool isTensor() const { return value.kind == Argument::Kind::Tensor; }
 };
-struct OutputSpec {
-  std::string kind, target;
-  Argument value;
-};
+struct InputSpec : Spec {};
+struct OutputSpec : Spec {};
 
 struct SymbolRange {
   std::optional<int64_t> min, max;
@@ -122,8 +122,9 @@ struct Graph {
 
 struct Program : Graph {
   std::vector<InputSpec> inputs;
-  /// How the user nests them, as torch writes pytrees, and the names of the outermost; empty where the file does not say.
-  std::string inputTree;
+  /// How the user nests inputs and outputs, as torch writes pytrees, and the names of the outermost inputs; empty where
+  /// the file does not say.
+  std::string inputTree, outputTree;
   std::vector<std::string> inputNames;
   std::vector<OutputSpec> outputs;
   std::map<std::string, SymbolRange> ranges;

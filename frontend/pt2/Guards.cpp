@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/pt2/Guards.h"
+#include "frontend/pt2/Tree.h"
 
 #include "dialect/Formula.h"
 #include "support/Json.h"
@@ -34,47 +35,30 @@ template <typename... Args> static Error invalid(const char *format, Args &&...a
 // Names of inputs
 //===----------------------------------------------------------------------===//
 
-/// The leaves of a pytree, as Python reaches them: a list's by number, a dictionary's by key.
-static void collectPaths(const json::Value &tree, const std::string &path,
-                         ArrayRef<std::string> names, std::vector<std::string> &paths) {
-  const json::Object *object = tree.getAsObject();
-  const json::Array *children = object ? object->getArray("children_spec") : nullptr;
-  std::optional<StringRef> type = object ? object->getString("type") : std::nullopt;
-  if (!type) {
-    paths.push_back(path);
-    return;
-  }
-  Expected<json::Value> context = parseJSON(object->getString("context").value_or(""));
-  if (!context)
-    consumeError(context.takeError());
-  const json::Array *keys = context ? context->getAsArray() : nullptr;
-  for (size_t i = 0; children && i < children->size(); ++i) {
-    std::string key = std::to_string(i);
-    if (i < names.size())
-      key = "'" + names[i] + "'";
-    else if (keys && i < keys->size() && (*keys)[i].getAsString())
-      key = "'" + (*keys)[i].getAsString()->str() + "'";
-    else if (keys && i < keys->size() && (*keys)[i].getAsInteger())
-      key = std::to_string(*(*keys)[i].getAsInteger());
-    collectPaths((*children)[i], path + "[" + key + "]", {}, paths);
-  }
-}
-
 /// What guards call the inputs, as in "L['x'][0]".
 static std::vector<std::string> pathsOf(const Program &program, ArrayRef<Input> inputs) {
+  // Leaves are the tensors and what is no tensor, in this order.
+  std::vector<bool> isTensor;
+  for (const InputSpec &spec : program.inputs)
+    if (spec.kind == "user_input" || spec.kind == "constant_input")
+      isTensor.push_back(spec.isTensor());
+  std::vector<TreePath> leaves = leavesOf(program.inputTree);
   std::vector<std::string> paths;
-  Expected<json::Value> spec = parseJSON(program.inputTree);
-  if (!spec)
-    consumeError(spec.takeError());
-  // [version, (arguments, keyword arguments)]
-  const json::Array *versioned = spec ? spec->getAsArray() : nullptr;
-  const json::Object *tree =
-      versioned && versioned->size() == 2 ? (*versioned)[1].getAsObject() : nullptr;
-  if (const json::Array *sides = tree ? tree->getArray("children_spec") : nullptr)
-    for (auto [i, side] : enumerate(*sides))
-      collectPaths(side, "L", i == 0 ? ArrayRef(program.inputNames) : ArrayRef<std::string>(),
-                   paths);
-  if (paths.size() == inputs.size())
+  for (size_t i = 0; i < leaves.size() && i < isTensor.size(); ++i) {
+    if (!isTensor[i])
+      continue;
+    // The first key says whether an argument is positional: these have names, which follow.
+    std::string path = "L";
+    for (const auto &[depth, key] : enumerate(drop_begin(leaves[i]))) {
+      int64_t position;
+      bool isNamed = depth == 0 && key.isNumber && !StringRef(key.text).getAsInteger(10, position) &&
+                     leaves[i].front().text == "0" && position < int64_t(program.inputNames.size());
+      path += key.isNumber && !isNamed ? "[" + key.text + "]"
+                                       : "['" + (isNamed ? program.inputNames[position] : key.text) + "']";
+    }
+    paths.push_back(path);
+  }
+  if (paths.size() == inputs.size() && leaves.size() == isTensor.size())
     return paths;
   paths.clear();
   for (const Input &input : inputs)
@@ -82,8 +66,22 @@ static std::vector<std::string> pathsOf(const Program &program, ArrayRef<Input> 
   return paths;
 }
 
+/// What guards call the dictionaries of keyword arguments: each "kw" of "L['kw']['x']" that is the name of no input.
+static std::set<std::string> doublyStarredNames(const Program &program) {
+  std::set<std::string> names;
+  for (StringRef text : program.guards)
+    while (!text.empty()) {
+      StringRef name = text.split("L['").second.split("']").first;
+      text = text.split("L['").second;
+      if (!name.empty() && !is_contained(program.inputNames, name))
+        names.insert(name.str());
+    }
+  return names;
+}
+
 /// Another path of the input "L['x_0']": guards call what *x holds "L['x'][0]". Empty where it is no such input.
-static std::string starredPath(StringRef path) {
+static std::string starredPath(const std::string &of) {
+  StringRef path = of;
   if (!path.consume_front("L['") || !path.consume_back("']"))
     return "";
   auto [name, number] = path.rsplit('_');
@@ -278,16 +276,20 @@ void Rules::addGuard(const Formula &formula, const std::string &text) {
 
 Error Rules::readGuards() {
   std::vector<std::string> paths = pathsOf(program, inputs);
-  for (bool isStarred : {false, true})
+  auto addNames = [&](function_ref<std::string(const std::string &)> rename) {
     for (auto [i, input] : enumerate(inputs))
       for (auto [axis, size] : enumerate(input.sizes)) {
-        std::string path = isStarred ? starredPath(paths[i]) : paths[i];
-        std::string name = formatv("{0}.size()[{1}]", path, axis);
+        std::string name = formatv("{0}.size()[{1}]", rename(paths[i]), axis);
         sizes.try_emplace(name, size);
         places.try_emplace(name, i, axis);
         for (const std::string &symbol : size.symbols())
           order.insert(symbol);
       }
+  };
+  addNames([](const std::string &path) { return path; });
+  addNames(starredPath);
+  for (const std::string &name : doublyStarredNames(program))
+    addNames([&](const std::string &path) { return "L['" + name + "']" + path.substr(1); });
   for (const std::string &text : program.guards) {
     std::optional<Formula> formula = Formula::parse(text);
     if (!formula || !formula->isCondition() || !hasNames(*formula, sizes))

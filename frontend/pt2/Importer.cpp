@@ -23,10 +23,12 @@
 #include "frontend/pt2/AtenOps.h"
 #include "frontend/pt2/Bands.h"
 #include "frontend/pt2/Guards.h"
+#include "frontend/pt2/Tree.h"
 #include "frontend/pt2/Weights.h"
 #include "frontend/pt2/Wrappers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -43,8 +45,8 @@ template <typename... Args> static llvm::Error invalid(const char *format, Args 
 namespace {
 /// An argument of the function.
 struct FunctionArgument {
-  StringRef value; // in the graph
-  StringRef name;  // as users know it
+  StringRef value;  // in the graph
+  std::string name; // as users know it
   bool isWeight;
   bool isWritable; // the user's or a buffer
   const TensorMeta *meta;
@@ -66,6 +68,7 @@ public:
   llvm::Expected<Model> run();
 
 private:
+  const FunctionArgument *findWritten(const OutputSpec &spec) const;
   llvm::Error readSignature();
   llvm::Error readSizes();
   llvm::Error readBands();
@@ -74,6 +77,8 @@ private:
   LogicalResult checkOps();
   LogicalResult replaceSizes();
   LogicalResult importNodes();
+  llvm::Expected<Tensor> resultOf(const Argument &argument);
+  std::vector<std::string> namesOfResults();
   llvm::Error createReturn();
   llvm::Error setSymbols();
   StringRef symbolOf(const Size &size);
@@ -97,40 +102,78 @@ private:
 // Signature
 //===----------------------------------------------------------------------===//
 
+/// Whether a value is in the file, or nothing at all.
+static bool isConstant(const Argument &value) {
+  using Kind = Argument::Kind;
+  bool isNamed = (value.kind == Kind::Int && !value.integers.front().name.empty()) ||
+                 (value.kind == Kind::Float && !value.text.empty());
+  return llvm::is_contained({Kind::None, Kind::Int, Kind::Float, Kind::Bool, Kind::String},
+                            value.kind) &&
+         !isNamed;
+}
+
+static bool isNumber(const Argument &value) {
+  using Kind = Argument::Kind;
+  return llvm::is_contained({Kind::Int, Kind::Float, Kind::Bool}, value.kind);
+}
+
+/// The input or the buffer that an output of the graph replaces, or null.
+const FunctionArgument *Importer::findWritten(const OutputSpec &spec) const {
+  auto *argument = llvm::find_if(arguments, [&](const FunctionArgument &argument) {
+    return argument.isWritable &&
+           (argument.isWeight
+                ? spec.kind == "buffer_mutation" && argument.name == spec.target
+                : spec.kind == "user_input_mutation" && argument.value == spec.target);
+  });
+  return argument == arguments.end() ? nullptr : argument;
+}
+
 llvm::Error Importer::readSignature() {
   SmallVector<FunctionArgument> ofUser, ofModule;
-  llvm::StringSet<> names;
   for (const InputSpec &spec : program.inputs) {
     bool isWeight = llvm::is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind);
-    if (!isWeight && spec.kind != "user_input")
+    bool isOfUser = spec.kind == "user_input" || spec.kind == "constant_input";
+    if (!isWeight && !isOfUser)
       return invalid(
           "expected inputs that are tensors, parameters, buffers or constants, got '{0}'",
           spec.kind);
-    if (spec.value.kind != Argument::Kind::Tensor)
-      return invalid("expected inputs that are tensors, got '{0}'", spec.value.spelling);
+    // The graph has the value that such an input had when torch traced it.
+    if (isOfUser && isConstant(spec.value))
+      continue;
+    if (!spec.isTensor())
+      return invalid("expected inputs that are tensors or known when the model is exported, got "
+                     "'{0}'",
+                     spec.value.spelling);
     StringRef value = spec.value.names.front(), name = isWeight ? StringRef(spec.target) : value;
     auto meta = program.tensors.find(value.str());
     if (meta == program.tensors.end())
       return invalid("expected the type of input '{0}'", value);
-    if (!names.insert(name).second)
-      return invalid("expected one argument named '{0}', got another", name);
     bool isWritable = !isWeight || spec.kind == "buffer";
-    (isWeight ? ofModule : ofUser).push_back({value, name, isWeight, isWritable, &meta->second});
+    (isWeight ? ofModule : ofUser)
+        .push_back({value, name.str(), isWeight, isWritable, &meta->second});
+  }
+  // An input may have the name of a weight, which keeps its own: files hold weights by name.
+  llvm::StringSet<> names;
+  for (const FunctionArgument &argument : ofModule)
+    if (!names.insert(argument.name).second)
+      return invalid("expected one weight named '{0}', got another", argument.name);
+  for (FunctionArgument &argument : ofUser) {
+    if (names.contains(argument.name))
+      argument.name += ".input";
+    if (!names.insert(argument.name).second)
+      return invalid("expected one argument named '{0}', got another", argument.name);
   }
   arguments = ofUser;
   arguments.append(ofModule);
   for (const OutputSpec &spec : program.outputs) {
-    if (spec.value.kind != Argument::Kind::Tensor)
-      return invalid("expected results that are tensors, got '{0}'",
+    if (!spec.isTensor() && (!spec.target.empty() || !isNumber(spec.value)) &&
+        (spec.kind != "user_output" || !isConstant(spec.value)))
+      return invalid("expected results that are tensors, numbers or constants, got '{0}'",
                      spec.kind == "user_output" ? spec.value.spelling : spec.kind);
-    if (!spec.target.empty() && llvm::none_of(arguments, [&](const FunctionArgument &argument) {
-          return argument.isWritable && argument.name == spec.target;
-        }))
+    if (!spec.target.empty() && !findWritten(spec))
       return invalid("expected '{0}', which the graph writes to, to be an input or a buffer",
                      spec.target);
   }
-  if (program.outputs.empty())
-    return invalid("expected a result");
   return llvm::Error::success();
 }
 
@@ -144,7 +187,7 @@ llvm::Error Importer::readSizes() {
                          size.str());
       continue;
     }
-    inputs.push_back({argument.name.str(), argument.meta->passedSizes()});
+    inputs.push_back({argument.name, argument.meta->passedSizes()});
   }
   llvm::Expected<SizeRules> ruled = ruleSizes(program, inputs);
   if (!ruled)
@@ -349,29 +392,82 @@ LogicalResult Importer::importNodes() {
   return success();
 }
 
+/// A result as a tensor: a number is one of rank 0.
+llvm::Expected<Tensor> Importer::resultOf(const Argument &argument) {
+  using Kind = Argument::Kind;
+  if (argument.kind == Kind::Tensor) {
+    StringRef value = argument.names.front();
+    auto found = values.tensors.find(value);
+    if (found == values.tensors.end())
+      return invalid("expected result '{0}' to be computed", value);
+    auto imaginary = values.imaginary.find(value);
+    return imaginary == values.imaginary.end() ? found->second
+                                               : pairOf(b, found->second, imaginary->second);
+  }
+  auto numberOf = [&](Value number, DType dtype) {
+    return Tensor{tensor::FromElementsOp::create(b, b.typeOf({}, dtype), number), dtype, {}};
+  };
+  if (argument.kind == Kind::Bool)
+    return numberOf(b.scalar(DType::Bool, int64_t(argument.flag)), DType::Bool);
+  if (argument.kind == Kind::Float) {
+    Value number = argument.text.empty() ? b.scalar(DType::F64, argument.number)
+                                         : values.floats.lookup(argument.text);
+    if (!number)
+      return invalid("expected result '{0}' to be computed", argument.text);
+    return numberOf(number, DType::F64);
+  }
+  const SymInt &integer = argument.integers.front();
+  auto found = values.integers.find(integer.name);
+  if (!integer.name.empty() && found == values.integers.end())
+    return invalid("expected result '{0}' to be computed", integer.name);
+  return b.number(integer.name.empty() ? integer.value : found->second);
+}
+
+/// The names of what the user's module returns, None included: "out", or "out.logits" and "out.past.0" where it returns
+/// {"logits": ..., "past": (..., ...)}. A file that does not say how results are nested has "out.0", "out.1" and so on.
+std::vector<std::string> Importer::namesOfResults() {
+  size_t count =
+      llvm::count_if(program.outputs, [](const OutputSpec &spec) { return spec.target.empty(); });
+  std::vector<TreePath> leaves = leavesOf(program.outputTree);
+  std::vector<std::string> names;
+  llvm::StringSet<> distinct;
+  for (const TreePath &leaf : leaves) {
+    std::string name = "out";
+    for (const TreeKey &key : leaf)
+      name += "." + key.text;
+    distinct.insert(name);
+    names.push_back(std::move(name));
+  }
+  // Keys 1 and "1" of a dictionary give the same name.
+  if (names.size() == count && distinct.size() == count)
+    return names;
+  names.clear();
+  for (size_t i = 0; i < count; ++i)
+    names.push_back(count == 1 ? "out" : "out." + std::to_string(i));
+  return names;
+}
+
 llvm::Error Importer::createReturn() {
   b.setLoc(UnknownLoc::get(&context));
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> attrs;
   // What is written to arguments: by ops in place, or as outputs of the graph that say so.
-  llvm::StringMap<StringRef> written;
-  for (const FunctionArgument &argument : arguments)
-    written[argument.name] = argument.value;
-  int64_t numOfUser =
-      llvm::count_if(program.outputs, [](const OutputSpec &spec) { return spec.target.empty(); });
+  llvm::StringMap<StringRef> written; // by the values of the arguments
+  std::vector<std::string> names = namesOfResults();
+  size_t ofUser = 0;
   for (const OutputSpec &spec : program.outputs) {
-    StringRef value = spec.value.names.front();
-    auto found = values.tensors.find(value);
-    if (found == values.tensors.end())
-      return invalid("expected result '{0}' to be computed", value);
     if (!spec.target.empty()) {
-      written[spec.target] = value;
+      written[findWritten(spec)->value] = spec.value.names.front();
       continue;
     }
-    Tensor passed = found->second;
-    if (auto imaginary = values.imaginary.find(value); imaginary != values.imaginary.end())
-      passed = pairOf(b, passed, imaginary->second);
-    std::string name = numOfUser == 1 ? "out" : llvm::formatv("out.{0}", results.size()).str();
+    StringRef name = names[ofUser++];
+    // None and texts are nothing that a function computes.
+    if (!spec.isTensor() && !isNumber(spec.value))
+      continue;
+    llvm::Expected<Tensor> result = resultOf(spec.value);
+    if (!result)
+      return result.takeError();
+    Tensor passed = *result;
     NamedAttrList list;
     list.set(AttnDialect::kNameAttr, b.getStringAttr(name));
     if (ArrayAttr dims = dimsAttr(passed.sizes))
@@ -388,12 +484,13 @@ llvm::Error Importer::createReturn() {
           known.buffer.name);
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     if (argument.meta->isComplex) {
-      if (written[argument.name] != argument.value)
+      if (written.contains(argument.value))
         return invalid("expected '{0}', of complex numbers, to stay as it is, got a write to it",
                        argument.name);
       continue;
     }
-    const Tensor &left = values.tensors[written[argument.name]];
+    auto change = written.find(argument.value);
+    const Tensor &left = values.tensors[change == written.end() ? argument.value : change->second];
     if (left.value == function.getArgument(i)) {
       // What the file holds needs no check at a call.
       if (argument.isWeight)
@@ -411,6 +508,8 @@ llvm::Error Importer::createReturn() {
         b.getNamedAttr(AttnDialect::kNameAttr, b.getStringAttr(argument.name))));
     results.push_back(left.value);
   }
+  if (results.empty())
+    return invalid("expected a result");
   func::ReturnOp::create(b, results);
   function.setType(b.getFunctionType(function.getArgumentTypes(), ValueRange(results).getTypes()));
   function.setAllResultAttrs(attrs);

@@ -39,22 +39,53 @@ Expected<Weights> Weights::open(const Archive &archive) {
   return weights;
 }
 
-/// True if elements follow each other in row-major order from the start of the data. Of no elements, all orders are one.
-static bool isCompact(const TensorMeta &meta) {
-  if (llvm::is_contained(meta.sizes, Size(0)))
-    return true;
-  if (meta.strides.size() != meta.sizes.size() || meta.storageOffset != Size(0))
-    return false;
-  Size compact = 1;
-  for (auto [size, stride] : llvm::zip(llvm::reverse(meta.sizes), llvm::reverse(meta.strides))) {
-    if (!size.isOne() && stride != compact)
-      return false;
-    std::optional<Size> next = multiply(compact, size);
-    if (!next)
-      return false;
-    compact = *next;
+/// What a weight that is a view of others may take once its elements lie in order.
+static constexpr int64_t kMaxViewBytes = int64_t(1) << 28;
+
+/// The elements of a tensor in row-major order, out of what holds them: `stored` says how they lie there. Null where they
+/// are not inside.
+static std::shared_ptr<const MemoryBuffer> inOrder(const std::shared_ptr<const MemoryBuffer> &data,
+                                                   const TensorMeta &stored,
+                                                   ArrayRef<int64_t> shape, int64_t elementBytes,
+                                                   int64_t bytes) {
+  SmallVector<int64_t> strides;
+  for (const Size &stride : stored.strides)
+    strides.push_back(stride.constant().value_or(-1));
+  std::optional<int64_t> offset = stored.storageOffset.constant();
+  int64_t count = data->getBufferSize() / elementBytes, last = offset.value_or(-1);
+  if (last < 0 || strides.size() != shape.size())
+    return nullptr;
+  for (auto [size, stride] : zip_equal(shape, strides)) {
+    int64_t reach;
+    if (stride < 0 || MulOverflow(size - 1, stride, reach) || AddOverflow(last, reach, last))
+      return nullptr;
   }
-  return true;
+  if (last >= count)
+    return nullptr;
+  bool isCompact = *offset == 0 && count * elementBytes == bytes;
+  int64_t compact = 1;
+  for (auto [size, stride] : reverse(zip_equal(shape, strides))) {
+    isCompact &= size == 1 || stride == compact;
+    compact *= size;
+  }
+  if (isCompact)
+    return data;
+  auto ordered = WritableMemoryBuffer::getNewUninitMemBuffer(bytes);
+  if (!ordered)
+    return nullptr;
+  char *to = ordered->getBufferStart();
+  SmallVector<int64_t> index(shape.size(), 0);
+  for (int64_t at = *offset, left = compact; left != 0; --left) {
+    to = std::copy_n(data->getBufferStart() + at * elementBytes, elementBytes, to);
+    for (size_t dim = shape.size(); dim-- > 0;) {
+      at += strides[dim];
+      if (++index[dim] != shape[dim])
+        break;
+      at -= shape[dim] * strides[dim];
+      index[dim] = 0;
+    }
+  }
+  return ordered;
 }
 
 Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
@@ -73,22 +104,23 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
       stored.sizes != meta.sizes)
     return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes),
                    str(stored.dtype), str(stored.sizes));
-  if (!isCompact(stored))
-    return invalid("expected row-major data without gaps, got strides {0} at offset {1}",
-                   str(stored.strides), stored.storageOffset.str());
 
   // Its data is a user's, who knows signs.
   mlir::Type type = meta.dtype == DType::U8
                         ? mlir::IntegerType::get(&context, 8, mlir::IntegerType::Unsigned)
                         : elementType(meta.dtype, &context);
   NamedTensor tensor{name.str(), type, {}, {}};
-  int64_t bytes = byteSize(meta.dtype);
-  for (const Size &size : meta.passedSizes()) {
+  int64_t elementBytes = byteSize(meta.dtype) * (meta.isComplex ? 2 : 1), bytes = elementBytes;
+  SmallVector<int64_t> shape;
+  for (const Size &size : meta.sizes) {
     std::optional<int64_t> constant = size.constant();
     if (!constant || MulOverflow(bytes, *constant, bytes))
       return invalid("expected known sizes, got {0}", str(meta.sizes));
-    tensor.shape.push_back(*constant);
+    shape.push_back(*constant);
   }
+  tensor.shape = shape;
+  if (meta.isComplex)
+    tensor.shape.push_back(2);
   std::shared_ptr<const MemoryBuffer> &data = loaded[payload.path];
   if (!data) {
     auto read = archive.read(payload.path);
@@ -96,9 +128,14 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
       return invalid("{0}", toString(read.takeError()));
     data = std::move(*read);
   }
-  if (data->getBufferSize() != uint64_t(bytes))
-    return invalid("expected {0} bytes for {1}{2}, got {3}", bytes, str(meta.dtype),
-                   str(meta.sizes), data->getBufferSize());
-  tensor.bytes = data;
+  if (uint64_t(bytes) > data->getBufferSize() && bytes > kMaxViewBytes)
+    return invalid("expected at most {0} bytes for a view of {1} bytes, got {2}", kMaxViewBytes,
+                   data->getBufferSize(), bytes);
+  tensor.bytes = bytes == 0 ? std::shared_ptr<const MemoryBuffer>(MemoryBuffer::getMemBuffer(""))
+                            : inOrder(data, stored, shape, elementBytes, bytes);
+  if (!tensor.bytes)
+    return invalid("expected {0}{1} with strides {2} and offset {3} inside its data, got {4} bytes",
+                   str(meta.dtype), str(meta.sizes), str(stored.strides),
+                   stored.storageOffset.str(), data->getBufferSize());
   return tensor;
 }

@@ -18,7 +18,7 @@ class Weights {
 public:
   static llvm::Expected<Weights> open(const Archive &archive);
 
-  /// The tensor `name`, which must be dense, row-major, and what the graph says of it.
+  /// The tensor `name`, which must be what the graph says of it, in row-major order whatever its strides in the file.
   llvm::Expected<NamedTensor> load(llvm::StringRef name, const TensorMeta &meta,
                                    mlir::MLIRContext &context);
 

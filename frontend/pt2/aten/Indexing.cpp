@@ -3,8 +3,9 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Indices are data, and may be anything. An argument of the user's gets a bound that the runtime checks before a call
-// stores anything, also where constants and positions are added to it. Whatever else an index is, the nearest element
-// that exists is read or written in its place, so that no access leaves its tensor.
+// stores anything, also where constants and positions are added to it. Whatever else an index is, an element of a part of
+// an argument for one, the nearest element that exists is read or written in its place, so that no access leaves its
+// tensor.
 //
 // What is written by index is inserted part by part, so that a tensor that nobody else reads is written in place.
 //
@@ -91,7 +92,13 @@ static std::optional<Interval> intervalOf(Value value, int depth = 12) {
       return isIndexType(argument.getType()) ? std::optional(Interval{argument, 0, 0})
                                              : std::nullopt;
     auto op = dyn_cast<linalg::LinalgOp>(owner);
-    return op ? intervalOf(op->getOperand(argument.getArgNumber()), depth) : std::nullopt;
+    if (!op)
+      return std::nullopt;
+    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
+    std::optional<Interval> read = intervalOf(operand.get(), depth);
+    bool readsAll =
+        op.getMatchingIndexingMap(&operand).isProjectedPermutation(/*allowZeroInResults=*/true);
+    return read && read->argument && !readsAll ? std::nullopt : read;
   }
   Operation *op = value.getDefiningOp();
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
@@ -104,9 +111,13 @@ static std::optional<Interval> intervalOf(Value value, int depth = 12) {
     return a && b ? combine(*a, *b) : std::nullopt;
   };
   return llvm::TypeSwitch<Operation *, std::optional<Interval>>(op)
-      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp,
-            arith::IndexCastOp, arith::ExtSIOp>(
-          [&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
+      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
+            arith::ExtSIOp>([&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
+      .Case([&](tensor::ExtractSliceOp slice) {
+        // What the other elements of an argument are is not known.
+        std::optional<Interval> whole = intervalOf(slice.getSource(), depth);
+        return whole && whole->argument ? std::nullopt : whole;
+      })
       .Case([&](arith::AddIOp) { return both(plus); })
       .Case([&](arith::SubIOp) { return both(minus); })
       .Case([&](arith::MulIOp) { return both(times); })

@@ -78,7 +78,8 @@ def custom_object(entries, model, weights):
 
 
 def same_name(entries, model, weights):
-    model["graph_module"]["signature"]["input_specs"][0]["parameter"]["parameter_name"] = "x"
+    specs = model["graph_module"]["signature"]["input_specs"]
+    specs[0]["parameter"]["parameter_name"] = specs[1]["parameter"]["parameter_name"]
 
 
 def unbacked(entries, model, weights):
@@ -189,7 +190,7 @@ def pickled_weight(entries, model, weights):
 
 
 def strided_weight(entries, model, weights):
-    first_weight(weights)["tensor_meta"]["strides"].reverse()
+    first_weight(weights)["tensor_meta"]["strides"][0] = {"as_int": 17}
 
 
 def retyped_weight(entries, model, weights):

@@ -21,6 +21,20 @@ DTYPES = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "float16": 
           "bool": 12, "bfloat16": 13}
 
 
+LEAF = {"type": None, "context": None, "children_spec": []}
+
+
+def tree(value):
+    """What torch writes of nested tuples and dictionaries; whatever else is a leaf."""
+    if isinstance(value, dict):
+        context, children = json.dumps(list(value)), value.values()
+    elif isinstance(value, tuple):
+        context, children = "null", value
+    else:
+        return LEAF
+    return {"type": f"builtins.{type(value).__name__}", "context": context, "children_spec": [tree(v) for v in children]}
+
+
 class DType(str):
     """The name of an element type, as an argument of a node."""
 
@@ -98,6 +112,9 @@ class Program:
         self.nodes, self.inputs, self.outputs, self.specs, self.weights = [], [], [], [], {}
         # Conditions on sizes, and how the caller nests the inputs: torch's pytree, and the names of the outermost.
         self.guards, self.tree, self.names = [], None, []
+        self.output_tree = None
+        # Sizes, strides and offset of weights that are views of what the file holds.
+        self.stored = {}
         self.mutations = []
 
     def input(self, name, array, sizes=None):
@@ -143,6 +160,26 @@ class Program:
                    arguments)
         return results if isinstance(like, (list, tuple)) else results[0]
 
+    def block(self, target, body, *tensors):
+        """A node that runs `body` of tensors, as torch.no_grad() leaves it: what `body` returns, given a program of its own.
+
+        A result may be one of the tensors themselves.
+        """
+        inner, name = Program(), f"block_{len(self.nodes)}"
+        results = body(inner, *[inner._argument(f"arg{i}", self.tensors[t.name]) for i, t in enumerate(tensors)])
+        for result in results:
+            inner.output(result)
+        outside = [Value(f"{name}_{i}") for i in range(len(results))]
+        for result, value in zip(results, outside):
+            self.tensors[value.name] = inner.tensors[result.name]
+        arguments = [{"as_bool": False}, {"as_graph": {"name": name, "graph": inner.model()["graph_module"]["graph"]}}]
+        arguments += [argument(tensor) for tensor in tensors]
+        self.nodes.append({"target": "torch.ops.higher_order." + target, "outputs": [argument(v) for v in outside],
+                           "inputs": [{"name": "", "arg": each, "kind": 1} for each in arguments],
+                           "metadata": {"stack_trace": 'File "ops.py", line 0, in forward\n'}, "name": name,
+                           "is_hop_single_tensor_return": False})
+        return outside
+
     def size(self, tensor, dim):
         """The size of a dimension that is a symbol, as an argument of other nodes."""
         name = f"sym_size_{len(self.nodes)}"
@@ -179,8 +216,12 @@ class Program:
         spec = {f"{kind}_mutation": {"arg": {"name": value.name}, f"{kind}_name": target}}
         self.mutations.append(({"as_tensor": {"name": value.name}}, spec))
 
+    def constant(self, name, value):
+        """What is no tensor among the inputs: the graph has its value."""
+        self.specs.append({"constant_input": {"name": name, "value": argument(value)}})
+
     def output(self, value):
-        self.outputs.append({"as_tensor": {"name": value.name}})
+        self.outputs.append(argument(value))
 
     def model(self):
         mutated, specs = [output for output, _ in self.mutations], [spec for _, spec in self.mutations]
@@ -189,9 +230,12 @@ class Program:
                  "sym_int_values": self.symbols, "sym_bool_values": {}, "is_single_tensor_return": False,
                  "custom_obj_values": {}, "sym_float_values": {}}
         results = specs + [{"user_output": {"arg": output}} for output in self.outputs]
-        calls = [{"fqn": "", "signature": {"in_spec": json.dumps([1, self.tree]), "forward_arg_names": self.names}}]
+        signature = {"in_spec": json.dumps([1, self.tree]), "forward_arg_names": self.names}
+        if self.output_tree:
+            signature["out_spec"] = json.dumps([1, self.output_tree])
+        calls = [{"fqn": "", "signature": signature}]
         module = {"graph": graph, "signature": {"input_specs": self.specs, "output_specs": results},
-                  "module_call_graph": calls if self.tree else [], "metadata": {}, "treespec_namedtuple_fields": {}}
+                  "module_call_graph": calls if self.tree or self.output_tree else [], "metadata": {}, "treespec_namedtuple_fields": {}}
         return {"graph_module": module, "opset_version": {"aten": 10}, "range_constraints": self.ranges,
                 "schema_version": {"major": 8, "minor": 20}, "verifiers": ["TRAINING"], "torch_version": "2.15.0",
                 "guards_code": self.guards}
@@ -202,6 +246,10 @@ class Program:
         for i, (name, array) in enumerate(self.weights.items()):
             config[name] = {"path_name": f"weight_{i}", "is_param": True, "use_pickle": False,
                             "tensor_meta": meta(array)}
+            if name in self.stored:
+                shape, strides, offset = self.stored[name]
+                config[name]["tensor_meta"].update(sizes=[size(n) for n in shape], strides=[size(n) for n in strides],
+                                                   storage_offset=size(offset))
             entries[f"data/weights/weight_{i}"] = array.tobytes()
         entries["data/weights/model_weights_config.json"] = json.dumps({"config": config})
         entries["data/constants/model_constants_config.json"] = json.dumps({"config": {}})

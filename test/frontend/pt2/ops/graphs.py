@@ -115,6 +115,75 @@ def contiguous_view(b):
 
 
 @graph
+def without_gradients(b):
+    """with no_grad(): part = x[0]; part.add_(1); both = x * 2. Then part.mul_(3): x changes twice, both never again."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+
+    def body(inner, x):
+        part = inner.node("aten.select.int", y[0], self=x, dim=0, index=0)
+        inner.node("aten.add_.Tensor", y[0], self=part, other=1.0)
+        return part, inner.node("aten.mul.Tensor", y, self=x, other=2.0), x
+
+    part, both, same = b.program.block("wrap_with_set_grad_enabled", body, x)
+    y[0] += 1
+    doubled = y * 2
+    b.call("mul_.Tensor", y[0], self=part, other=3.0)
+    y[0] *= 3
+    for value, want in ((x, y), (both, doubled), (same, y)):
+        b.output(b.call("neg.default", want, self=value), -want)
+
+
+@graph
+def blocks_in_blocks(b):
+    """A block inside a block, under an autocast that is off: names of the two do not meet."""
+    x = b.input(X)
+
+    def inside(inner, x):
+        return inner.node("aten.add.Tensor", X, self=x, other=1.0),
+
+    def outside(inner, x):
+        plus, = inner.block("wrap_with_autocast", inside, x)
+        return inner.node("aten.mul.Tensor", X, self=plus, other=2.0), plus
+
+    product, plus = b.program.block("wrap_with_set_grad_enabled", outside, x)
+    wide = X.astype("float64")
+    b.output(product, ((wide + 1) * 2).astype("float32"))
+    b.output(plus, (wide + 1).astype("float32"))
+
+
+@graph
+def shared_by_what_copies_nothing(b):
+    """dropout(x), an expanded row, a grid and an einsum of one operand show what is written to x later."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    same = b.call("dropout.default", y, input=x, p=0.5, train=False)
+    row = b.call("select.int", y[0], self=x, dim=0, index=0)
+    wide = b.call("expand.default", np.broadcast_to(y[0], (2, 4)), self=row, size=[2, 4])
+    turned = b.call("einsum.default", y.T, equation="ij->ji", tensors=[x])
+    grids = b.program.node("aten.meshgrid.indexing", [np.empty((4, 3), "float32"), np.empty((4, 3), "float32")], is_list=True,
+                           tensors=[row, b.input(Y[:, 0].copy())], indexing="ij")
+    b.call("add_.Tensor", y, self=same, other=1.0)
+    y += 1
+    wants = (x, y), (wide, np.broadcast_to(y[0], (2, 4))), (turned, y.T), (grids[0], np.broadcast_to(y[0][:, None], (4, 3)))
+    for value, want in wants:
+        b.output(b.call("neg.default", np.ascontiguousarray(want), self=value), -want)
+
+
+@graph
+def copied_to_another_layout(b):
+    """x.contiguous(memory_format=...) copies where its elements lie otherwise than those of x."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    other = b.call("contiguous.default", np.asfortranarray(y), self=x)
+    same = b.call("contiguous.default", y, self=x)
+    b.call("add_.Tensor", np.asfortranarray(y), self=other, other=1.0)
+    b.call("mul_.Tensor", y, self=same, other=2.0)
+    b.output(b.call("neg.default", y, self=x), -y * 2)
+    b.output(b.call("neg.default", y, self=other), -(y + np.float32(1)))
+
+
+@graph
 def unread_results(b):
     """What only gradients need is not computed."""
     none = np.zeros(0, "float32")

@@ -143,3 +143,16 @@ case("take_along_dim.default", lambda x, i, d: np.take_along_axis(x, i, d), self
 case("take_along_dim.default", lambda x, i, d: np.take_along_axis(x, np.broadcast_to(i, (1, X.shape[1])), 0), self=X,
      indices=np.array([[1]]), dim=0)
 case("take_along_dim.default", lambda x, i: x.reshape(-1)[i.reshape(-1)], self=X, indices=np.array([[5, 0], [2, 2]]))
+
+
+@graph
+def columns_of_indices(b):
+    """first[ids[:, 0]] + second[ids[:, 1]], where the second table has more rows: neither bounds all of ids."""
+    ids = np.array([[1, 40], [4, 2]])
+    first, second = np.arange(10, dtype="float32").reshape(5, 2), np.arange(100, dtype="float32").reshape(50, 2)
+    x = b.input(ids)
+    rows = [b.call("embedding.default", table[ids[:, i]], weight=b.input(table),
+                   indices=b.call("select.int", ids[:, i], self=x, dim=1, index=i))
+            for i, table in enumerate((first, second))]
+    want = first[ids[:, 0]] + second[ids[:, 1]]
+    b.output(b.call("add.Tensor", want, self=rows[0], other=rows[1]), want)

@@ -1,0 +1,33 @@
+//===- Tree.h - how a module nests what it takes and gives -------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_FRONTEND_PT2_TREE_H
+#define ATTN_FRONTEND_PT2_TREE_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace attn::pt2 {
+
+/// The place of a child in a node of a tree: a number in a list, a key in a dictionary.
+struct TreeKey {
+  std::string text;
+  bool isNumber;
+};
+
+/// The keys that lead from the root to a leaf.
+using TreePath = std::vector<TreeKey>;
+
+/// The leaves of a tree in order. `spec` is what torch writes of a pytree, as in
+///   [1, {"type": "builtins.dict", "context": "[\"y\", \"z\"]", "children_spec": [LEAF, LEAF]}]
+/// where a leaf is {"type": null, ...}. None where it is something else.
+std::vector<TreePath> leavesOf(llvm::StringRef spec);
+
+} // namespace attn::pt2
+
+#endif // ATTN_FRONTEND_PT2_TREE_H
