@@ -112,6 +112,7 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   options.bufferizeFunctionBoundaries = true;
   options.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
   level.addPass(bufferization::createOneShotBufferizePass(options));
+  level.addNestedPass<func::FuncOp>(createKeepUnitDims());
   // In this order: copies of a buffer to itself fold once CSE has merged the two subviews.
   level.addPass(createCSEPass());
   level.addPass(createCanonicalizerPass());

@@ -334,6 +334,11 @@ def NoteExtraWork : Pass<"attn-note-extra-work", "::mlir::func::FuncOp"> {
   }];
 }
 
+def KeepUnitDims : Pass<"attn-keep-unit-dims", "::mlir::func::FuncOp"> {
+  let summary = "write views that keep some dimensions of size 1 and drop others as casts of the whole part";
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 def LowerCopies : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
   let summary = "turn the copies that bufferization inserted into linalg ops";
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
