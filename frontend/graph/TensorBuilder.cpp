@@ -101,6 +101,8 @@ Value TensorBuilder::scalar(DType dtype, double number) {
 Value TensorBuilder::scalar(DType dtype, int64_t number) {
   if (isFloat(dtype))
     return scalar(dtype, double(number));
+  if (dtype == DType::Bool)
+    number = number != 0;
   return arith::ConstantOp::create(*this, getIntegerAttr(elementType(dtype, getContext()), number));
 }
 

@@ -57,7 +57,7 @@ public:
   /// A size as a tensor of rank 0, of int64: what reads it is fused like what reads any tensor.
   Tensor number(const Size &size);
 
-  /// A constant; the nearest one where `dtype` does not have `number`.
+  /// A constant; the nearest one where `dtype` does not have `number`. Booleans say whether it is other than 0.
   mlir::Value scalar(DType dtype, double number);
   mlir::Value scalar(DType dtype, int64_t number);
   /// `value`, an element of `from`, in the type of `to`: floats become integers towards 0, and numbers booleans where

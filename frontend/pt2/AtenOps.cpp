@@ -13,6 +13,36 @@
 using namespace llvm;
 using namespace attn::pt2;
 
+/// What else torch calls an op.
+static constexpr std::pair<StringLiteral, StringLiteral> kOtherNames[] = {
+    {"absolute", "abs"},
+    {"clip", "clamp"},
+    {"concat", "cat"},
+    {"concatenate", "cat"},
+    {"divide", "div"},
+    {"fix", "trunc"},
+    {"ger", "outer"},
+    {"greater", "gt"},
+    {"greater_equal", "ge"},
+    {"less", "lt"},
+    {"less_equal", "le"},
+    {"linalg_matmul", "matmul"},
+    {"moveaxis", "movedim"},
+    {"multiply", "mul"},
+    {"negative", "neg"},
+    {"not_equal", "ne"},
+    {"positive", "alias"},
+    {"row_stack", "vstack"},
+    {"special_erf", "erf"},
+    {"special_exp2", "exp2"},
+    {"special_expit", "sigmoid"},
+    {"special_expm1", "expm1"},
+    {"special_log1p", "log1p"},
+    {"special_logsumexp", "logsumexp"},
+    {"subtract", "sub"},
+    {"true_divide", "div"},
+};
+
 const AtenOps &AtenOps::all() {
   static const AtenOps ops = [] {
     AtenOps ops;
@@ -39,8 +69,10 @@ const AtenOps &AtenOps::all() {
 
 bool attn::pt2::worksInPlace(StringRef target) {
   StringRef name = target.rsplit('.').first;
+  if (name.ends_with("__"))
+    return name.substr(name.rfind('.') + 1).starts_with("__i"); // __iand__
   // Where detach_ cuts the graph of gradients, the tensor stays as it is.
-  return name.ends_with("_") && !name.ends_with("__") && !name.ends_with("detach_");
+  return name.ends_with("_") && !name.ends_with("detach_");
 }
 
 bool attn::pt2::copiesView(StringRef target) { return target.rsplit('.').first.ends_with("_copy"); }
@@ -52,8 +84,12 @@ const AtenOp *AtenOps::find(StringRef target) const {
   std::string name = target.str();
   if (worksInPlace(target)) {
     auto [op, overload] = target.rsplit('.');
-    name = (op.drop_back() + "." + overload).str();
+    name = (op.consume_front("__i") ? "__" + op : op.drop_back()).str();
+    name += ("." + overload).str();
   }
+  for (auto [other, usual] : kOtherNames)
+    if (StringRef(name).split('.').first == other)
+      name.replace(0, other.size(), usual.str());
   auto found = ops.find(name);
   if (found == ops.end() && copiesView(target)) {
     auto [op, overload] = target.rsplit('.');
@@ -67,7 +103,7 @@ void attn::printOps(raw_ostream &stream) {
   stream << "# Ops\n\n"
             "What a `.pt2` file may hold, by the overloads that `torch.export` writes. `attn-import --ops` prints this page, "
             "and a test compares the two.\n\n"
-            "A form that works in place, such as `add_`, is the op without the underscore: the result takes the place of "
+            "A form that works in place, such as `add_` or `__iand__`, is the op without the underscore or the `i`: the result takes the place of "
             "the first argument,\nof what that is a view of, and of every other view of it. One that copies, such as "
             "`view_copy`, is the op without `_copy`,\nwhose result shares no elements with its argument. Ops that only "
             "say how gradients are recorded are replaced by what they hold.\n\n"
@@ -76,8 +112,14 @@ void attn::printOps(raw_ostream &stream) {
             "| op | refused |\n|---|---|\n";
   for (const auto &[name, op] : AtenOps::all().table())
     stream << "| `" << name << "` | " << op.limits << " |\n";
-  stream << "\nComplex numbers may be arguments of these:";
+  stream << "\nSome ops have other names:";
   bool isFirst = true;
+  for (auto [other, usual] : kOtherNames) {
+    stream << (isFirst ? " `" : ", `") << other << "` is `" << usual << "`";
+    isFirst = false;
+  }
+  stream << ".\n\nComplex numbers may be arguments of these:";
+  isFirst = true;
   for (const auto &[name, op] : AtenOps::all().table()) {
     if (!op.importComplex)
       continue;

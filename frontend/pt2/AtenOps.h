@@ -23,8 +23,8 @@ struct AtenOp {
   std::function<mlir::LogicalResult(Call &)> importComplex = nullptr;
 };
 
-/// Every op that attn knows, by name and overload, as in "add.Tensor". A form that works in place, "add_.Tensor", is the
-/// op without the underscore, whose result takes the place of the first argument. "view_copy.default" is the op without
+/// Every op that attn knows, by name and overload, as in "add.Tensor". A form that works in place, "add_.Tensor" or
+/// "__iand__.Tensor", is the op without the underscore or the "i", whose result takes the place of the first argument. "view_copy.default" is the op without
 /// "_copy", whose result shares no elements with its argument.
 class AtenOps {
 public:

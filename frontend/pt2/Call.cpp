@@ -43,6 +43,14 @@ Location attn::pt2::locationOf(const Node &node, MLIRContext *context) {
   return NameLoc::get(StringAttr::get(context, node.name), line);
 }
 
+Value Scalar::in(TensorBuilder &b, DType dtype) const {
+  if (!isFloat)
+    return b.scalar(dtype, integer);
+  if (attn::graph::isFloat(dtype))
+    return b.scalar(dtype, number);
+  return b.scalar(dtype, dtype == DType::Bool ? int64_t(number != 0) : int64_t(number));
+}
+
 InFlightDiagnostic Call::error() {
   hasFailed = true;
   return emitError(b.getLoc());
@@ -157,6 +165,15 @@ Tensor Call::tensor(StringRef name) {
   }
   const Argument *argument = find(name, Kind::Tensor, false);
   return argument ? lookup(argument->names.front()) : Tensor();
+}
+
+Tensor Call::tensorWithDims(StringRef name) {
+  Tensor scalar = tensor(name);
+  if (failed() || scalar.rank() != 0)
+    return scalar;
+  FailureOr<Tensor> vector = viewAs(*this, scalar, Size(1));
+  dropsDim = true;
+  return mlir::failed(vector) ? scalar : *vector;
 }
 
 Value Call::computed(StringRef name) {
@@ -368,6 +385,12 @@ LogicalResult Call::result(const Tensor &tensor) {
     return failure();
   bool inPlace = worksInPlace(node.target) && numSet == 0;
   Tensor set = tensor;
+  if (dropsDim && meta.sizes.empty() && set.rank() == 1) {
+    FailureOr<Tensor> scalar = viewAs(*this, set, {});
+    if (mlir::failed(scalar))
+      return failure();
+    set = *scalar;
+  }
   if (inPlace && TensorBuilder::converts(tensor.dtype, meta.dtype))
     set = b.castTo(tensor, meta.dtype);
   if (set.dtype != meta.dtype || set.sizes != meta.sizes)

@@ -13,6 +13,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <cmath>
 #include <functional>
 
 namespace attn::pt2 {
@@ -20,8 +21,15 @@ namespace attn::pt2 {
 /// A number that an op takes beside tensors.
 struct Scalar {
   bool isFloat = false;
+  /// The number, of an integer too.
   double number = 0;
   int64_t integer = 0;
+
+  /// Whether `dtype` holds the number, of which integers drop the fraction.
+  bool fits(DType dtype) const {
+    return !isFloat || attn::graph::isFloat(dtype) || std::abs(number) < 0x1p63;
+  }
+  mlir::Value in(TensorBuilder &b, DType dtype) const;
 };
 
 class Call;
@@ -108,6 +116,9 @@ public:
   bool isString(llvm::StringRef name) const;
   /// A number that is known at the call of the library only is one of rank 0, in int64 or float64.
   Tensor tensor(llvm::StringRef name);
+  /// The same with a dimension of size 1 where it has rank 0, in which torch counts one dimension; a result that should
+  /// have rank 0 may then have that dimension.
+  Tensor tensorWithDims(llvm::StringRef name);
   /// A number, which may be known at the call of the library only, in float64.
   mlir::Value computed(llvm::StringRef name);
   /// Whether all tensors of an argument are complex.
@@ -196,7 +207,7 @@ private:
   const Graph &graph;
   const Node &node;
   Values &values;
-  bool again, readsImaginary = false;
+  bool again, readsImaginary = false, dropsDim = false;
   llvm::SmallVector<bool> isRead;
   unsigned numSet = 0;
   bool hasFailed = false;

@@ -99,14 +99,31 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
   return pair;
 }
 
+/// Both operands as the type in which torch combines them holds them: sums, products and quotients of halves with a
+/// number read that in float32, other ops as a half.
+static Pair rounded(TensorBuilder &b, Pair pair) {
+  if (computeType(pair.dtype) == pair.dtype)
+    return pair;
+  for (Element *element : {&pair.self, &pair.other}) {
+    if (!element->isScalar) {
+      element->tensor = b.castTo(element->tensor, pair.dtype);
+      continue;
+    }
+    APFloat number(element->scalar.number);
+    bool losesInfo;
+    number.convert(cast<FloatType>(elementType(pair.dtype, b.getContext())).getFloatSemantics(),
+                   APFloat::rmNearestTiesToEven, &losesInfo);
+    element->scalar = {true, number.convertToDouble(), 0};
+  }
+  return pair;
+}
+
 /// result = function(self, other) elementwise, both read as `as`.
 static Tensor apply(Call &call, const Pair &pair, DType as, DType dtype, Function function) {
   SmallVector<Operand> operands;
   SmallVector<Value> constants;
   for (const Element *element : {&pair.self, &pair.other}) {
-    constants.push_back(!element->isScalar        ? Value()
-                        : element->scalar.isFloat ? call.b.scalar(as, element->scalar.number)
-                                                  : call.b.scalar(as, element->scalar.integer));
+    constants.push_back(element->isScalar ? element->scalar.in(call.b, as) : Value());
     if (!element->isScalar)
       operands.push_back({element->tensor, as});
   }
@@ -136,7 +153,7 @@ static auto arithmetic(Function function, bool ofBooleans = false) {
       return call.error() << "expected numbers, got " << str(dtype);
     Value factor;
     if (alpha.number != 1)
-      factor = alpha.isFloat ? call.b.scalar(as, alpha.number) : call.b.scalar(as, alpha.integer);
+      factor = alpha.in(call.b, as);
     return call.result(apply(call, *pair, as, dtype, [&](TensorBuilder &b, Value x, Value y) {
       return function(b, x, factor ? create<arith::MulFOp, arith::MulIOp>(b, y, factor) : y);
     }));
@@ -182,7 +199,10 @@ static LogicalResult checkDivision(Call &call, const Pair &pair) {
 static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   Value floor = math::FloorOp::create(b, arith::DivFOp::create(b, x, y));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
-  Value one = arith::ConstantOp::create(b, b.getFloatAttr(x.getType(), 1));
+  auto constant = [&](double number) -> Value {
+    return arith::ConstantOp::create(b, b.getFloatAttr(x.getType(), number));
+  };
+  Value one = constant(1), infinity = constant(std::numeric_limits<double>::infinity());
   Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, floor, zero);
   auto widen = [&](Value value) -> Value {
     return value.getType().isF64() ? value : arith::ExtFOp::create(b, b.getF64Type(), value);
@@ -191,6 +211,11 @@ static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   Value rest = arith::SubFOp::create(b, whole, arith::MulFOp::create(b, widen(floor), divisor));
   // 0 times infinity is no number.
   rest = arith::SelectOp::create(b, isZero, whole, rest);
+  // Infinity holds no multiple of another number than 0.
+  Value isInfinite = arith::AndIOp::create(
+      b, arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, y, zero),
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, x), infinity));
+  floor = arith::SelectOp::create(b, isInfinite, arith::SubFOp::create(b, x, x), floor);
   Value isBeyond = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
                                          arith::MulFOp::create(b, rest, divisor), widen(zero));
   return arith::SelectOp::create(b, isBeyond, arith::SubFOp::create(b, floor, one), floor);
@@ -239,7 +264,8 @@ static LogicalResult floorDivide(Call &call) {
                            }));
 }
 
-/// x - y * trunc(x / y), which has the sign of x; exact, for quotients up to 2^28 in magnitude. Beyond that, NaN.
+/// x - y * trunc(x / y), which has the sign of x; exact. The multiples y 2^252, y 2^224, ... y are taken off one after
+/// the other: each quotient is less than 2^28, so that float64 holds its product with the 24 digits of y.
 static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
   Type type = x.getType(), wide = b.getF64Type();
   auto constant = [&](double value) -> Value {
@@ -253,17 +279,18 @@ static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
     y = arith::ExtFOp::create(b, wide, y);
   }
   Value magnitude = math::AbsFOp::create(b, x), divisor = math::AbsFOp::create(b, y);
-  Value count = math::FloorOp::create(b, arith::DivFOp::create(b, magnitude, divisor));
-  Value rest = arith::SubFOp::create(b, magnitude, arith::MulFOp::create(b, count, divisor));
-  // A quotient that is rounded up to an integer counts one too many.
-  Value isNegative = compare(arith::CmpFPredicate::OLT, rest, constant(0));
-  rest = arith::SelectOp::create(b, isNegative, arith::AddFOp::create(b, rest, divisor), rest);
-  // Infinity leaves all of x, which 0 times infinity would not.
-  Value isLess = compare(arith::CmpFPredicate::OLT, magnitude, divisor);
-  rest = arith::SelectOp::create(b, isLess, magnitude, rest);
-  Value isKnown = compare(arith::CmpFPredicate::OLE, count, constant(0x1p28));
-  rest =
-      arith::SelectOp::create(b, isKnown, rest, constant(std::numeric_limits<double>::quiet_NaN()));
+  Value rest = magnitude;
+  for (int exponent = 252; exponent >= 0; exponent -= 28) {
+    Value multiple = arith::MulFOp::create(b, divisor, constant(std::ldexp(1.0, exponent)));
+    Value count = math::FloorOp::create(b, arith::DivFOp::create(b, rest, multiple));
+    Value less = arith::SubFOp::create(b, rest, arith::MulFOp::create(b, count, multiple));
+    // A quotient that is rounded up to an integer counts one too many.
+    Value isNegative = compare(arith::CmpFPredicate::OLT, less, constant(0));
+    less = arith::SelectOp::create(b, isNegative, arith::AddFOp::create(b, less, multiple), less);
+    // Infinity leaves all of x, which 0 times infinity would not.
+    Value isLess = compare(arith::CmpFPredicate::OLT, rest, multiple);
+    rest = arith::SelectOp::create(b, isLess, rest, less);
+  }
   rest = math::CopySignOp::create(b, rest, x);
   return type == wide ? rest : Value(arith::TruncFOp::create(b, type, rest));
 }
@@ -280,24 +307,25 @@ static std::function<LogicalResult(Call &)> modulo(bool floors) {
       return failure();
     DType as = computeType(pair->dtype);
     return call.result(
-        apply(call, *pair, as, pair->dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
-          if (!isFloat(as) && !floors)
-            return arith::RemSIOp::create(b, x, y);
-          if (!isFloat(as)) {
-            Value quotient = arith::FloorDivSIOp::create(b, x, y);
-            return arith::SubIOp::create(b, x, arith::MulIOp::create(b, quotient, y));
-          }
-          Value rest = restOfQuotient(b, x, y);
-          if (!floors)
-            return rest;
-          Value zero = b.scalar(as, 0.0);
-          Value isBelow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, rest, zero),
-                isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, y, zero);
-          Value isOther = arith::XOrIOp::create(b, isBelow, isNegative);
-          Value isSome = arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, rest, zero);
-          return arith::SelectOp::create(b, arith::AndIOp::create(b, isOther, isSome),
-                                         arith::AddFOp::create(b, rest, y), rest);
-        }));
+        apply(call, rounded(call.b, *pair), as, pair->dtype,
+              [&](TensorBuilder &b, Value x, Value y) -> Value {
+                if (!isFloat(as) && !floors)
+                  return arith::RemSIOp::create(b, x, y);
+                if (!isFloat(as)) {
+                  Value quotient = arith::FloorDivSIOp::create(b, x, y);
+                  return arith::SubIOp::create(b, x, arith::MulIOp::create(b, quotient, y));
+                }
+                Value rest = restOfQuotient(b, x, y);
+                if (!floors)
+                  return rest;
+                Value zero = b.scalar(as, 0.0);
+                Value isBelow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, rest, zero),
+                      isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, y, zero);
+                Value isOther = arith::XOrIOp::create(b, isBelow, isNegative);
+                Value isSome = arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, rest, zero);
+                return arith::SelectOp::create(b, arith::AndIOp::create(b, isOther, isSome),
+                                               arith::AddFOp::create(b, rest, y), rest);
+              }));
   };
 }
 
@@ -343,8 +371,7 @@ static LogicalResult interpolate(Call &call) {
   if (!weight.isScalar)
     operands.push_back({weight.tensor, as});
   else
-    number =
-        b.scalar(as, weight.scalar.isFloat ? weight.scalar.number : double(weight.scalar.integer));
+    number = weight.scalar.in(b, as);
   return call.result(b.elementwise(*sizes, self.dtype, operands, [&](ValueRange x) -> Value {
     Value w = number ? number : x[2], one = b.scalar(as, 1.0);
     Value difference = arith::SubFOp::create(b, x[1], x[0]);
@@ -364,8 +391,7 @@ static LogicalResult power(Call &call) {
     return failure();
   DType as = computeType(pair->dtype);
   const Element &exponent = pair->other;
-  double number =
-      exponent.scalar.isFloat ? exponent.scalar.number : double(exponent.scalar.integer);
+  double number = exponent.scalar.number;
   // Longer products of float32 round too often; the power is computed in float64.
   double longest = as == DType::F32 ? 4 : 64;
   bool isWhole = exponent.isScalar && number == std::floor(number) && std::abs(number) <= longest;
@@ -402,12 +428,12 @@ static auto compare(arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofInts) 
       return failure();
     // Wider than any operand, so that signs need no care.
     DType as = isFloat(pair->dtype) ? computeType(pair->dtype) : DType::I64;
-    return call.result(
-        apply(call, *pair, as, DType::Bool, [&](TensorBuilder &b, Value x, Value y) -> Value {
-          if (isFloat(as))
-            return arith::CmpFOp::create(b, ofFloats, x, y);
-          return arith::CmpIOp::create(b, ofInts, x, y);
-        }));
+    return call.result(apply(call, rounded(call.b, *pair), as, DType::Bool,
+                             [&](TensorBuilder &b, Value x, Value y) -> Value {
+                               if (isFloat(as))
+                                 return arith::CmpFOp::create(b, ofFloats, x, y);
+                               return arith::CmpIOp::create(b, ofInts, x, y);
+                             }));
   };
 }
 
@@ -442,9 +468,9 @@ static LogicalResult maskedFill(Call &call) {
   std::optional<Sizes> sizes = TensorBuilder::broadcast({x.sizes, mask.sizes});
   if (call.failed())
     return failure();
-  bool isReal = value.isScalar ? value.scalar.isFloat : isFloat(value.tensor.dtype);
-  if (mask.dtype != DType::Bool || !sizes || (isReal && !isFloat(x.dtype)) ||
-      value.tensor.rank() != 0)
+  bool fits = value.isScalar ? value.scalar.fits(x.dtype)
+                             : !isFloat(value.tensor.dtype) || isFloat(x.dtype);
+  if (mask.dtype != DType::Bool || !sizes || !fits || value.tensor.rank() != 0)
     return call.error() << "expected a boolean mask that broadcasts to " << str(x.sizes)
                         << " and a value that " << str(x.dtype) << " holds, got " << str(mask.dtype)
                         << str(mask.sizes);
@@ -453,10 +479,7 @@ static LogicalResult maskedFill(Call &call) {
   if (!value.isScalar)
     operands.push_back({value.tensor, x.dtype});
   else
-    fill = isFloat(x.dtype)
-               ? call.b.scalar(x.dtype, value.scalar.isFloat ? value.scalar.number
-                                                             : double(value.scalar.integer))
-               : call.b.scalar(x.dtype, value.scalar.integer);
+    fill = value.scalar.in(call.b, x.dtype);
   return call.result(call.b.elementwise(*sizes, x.dtype, operands, [&](ValueRange x) -> Value {
     return arith::SelectOp::create(call.b, x[1], fill ? fill : x[2], x[0]);
   }));
@@ -477,9 +500,7 @@ static LogicalResult where(Call &call) {
   SmallVector<Operand> operands = {{condition, DType::Bool}};
   SmallVector<Value> constants;
   for (const Element *element : {&pair->self, &pair->other}) {
-    constants.push_back(!element->isScalar        ? Value()
-                        : element->scalar.isFloat ? b.scalar(dtype, element->scalar.number)
-                                                  : b.scalar(dtype, element->scalar.integer));
+    constants.push_back(element->isScalar ? element->scalar.in(b, dtype) : Value());
     if (!element->isScalar)
       operands.push_back({element->tensor, dtype});
   }
@@ -523,9 +544,7 @@ static auto clamp(StringRef least, StringRef greatest) {
           operands.push_back({bound->tensor, as});
         return {Value(), bound ? operands.size() - 1 : 0};
       }
-      return {bound->scalar.isFloat ? call.b.scalar(as, bound->scalar.number)
-                                    : call.b.scalar(as, bound->scalar.integer),
-              0};
+      return {bound->scalar.in(call.b, as), 0};
     };
     auto low = place(min), high = place(max);
     return call.result(call.b.elementwise(x.sizes, dtype, operands, [&](ValueRange x) {
@@ -562,6 +581,55 @@ static LogicalResult clampToTensors(Call &call) {
   return call.result(call.b.elementwise(*sizes, dtype, operands, [&](ValueRange x) {
     return clampTo(call.b, x[0], hasLeast ? x[1] : Value(), hasGreatest ? x.back() : Value());
   }));
+}
+
+/// self with a number on the diagonal, which `wrap` would repeat in the rows below a square.
+static LogicalResult fillDiagonal(Call &call) {
+  Tensor x = call.tensor("self");
+  Scalar number = call.scalar("fill_value");
+  bool wraps = call.flag("wrap");
+  if (call.failed())
+    return failure();
+  bool isSquare = x.rank() >= 2 && llvm::all_equal(x.sizes);
+  if ((!isSquare && x.rank() != 2) || wraps || !number.fits(x.dtype))
+    return call.error() << "expected a matrix, or equal sizes, and a number that " << str(x.dtype)
+                        << " holds, got " << str(x.sizes);
+  TensorBuilder &b = call.b;
+  Value value = b.convert(number.in(b, x.dtype), x.dtype, computeType(x.dtype));
+  return call.result(b.elementwise(
+      x.sizes, x.dtype, Operand{x, computeType(x.dtype)}, [&](ValueRange element) -> Value {
+        Value first = linalg::IndexOp::create(b, 0), isDiagonal;
+        for (int64_t dim = 1; dim < x.rank(); ++dim) {
+          Value isSame = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,
+                                               linalg::IndexOp::create(b, dim));
+          isDiagonal = isDiagonal ? Value(arith::AndIOp::create(b, isDiagonal, isSame)) : isSame;
+        }
+        return arith::SelectOp::create(b, isDiagonal, value, element[0]);
+      }));
+}
+
+/// log(e^self + e^other), relative to the greater of them where that is finite.
+static Value logOfSum(TensorBuilder &b, Value x, Value y) {
+  Value greater = arith::MaximumFOp::create(b, x, y), less = arith::MinimumFOp::create(b, x, y);
+  Value difference = arith::SubFOp::create(b, less, greater);
+  Value sum = arith::AddFOp::create(b, greater,
+                                    math::Log1pOp::create(b, math::ExpOp::create(b, difference)));
+  // Infinity less itself is no number.
+  Value isSame = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, y);
+  Value infinity = arith::ConstantOp::create(
+      b, b.getFloatAttr(x.getType(), std::numeric_limits<double>::infinity()));
+  Value isInfinite =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, x), infinity);
+  return arith::SelectOp::create(b, arith::AndIOp::create(b, isSame, isInfinite), x, sum);
+}
+
+static LogicalResult logAddExp(Call &call) {
+  FailureOr<Pair> pair = readPair(call);
+  if (call.failed())
+    return failure();
+  if (!isFloat(pair->dtype))
+    return call.error() << "expected floats, got " << str(pair->dtype);
+  return call.result(apply(call, *pair, computeType(pair->dtype), pair->dtype, logOfSum));
 }
 
 /// Keeps the elements (..., q, k) whose k - q compares with `diagonal`, 0 elsewhere.
@@ -606,7 +674,7 @@ template <typename OpTy> static LogicalResult addOf(Call &call) {
                         << str(first.sizes) << " and " << str(second.dtype) << str(second.sizes);
   TensorBuilder &b = call.b;
   DType as = computeType(self.dtype);
-  Value factor = b.scalar(as, value.isFloat ? value.number : double(value.integer));
+  Value factor = value.in(b, as);
   return call.result(b.elementwise(
       *sizes, self.dtype, {{self, as}, {first, as}, {second, as}}, [&](ValueRange x) -> Value {
         Value term = arith::MulFOp::create(b, factor, OpTy::create(b, x[1], x[2]));
@@ -623,20 +691,15 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
       ops.add((name + overload).str(), import, limits);
   };
   addBoth("add", arithmetic(create<arith::AddFOp, arith::AddIOp>), "sums of booleans");
-  auto subtract = arithmetic(create<arith::SubFOp, arith::SubIOp>);
-  addBoth("sub", subtract);
-  addBoth("subtract", subtract);
+  addBoth("sub", arithmetic(create<arith::SubFOp, arith::SubIOp>));
   addBoth("rsub", subtractFrom, "alpha other than 1");
-  auto multiply = arithmetic(create<arith::MulFOp, arith::MulIOp>, /*ofBooleans=*/true);
-  addBoth("mul", multiply);
-  addBoth("multiply", multiply);
+  addBoth("mul", arithmetic(create<arith::MulFOp, arith::MulIOp>, /*ofBooleans=*/true));
   addBoth("div", divide);
-  addBoth("divide", divide);
-  addBoth("true_divide", divide);
   StringRef byTensor = "integers divided by a tensor";
   for (StringRef overload : {"div.Tensor_mode", "div.Scalar_mode"})
     ops.add(overload, divide, byTensor);
-  for (StringRef overload : {"floor_divide.default", "floor_divide.Scalar"})
+  // floor_divide_ has an overload for tensors.
+  for (StringRef overload : {"floor_divide.default", "floor_divide.Tensor", "floor_divide.Scalar"})
     ops.add(overload, floorDivide, byTensor);
   StringRef ofModulo = "integers divided by a tensor; float64";
   addBoth("remainder", modulo(/*floors=*/true), ofModulo);
@@ -681,12 +744,13 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
     ops.add(overload, maskedFill);
   for (StringRef overload : {"where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"})
     ops.add(overload, where);
-  for (StringRef name : {"clamp.default", "clip.default"})
-    ops.add(name, clamp("min", "max"), noSign);
+  ops.add("clamp.default", clamp("min", "max"), noSign);
   ops.add("clamp_min.default", clamp("min", ""), noSign);
   ops.add("clamp_max.default", clamp("", "max"), noSign);
-  for (StringRef name : {"clamp.Tensor", "clip.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"})
+  for (StringRef name : {"clamp.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"})
     ops.add(name, clampToTensors, noSign);
+  ops.add("fill_diagonal.default", fillDiagonal, "wrap");
+  ops.add("logaddexp.default", logAddExp, "integers");
   ops.add("tril.default", triangle(CmpI::sle));
   ops.add("triu.default", triangle(CmpI::sge));
   ops.add("addcmul.default", addOf<arith::MulFOp>);

@@ -31,10 +31,39 @@ namespace {
 struct Inputs {
   Tensor query, key, value;
   std::optional<Tensor> mask;
+  DType dtype; ///< of the result
   bool isCausal, groupsHeads;
+  bool hasNoBatch = false; ///< but one of size 1 that the result drops
   double scale;
 };
 } // namespace
+
+/// Gives all three the same number of batch dimensions, at least one, and the query the sizes to which they broadcast.
+/// Grouped heads, the last of these dimensions, stay as they are.
+static LogicalResult alignBatches(Call &call, Inputs &in) {
+  int64_t numBatch = std::max({in.query.rank(), in.key.rank(), in.value.rank()}) - 2;
+  in.hasNoBatch = numBatch == 0;
+  numBatch = std::max<int64_t>(numBatch, 1);
+  for (Tensor *tensor : {&in.query, &in.key, &in.value}) {
+    Sizes sizes(numBatch + 2 - tensor->rank(), Size(1));
+    llvm::append_range(sizes, tensor->sizes);
+    FailureOr<Tensor> view = viewAs(call, *tensor, sizes);
+    if (failed(view))
+      return failure();
+    *tensor = *view;
+  }
+  int64_t numShared = numBatch - in.groupsHeads;
+  auto batchOf = [&](const Tensor &x) { return Sizes(ArrayRef(x.sizes).take_front(numShared)); };
+  std::optional<Sizes> sizes =
+      TensorBuilder::broadcast({batchOf(in.query), batchOf(in.key), batchOf(in.value)});
+  if (!sizes)
+    return call.error() << "expected batch dimensions that broadcast, got " << str(in.query.sizes)
+                        << ", " << str(in.key.sizes) << " and " << str(in.value.sizes);
+  sizes->append(in.query.sizes.begin() + numShared, in.query.sizes.end());
+  if (in.query.sizes != *sizes)
+    in.query = call.b.broadcastTo(in.query, *sizes);
+  return success();
+}
 
 static FailureOr<Inputs> readInputs(Call &call) {
   Inputs in;
@@ -61,10 +90,10 @@ static FailureOr<Inputs> readInputs(Call &call) {
     return call.error() << "expected dropout_p = 0, got " << dropout
                         << "; call eval() on the module before exporting it";
   const Tensor &query = in.query, &key = in.key, &value = in.value;
-  int64_t rank = query.rank();
-  if (rank < 3 || key.rank() != rank || value.rank() != rank || !isFloat(query.dtype) ||
+  if (std::min({query.rank(), key.rank(), value.rank()}) < 2 || !isFloat(query.dtype) ||
       key.dtype != query.dtype || value.dtype != query.dtype ||
-      key.sizes.back() != query.sizes.back() || value.sizes[rank - 2] != key.sizes[rank - 2])
+      key.sizes.back() != query.sizes.back() ||
+      value.sizes[value.rank() - 2] != key.sizes[key.rank() - 2])
     return call.error() << "expected query (batch..., q, d), key (batch..., k, d) and value "
                            "(batch..., k, e) of one "
                            "floating-point type, got "
@@ -73,6 +102,13 @@ static FailureOr<Inputs> readInputs(Call &call) {
   if (in.mask && in.mask->dtype != DType::Bool && !isFloat(in.mask->dtype))
     return call.error() << "expected a boolean or floating-point mask, got " << str(in.mask->dtype);
   TensorBuilder &b = call.b;
+  // The op has f32 alone, which holds the halves; the result is rounded to them once.
+  in.dtype = query.dtype;
+  if (computeType(in.dtype) == DType::F32)
+    for (Tensor *tensor : {&in.query, &in.key, &in.value})
+      *tensor = b.castTo(*tensor, DType::F32);
+  if (failed(alignBatches(call, in)))
+    return failure();
   std::optional<int64_t> d = query.sizes.back().constant();
   if (!hasScale && d)
     in.scale = 1 / std::sqrt(double(*d));
@@ -85,9 +121,9 @@ static FailureOr<Inputs> readInputs(Call &call) {
   // A scale that sizes decide is a factor of the query.
   DType as = computeType(query.dtype);
   if (factor)
-    in.query = b.elementwise(
-        query.sizes, query.dtype, {{query, as}, {*factor, as}},
-        [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); });
+    in.query =
+        b.elementwise(query.sizes, query.dtype, {{query, as}, {*factor, as}},
+                      [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); });
   return in;
 }
 
@@ -204,8 +240,12 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     Value bias = b.convert(block->getArguments().back(), in->mask->dtype, accumulator);
     YieldOp::create(b, arith::AddFOp::create(b, block->getArgument(k + 1), bias));
   }
+  if (in->hasNoBatch)
+    flat.erase(flat.begin());
   FailureOr<Tensor> result = viewAs(call, Tensor{op.getResult(0), init.dtype, sizes}, flat);
-  return failed(result) || failed(call.result(*result)) ? failure() : call.skipResults();
+  if (failed(result) || failed(call.result(b.castTo(*result, in->dtype))))
+    return failure();
+  return call.skipResults();
 }
 
 void attn::pt2::addAttention(AtenOps &ops) {

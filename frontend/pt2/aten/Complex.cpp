@@ -35,8 +35,7 @@ Tensor attn::pt2::pairOf(TensorBuilder &b, const Tensor &real, const Tensor &ima
 static Parts readParts(Call &call, StringRef name) {
   if (!call.isTensor(name)) {
     Scalar scalar = call.scalar(name);
-    Value number =
-        call.b.scalar(DType::F64, scalar.isFloat ? scalar.number : double(scalar.integer));
+    Value number = scalar.in(call.b, DType::F64);
     return {call.b.fill({}, number, DType::F64), std::nullopt};
   }
   Parts parts{call.tensor(name), std::nullopt};
@@ -296,7 +295,7 @@ void attn::pt2::addComplex(AtenOps &ops) {
                          "unsqueeze.default",
                          "view.default"})
     addOfParts(ops, name, "self");
-  for (StringRef name : {"cat.default", "concat.default", "stack.default"})
+  for (StringRef name : {"cat.default", "stack.default"})
     addOfParts(ops, name, "tensors");
   // What has complex arguments or results in any case.
   auto add = [&](StringRef name, std::function<LogicalResult(Call &)> import,

@@ -19,19 +19,12 @@ static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Sca
   for (const Size &size : sizes)
     if (size.constant().value_or(0) < 0)
       return call.error() << "expected sizes of at least 0, got " << str(sizes);
-  // As booleans and integers hold it.
-  if (dtype == DType::Bool)
-    number = {false, 0, number.number != 0};
-  else if (number.isFloat && !isFloat(dtype) && std::abs(number.number) < 0x1p53)
-    number = {false, 0, int64_t(number.number)};
-  if (number.isFloat && !isFloat(dtype))
+  if (!number.fits(dtype))
     return call.error() << "expected a value that " << str(dtype) << " holds, got "
                         << number.number;
   if (call.failed())
     return failure();
-  Value scalar =
-      number.isFloat ? call.b.scalar(dtype, number.number) : call.b.scalar(dtype, number.integer);
-  return call.result(call.b.fill(sizes, scalar, dtype));
+  return call.result(call.b.fill(sizes, number.in(call.b, dtype), dtype));
 }
 
 /// The same of an argument, a number that may be known at the call only.
@@ -133,15 +126,6 @@ static LogicalResult arange(Call &call) {
     for (double number : {startNumber, endNumber, stepNumber})
       if (!(std::abs(number) < 0x1p53))
         return call.error() << "expected numbers that " << str(dtype) << " holds, got " << number;
-    // torch cuts off fractions first.
-    for (auto [size, number] :
-         {std::pair(&start, startNumber), {&end, endNumber}, {&step, stepNumber}})
-      if (size->constant())
-        *size = int64_t(number);
-    stepNumber = std::trunc(stepNumber);
-    startNumber = std::trunc(startNumber);
-    endNumber = std::trunc(endNumber);
-    hasFloat = false;
   }
   const Sizes &sizes = call.expected().sizes;
   bool areNumbers = hasFloat || (start.constant() && end.constant());
@@ -159,6 +143,13 @@ static LogicalResult arange(Call &call) {
     if (!count || call.decided(*count) != sizes[0])
       return call.error() << "expected a range with " << sizes[0].str() << " elements, got "
                           << start.str() << " to " << end.str() << " in steps of " << step.str();
+  }
+  if (hasFloat && !attn::graph::isFloat(dtype)) {
+    // Fractions count in the number of elements alone.
+    for (auto [size, number] : {std::pair(&start, startNumber), {&step, stepNumber}})
+      if (size->constant())
+        *size = int64_t(number);
+    hasFloat = false;
   }
   TensorBuilder &b = call.b;
   SmallVector<Operand> operands;

@@ -197,7 +197,7 @@ static Tensor readAlong(TensorBuilder &b, const Tensor &self, int64_t dim, Array
 
 /// result[..., i, ...] = self[..., index[i], ...]
 static LogicalResult indexSelect(Call &call) {
-  Tensor self = call.tensor("self"), index = call.tensor("index");
+  Tensor self = call.tensorWithDims("self"), index = call.tensor("index");
   int64_t dim = call.dim("dim", self.rank());
   if (call.failed() || failed(checkIndexed(call, index, self.sizes[dim])))
     return failure();
@@ -214,7 +214,7 @@ static LogicalResult indexSelect(Call &call) {
 
 /// result[i, j, k] = self[i, index[i, j, k], k] for dimension 1
 static LogicalResult gather(Call &call) {
-  Tensor self = call.tensor("self"), index = call.tensor("index");
+  Tensor self = call.tensorWithDims("self"), index = call.tensorWithDims("index");
   int64_t dim = call.dim("dim", self.rank());
   call.flag("sparse_grad");
   if (call.failed() || failed(checkIndexed(call, index, self.sizes[dim])))
@@ -541,7 +541,7 @@ static std::function<LogicalResult(Call &)> indexWrite(bool adds) {
     TensorBuilder &b = call.b;
     DType as = computeType(self.dtype);
     if (alpha.number != 1) {
-      Value factor = alpha.isFloat ? b.scalar(as, alpha.number) : b.scalar(as, alpha.integer);
+      Value factor = alpha.in(b, as);
       source =
           b.elementwise(source.sizes, self.dtype, Operand{source, as}, [&](ValueRange x) -> Value {
             if (attn::graph::isFloat(as))
@@ -569,15 +569,10 @@ static FailureOr<Tensor> readValue(Call &call, const Tensor &self, ArrayRef<Size
   Scalar value = call.scalar("value");
   if (call.failed())
     return failure();
-  if (value.isFloat && !attn::graph::isFloat(self.dtype))
+  if (!value.fits(self.dtype))
     return call.error() << "expected a value that " << str(self.dtype) << " holds, got "
                         << value.number;
-  if (self.dtype == DType::Bool)
-    value.integer = value.integer != 0;
-  return b.fill(sizes,
-                value.isFloat ? b.scalar(self.dtype, value.number)
-                              : b.scalar(self.dtype, value.integer),
-                self.dtype);
+  return b.fill(sizes, value.in(b, self.dtype), self.dtype);
 }
 
 /// result[..., index[i], ...] = value

@@ -216,6 +216,59 @@ static LogicalResult flip(Call &call) {
   }));
 }
 
+/// Widened by the elements inside: in reverse from the outermost on ("reflect"), the outermost again and again
+/// ("replicate"), or those of the other end ("circular").
+static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size> widths,
+                                     StringRef mode) {
+  Sizes sizes = x.sizes;
+  SmallVector<int64_t> fronts(x.rank(), 0);
+  for (size_t i = 0; i < widths.size(); i += 2) {
+    int64_t dim = x.rank() - 1 - i / 2;
+    std::optional<int64_t> front = widths[i].constant(), back = widths[i + 1].constant();
+    std::optional<Size> total =
+        front && back ? add(x.sizes[dim], Size(*front + *back)) : std::nullopt;
+    if (!total || *front < 0 || *back < 0)
+      return call.error() << "expected widths of at least 0 for mode '" << mode << "', got "
+                          << str(widths);
+    // As many elements as there are inside, less the outermost in reverse.
+    if (mode == "replicate")
+      call.requireElement(x.sizes[dim], 0);
+    else
+      call.requireAtMost(Size(std::max(*front, *back) + (mode == "reflect")), x.sizes[dim]);
+    fronts[dim] = *front;
+    sizes[dim] = *total;
+  }
+  if (call.failed())
+    return failure();
+  TensorBuilder &b = call.b;
+  return call.result(b.elementwise(sizes, x.dtype, {}, [&](ValueRange) -> Value {
+    SmallVector<Value> indices;
+    for (int64_t dim = 0; dim < x.rank(); ++dim) {
+      Value at = linalg::IndexOp::create(b, dim);
+      if (sizes[dim] != x.sizes[dim]) {
+        Value size = b.indexOf(x.sizes[dim]), zero = arith::ConstantIndexOp::create(b, 0),
+              one = arith::ConstantIndexOp::create(b, 1);
+        Value last = arith::SubIOp::create(b, size, one);
+        at = arith::SubIOp::create(b, at, arith::ConstantIndexOp::create(b, fronts[dim]));
+        Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, zero),
+              isBehind = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, at, last);
+        Value before = zero, behind = last;
+        if (mode == "reflect") {
+          before = arith::SubIOp::create(b, zero, at);
+          behind = arith::SubIOp::create(b, arith::AddIOp::create(b, last, last), at);
+        } else if (mode == "circular") {
+          before = arith::AddIOp::create(b, at, size);
+          behind = arith::SubIOp::create(b, at, size);
+        }
+        at = arith::SelectOp::create(b, isBefore, before,
+                                     arith::SelectOp::create(b, isBehind, behind, at));
+      }
+      indices.push_back(at);
+    }
+    return b.convert(tensor::ExtractOp::create(b, x.value, indices), x.dtype, computeType(x.dtype));
+  }));
+}
+
 /// Widened at both ends of the last dimensions, which `pad` lists from the last; narrowed where it is negative.
 static LogicalResult pad(Call &call) {
   Tensor x = call.tensor("self");
@@ -226,15 +279,15 @@ static LogicalResult pad(Call &call) {
     value = call.scalar("value");
   if (call.failed())
     return failure();
-  if (mode != "constant" || widths.size() % 2 != 0 || int64_t(widths.size()) > 2 * x.rank() ||
-      (value.isFloat && value.number != 0 && !isFloat(x.dtype)))
+  bool fitsRank = widths.size() % 2 == 0 && int64_t(widths.size()) <= 2 * x.rank();
+  if (fitsRank && (mode == "reflect" || mode == "replicate" || mode == "circular"))
+    return padWithElements(call, x, widths, mode);
+  if (mode != "constant" || !fitsRank || !value.fits(x.dtype))
     return call.error()
            << "expected two widths of each of the last dimensions, filled with a number "
               "that "
            << str(x.dtype) << " holds, got " << str(widths) << ", mode '" << mode << "'";
-  Value fill = isFloat(x.dtype)
-                   ? call.b.scalar(x.dtype, value.isFloat ? value.number : double(value.integer))
-                   : call.b.scalar(x.dtype, value.integer);
+  Value fill = value.in(call.b, x.dtype);
   Sizes total = x.sizes, offsets(x.rank(), Size(0));
   SmallVector<size_t> padded;
   for (size_t i = 0; i < widths.size(); i += 2) {
@@ -348,16 +401,29 @@ static LogicalResult meshgrid(Call &call) {
   return success();
 }
 
+static LogicalResult broadcastTensors(Call &call) {
+  SmallVector<Tensor> tensors = call.tensors("tensors");
+  std::optional<Sizes> sizes = TensorBuilder::broadcast(
+      llvm::map_to_vector(tensors, [](const Tensor &tensor) { return tensor.sizes; }));
+  if (call.failed())
+    return failure();
+  if (!sizes)
+    return call.error() << "expected sizes that broadcast";
+  for (auto [i, tensor] : llvm::enumerate(tensors))
+    if (failed(call.resultView("tensors", call.b.broadcastTo(tensor, *sizes), {},
+                               /*mayCopy=*/false, i)))
+      return failure();
+  return success();
+}
+
 void attn::pt2::addJoins(AtenOps &ops) {
   ops.add("diff.default", diff, "differences of differences");
   ops.add("meshgrid.default", meshgrid);
   ops.add("meshgrid.indexing", meshgrid);
   ops.add("cat.default", cat);
-  ops.add("concat.default", cat);
   ops.add("stack.default", stack);
   ops.add("hstack.default", catOfRank(1, 1));
   ops.add("vstack.default", catOfRank(2, 0));
-  ops.add("row_stack.default", catOfRank(2, 0));
   ops.add("dstack.default", catOfRank(3, 2));
   ops.add("column_stack.default", catOfRank(2, 1, /*ofColumns=*/true));
   ops.add("repeat.default", repeat);
@@ -366,6 +432,7 @@ void attn::pt2::addJoins(AtenOps &ops) {
     ops.add(overload, repeatInterleave, "no dimension but for rank 1");
   ops.add("roll.default", roll, "shifts by more than an unknown number of elements");
   ops.add("flip.default", flip);
-  ops.add("pad.default", pad, "modes other than 'constant'");
+  ops.add("broadcast_tensors.default", broadcastTensors);
+  ops.add("pad.default", pad, "unknown widths in modes other than 'constant'");
   ops.add("constant_pad_nd.default", pad);
 }

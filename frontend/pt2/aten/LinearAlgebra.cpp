@@ -157,14 +157,14 @@ static std::function<LogicalResult(Call &)> addProduct(StringRef left, StringRef
       return call.error() << "expected " << str(self.sizes) << " to broadcast to "
                           << str(product->sizes);
     DType as = product->dtype;
-    auto number = [](const Scalar &x) { return x.isFloat ? x.number : double(x.integer); };
-    // With beta = 0 what self holds does not count, NaN neither.
-    if (number(beta) == 0)
+    // What is multiplied with 0 does not count, NaN neither.
+    if (beta.number == 0)
       self = call.b.fill(self.sizes, self.dtype, 0);
+    if (alpha.number == 0)
+      product = call.b.fill(product->sizes, as, 0);
     auto scaled = [&](Value x, const Scalar &factor) -> Value {
-      if (number(factor) == 1)
-        return x;
-      return arith::MulFOp::create(call.b, x, call.b.scalar(as, number(factor)));
+      return factor.number == 1 ? x
+                                : Value(arith::MulFOp::create(call.b, x, factor.in(call.b, as)));
     };
     return call.result(call.b.elementwise(
         *sizes, a.dtype, {{*product, as}, {self, as}}, [&](ValueRange x) -> Value {
@@ -486,7 +486,6 @@ void attn::pt2::addLinearAlgebra(AtenOps &ops) {
   StringRef integers = "integers";
   ops.add("linear.default", linear, integers);
   ops.add("matmul.default", matmul, integers);
-  ops.add("linalg_matmul.default", matmul, integers);
   ops.add("inner.default", inner, integers);
   ops.add("kron.default", kron, integers);
   ops.add("mm.default", mm, integers);
@@ -497,7 +496,6 @@ void attn::pt2::addLinearAlgebra(AtenOps &ops) {
   ops.add("addmv.default", addProduct("mat", "vec", 2, 1), integers);
   ops.add("baddbmm.default", addProduct("batch1", "batch2", 3, 3), integers);
   ops.add("outer.default", outer, "products of integers");
-  ops.add("ger.default", outer, "products of integers");
   ops.add("vdot.default", vdot, integers);
   ops.add("einsum.default", einsum, integers);
 }

@@ -130,7 +130,7 @@ static std::function<LogicalResult(Call &)> layerNorm(bool returnsStatistics) {
   };
 }
 
-/// x / sqrt(mean of x^2 + eps) * weight; without eps, that of the type.
+/// x / sqrt(mean of x^2 + eps) * weight; without eps, that of the type that torch computes in.
 static LogicalResult rmsNorm(Call &call) {
   FailureOr<Normalised> in = readNormalised(call);
   if (failed(in))
@@ -138,14 +138,13 @@ static LogicalResult rmsNorm(Call &call) {
   TensorBuilder &b = call.b;
   const Tensor &x = in->x;
   DType as = computeType(x.dtype);
-  double eps = in->eps.value_or(x.dtype == DType::F64   ? 0x1p-52
-                                : x.dtype == DType::F16 ? 0x1p-10
-                                                        : 0x1p-23);
+  double eps = in->eps.value_or(as == DType::F64 ? 0x1p-52 : 0x1p-23);
   AffineMap kept =
       AffineMap::getMultiDimIdentityMap(x.rank(), b.getContext()).getSliceMap(0, in->numKept);
-  Tensor squares = b.sum(x.sizes, in->numKept, as, Operand{x, as}, [&](ValueRange element) -> Value {
-    return arith::MulFOp::create(b, element[0], element[0]);
-  });
+  Tensor squares =
+      b.sum(x.sizes, in->numKept, as, Operand{x, as}, [&](ValueRange element) -> Value {
+        return arith::MulFOp::create(b, element[0], element[0]);
+      });
   Value n = numberOf(b, in->count, as), epsilon = b.scalar(as, eps);
   Tensor inverse =
       b.elementwise(squares.sizes, as, Operand{squares, as}, [&](ValueRange element) -> Value {
@@ -161,12 +160,12 @@ static LogicalResult rmsNorm(Call &call) {
   }));
 }
 
-/// Over the groups of channels (dimension 1) and all that follow. The native form returns the mean and the inverse
-/// deviation as well.
-static std::function<LogicalResult(Call &)> groupNorm(bool isNative) {
+/// Over the groups of channels (dimension 1) and all that follow, or over each channel. The native form returns the mean
+/// and the inverse deviation as well.
+static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("input");
-    int64_t groups = call.constant(isNative ? "group" : "num_groups");
+    bool isNative = groupsName == "group";
     std::optional<Tensor> weight, bias;
     if (call.has("weight"))
       weight = call.tensor("weight");
@@ -177,9 +176,19 @@ static std::function<LogicalResult(Call &)> groupNorm(bool isNative) {
     if (isNative)
       for (StringRef name : {"N", "C", "HxW"})
         call.integer(name);
+    // instance_norm, which in training changes the statistics that it has.
+    if (groupsName.empty()) {
+      for (StringRef name : {"running_mean", "running_var"})
+        if (call.has(name))
+          return call.error() << "expected instance normalisation '" << call.module()
+                              << "' in evaluation mode, got training mode; call eval() on the "
+                                 "module before exporting it";
+      call.number("momentum", 0.1);
+    }
+    std::optional<int64_t> channels = x.rank() >= 2 ? x.sizes[1].constant() : std::nullopt;
+    int64_t groups = groupsName.empty() ? channels.value_or(0) : call.constant(groupsName);
     if (call.failed())
       return failure();
-    std::optional<int64_t> channels = x.rank() >= 2 ? x.sizes[1].constant() : std::nullopt;
     bool fits = channels && groups > 0 && *channels % groups == 0 && isFloat(x.dtype);
     std::optional<Size> count = fits ? std::optional(Size(*channels / groups)) : std::nullopt;
     for (const Size &size : ArrayRef(x.sizes).drop_front(std::min<int64_t>(x.rank(), 2)))
@@ -236,6 +245,8 @@ static std::function<LogicalResult(Call &)> groupNorm(bool isNative) {
 /// By the statistics that training left: (x - mean) / sqrt(variance + eps) * weight + bias for each channel. The native
 /// forms have results for gradients beside.
 static LogicalResult batchNorm(Call &call) {
+  if (call.flag("use_input_stats"))
+    return groupNorm("")(call);
   Tensor x = call.tensor("input"), mean = call.tensor("running_mean"),
          variance = call.tensor("running_var");
   std::optional<Tensor> weight, bias;
@@ -253,7 +264,8 @@ static LogicalResult batchNorm(Call &call) {
                         << "' in evaluation mode, got training mode; call eval() on the module "
                            "before exporting it";
   bool fits = x.rank() >= 2 && isFloat(x.dtype);
-  for (const std::optional<Tensor> &tensor : {std::optional(mean), std::optional(variance), weight, bias})
+  for (const std::optional<Tensor> &tensor :
+       {std::optional(mean), std::optional(variance), weight, bias})
     fits = fits && (!tensor || (tensor->rank() == 1 && tensor->sizes[0] == x.sizes[1]));
   if (!fits)
     return call.error() << "expected floats (n, channels, ...) and statistics of the channels, got "
@@ -320,9 +332,10 @@ void attn::pt2::addNormalisation(AtenOps &ops) {
   ops.add("native_layer_norm.default", layerNorm(true));
   ops.add("rms_norm.default", rmsNorm);
   StringRef known = "a number of channels that is not known at compile time";
-  ops.add("group_norm.default", groupNorm(/*isNative=*/false), known);
-  ops.add("native_group_norm.default", groupNorm(/*isNative=*/true), known);
+  ops.add("group_norm.default", groupNorm("num_groups"), known);
+  ops.add("native_group_norm.default", groupNorm("group"), known);
   StringRef training = "training mode";
+  ops.add("instance_norm.default", batchNorm, (known + "; training mode").str());
   ops.add("batch_norm.default", batchNorm, training);
   ops.add("native_batch_norm.default", batchNorm, "training mode; uses of the other results");
   ops.add("_native_batch_norm_legit_no_training.default", batchNorm, "uses of the other results");

@@ -353,11 +353,22 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, const S
 using Resample = std::function<Tensor(TensorBuilder &b, const Tensor &x, int64_t dim,
                                       const Size &size, Value scale, bool alignsCorners)>;
 
-/// The distance of elements of the result, in elements of what it is made of; as torch has it, in float32.
+/// The distance of elements of the result, in elements of what it is made of; as torch has it, in float32. Where
+/// `ignoresFactor`, a factor does not count for a result of as many elements, or twice as many.
 static Value distanceOf(TensorBuilder &b, const Size &in, const Size &out,
-                        std::optional<double> factor, bool alignsCorners) {
-  if (!alignsCorners && factor && *factor > 0)
-    return b.scalar(DType::F32, double(float(1 / *factor)));
+                        std::optional<double> factor, bool alignsCorners, bool ignoresFactor) {
+  bool hasFactor = !alignsCorners && factor && *factor > 0;
+  std::optional<Size> twice = multiply(in, Size(2));
+  if (hasFactor && !(ignoresFactor && (in == out || twice == out))) {
+    Value distance = b.scalar(DType::F32, double(float(1 / *factor)));
+    if (!ignoresFactor || (in.constant() && out.constant()))
+      return distance;
+    for (auto [size, ratio] : {std::pair(in, 1.0), {twice.value_or(in), 0.5}}) {
+      Value isSize = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.indexOf(size), b.indexOf(out));
+      distance = arith::SelectOp::create(b, isSize, b.scalar(DType::F32, ratio), distance);
+    }
+    return distance;
+  }
   if (in.constant() && out.constant()) {
     double x = *in.constant(), y = *out.constant();
     if (alignsCorners)
@@ -375,7 +386,7 @@ static Value distanceOf(TensorBuilder &b, const Size &in, const Size &out,
   return arith::SelectOp::create(b, isOne, zero, quotient);
 }
 
-static std::function<LogicalResult(Call &)> upsample(Resample resample) {
+static std::function<LogicalResult(Call &)> upsample(Resample resample, bool isNearest = false) {
   return [=](Call &call) -> LogicalResult {
     bool isVector = call.target().ends_with(".vec");
     Tensor x = call.tensor(isVector ? "input" : "self");
@@ -412,7 +423,7 @@ static std::function<LogicalResult(Call &)> upsample(Resample resample) {
       if (call.failed())
         return failure();
       result = resample(call.b, result, dim, out,
-                        distanceOf(call.b, in, out, scales[dim - 2], alignsCorners), alignsCorners);
+                        distanceOf(call.b, in, out, scales[dim - 2], alignsCorners, isNearest), alignsCorners);
     }
     return call.result(call.b.castTo(result, x.dtype));
   };
@@ -503,7 +514,7 @@ void attn::pt2::addPooling(AtenOps &ops) {
   };
   for (StringRef overload : {".default", ".vec"}) {
     std::string limits = "float64";
-    ops.add(("upsample_nearest2d" + overload).str(), upsample(by(1, nearest)), limits);
+    ops.add(("upsample_nearest2d" + overload).str(), upsample(by(1, nearest), /*isNearest=*/true), limits);
     ops.add(("upsample_bilinear2d" + overload).str(), upsample(by(2, linear)), limits);
     ops.add(("upsample_bicubic2d" + overload).str(), upsample(by(4, cubic)), limits);
     ops.add(("_upsample_bilinear2d_aa" + overload).str(), upsample(smoothly(std::nullopt)), limits);

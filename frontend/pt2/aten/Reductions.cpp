@@ -27,7 +27,7 @@ struct Reduced {
 /// `dimName` of all dimensions where it is empty.
 static FailureOr<Reduced> readReduced(Call &call, StringRef dimName) {
   Reduced read;
-  read.x = call.tensor("self");
+  read.x = dimName.empty() ? call.tensor("self") : call.tensorWithDims("self");
   if (dimName.empty())
     read.dims = llvm::to_vector(llvm::seq<int64_t>(0, read.x.rank()));
   else
@@ -117,7 +117,9 @@ static std::function<LogicalResult(Call &)> sum(StringRef dimName) {
     if (!TensorBuilder::converts(read->x.dtype, dtype))
       return call.error() << "expected a sum of " << str(read->x.dtype) << ", got one as "
                           << str(dtype);
-    Tensor total = sumOf(call.b, read->x, read->dims, computeType(dtype));
+    // A sum of booleans as one says whether any is true.
+    DType as = dtype == DType::Bool ? DType::I64 : computeType(dtype);
+    Tensor total = sumOf(call.b, read->x, read->dims, as);
     return resultOf(call, *read, call.b.castTo(total, dtype));
   };
 }
@@ -257,8 +259,8 @@ static std::function<LogicalResult(Call &)> extremeAndPosition(bool isMax) {
 /// Where the greatest or least is, in one dimension or, without, in all as they lie in memory.
 static std::function<LogicalResult(Call &)> position(bool isMax) {
   return [=](Call &call) -> LogicalResult {
-    Tensor x = call.tensor("self");
     bool hasDim = call.has("dim"), keepsDims = call.flag("keepdim");
+    Tensor x = hasDim ? call.tensorWithDims("self") : call.tensor("self");
     Reduced read{x, {}, hasDim && keepsDims};
     if (hasDim)
       read.dims = {call.dim("dim", x.rank())};
@@ -360,10 +362,18 @@ static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool s
   };
 }
 
+static LogicalResult countNonzero(Call &call) {
+  FailureOr<Reduced> read = readReduced(call, "dim");
+  if (failed(read))
+    return failure();
+  Tensor isSome = call.b.castTo(read->x, DType::Bool);
+  return resultOf(call, *read, sumOf(call.b, isSome, read->dims, DType::I64));
+}
+
 /// The sum, or the product, of each element and those before it.
 static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
   return [=](Call &call) -> LogicalResult {
-    Tensor x = call.tensor("self");
+    Tensor x = call.tensorWithDims("self");
     int64_t dim = call.dim("dim", x.rank());
     DType dtype = call.dtype("dtype", isFloat(x.dtype) ? x.dtype : DType::I64);
     if (call.failed())
@@ -395,32 +405,66 @@ static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
   };
 }
 
-/// (sum |x|^order)^(1/order), for an order of 1, 2 or infinity.
+/// (sum |x|^order)^(1/order); the greatest or the least |x| where the order is infinite; the number of elements other than
+/// 0 where it is 0.
+static LogicalResult normOf(Call &call, const Reduced &read, double order) {
+  DType dtype = call.dtype("dtype", read.x.dtype), as = computeType(dtype);
+  if (call.failed())
+    return failure();
+  bool isMax = std::isinf(order) && order > 0, isMin = std::isinf(order) && order < 0;
+  if (!isFloat(dtype) || std::isnan(order))
+    return call.error() << "expected a norm of floats of some order, got " << str(dtype) << " and "
+                        << order;
+  if (isMax || isMin)
+    for (int64_t dim : read.dims)
+      call.requireElement(read.x.sizes[dim], 0);
+  if (call.failed())
+    return failure();
+  TensorBuilder &b = call.b;
+  double start = isMin ? std::numeric_limits<double>::infinity() : 0;
+  Tensor total = b.reduce(
+      read.x.sizes, read.dims, b.scalar(as, start), as, Operand{b.castTo(read.x, dtype), as},
+      [&](ValueRange x) -> Value {
+        if (order == 0)
+          return b.convert(b.isNonzero(x[0]), DType::Bool, as);
+        if (order == 2)
+          return arith::MulFOp::create(b, x[0], x[0]);
+        Value magnitude = math::AbsFOp::create(b, x[0]);
+        return order == 1 || isMax || isMin
+                   ? magnitude
+                   : Value(math::PowFOp::create(b, magnitude, b.scalar(as, order)));
+      },
+      [&](Value sofar, Value x) -> Value {
+        return isMax   ? Value(arith::MaximumFOp::create(b, sofar, x))
+               : isMin ? Value(arith::MinimumFOp::create(b, sofar, x))
+                       : Value(arith::AddFOp::create(b, sofar, x));
+      });
+  if (order != 0 && order != 1 && !isMax && !isMin)
+    total = b.elementwise(total.sizes, as, Operand{total, as}, [&](ValueRange x) -> Value {
+      if (order == 2)
+        return math::SqrtOp::create(b, x[0]);
+      return math::PowFOp::create(b, x[0], b.scalar(as, 1 / order));
+    });
+  return resultOf(call, read, b.castTo(total, dtype));
+}
+
+static LogicalResult vectorNorm(Call &call) {
+  FailureOr<Reduced> read = readReduced(call, "dim");
+  double order = call.number("ord", 2);
+  return failed(read) || call.failed() ? failure() : normOf(call, *read, order);
+}
+
+/// Of all elements, or of those along dimensions. An order of a matrix, in two dimensions, is another thing.
 static LogicalResult norm(Call &call) {
   FailureOr<Reduced> read = readReduced(call, "dim");
+  bool hasOrder = call.has("ord");
   double order = call.number("ord", 2);
   if (failed(read) || call.failed())
     return failure();
-  DType dtype = call.dtype("dtype", read->x.dtype), as = computeType(dtype);
-  bool isMax = std::isinf(order) && order > 0;
-  if (!isFloat(dtype) || (order != 1 && order != 2 && !isMax))
-    return call.error() << "expected a norm of floats of order 1, 2 or infinity, got " << str(dtype)
-                        << " and " << order;
-  TensorBuilder &b = call.b;
-  Tensor total = b.reduce(
-      read->x.sizes, read->dims, b.scalar(as, 0.0), as, Operand{read->x, as},
-      [&](ValueRange x) -> Value {
-        return order == 2 ? Value(arith::MulFOp::create(b, x[0], x[0]))
-                          : Value(math::AbsFOp::create(b, x[0]));
-      },
-      [&](Value sofar, Value x) -> Value {
-        return isMax ? Value(arith::MaximumFOp::create(b, sofar, x))
-                     : Value(arith::AddFOp::create(b, sofar, x));
-      });
-  if (order == 2)
-    total = b.elementwise(total.sizes, as, Operand{total, as},
-                          [&](ValueRange x) -> Value { return math::SqrtOp::create(b, x[0]); });
-  return resultOf(call, *read, b.castTo(total, dtype));
+  if (hasOrder && read->dims.size() != 1)
+    return call.error() << "expected a norm of vectors, got order " << order << " and "
+                        << read->dims.size() << " dimensions";
+  return normOf(call, *read, order);
 }
 
 /// sum x y / (max(|x|, eps) max(|y|, eps)) along a dimension
@@ -461,7 +505,7 @@ static LogicalResult cosineSimilarity(Call &call) {
 /// In float32 for the halves, as torch does; `dtype` converts first.
 static std::function<LogicalResult(Call &)> softmax(bool isLog) {
   return [=](Call &call) -> LogicalResult {
-    Tensor x = call.tensor("self");
+    Tensor x = call.tensorWithDims("self");
     int64_t dim = call.dim("dim", x.rank());
     DType dtype = call.dtype("dtype", x.dtype);
     bool widens = call.target().contains("aten._") && call.flag("half_to_float");
@@ -524,13 +568,16 @@ void attn::pt2::addReductions(AtenOps &ops) {
     ops.add(("any" + overload).str(), quantifier<arith::OrIOp>(dim, false));
     ops.add(("all" + overload).str(), quantifier<arith::AndIOp>(dim, true));
   }
+  ops.add("count_nonzero.default", countNonzero);
+  ops.add("count_nonzero.dim_IntList", countNonzero);
   ops.add("cumsum.default", cumulative(/*multiplies=*/false));
   ops.add("cumprod.default", cumulative(/*multiplies=*/true));
   ops.add("prod.default", product(""));
   ops.add("prod.dim_int", product("dim"));
   ops.add("logsumexp.default", logSumExp);
   ops.add("cosine_similarity.default", cosineSimilarity);
-  ops.add("linalg_vector_norm.default", norm, "orders other than 1, 2 and infinity");
+  ops.add("linalg_norm.default", norm, "orders of matrices");
+  ops.add("linalg_vector_norm.default", vectorNorm);
   ops.add("softmax.int", softmax(false));
   ops.add("_softmax.default", softmax(false), "half_to_float");
   ops.add("log_softmax.int", softmax(true));

@@ -184,7 +184,7 @@ static LogicalResult permuteBy(Call &call, const Tensor &x, ArrayRef<int64_t> pe
 
 static std::function<LogicalResult(Call &)> transpose(StringRef first, StringRef second) {
   return [=](Call &call) -> LogicalResult {
-    Tensor x = call.tensor("self");
+    Tensor x = call.tensorWithDims("self");
     int64_t a = call.dim(first, x.rank()), b = call.dim(second, x.rank());
     SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
     if (call.failed())
@@ -207,7 +207,7 @@ static LogicalResult permute(Call &call) {
 
 /// Some dimensions to new places; the others keep their order.
 static LogicalResult moveDims(Call &call) {
-  Tensor x = call.tensor("self");
+  Tensor x = call.tensorWithDims("self");
   SmallVector<int64_t> from = call.constants("source"), to = call.constants("destination");
   if (!call.failed() && from.size() != to.size())
     return call.error() << "expected a place for each of " << from.size() << " dimensions, got "
@@ -547,6 +547,36 @@ static LogicalResult splitWithSizes(Call &call) {
   return call.failed() ? failure() : resultRuns(call, x, dim, runs);
 }
 
+/// As many parts as asked, the first ones longer by one; or parts that begin at indices.
+static LogicalResult tensorSplit(Call &call) {
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank(), 0);
+  bool hasIndices = call.has("indices");
+  SmallVector<int64_t> begins =
+      hasIndices ? call.constants("indices") : SmallVector<int64_t>{call.constant("sections")};
+  if (call.failed())
+    return failure();
+  std::optional<int64_t> size = x.sizes[dim].constant();
+  int64_t count = hasIndices ? int64_t(begins.size()) + 1 : begins.front();
+  if (!size || count < 1 || count != call.numResults())
+    return call.error() << "expected parts of a known size, got " << count << " of "
+                        << x.sizes[dim].str() << " and " << call.numResults() << " results";
+  Sizes runs;
+  if (!hasIndices)
+    for (int64_t i = 0; i < count; ++i)
+      runs.push_back(*size / count + (i < *size % count));
+  int64_t last = 0;
+  begins.push_back(*size);
+  for (int64_t begin : hasIndices ? ArrayRef(begins) : ArrayRef<int64_t>()) {
+    int64_t at = std::clamp<int64_t>(begin < 0 ? begin + *size : begin, 0, *size);
+    if (at < last)
+      return call.error() << "expected indices in increasing order, got " << begin;
+    runs.push_back(at - last);
+    last = at;
+  }
+  return resultRuns(call, x, dim, runs);
+}
+
 /// The elements of `dim`, one result each.
 static LogicalResult unbind(Call &call) {
   Tensor x = call.tensor("self");
@@ -779,7 +809,7 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("swapaxes.default", transpose("axis0", "axis1"));
   ops.add("swapdims.default", transpose("dim0", "dim1"));
   ops.add("permute.default", permute);
-  for (StringRef overload : {"movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist"})
+  for (StringRef overload : {"movedim.int", "movedim.intlist"})
     ops.add(overload, moveDims);
   ops.add("t.default", t);
   ops.add("numpy_T.default", reverseDims(true));
@@ -807,6 +837,8 @@ void attn::pt2::addViews(AtenOps &ops) {
   for (StringRef name :
        {"split_with_sizes.default", "split.sizes", "unsafe_split_with_sizes.default"})
     ops.add(name, splitWithSizes);
+  for (StringRef name : {"tensor_split.sections", "tensor_split.indices"})
+    ops.add(name, tensorSplit, "dimensions of unknown size; indices in decreasing order");
   ops.add("unbind.int", unbind, "dimensions of unknown size");
   for (StringRef name : {"diagonal.default", "linalg_diagonal.default", "diagonal_scatter.default"})
     ops.add(name, diagonal, "dimensions of unknown size");

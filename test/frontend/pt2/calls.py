@@ -183,7 +183,7 @@ class File:
                 arguments[name] = [None if a is None else self.tensor(a, name, seen) for a in value]
             else:
                 arguments[name] = value
-        in_place = one.op.split(".")[0].endswith("_") and not one.op.startswith("__")
+        in_place = one.op.split(".")[0].endswith("_") and (not one.op.startswith("__") or one.op.startswith("__i"))
         if in_place:
             arguments["self"] = self.program.node("aten.clone.default", one.arguments["self"], **one.place,
                                                   self=arguments["self"])

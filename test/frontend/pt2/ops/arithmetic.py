@@ -62,6 +62,12 @@ case("floor_divide.Scalar", np.floor_divide, self=J, other=3)
 ONES = np.ones(8, "float32")
 TENTHS = np.array([0.1, 0.2, 0.3, 0.7, -0.1, -0.3, inf, -inf], "float32")
 case("floor_divide.default", np.floor_divide, self=ONES, other=TENTHS)
+case("floor_divide.default", np.floor_divide, self=np.array([inf, -inf, inf, -inf, inf], "float32"),
+     other=np.array([2, -3, inf, 0.5, -inf], "float32"))
+case("floor_divide.default", lambda x, y: x / y, self=np.array([inf, -inf, 1, -1, 0], "float32"),
+     other=np.zeros(5, "float32"))
+case("floor_divide_.Tensor", np.floor_divide, self=X, other=Y)
+case("floor_divide_.Scalar", np.floor_divide, self=J, other=3)
 case("remainder.Scalar", lambda x, y: x % y, self=I, other=4)
 case("remainder.Scalar", lambda x, y: x % y, self=J, other=-4)
 case("remainder.Tensor", lambda x, y: x % y, self=S, other=7)
@@ -79,7 +85,26 @@ case("remainder.Tensor", lambda x, y: np.where(np.isinf(y) & np.isfinite(x),
 case("fmod.Scalar", lambda x, y: np.fmod(x, y), self=ORDINARY.astype("float32"), other=0.75, ulps=0)
 case("remainder.Scalar", lambda x, y: np.remainder(x, y), self=ORDINARY.astype("float32"), other=-0.75, ulps=1)
 case("remainder.Scalar", lambda x, y: np.remainder(x, y), self=H, other=0.5, ulps=1)
-case("fmod.Scalar", lambda x, y: x * nan, self=np.array([1e20, -1e20], "float32"), other=3.0)
+WIDE = np.exp(random.standard_normal((2, 500)) * 30).astype("float32") * random.choice([-1, 1], (2, 500))
+FAR = [np.append(row, [bound]).astype("float32") for row, bound in zip(WIDE, (3e38, 1.4e-45))]
+case("fmod.Tensor", np.fmod, self=FAR[0], other=FAR[1], ulps=0)
+case("remainder.Tensor", np.remainder, self=FAR[0], other=FAR[1], ulps=1)
+# Numbers are rounded to halves, but for sums, products and quotients.
+TENTH = np.array([0.1, 0.3, 0.7, 1], "float16")
+HALF_TENTH = float(np.float16(0.1))
+case("remainder.Scalar", lambda x, y: np.remainder(x, HALF_TENTH), self=TENTH, other=0.1, ulps=1)
+case("fmod.Tensor", lambda x, y: np.fmod(x, HALF_TENTH), self=TENTH, other=np.array(0.1, "float32"), ulps=1)
+case("floor_divide.default", lambda x, y: np.floor(x / np.float32(0.1)), self=TENTH, other=0.1)
+for name, function in [("eq", np.equal), ("ne", np.not_equal), ("lt", np.less), ("ge", np.greater_equal)]:
+    case(name + ".Scalar", lambda x, y, f=function: f(x, HALF_TENTH), self=TENTH, other=0.1)
+    case(name + ".Tensor", lambda x, y, f=function: f(x, HALF_TENTH), self=TENTH, other=np.array(0.1, "float32"))
+for name, function in [("and", np.bitwise_and), ("or", np.bitwise_or), ("xor", np.bitwise_xor)]:
+    case(f"__i{name}__.Tensor", function, self=I, other=I2)
+    case(f"__i{name}__.Scalar", function, self=B, other=True)
+case("__ilshift__.Scalar", np.left_shift, self=I, other=2)
+case("__irshift__.Scalar", np.right_shift, self=J, other=1)
+case("masked_fill.Scalar", lambda x, m, v: np.where(m, 2, x), self=I, mask=B, value=2.5, kind="int64")
+case("masked_fill.Scalar", lambda x, m, v: x | m, self=B2, mask=B, value=2)
 SHIFTS = np.array([0, 1, 5, 31])
 for name, function in [("left", np.left_shift), ("right", np.right_shift)]:
     short = f"__{name[0]}shift__"
@@ -188,3 +213,15 @@ case("addcmul_.default", lambda x, a, b, v: x + v * a * b, self=X, tensor1=Y, te
 case("addcdiv.default", lambda x, a, b, v: x + v * a / b, self=X, tensor1=Y, tensor2=P, value=-2, near=2e-7)
 case("clip.default", lambda x, low, high: np.clip(x, low, high), self=SPECIAL, min=-1.5, max=2)
 case("clip.Tensor", lambda x, low: np.maximum(x, low), self=X, min=COLUMN)
+for name, function in [("less", np.less), ("greater_equal", np.greater_equal), ("not_equal", np.not_equal)]:
+    case(name + ".Tensor", function, self=X, other=ROW)
+    case(name + "_.Scalar", lambda x, y, f=function: f(x, y).astype("float32"), self=X, other=0.5)
+case("absolute.default", np.abs, self=X)
+SQUARE = random.standard_normal((4, 4)).astype("float32")
+case("fill_diagonal_.default", lambda x, v: np.where(np.eye(4), v, x), self=SQUARE, fill_value=-2.5)
+case("fill_diagonal_.default", lambda x, v: x & ~np.eye(3, 4, dtype=bool), self=B, fill_value=False)
+CUBE = np.ones((2, 2, 2), "float16")
+case("fill_diagonal_.default", lambda x, v: np.array([[[9, 1], [1, 1]], [[1, 1], [1, 9.0]]]), self=CUBE, fill_value=9)
+case("logaddexp.default", np.logaddexp, self=np.array([1, inf, -inf, -inf, nan, 100, -1e30, inf], "float32"),
+     other=np.array([2, inf, -inf, 3, 0, -100, 1e30, -inf], "float32"))
+case("logaddexp.default", np.logaddexp, self=X * 9, other=COLUMN, near=2e-7)

@@ -181,6 +181,9 @@ for mode in KERNELS:
              self=IMAGE, output_size=[4, 8], **flags, scales_h=1.5, scales_w=1.6, near=2e-6)
         case(name + ".default", lambda x, n, *c, m=mode: upsample(m, x, n, *c), self=IMAGE, output_size=[4, 8], **flags,
              near=2e-6)
+# A factor does not count for a result of as many elements, or twice as many.
+case("upsample_nearest2d.vec", lambda x, n, s: upsample("nearest", x, [3, 10]), input=IMAGE, output_size=None,
+     scale_factors=[1.2, 2.1])
 
 
 def smooth_matrix(n, size, scale, width, kernel):

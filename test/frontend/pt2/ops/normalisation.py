@@ -43,6 +43,7 @@ case("native_layer_norm.default", native_layer_norm, input=X3, normalized_shape=
 case("rms_norm.default", rms_norm, input=X3, normalized_shape=[4], near=1e-6)
 case("rms_norm.default", rms_norm, input=X3, normalized_shape=[3, 4], weight=MATRIX, eps=1e-3, near=1e-6)
 case("rms_norm.default", rms_norm, input=X3, normalized_shape=[4], weight=FOUR, eps=None, near=1e-6)
+case("rms_norm.default", rms_norm, input=(X3 * 0.01).astype("float16"), normalized_shape=[4], ulps=1)
 case("group_norm.default", group_norm, input=IMAGE, num_groups=3, near=1e-6)
 case("group_norm.default", group_norm, input=IMAGE, num_groups=2, weight=SIX, bias=SIX2, eps=1e-3, near=1e-6)
 case("group_norm.default", group_norm, input=IMAGE[:, :, 0, 0].copy(), num_groups=2, weight=SIX, bias=None, near=1e-6)
@@ -73,3 +74,15 @@ for op in ("_weight_norm", "_weight_norm_interface"):
         case(op + ".default", lambda v, g, d, o=op: weight_norm(v, g, d)[:1 + o.endswith("face")], v=X3,
              g=np.arange(1, 1 + X3.shape[dim], dtype="float32").reshape([-1 if i == dim else 1 for i in range(3)]),
              dim=dim, near=1e-6)
+def instance_norm(x, w=None, b=None, *_):
+    y = (x - x.mean((2, 3), keepdims=True)) / np.sqrt(x.var((2, 3), keepdims=True) + 1e-5)
+    return y if w is None else y * w[:, None, None] + b[:, None, None]
+
+
+case("instance_norm.default", instance_norm, input=IMAGE, weight=None, bias=None, running_mean=None, running_var=None,
+     use_input_stats=True, momentum=0.1, eps=1e-5, cudnn_enabled=True, near=1e-6)
+case("instance_norm.default", instance_norm, input=IMAGE, weight=SIX, bias=SIX2, running_mean=None, running_var=None,
+     use_input_stats=True, momentum=0.1, eps=1e-5, cudnn_enabled=True, near=1e-6)
+case("instance_norm.default", lambda x, w, b, m, v, *_: (x - m[:, None, None]) / np.sqrt(v[:, None, None] + 1e-5),
+     input=IMAGE, weight=None, bias=None, running_mean=SIX, running_var=SIX2 * SIX2, use_input_stats=False,
+     momentum=0.1, eps=1e-5, cudnn_enabled=True, near=1e-6)

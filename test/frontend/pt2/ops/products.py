@@ -40,6 +40,7 @@ case("addmm.default", lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b), s
 case("addmm.default", lambda c, a, b, beta: a @ b, self=np.full((5, 1), nan, "float32"), mat1=A, mat2=A2, beta=0,
      near=1e-6)
 case("addmm_.default", lambda c, a, b: c + a @ b, self=BIAS57, mat1=A, mat2=A2, near=1e-6)
+case("addmm.default", lambda c, a, b, alpha: np.broadcast_to(c, (5, 7)), self=V7, mat1=A * nan, mat2=A2, alpha=0)
 case("baddbmm.default", lambda c, a, b: c + a @ b, self=V7, batch1=BATCH, batch2=BATCH2, near=1e-6)
 case("baddbmm.default", lambda c, a, b, beta, alpha: alpha * (a @ b) - c, self=BIAS57, batch1=BATCH, batch2=BATCH2,
      beta=-1, alpha=0.125, near=1e-6)
@@ -83,6 +84,11 @@ case(SDPA, lambda q, k, v, m, p, c: attention(q, k, v, np.tri(4, 6, dtype=bool))
 case(SDPA, lambda q, k, v, s: attention(q, k, v, scale=s), query=Q, key=K, value=K, scale=0.25, near=1e-6)
 case(SDPA, lambda q, k, v, g: attention(q, np.repeat(k, 3, 1), np.repeat(v, 3, 1)), query=Q, key=K[:, :1].copy(),
      value=K[:, :1].copy(), enable_gqa=True, near=1e-6)
+case(SDPA, attention, query=Q[0, 0], key=K[0, 0], value=K[0, 0], near=1e-6)
+case(SDPA, attention, query=Q[0, 0], key=K, value=K[0, :1], near=1e-6)
+case(SDPA, attention, query=Q[:1], key=K[:, :1].copy(), value=K, attn_mask=MASK, near=1e-6)
+case(SDPA, lambda q, k, v: attention(q, k, v), query=Q.astype("float16"), key=K.astype("float16"),
+     value=K.astype("float16"), ulps=1)
 FUSED = "_scaled_dot_product_%s.default"
 for name in ("flash_attention", "flash_attention_for_cpu", "efficient_attention", "cudnn_attention",
              "fused_attention_overrideable", "attention_math"):

@@ -91,10 +91,10 @@ for name, root in [("var_mean", lambda x: x), ("std_mean", np.sqrt)]:
          keepdim=True, near=1e-6)
     case(name + ".dim", lambda x, d, u, f=root: [f(np.var(x, (0, 2))), x.mean((0, 2))], self=X3, dim=[0, 2],
          unbiased=False, near=1e-6)
-for order in (1, 2, 2.0, inf):
-    case("linalg_vector_norm.default", lambda x, p: np.linalg.norm(x.ravel(), p), self=X3, ord=order, ulps=4)
+for order in (0, 1, 2, 2.0, 3, 0.5, -1, inf, -inf):
+    case("linalg_vector_norm.default", lambda x, p: np.linalg.norm(x.ravel(), p), self=X3, ord=order, ulps=16)
     case("linalg_vector_norm.default", lambda x, p, dim, keep: np.linalg.norm(x, p, axis=1, keepdims=True), self=X,
-         ord=order, dim=[-1], keepdim=True, ulps=4)
+         ord=order, dim=[-1], keepdim=True, ulps=16)
 case("linalg_vector_norm.default", lambda x, p, dim, keep, dtype: np.linalg.norm(x, axis=0), self=X, ord=2, dim=[0],
      keepdim=False, dtype=DType("float64"), kind="float64")
 
@@ -123,3 +123,22 @@ def cosine(x, y, dim=1, eps=1e-8):
 case("cosine_similarity.default", cosine, x1=X, x2=X[::-1].copy(), ulps=32)
 case("cosine_similarity.default", cosine, x1=X3[:, :, None].copy(), x2=X3[:, None].copy(), dim=-1, ulps=64)
 case("cosine_similarity.default", lambda x, y, d, e: cosine(x, y, d, e), x1=X * 0, x2=X, dim=0, eps=0.5, ulps=32)
+case("linalg_norm.default", lambda x: np.linalg.norm(x.ravel()), self=X3, ulps=4)
+case("linalg_norm.default", lambda x, p, d: np.linalg.norm(x, axis=(0, 1)), self=X3, ord=None, dim=[0, 1], ulps=4)
+case("linalg_norm.default", lambda x, p, d: np.linalg.norm(x, 1, axis=1), self=X3, ord=1, dim=[1], ulps=4)
+case("sum.default", lambda x, d: x.any(), self=B, dtype=DType("bool"))
+case("sum.dim_IntList", lambda x, *_: x.any(0), self=B, dim=[0], keepdim=False, dtype=DType("bool"))
+# torch counts one dimension in a tensor of rank 0.
+same = lambda x, *_: x
+for dim in (0, -1):
+    case("sum.dim_IntList", same, self=ONE, dim=[dim])
+    case("mean.dim", same, self=ONE, dim=[dim], keepdim=True)
+    case("cumsum.default", same, self=ONE, dim=dim)
+    case("softmax.int", lambda x, d: 1.0, self=ONE, dim=dim)
+    case("log_softmax.int", lambda x, d: 0.0, self=ONE, dim=dim)
+    case("argmax.default", lambda x, d: 0, self=ONE, dim=dim)
+    case("max.dim", lambda x, d: [x, 0], self=ONE, dim=dim)
+    case("min.dim", lambda x, d, k: [x, 0], self=ONE, dim=dim, keepdim=True)
+case("count_nonzero.default", np.count_nonzero, self=HOLES)
+case("count_nonzero.default", lambda x, d: np.count_nonzero(x, 1), self=I, dim=-1)
+case("count_nonzero.dim_IntList", lambda x, d: np.count_nonzero(x, (0, 2)), self=X3 > 0, dim=[0, 2])

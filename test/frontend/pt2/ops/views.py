@@ -144,6 +144,10 @@ case("pad.default", lambda x, p: np.pad(x, ((0, 0), (1, 2))), self=X, pad=[1, 2]
 case("pad.default", lambda x, p, m, v: np.pad(x, ((2, 0), (1, 0)), constant_values=-inf), self=X, pad=[1, 0, 2, 0],
      mode="constant", value=-inf)
 case("pad.default", lambda x, p: np.pad(x[:, 1:], ((0, 0), (0, 2))), self=X, pad=[-1, 2])
+case("pad.default", lambda x, *_: np.pad(x, ((0, 0), (1, 1)), constant_values=True), self=B, pad=[1, 1],
+     mode="constant", value=2.0)
+case("pad.default", lambda x, *_: np.pad(x, ((0, 0), (1, 1)), constant_values=2), self=I, pad=[1, 1], mode="constant",
+     value=2.5)
 case("constant_pad_nd.default", lambda x, p: x[1:, :-2], self=X, pad=[0, -2, -1, 0])
 case("constant_pad_nd.default", lambda x, p, v: np.full((3, 2), 9.0), self=X, pad=[2, -4], value=9)
 case("constant_pad_nd.default", lambda x, p: np.pad(x[:, :-1], ((0, 0), (1, 0))), self=X, pad=[1, -1])
@@ -167,3 +171,14 @@ for parts in ([V, V * 2], [X, X * 2], [X3, X3]):
     case("dstack.default", np.dstack, tensors=parts)
     case("column_stack.default", np.column_stack, tensors=parts)
 case("column_stack.default", np.column_stack, tensors=[np.arange(X.shape[0], dtype="float32"), X])
+case("transpose.int", lambda x, *_: x, self=ONE, dim0=0, dim1=-1)
+case("movedim.int", lambda x, *_: x, self=ONE, source=0, destination=-1)
+case("broadcast_tensors.default", lambda t: np.broadcast_arrays(*t), tensors=[ROW, COLUMN, ONE])
+case("tensor_split.sections", lambda x, n, d: np.array_split(x, 3, 1), self=X, sections=3, dim=1)
+case("tensor_split.indices", lambda x, i: np.split(x, (1, 1, 2)), self=X, indices=[1, -2, 2])
+case("tensor_split.indices", lambda x, i, d: np.split(x, (2, 4), 1), self=I, indices=[2, 9], dim=-1)
+for mode, name in [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]:
+    case("pad.default", lambda x, p, m, name=name: np.pad(x, ((0, 0), (1, 2), (3, 0)), name), self=X3, pad=[3, 0, 1, 2],
+         mode=mode)
+    case("pad.default", lambda x, p, m, name=name: np.pad(x, ((0, 0), (1, 1)), name), self=H, pad=[1, 1], mode=mode)
+case("pad.default", lambda x, *_: np.pad(x, ((0, 0), (5, 7)), "edge"), self=I, pad=[5, 7], mode="replicate")
