@@ -22,7 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
-#include "passes/InOut.h"
+#include "passes/Memory.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -102,15 +102,6 @@ static MemRefType bufferOf(Value tensor) {
         type.getShape(), bufferOf(slice.getSource()), slice.getMixedOffsets(),
         slice.getMixedSizes(), slice.getMixedStrides());
   return MemRefType::get(type.getShape(), type.getElementType());
-}
-
-static Value copyOf(OpBuilder &builder, Location loc, Value tensor) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  SmallVector<OpFoldResult> sizes;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    sizes.push_back(dimOf(builder, loc, tensor, dim));
-  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
-  return linalg::CopyOp::create(builder, loc, tensor, empty).getResult(0);
 }
 
 namespace {

@@ -21,7 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/InOut.h"
+#include "passes/Memory.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -40,18 +40,6 @@ static bool isReshape(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op);
 }
 
-/// A copy of `value` ahead of `op`.
-static Value copyBefore(Operation *op, Value value) {
-  OpBuilder builder(op);
-  Location loc = op->getLoc();
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<OpFoldResult> sizes;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    sizes.push_back(dimOf(builder, loc, value, dim));
-  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
-  return linalg::CopyOp::create(builder, loc, value, empty).getResult(0);
-}
-
 /// Lets what reads `value` when `writer` has run, or while it runs, read a copy; `inPlace` is the use that goes on in
 /// the memory of `value`.
 static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
@@ -68,21 +56,21 @@ static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
   }
   if (late.empty())
     return;
-  Value copy = copyBefore(writer, value);
+  OpBuilder builder(writer);
+  Value copy = copyOf(builder, writer->getLoc(), value);
   for (OpOperand *use : late)
     use->set(copy);
 }
 
 /// The tensor.empty that `value` is computed in, step by step, or null.
 static tensor::EmptyOp emptyOf(Value value) {
-  while (true) {
-    if (auto dps = value.getDefiningOp<DestinationStyleOpInterface>())
-      value = dps.getTiedOpOperand(cast<OpResult>(value))->get();
-    else if (auto loop = value.getDefiningOp<LoopLikeOpInterface>())
-      value = loop.getTiedLoopInit(cast<OpResult>(value))->get();
-    else
-      return value.getDefiningOp<tensor::EmptyOp>();
+  while (auto result = dyn_cast<OpResult>(value)) {
+    OpOperand *init = initOf(result);
+    if (!init)
+      break;
+    value = init->get();
   }
+  return value.getDefiningOp<tensor::EmptyOp>();
 }
 
 /// Lets `result`, which is computed elsewhere, be in the memory of `argument` at the end.

@@ -23,7 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/InOut.h"
+#include "passes/Memory.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -78,12 +78,10 @@ static tensor::EmptyOp rootOf(Value value) {
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
         slice && slice.getSource().getDefiningOp<tensor::EmptyOp>())
       return separate(slice);
-    if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
-      value = dps.getTiedOpOperand(result)->get();
-    else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
-      value = loop.getTiedLoopInit(result)->get();
-    else
+    OpOperand *init = initOf(result);
+    if (!init)
       break;
+    value = init->get();
   }
   return nullptr;
 }
@@ -191,14 +189,8 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
         break;
       }
     }
-    if (!isComputedHere(computed) || !stored.insert(computed).second) {
-      auto type = cast<RankedTensorType>(computed.getType());
-      SmallVector<OpFoldResult> sizes;
-      for (int64_t i = 0; i < type.getRank(); ++i)
-        sizes.push_back(dimOf(builder, loc, computed, i));
-      Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
-      computed = linalg::CopyOp::create(builder, loc, computed, empty).getResult(0);
-    }
+    if (!isComputedHere(computed) || !stored.insert(computed).second)
+      computed = copyOf(builder, loc, computed);
     if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
       // At the root, which may be the copy's own: a function that only returns has nothing before
       // it.

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "passes/Memory.h"
 #include "passes/Passes.h"
 #include "passes/plan/Weights.h"
 
@@ -216,12 +217,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     SmallVector<Value> results;
     for (Value value : crossing) {
       Value result = mapping.lookup(value);
-      if (!isFresh(result)) {
-        auto type = cast<RankedTensorType>(value.getType());
-        Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
-        result = linalg::CopyOp::create(builder, loc, result, empty).getResult(0);
-      }
-      results.push_back(result);
+      results.push_back(isFresh(result) ? result : copyOf(builder, loc, result));
     }
     func::ReturnOp::create(builder, loc, results);
     if (failed(fuseElementwise(pack)))

@@ -24,7 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/InOut.h"
+#include "passes/Memory.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -88,12 +88,12 @@ static void unshareInits(Operation *op, const llvm::DenseSet<OpOperand *> &inPla
       continue;
     }
     Location loc = op->getLoc();
-    Type element = cast<RankedTensorType>(value.getType()).getElementType();
-    Value own = tensor::EmptyOp::create(builder, loc, tensor::getMixedSizes(builder, loc, value),
-                                        element);
-    if (reads(op, init))
-      own = linalg::CopyOp::create(builder, loc, value, own).getResult(0);
-    init.set(own);
+    if (reads(op, init)) {
+      init.set(attn::copyOf(builder, loc, value));
+      continue;
+    }
+    init.set(tensor::EmptyOp::create(builder, loc, tensor::getMixedSizes(builder, loc, value),
+                                     getElementTypeOrSelf(value.getType())));
   }
 }
 

@@ -1,13 +1,14 @@
-//===- InOut.cpp - arguments that a function writes to ---------------------===//
+//===- Memory.cpp - which tensors lie in the same memory ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/InOut.h"
+#include "passes/Memory.h"
 
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -15,16 +16,30 @@
 using namespace mlir;
 using namespace attn;
 
-/// The operand whose memory `result` goes on in, or null.
-static OpOperand *sourceOf(OpResult result) {
+Value attn::copyOf(OpBuilder &builder, Location loc, Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    sizes.push_back(dimOf(builder, loc, tensor, dim));
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+  return linalg::CopyOp::create(builder, loc, tensor, empty).getResult(0);
+}
+
+OpOperand *attn::initOf(OpResult result) {
   Operation *op = result.getOwner();
   if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
     return dps.getTiedOpOperand(result);
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return loop.getTiedLoopInit(result);
+  return nullptr;
+}
+
+/// The same, or the operand that `result` is another shape of.
+static OpOperand *sourceOf(OpResult result) {
+  Operation *op = result.getOwner();
   if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op))
     return &op->getOpOperand(0);
-  return nullptr;
+  return initOf(result);
 }
 
 SmallVector<OpOperand *> attn::writesInPlace(Value from, Value result) {

@@ -1,15 +1,22 @@
-//===- InOut.h - arguments that a function writes to -------------*- C++ -*-===//
+//===- Memory.h - which tensors lie in the same memory -----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_PASSES_INOUT_H
-#define ATTN_PASSES_INOUT_H
+#ifndef ATTN_PASSES_MEMORY_H
+#define ATTN_PASSES_MEMORY_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
 
 namespace attn {
+
+/// A copy of `tensor` in memory of its own.
+mlir::Value copyOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor);
+
+/// The operand in whose memory an op with destinations or a loop computes `result`, or null.
+mlir::OpOperand *initOf(mlir::OpResult result);
 
 /// The operands through which ops write over the memory of `from` or reshape it, from the first to the last, until it
 /// holds `result`. Empty if `result` lies elsewhere, or is the same value.
@@ -22,4 +29,4 @@ void forEachInOut(
 
 } // namespace attn
 
-#endif // ATTN_PASSES_INOUT_H
+#endif // ATTN_PASSES_MEMORY_H
