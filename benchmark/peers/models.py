@@ -1,16 +1,16 @@
-"""Whole models by every runtime that a user would try, side by side:
+"""Times whole models with every runtime that a user would try, side by side:
 
     models.py --out DIR [--models REGEX] [--peers REGEX] [--threads 1,2] [--seconds 3] [--attn-level LEVEL]
 
-Sizes are those of the published models, weights are random: what a call takes does not depend on them. Each model is
-exported once to DIR, as .pt2 and as .onnx; then each runtime runs it in a process of its own, pinned to as many CPUs as
-it has threads. What it gives is compared with float64 before anything is timed. attn is timed before and after each
-other runtime, because the speed of a shared machine drifts. A line per model, runtime and number of threads: the median
-of the calls, how long it took to compile, and the largest error, relative to the largest value. Then how many times as
-long as attn's that is.
+The models have their published sizes and random weights: the time of a call does not depend on the weights. Each model
+is exported once to DIR, as .pt2 and as .onnx. Then each runtime runs the model in a separate process, pinned to as many
+CPUs as it has threads. The result of a call before the timed calls is compared with float64. attn is timed before and
+after each other runtime, because the speed of a shared machine drifts. The script prints one line per model, runtime
+and number of threads: the median time of the calls, the compile time, and the largest error, relative to the largest
+value. A second line gives the ratio of the runtime's time to attn's time.
 
-Needs torch, transformers, timm, onnxruntime, onnxscript and openvino; a runtime that is not there is left out, aloud.
-$ATTN_BUILD is the build folder, build/release unless set.
+Needs torch, transformers, timm, onnxruntime, onnxscript and openvino; a runtime that is not installed is skipped with a
+message. $ATTN_BUILD is the build folder, build/release unless set.
 """
 
 import argparse
@@ -77,7 +77,7 @@ MODELS = {
 
 
 def export(name, folder):
-    """Writes model.pt2, model.onnx, inputs and what float64 gives."""
+    """Writes model.pt2, model.onnx, the inputs and the result in float64."""
     import torch
 
     torch.manual_seed(0)
@@ -100,7 +100,7 @@ def loaded(name):
     return module.eval()
 
 
-# Each peer takes (name, folder, threads) and returns a function that computes the result from nothing.
+# Each peer takes (name, folder, threads) and returns a function without arguments that computes the result.
 
 
 def torch_eager(name, folder, threads):
@@ -153,7 +153,7 @@ def error(got, expected):
 
 
 def time_peer(peer, name, folder, threads, seconds):
-    """Runs in a process of its own; prints one JSON object."""
+    """Runs in a separate process; prints one JSON object."""
     began = time.perf_counter()
     run = PEERS[peer](name, folder, threads)
     got = run()
@@ -195,7 +195,7 @@ def measure(peer, name, folder, threads, options):
 
 
 def attempt(peer, name, folder, threads, options):
-    """What was measured, which is printed too; None where the runtime fails."""
+    """Prints and returns what was measured; returns None if the runtime fails."""
     try:
         found = measure(peer, name, folder, threads, options)
     except Exception as reason:

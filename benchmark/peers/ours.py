@@ -1,10 +1,10 @@
-"""attn as one more peer of a benchmark that times attention runtimes side by side, bench.py:
+"""Adds attn as a peer to bench.py, a benchmark that times attention runtimes side by side:
 
     bench.py --ours benchmark.peers.ours:adapter --peers 'ours|torch_sdpa'
 
-The module that the benchmark gives to PyTorch goes the way of a user's: torch.export.save, attnc, the C ABI. A window
-and the lengths of padded keys are masks that attn has attributes for, so they are written as such, in MLIR.
-$ATTN_BUILD is the build folder, build/release unless set.
+The adapter compiles the module that the benchmark gives to PyTorch, and calls it, as a user would: with
+torch.export.save, attnc and the C ABI. attn has mask attributes for windows and for the lengths of padded keys, so the
+adapter writes these cases in MLIR with the attributes. $ATTN_BUILD is the build folder, build/release unless set.
 """
 
 import ctypes
@@ -88,7 +88,7 @@ class Runtime:
 
 
 def compile(module, arguments, path):
-    """The library and its weights by name."""
+    """Compiles the module; returns the path of the library, and the weights by name."""
     import torch
 
     program = torch.export.export(module, arguments)
@@ -98,7 +98,7 @@ def compile(module, arguments, path):
 
 
 def write_masked(w, path):
-    """The library of an attention whose mask is an attribute."""
+    """Compiles an attention with a mask attribute; returns the path of the library, and no weights."""
     q, k = (f"tensor<{w.B}x{w.H}x{s}x{w.D}xf32>" for s in (w.Sq, w.nkv))
     lengths = f"tensor<{w.B}xi64>"
     maps = ["q, d", "k, d", "k, e", "q, e"]
