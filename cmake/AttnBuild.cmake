@@ -9,13 +9,13 @@ include_directories(${MLIR_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}) # for TableGen
 
 include(AttnMlir)
 
-# How everything that includes them is compiled here.
+# The compile options of all code in this tree that includes headers of LLVM or MLIR.
 set(attn_compile_options -Wall -Wextra -Wno-unused-parameter -fno-exceptions -fPIC)
 
-# Installed tools find LLVM where they were linked with it.
+# Installed tools look for LLVM in the folder in which they were linked with it.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-# Every MLIR header costs seconds: parse them once. -fno-pch-timestamp lets ccache share the result.
+# Parsing MLIR headers takes seconds, so they are parsed once. -fno-pch-timestamp lets ccache share the result.
 add_library(attn_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
 target_link_libraries(attn_pch PUBLIC attn::mlir)
 target_compile_options(attn_pch PRIVATE ${attn_compile_options})
@@ -24,7 +24,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
-# attn_library(name SOURCES ... [LINK ...] [DEPENDS generated-targets...]): one library a folder.
+# attn_library(name SOURCES ... [LINK ...] [DEPENDS generated-targets...]): one library per folder.
 function(attn_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})

@@ -1,5 +1,5 @@
-# Installs what attn has beside the runtime: the tools, and the component `compiler` of the package, for passes,
-# plugins and tools that are built elsewhere.
+# Installs the parts of attn besides the runtime: the tools, and the component `compiler` of the package, for passes,
+# plugins and tools that are built outside this tree.
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/attn)
 
@@ -23,7 +23,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/attn-compiler.cmake ${CMAKE_CURRENT_LI
   DESTINATION ${package}
   COMPONENT compiler)
 
-# As in the source tree: "dialect/Attn.h", "passes/Passes.h.inc".
+# Headers keep their paths in the source tree: "dialect/Attn.h", "passes/Passes.h.inc".
 install(DIRECTORY dialect passes codegen frontend driver support
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attn
   COMPONENT compiler

@@ -1,5 +1,5 @@
-# attn::mlir: what everything that includes a header of LLVM or MLIR needs. For attn itself, and for those who build
-# on its libraries: the package installs this file. After find_package(MLIR).
+# Defines attn::mlir: the options and libraries that code with headers of LLVM or MLIR needs. attn itself uses this
+# file, and the package installs it for projects that build on attn's libraries. Include it after find_package(MLIR).
 
 separate_arguments(attn_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 

@@ -1,15 +1,15 @@
 # attn_add_library(name model [TARGETS level...] [EMIT kind...] [OPTIONS option...])
 #
-# Compiles a model (.pt2, .mlir) when the project is built, and again when the model or attnc has changed. `name` is a
-# target to link, together with attn::runtime or attn::runtime_static: the code of the library `name`, and the folder
-# of its header, <name.h>.
+# Compiles a model (.pt2, .mlir) when the project is built, and again when the model or attnc has changed. Link the
+# target `name` together with attn::runtime or attn::runtime_static: it provides the code of the library `name` and the
+# include folder of the header <name.h>.
 #
-#   TARGETS  levels such as x86-64-v3; all of the processor that the project is built for unless given
-#   EMIT     what `name` links: o, the default, a or so; and, to look at, any of s, ll, mlir
+#   TARGETS  ISA levels such as x86-64-v3; by default all levels of the processor that the project is built for
+#   EMIT     the kind of file that `name` links: o (the default), a or so; also any of s, ll, mlir, for reading
 #   OPTIONS  more options of attnc, such as --require-fused
 #
-# $<TARGET_FILE:name> is the compiled file; properties of `name` are the paths of what lies beside it: ATTN_HEADER,
-# ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which is written where the model has weights.
+# $<TARGET_FILE:name> is the compiled file. Properties of `name` hold the paths of the other files: ATTN_HEADER,
+# ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which is written if the model has weights.
 function(attn_add_library name model)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TARGETS;EMIT;OPTIONS")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -53,7 +53,7 @@ function(attn_add_library name model)
   endforeach()
   add_custom_target(${name}-attnc ALL DEPENDS ${outputs})
 
-  # Of unknown type: CMake links the file as it is, and finds a shared library again at run time.
+  # With type UNKNOWN, CMake links the file as it is, and the program finds a shared library at run time.
   add_library(${name} UNKNOWN IMPORTED GLOBAL)
   add_dependencies(${name} ${name}-attnc)
   set_target_properties(${name} PROPERTIES

@@ -1,4 +1,4 @@
-# As for a board of another make: libraries are those of its root, programs are this machine's.
+# Like the toolchain file of another board: libraries come from the board's root, programs from this machine.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR})
