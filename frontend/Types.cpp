@@ -38,13 +38,13 @@ static Location lineOf(Operation *op) {
 /// What code computes on, apart from indices. Users know 8 bits without a sign as i8, marked attn.unsigned.
 static bool isElement(Type type) {
   unsigned width = type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0;
-  return type.isF16() || type.isF32() || type.isF64() || width == 1 || width == 8 || width == 16 ||
-         width == 32 || width == 64;
+  return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || width == 1 || width == 8 ||
+         width == 16 || width == 32 || width == 64;
 }
 
 /// Refuses elements of `type`, of which `what` is.
 static LogicalResult refuse(Location loc, const Twine &what, Type type) {
-  return emitError(loc) << "expected " << what << " of f16, f32, f64, i1, i8, i16, i32 or i64, got "
+  return emitError(loc) << "expected " << what << " of f16, bf16, f32, f64, i1, i8, i16, i32 or i64, got "
                         << type;
 }
 
@@ -71,7 +71,7 @@ static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorTy
                         << (type.hasStaticShape() ? "" : " or more");
 }
 
-/// Most functions of math are expanded for f32, which f16 is converted to.
+/// Most functions of math are expanded for f32, which f16 and bf16 are converted to.
 static bool isExpanded(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) &&
          !isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::RoundEvenOp,
@@ -91,7 +91,7 @@ static LogicalResult verifyOp(Operation *op) {
       return emitError(lineOf(op)) << "expected a softmax of f32, got " << element;
     if (isExpanded(op) && element.isF64())
       return emitError(lineOf(op))
-             << "expected a '" << op->getName() << "' of f16 or f32, got " << element;
+             << "expected a '" << op->getName() << "' of f16, bf16 or f32, got " << element;
   }
   return success();
 }

@@ -111,10 +111,11 @@ static Expected<StringMap<int64_t>> parseDimsOf(const attn_function *function,
   return sizes;
 }
 
-static uint16_t toHalf(float value) {
+/// The bits of the nearest f16 or bf16, ties to even.
+static uint16_t round(float value, const fltSemantics &type) {
   APFloat half(value);
   bool losesInfo;
-  half.convert(APFloat::IEEEhalf(), APFloat::rmNearestTiesToEven, &losesInfo);
+  half.convert(type, APFloat::rmNearestTiesToEven, &losesInfo);
   return half.bitcastToAPInt().getZExtValue();
 }
 
@@ -149,8 +150,10 @@ Expected<std::vector<Array>> attn::makeRandomInputs(const attn_function *functio
         reinterpret_cast<double *>(array.data.data())[e] = normal(generator);
       else if (array.code == kDLFloat && array.bits == 32)
         reinterpret_cast<float *>(array.data.data())[e] = normal(generator);
-      else if (array.code == kDLFloat && array.bits == 16)
-        reinterpret_cast<uint16_t *>(array.data.data())[e] = toHalf(normal(generator));
+      else if (array.code == kDLFloat || array.code == kDLBfloat)
+        reinterpret_cast<uint16_t *>(array.data.data())[e] =
+            round(normal(generator),
+                  array.code == kDLFloat ? APFloat::IEEEhalf() : APFloat::BFloat());
       else // masks, lengths: ones and zeros
         array.data[e * (array.bits / 8)] = generator() & 1;
     }

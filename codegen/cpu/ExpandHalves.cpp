@@ -1,4 +1,4 @@
-//===- ExpandHalves.cpp - f16 as conversions of f32 ------------------------===//
+//===- ExpandHalves.cpp - compute on f16 and bf16 in f32 -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,8 +9,8 @@
 //   %s = arith.addf %a, %b : f32
 //   %z = arith.truncf %s : f32 to f16
 //
-// and the conversions, where they are no instructions of the target, integer arithmetic: LLVM would
-// call a library, and kernels have no undefined symbols. f64 is converted through f32.
+// and the same for bf16. A conversion that is no instruction of the target becomes integer arithmetic: LLVM would call a
+// library function for it, and kernels have no undefined symbols. f64 is converted through f32.
 // Test: test/codegen/cpu/expand-halves.mlir, test/run/halves.test
 //
 //===----------------------------------------------------------------------===//
@@ -25,6 +25,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace attn;
@@ -63,6 +64,12 @@ struct Bits {
   }
 };
 } // namespace
+
+/// True for values of f16 and bf16, not for memory that holds them.
+static bool isHalf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return !isa<BaseMemRefType>(type) && (element.isF16() || element.isBF16());
+}
 
 static constexpr uint32_t exponentOfF32(int exponent) { return uint32_t(exponent + 127) << 23; }
 
@@ -108,10 +115,11 @@ static Value truncate(ImplicitLocOpBuilder &b, Value x) {
   return arith::BitcastOp::create(b, bits.of(b.getF16Type()), narrow);
 }
 
-/// Replaces arithmetic on f16 by arithmetic on f32 between conversions.
+/// Replaces arithmetic on f16 and bf16 by arithmetic on f32 between conversions.
 static LogicalResult computeInF32(func::FuncOp function) {
   MLIRContext *context = function.getContext();
-  Type f16 = Float16Type::get(context), f32 = Float32Type::get(context);
+  Type f16 = Float16Type::get(context), bf16 = BFloat16Type::get(context);
+  Type f32 = Float32Type::get(context);
   // Functions first: their expansions are arithmetic.
   {
     TypeConverter converter;
@@ -127,7 +135,7 @@ static LogicalResult computeInF32(func::FuncOp function) {
       return failure();
   }
   TypeConverter converter;
-  arith::populateEmulateUnsupportedFloatsConversions(converter, {f16}, f32);
+  arith::populateEmulateUnsupportedFloatsConversions(converter, {f16, bf16}, f32);
   ConversionTarget target(*context);
   arith::populateEmulateUnsupportedFloatsLegality(target, converter);
   RewritePatternSet patterns(context);
@@ -135,50 +143,61 @@ static LogicalResult computeInF32(func::FuncOp function) {
   return applyPartialConversion(function, target, std::move(patterns));
 }
 
+/// Converts f64 through f32, and f16 by arithmetic on its bits where the target has no instruction.
+static void expandConversion(Operation *op, bool isInstruction) {
+  Value from = op->getOperand(0);
+  Type to = op->getResult(0).getType();
+  if (!isHalf(from.getType()) && !isHalf(to))
+    return;
+  bool widens = isHalf(from.getType());
+  bool isDouble = getElementTypeOrSelf(widens ? to : from.getType()).isF64();
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Type single = Bits{b, to}.of(b.getF32Type());
+  if (isDouble && !widens)
+    from = arith::TruncFOp::create(b, single, from);
+  Value result;
+  // LLVM would make one conversion of two instructions, and no target has that one.
+  if (getElementTypeOrSelf(widens ? from.getType() : to).isF16() && (isDouble || !isInstruction))
+    result = widens ? extend(b, from) : truncate(b, from);
+  else if (isDouble)
+    result = widens ? Value(arith::ExtFOp::create(b, single, from))
+                    : Value(arith::TruncFOp::create(b, to, from));
+  else
+    return;
+  if (isDouble && widens)
+    result = arith::ExtFOp::create(b, to, result);
+  op->replaceAllUsesWith(ValueRange(result));
+  op->erase();
+}
+
+/// Upstream writes conversions of bf16 as arithmetic on their bits.
+static LogicalResult expandBF16(func::FuncOp function) {
+  RewritePatternSet patterns(function.getContext());
+  arith::populateExpandBFloat16Patterns(patterns);
+  return applyPatternsGreedily(function, std::move(patterns),
+                               GreedyRewriteConfig().enableFolding(false));
+}
+
 namespace {
 struct ExpandHalves : attn::impl::ExpandHalvesBase<ExpandHalves> {
   void runOnOperation() override {
-    auto isHalf = [](Type type) {
-      return !isa<BaseMemRefType>(type) && getElementTypeOrSelf(type).isF16();
-    };
-    WalkResult found = getOperation().walk([&](Operation *op) {
-      return llvm::any_of(op->getOperandTypes(), isHalf) ||
-                     llvm::any_of(op->getResultTypes(), isHalf)
-                 ? WalkResult::interrupt()
-                 : WalkResult::advance();
+    func::FuncOp function = getOperation();
+    WalkResult found = function.walk([&](Operation *op) {
+      return WalkResult(failure(llvm::any_of(op->getOperandTypes(), isHalf) ||
+                                llvm::any_of(op->getResultTypes(), isHalf)));
     });
     if (!found.wasInterrupted())
       return;
-    if (failed(computeInF32(getOperation())))
+    if (failed(computeInF32(function)))
       return signalPassFailure();
-
-    TargetAttr machine = getTarget(getOperation());
+    TargetAttr machine = getTarget(function);
     bool isInstruction = machine && machine.getHalves();
-    getOperation().walk([&](Operation *op) {
-      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
-        return;
-      Value from = op->getOperand(0);
-      Type to = op->getResult(0).getType(), source = getElementTypeOrSelf(from),
-           target = getElementTypeOrSelf(to);
-      bool widens = source.isF16(), isDouble = source.isF64() || target.isF64();
-      if ((!widens && !target.isF16()) || (isInstruction && !isDouble))
-        return;
-      ImplicitLocOpBuilder b(op->getLoc(), op);
-      Type single = Bits{b, to}.of(b.getF32Type());
-      Value result;
-      if (widens) {
-        result = extend(b, from);
-        if (isDouble)
-          result = arith::ExtFOp::create(b, to, result);
-      } else {
-        // Two conversions by instructions would become one, which is none.
-        if (isDouble)
-          from = arith::TruncFOp::create(b, single, from);
-        result = truncate(b, from);
-      }
-      op->replaceAllUsesWith(ValueRange(result));
-      op->erase();
+    function.walk([&](Operation *op) {
+      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+        expandConversion(op, isInstruction);
     });
+    if (failed(expandBF16(function)))
+      return signalPassFailure();
   }
 };
 } // namespace

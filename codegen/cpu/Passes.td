@@ -83,11 +83,11 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
 }
 
 def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
-  let summary = "compute on f16 in f32";
+  let summary = "Compute on f16 and bf16 in f32";
   let description = [{
-    Converts the operands of arithmetic on f16, scalars and vectors, to f32 and its results back, so that no library is called.
-    Where the `attn.target` of an enclosing module says `halves`, the two conversions are instructions; elsewhere
-    they become integer arithmetic. From f64 to f16 it goes through f32.
+    Converts the operands of arithmetic on f16 and bf16, scalars and vectors, to f32 and its results back, so that no
+    library is called. Where the `attn.target` of an enclosing module says `halves`, the conversions of f16 are
+    instructions. Those of bf16, and of f16 elsewhere, become integer arithmetic. f64 is converted through f32.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

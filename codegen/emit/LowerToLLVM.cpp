@@ -40,6 +40,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createReadBooleans());
+  manager.addPass(createStoreBF16AsI16());
   // Once: LLVM's own passes make the same code of what is cleaned up earlier.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -44,4 +44,12 @@ def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def StoreBF16AsI16 : Pass<"attn-store-bf16-as-i16", "::mlir::ModuleOp"> {
+  let summary = "Replace the type bf16 by i16 in the LLVM dialect";
+  let description = [{
+    Code that only moves bf16 needs no library function for it then. Constants keep their bits.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // ATTN_CODEGEN_EMIT_PASSES_TD

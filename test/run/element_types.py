@@ -5,7 +5,7 @@ The reference is attn-run's, op by op in float64: results of float types are a r
 import pathlib, subprocess, sys
 
 LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
-TOLERANCE = {"f16": 4e-3, "f32": 1e-5, "f64": 1e-12}
+TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-12}
 
 CONTRACT = """
 #a = affine_map<(m, n, k) -> (m, k)>
@@ -36,26 +36,26 @@ func.func @f(%x: tensor<5x7x{t}>) -> tensor<7x5x{t}> {{
 }}
 """
 EXP = """
-func.func @f(%x: tensor<5x7xf16>) -> tensor<5x7xf16> {{
-  %e = tensor.empty() : tensor<5x7xf16>
-  %r = linalg.exp ins(%x : tensor<5x7xf16>) outs(%e : tensor<5x7xf16>) -> tensor<5x7xf16>
-  return %r : tensor<5x7xf16>
+func.func @f(%x: tensor<5x7x{t}>) -> tensor<5x7x{t}> {{
+  %e = tensor.empty() : tensor<5x7x{t}>
+  %r = linalg.exp ins(%x : tensor<5x7x{t}>) outs(%e : tensor<5x7x{t}>) -> tensor<5x7x{t}>
+  return %r : tensor<5x7x{t}>
 }}
 """
-# A bias of f16 is read in the lanes of an attention of f32.
+# A bias of f16 or bf16 is read in the lanes of an attention of f32.
 BIAS = """
 #q = affine_map<(q, k, d, e) -> (q, d)>
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
 #b = affine_map<(q, k, d, e) -> (q, k)>
-func.func @f(%x: tensor<37x8xf32>, %bias: tensor<37x37xf16>) -> tensor<37x8xf32> {{
+func.func @f(%x: tensor<37x8xf32>, %bias: tensor<37x37x{t}>) -> tensor<37x8xf32> {{
   %e = tensor.empty() : tensor<37x8xf32>
   %o = attn.attention ins(%x, %x, %x : tensor<37x8xf32>, tensor<37x8xf32>, tensor<37x8xf32>)
-    captures(%bias : tensor<37x37xf16>) outs(%e : tensor<37x8xf32>)
+    captures(%bias : tensor<37x37x{t}>) outs(%e : tensor<37x8xf32>)
     {{indexing_maps = [#q, #k, #v, #b, #o], scale = 1.0 : f32}} score {{
-    ^bb0(%q: index, %k: index, %s: f32, %h: f16):
-      %w = arith.extf %h : f16 to f32
+    ^bb0(%q: index, %k: index, %s: f32, %h: {t}):
+      %w = arith.extf %h : {t} to f32
       %t = arith.addf %s, %w : f32
       attn.yield %t : f32
     }} -> tensor<37x8xf32>
@@ -64,7 +64,9 @@ func.func @f(%x: tensor<37x8xf32>, %bias: tensor<37x37xf16>) -> tensor<37x8xf32>
 """
 CONVERSIONS = [("f16", "f32", "extf"), ("f16", "f64", "extf"), ("f32", "f16", "truncf"), ("f32", "f64", "extf"),
                ("f64", "f16", "truncf"), ("f64", "f32", "truncf"), ("i8", "f16", "sitofp"), ("i16", "f32", "sitofp"),
-               ("i32", "f64", "sitofp"), ("i64", "f16", "sitofp"), ("i64", "i8", "trunci")]
+               ("i32", "f64", "sitofp"), ("i64", "f16", "sitofp"), ("i64", "i8", "trunci"),
+               ("bf16", "f32", "extf"), ("bf16", "f64", "extf"), ("f32", "bf16", "truncf"), ("f64", "bf16", "truncf"),
+               ("i64", "bf16", "sitofp")]
 
 
 def run(folder, name, text, tolerance):
@@ -81,9 +83,10 @@ def run(folder, name, text, tolerance):
 
 folder = pathlib.Path(sys.argv[1])
 for t, other, cast in CONVERSIONS:
-    text = CONTRACT.format(t=t, other=other, cast=cast, zero="0.0" if t[0] == "f" else "0")
+    text = CONTRACT.format(t=t, other=other, cast=cast, zero="0" if t[0] == "i" else "0.0")
     run(folder, f"{t}-{other}", text, max(TOLERANCE.get(t, 0), TOLERANCE.get(other, 0)))
-for t in ("i1", "i8", "i16", "i32", "i64", "f16", "f64"):
+for t in ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f64"):
     run(folder, f"view-{t}", VIEW.format(t=t), 0)
-run(folder, "exp-f16", EXP.format(), TOLERANCE["f16"])
-run(folder, "bias-f16", BIAS.format(), TOLERANCE["f32"])
+for t in ("f16", "bf16"):
+    run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
+    run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])

@@ -1,4 +1,4 @@
-"""halves.py FOLDER: every f16 becomes the f32 that it is, and f32 the nearest f16, ties to even, at every level."""
+"""halves.py FOLDER: every f16 and bf16 becomes the equal f32, and an f32 the nearest of them, ties to even, at every level."""
 import pathlib, struct, subprocess, sys
 
 LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
@@ -12,11 +12,12 @@ func.func @f(%x: tensor<{n}x{t}>) -> tensor<{n}x{other}> {{
   return %r : tensor<{n}x{other}>
 }}
 """
-DTYPES = {"f16": ("<f2", "H"), "f32": ("<f4", "I"), "f64": ("<f8", "Q")}
+DTYPES = {"f16": ("<f2", "H"), "bf16": ("<u2", "H"), "f32": ("<f4", "I"), "f64": ("<f8", "Q")}
+INFINITY = {"f16": 0x7C00, "bf16": 0x7F80}
 
 
 def is_nan(t, bits):
-    return bits & 0x7FFF > 0x7C00 if t == "f16" else bits & 0x7FFFFFFF > 0x7F800000
+    return bits & 0x7FFFFFFF > 0x7F800000 if t == "f32" else bits & 0x7FFF > INFINITY[t]
 
 
 def bits_of(code, letter, number):
@@ -57,18 +58,27 @@ numbers = [struct.unpack("<e", struct.pack("<H", half))[0] for half in halves]
 singles = [bits_of("f", "I", number) for number in numbers]
 check(folder, "f16", "f32", "extf", halves, singles)
 
-# All that halves are, what lies between two of them, and a step of f32 to either side of that.
-finite = [half for half in halves if (half & 0x7FFF) < 0x7C00]
-sources, wanted = [], []
-for half in finite:
-    following = 65536.0 if half & 0x7FFF == 0x7BFF else abs(numbers[(half & 0x7FFF) + 1])
-    middle = (abs(numbers[half]) + following) / 2
-    sign = (half & 0x8000) << 16
-    tie = bits_of("f", "I", middle) | sign
-    above = half + 1
-    even = half if half % 2 == 0 else above
-    sources += [singles[half], tie - 1, tie, tie + 1]
-    wanted += [half, half, even, above]
+check(folder, "bf16", "f32", "extf", halves, [half << 16 for half in halves])
+
+
+def roundings(t, numbers):
+    """f32 bits of all finite `numbers` of type t, of what lies between two of them, and of a step to either side of
+    that; and the bits of t that they round to."""
+    sources, wanted = [], []
+    for half in halves:
+        magnitude = half & 0x7FFF
+        if magnitude >= INFINITY[t]:
+            continue
+        tie = bits_of("f", "I", (abs(numbers[half]) + abs(numbers[magnitude + 1])) / 2) | (half & 0x8000) << 16
+        even = half if half % 2 == 0 else half + 1
+        sources += [bits_of("f", "I", numbers[half]), tie - 1, tie, tie + 1]
+        wanted += [half, half, even, half + 1]
+    return sources, wanted
+
+
+# What rounds to infinity lies beyond the middle between the greatest number and the power of two behind it.
+numbers[INFINITY["f16"]] = 2.0**16
+sources, wanted = roundings("f16", numbers)
 for special, want in ((0x7F800000, 0x7C00), (0xFF800000, 0xFC00), (0x7F7FFFFF, 0x7C00), (0x00000001, 0),
                       (0x80000001, 0x8000), (0x7FC00000, 0x7E00), (0x47800000, 0x7C00)):
     sources.append(special)
@@ -82,3 +92,13 @@ def widen(bits):
 
 pairs = [(widen(source), want) for source, want in zip(sources, wanted)]
 check(folder, "f64", "f16", "truncf", [source for source, _ in pairs], [want for _, want in pairs])
+
+numbers = [struct.unpack("<f", struct.pack("<I", half << 16))[0] for half in halves]
+numbers[INFINITY["bf16"]] = 2.0**128
+sources, wanted = roundings("bf16", numbers)
+for special, want in ((0x7F800000, 0x7F80), (0xFF800000, 0xFF80), (0x7F7FFFFF, 0x7F80), (0x00000001, 0),
+                      (0x80000001, 0x8000), (0x7FC00000, 0x7FC0), (0x7F800001, 0x7FC0)):
+    sources.append(special)
+    wanted.append(want)
+check(folder, "f32", "bf16", "truncf", sources, wanted)
+check(folder, "f64", "bf16", "truncf", [widen(source) for source in sources], wanted)

@@ -64,3 +64,28 @@ module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 1
     return %y : f16
   }
 }
+
+// -----
+
+// No target has conversions of bf16 as yet: they are integer arithmetic at every level.
+module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144, halves = true>} {
+  // CHECK-LABEL: @bf16
+  // CHECK-NOT:     arith.extf
+  // CHECK:         arith.shli {{.*}} : i32
+  // CHECK:         arith.addf {{.*}} : f32
+  // CHECK-NOT:     arith.truncf
+  // CHECK:         arith.bitcast %{{.*}} : i16 to bf16
+  func.func @bf16(%x: bf16) -> bf16 {
+    %z = arith.addf %x, %x : bf16
+    return %z : bf16
+  }
+
+  // CHECK-LABEL: @double_bf16
+  // CHECK:         arith.truncf %arg0 : f64 to f32
+  // CHECK-NOT:     arith.truncf
+  // CHECK:         arith.bitcast %{{.*}} : i16 to bf16
+  func.func @double_bf16(%x: f64) -> bf16 {
+    %y = arith.truncf %x : f64 to bf16
+    return %y : bf16
+  }
+}

@@ -1,0 +1,50 @@
+//===- StoreBF16AsI16.cpp - hold bf16 in integers of 16 bits ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %x = llvm.load %p : !llvm.ptr -> bf16
+//   %bits = llvm.bitcast %x : bf16 to i16
+// ==>
+//   %x = llvm.load %p : !llvm.ptr -> i16
+//   %bits = llvm.bitcast %x : i16 to i16        (folds)
+//
+// The vectorize stage left no arithmetic on bf16, only moves of it. For such a move LLVM may still convert to f32 and
+// back by a library function, and kernels have no undefined symbols. Test: test/codegen/emit/store-bf16-as-i16.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace attn {
+#define GEN_PASS_DEF_STOREBF16ASI16
+#include "codegen/emit/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+
+namespace {
+struct StoreBF16AsI16 : attn::impl::StoreBF16AsI16Base<StoreBF16AsI16> {
+  void runOnOperation() override {
+    Type i16 = IntegerType::get(&getContext(), 16);
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](BFloat16Type) { return i16; });
+    replacer.addReplacement([&](FloatAttr number) -> std::optional<Attribute> {
+      if (!number.getType().isBF16())
+        return std::nullopt;
+      return IntegerAttr::get(i16, number.getValue().bitcastToAPInt());
+    });
+    replacer.addReplacement([&](DenseElementsAttr numbers) -> std::optional<Attribute> {
+      if (!numbers.getElementType().isBF16())
+        return std::nullopt;
+      return numbers.bitcast(i16);
+    });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false, /*replaceTypes=*/true);
+  }
+};
+} // namespace
