@@ -163,7 +163,7 @@ std::string attn::printReport(DictionaryAttr report) {
   if (numPacked < products.size())
     out << newline << "products outside attentions: " << products.size() << ", of which "
         << numPacked << " have weights that are packed once";
-  for (StringRef list : {"extra_work", "slow_loops"})
+  for (StringRef list : {"extra_work", "slow_loops", "unchecked"})
     for (DictionaryAttr entry : getList(report, list))
       out << newline << getText(entry, "source") << ": " << getText(entry, "reason");
   return text;

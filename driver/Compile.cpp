@@ -131,6 +131,7 @@ llvm::Error Compilation::load() {
     if (!imported)
       return imported.takeError();
     model = std::move(*imported);
+    note("unchecked");
   } else {
     if (StringRef(options.input).ends_with(".ll") || StringRef(options.input).ends_with(".pt2"))
       return fail("expected a file of stage " + options.from + ", which ends in .mlir, got '" +
@@ -390,7 +391,8 @@ void Compilation::report() {
                                    {"levels", std::move(levels)},
                                    {"not_raised", listIn("attentions")},
                                    {"extra_work", listIn("extra_work")},
-                                   {"slow_loops", listIn("slow_loops")}};
+                                   {"slow_loops", listIn("slow_loops")},
+                                   {"unchecked", listIn("unchecked")}};
 }
 
 llvm::Error Compilation::lint(StringRef stage) {

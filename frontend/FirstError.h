@@ -19,8 +19,10 @@ public:
   /// Locations in `path`, the file that is read, go without its name.
   FirstError(mlir::MLIRContext &context, llvm::StringRef path) : ScopedDiagnosticHandler(&context) {
     setHandler([this, path](mlir::Diagnostic &diagnostic) {
-      if (line.empty() && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      bool isError = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+      if (line.empty() && isError)
         line = str(diagnostic, path);
+      return mlir::success(isError); // others reach the next handler
     });
   }
 

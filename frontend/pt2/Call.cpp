@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include "llvm/Support/CheckedArithmetic.h"
+
 #include <set>
 
 using namespace mlir;
@@ -588,6 +590,47 @@ bool Call::isContiguous(StringRef name) {
     if (!stride || (!size.isOne() && actual != *stride))
       return false;
     stride = multiply(*stride, size);
+  }
+  return true;
+}
+
+std::optional<bool> Call::reshapesInPlace(StringRef name, ArrayRef<Size> sizes) {
+  if (isContiguous(name))
+    return true;
+  auto meta = graph.tensors.find(nameOf(name).str());
+  if (meta == graph.tensors.end() || meta->second.strides.size() != meta->second.sizes.size())
+    return std::nullopt;
+  // Dimensions of size 1 have no stride that matters.
+  SmallVector<std::pair<int64_t, int64_t>> from; // size, stride
+  SmallVector<int64_t> to;
+  for (auto [size, stride] : llvm::zip(meta->second.sizes, meta->second.strides)) {
+    std::optional<int64_t> number = size.constant(), step = stride.constant();
+    if (!number || *number < 1 || !step)
+      return std::nullopt;
+    if (*number > 1)
+      from.push_back({*number, *step});
+  }
+  for (const Size &size : sizes) {
+    std::optional<int64_t> number = size.constant();
+    if (!number || *number < 1)
+      return std::nullopt;
+    if (*number > 1)
+      to.push_back(*number);
+  }
+  // From the last dimension on: a run of dimensions without gaps between them must be split at its own bounds only.
+  while (!from.empty()) {
+    auto [run, step] = from.pop_back_val();
+    while (!from.empty() && llvm::checkedMul(run, step) == from.back().second) {
+      std::optional<int64_t> longer = llvm::checkedMul(run, from.pop_back_val().first);
+      if (!longer)
+        return std::nullopt;
+      run = *longer;
+    }
+    while (run > 1) {
+      if (to.empty() || run % to.back() != 0)
+        return false;
+      run /= to.pop_back_val();
+    }
   }
   return true;
 }

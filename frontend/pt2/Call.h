@@ -154,6 +154,9 @@ public:
 
   /// Whether the elements of an argument lie in memory in order, without gaps.
   bool isContiguous(llvm::StringRef name);
+  /// Whether torch reshapes an argument to `sizes` without a copy: true, false, or none where its strides are not known
+  /// as numbers.
+  std::optional<bool> reshapesInPlace(llvm::StringRef name, llvm::ArrayRef<Size> sizes);
   /// Whether the elements of an argument lie in memory as those of the result do, if the file says so.
   std::optional<bool> keepsStrides(llvm::StringRef name);
   /// Whether the first element of an argument is the first of what holds it.

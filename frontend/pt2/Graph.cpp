@@ -184,6 +184,7 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
                       .Cases({"as_float", "as_sym_float"}, Kind::Float)
                       .Case("as_floats", Kind::Floats)
                       .Case("as_bool", Kind::Bool)
+                      .Case("as_sym_bool", Kind::SymBool)
                       .Case("as_string", Kind::String)
                       .Case("as_scalar_type", Kind::DType)
                       .Case("as_graph", Kind::Graph)
@@ -230,6 +231,15 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
     return fromJSON(held, argument.integers.front(), inside);
   case Kind::Ints:
     return json::fromJSON(held, argument.integers, inside);
+  case Kind::SymBool: {
+    const auto *condition = unionOf(held, inside);
+    if (!condition)
+      return false;
+    Path ofCondition = inside.field(condition->first);
+    return condition->first == "as_name"
+               ? json::fromJSON(condition->second, argument.text, ofCondition)
+               : json::fromJSON(condition->second, argument.flag, ofCondition);
+  }
   case Kind::Float: {
     if (key == "as_float")
       return readNumber(held, argument.number, inside);

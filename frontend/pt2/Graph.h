@@ -64,6 +64,7 @@ struct Argument {
     Float,
     Floats,
     Bool,
+    SymBool,
     String,
     DType,
     Graph,
@@ -78,7 +79,7 @@ struct Argument {
   double number = 0;
   std::vector<double> numbers;
   bool flag = false;
-  /// A string, or the name of a float that a node computes.
+  /// A string, or the name of a float or a condition that a node computes.
   std::string text;
   DType dtype = DType::F32;
   std::shared_ptr<Graph> graph;

@@ -22,6 +22,7 @@
 #include "frontend/pt2/Archive.h"
 #include "frontend/pt2/AtenOps.h"
 #include "frontend/pt2/Bands.h"
+#include "frontend/pt2/ElementAssertions.h"
 #include "frontend/pt2/Guards.h"
 #include "frontend/pt2/Tree.h"
 #include "frontend/pt2/Weights.h"
@@ -551,6 +552,7 @@ llvm::Expected<Model> Importer::run() {
   FirstError reported(context, /*path=*/"");
   if (failed(inlineWrappers(program, context)))
     return reported.take();
+  dropElementAssertions(program, context);
   if (llvm::Error error = readSignature())
     return error;
   if (llvm::Error error = readSizes())

@@ -34,13 +34,19 @@ FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<S
   return call.b.view(tensor, sizes, *groups);
 }
 
-/// Where torch copies a tensor that is not contiguous, nobody knows what a write to it or to the copy changes.
+/// With `mayCopy`, torch copies a tensor whose strides do not fit. Where they are not known, nobody can say what a write
+/// to the tensor or to the result changes.
 static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<Size> sizes,
                                     bool mayCopy = false) {
   FailureOr<Tensor> view = viewAs(call, tensor, sizes);
   if (failed(view))
     return failure();
-  mayCopy &= !call.isContiguous("self");
+  if (mayCopy) {
+    std::optional<bool> isView = call.reshapesInPlace("self", sizes);
+    if (isView == false)
+      return call.result(*view);
+    mayCopy = !isView;
+  }
   WriteBack write;
   if (!mayCopy)
     write = [](Call &writer, const Tensor &base, const Tensor &part) {

@@ -40,10 +40,10 @@ class DType(str):
 
 
 class Value:
-    """A tensor of the graph, or a number that stands for a size, or a float that is computed of sizes."""
+    """A tensor of the graph, or a number that stands for a size, or a float or a condition that is computed of sizes."""
 
-    def __init__(self, name, is_size=False, is_float=False):
-        self.name, self.is_size, self.is_float = name, is_size, is_float
+    def __init__(self, name, is_size=False, is_float=False, is_condition=False):
+        self.name, self.is_size, self.is_float, self.is_condition = name, is_size, is_float, is_condition
 
 
 def symbol(name):
@@ -80,6 +80,8 @@ def argument(value):
         return {"as_none": True}
     if isinstance(value, Value) and value.is_float:
         return {"as_sym_float": {"as_name": value.name}}
+    if isinstance(value, Value) and value.is_condition:
+        return {"as_sym_bool": {"as_name": value.name}}
     if isinstance(value, Value):
         return {"as_sym_int": {"as_name": value.name}} if value.is_size else {"as_tensor": {"name": value.name}}
     if isinstance(value, DType):
@@ -202,6 +204,23 @@ class Program:
         name = f"real_{len(self.nodes)}"
         self._node(name, target, [{"as_sym_float": {"as_name": name}}], ("ops.py", 0), arguments)
         return Value(name, is_float=True)
+
+    def element(self, tensor, symbol):
+        """The only element of a tensor as a number, which is the symbol `symbol`."""
+        name = f"item_{len(self.nodes)}"
+        self.symbols[name] = expression(symbol)
+        self._node(name, "aten.item.default", [{"as_sym_int": {"as_name": name}}], ("ops.py", 0), {"self": tensor})
+        return Value(name, is_size=True)
+
+    def condition(self, function, **arguments):
+        """What `function`, such as "le", says of sizes and elements."""
+        name = f"{function}_{len(self.nodes)}"
+        self._node(name, "_operator." + function, [{"as_sym_bool": {"as_name": name}}], ("ops.py", 0), arguments)
+        return Value(name, is_condition=True)
+
+    def effect(self, target, /, *, line=0, **arguments):
+        """Calls an op without a result."""
+        self._node(f"{target.split('.')[1]}_{len(self.nodes)}", target, [], ("ops.py", line), arguments)
 
     def _node(self, name, target, outputs, place, arguments):
         if target.startswith("aten."):

@@ -115,6 +115,27 @@ def contiguous_view(b):
 
 
 @graph
+def reshaped_parts(b):
+    """A reshape of what is not contiguous is a view where the strides allow that, and else a copy."""
+    y = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    x = b.call("clone.default", y, self=b.input(y.copy()))
+    rows = b.call("slice.Tensor", y[:, 1:], self=x, dim=1, start=1, end=LAST)
+    view = np.lib.stride_tricks.as_strided(y[:, 1:], (2, 8), (48, 4))
+    flat = b.call("reshape.default", view, self=rows, shape=[2, 8])
+    b.call("add_.Scalar", view, self=flat, other=100.0)
+    view += 100
+    b.output(x, y.copy())
+    columns = b.call("slice.Tensor", y[..., 1:], self=x, dim=2, start=1, end=LAST)
+    copy = y[..., 1:].reshape(2, 9)
+    copied = b.call("reshape.default", copy, self=columns, shape=[2, 9])
+    part = b.call("slice.Tensor", copy[:, 2:5], self=copied, dim=1, start=2, end=5)
+    b.call("neg_.default", copy[:, 2:5], self=part)
+    copy[:, 2:5] *= -1
+    b.output(copied, copy)
+    b.output(columns, y[..., 1:].copy())
+
+
+@graph
 def without_gradients(b):
     """with no_grad(): part = x[0]; part.add_(1); both = x * 2. Then part.mul_(3): x changes twice, both never again."""
     y = X.copy()

@@ -1,0 +1,108 @@
+//===- ElementAssertions.cpp - assertions on elements ----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Python's `assert lengths.max().item() <= 13` is in the graph as
+//   max = aten.max(lengths)
+//   item = aten.item(max)                     # a number that only elements decide
+//   le = operator.le(item, 13)
+//   aten._assert_scalar(le, "...")
+// Kernels have no way to stop in the middle of a call, so they cannot check it. The last three nodes are removed, with a
+// remark. An `item` that something else reads stays, and is refused where that is read. Assertions on sizes stay too:
+// torch writes them as guards, which the runtime checks.
+// Test: test/frontend/pt2/assertions.test
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/ElementAssertions.h"
+
+#include "frontend/pt2/Call.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace attn::pt2;
+using Kind = Argument::Kind;
+
+/// Calls `function` with the name of each number or condition that a node computes. Tensors have no part in this.
+static void forEachNumber(const Argument &argument, llvm::function_ref<void(StringRef)> function) {
+  for (const SymInt &integer : argument.integers)
+    if (!integer.name.empty())
+      function(integer.name);
+  if ((argument.kind == Kind::Float || argument.kind == Kind::SymBool) && !argument.text.empty())
+    function(argument.text);
+}
+
+static bool reads(const Node &node, const llvm::StringSet<> &numbers) {
+  bool found = false;
+  for (const NamedArgument &input : node.inputs)
+    forEachNumber(input.value, [&](StringRef name) { found |= numbers.contains(name); });
+  return found;
+}
+
+/// Numbers that elements decide, directly or through other numbers.
+static llvm::StringSet<> numbersFromElements(const Program &program) {
+  llvm::StringSet<> numbers;
+  for (const Node &node : program.nodes) {
+    StringRef op = node.target;
+    bool isItem = op == "torch.ops.aten.item.default" ||
+                  op == "torch.ops.aten._local_scalar_dense.default";
+    bool isArithmetic = op.starts_with("_operator.") || op.starts_with("torch.sym_");
+    if (isItem || (isArithmetic && reads(node, numbers)))
+      for (const Argument &output : node.outputs)
+        forEachNumber(output, [&](StringRef name) { numbers.insert(name); });
+  }
+  return numbers;
+}
+
+void attn::pt2::dropElementAssertions(Program &program, MLIRContext &context) {
+  llvm::StringSet<> fromElements = numbersFromElements(program);
+  auto isAssertion = [&](const Node &node) {
+    StringRef op = node.target;
+    return op.starts_with("torch.ops.aten._assert_async.") ||
+           ((op.starts_with("torch.ops.aten._assert_scalar.") ||
+             op.starts_with("torch.ops.aten.sym_constrain_range")) &&
+            reads(node, fromElements));
+  };
+  auto isUnread = [&](const Node &node, const llvm::StringSet<> &read) {
+    bool computesNumbers = false, isRead = false;
+    for (const Argument &output : node.outputs)
+      forEachNumber(output, [&](StringRef name) {
+        computesNumbers |= fromElements.contains(name);
+        isRead |= read.contains(name);
+      });
+    return computesNumbers && !isRead;
+  };
+
+  // Users come after what they read.
+  llvm::StringSet<> read;
+  auto noteReads = [&](const Argument &argument) {
+    forEachNumber(argument, [&](StringRef name) { read.insert(name); });
+  };
+  for (const OutputSpec &output : program.outputs)
+    noteReads(output.value);
+  std::vector<Node> kept;
+  SmallVector<Location> dropped;
+  for (Node &node : llvm::reverse(program.nodes)) {
+    if (isAssertion(node)) {
+      // torch also writes what it concluded from an assertion, at the same line.
+      if (Location line = locationOf(node, &context); !llvm::is_contained(dropped, line))
+        dropped.push_back(line);
+      continue;
+    }
+    if (isUnread(node, read)) {
+      for (const Argument &output : node.outputs)
+        for (const SymInt &integer : output.integers)
+          program.symInts.erase(integer.name);
+      continue;
+    }
+    for (const NamedArgument &input : node.inputs)
+      noteReads(input.value);
+    kept.push_back(std::move(node));
+  }
+  for (Location line : llvm::reverse(dropped))
+    emitRemark(line) << "an assertion on elements, which a call does not check";
+  std::reverse(kept.begin(), kept.end());
+  program.nodes = std::move(kept);
+}
