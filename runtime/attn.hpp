@@ -1,4 +1,4 @@
-//===- attn.hpp - attn.h for C++17: owners, and exceptions ------*- C++ -*-===//
+//===- attn.hpp - attn.h for C++17: owners and exceptions -------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,7 +8,7 @@
 //   rt::Weights weights = rt::loadWeights(layer, "layer.safetensors");
 //   rt::check(layer_forward(layer.get(), weights.get(), x, out, nullptr)); // of layer.h
 //
-// Everything else is attn.h itself. Without exceptions the owners remain.
+// Use attn.h for everything else. If exceptions are disabled, this header has the owners only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace attn::rt {
 
-/// Calls `release` for what a std::unique_ptr owns.
+/// The deleter of a std::unique_ptr that calls `release`.
 template <auto release> struct Release {
   template <typename T> void operator()(T *object) const { release(object); }
 };
@@ -37,13 +37,14 @@ using Pool = std::unique_ptr<attn_pool, Release<attn_pool_release>>;
 
 namespace attn::rt {
 
-/// A refusal: what() is attn_last_error().
+/// A failed call of attn.h; what() is the message of attn_last_error().
 class Error : public std::runtime_error {
 public:
   explicit Error(attn_status refusal) : std::runtime_error(attn_last_error()), status(refusal) {}
   attn_status status;
 };
 
+/// Throws an Error unless `status` is ATTN_OK.
 inline void check(attn_status status) {
   if (status != ATTN_OK)
     throw Error(status);
@@ -55,14 +56,14 @@ inline Library loadLibrary(const char *path) {
   return Library(library);
 }
 
-/// `query` is the attn_query_<library> of code that is linked in.
+/// Opens a library that is linked into the program. `query` is its attn_query_<library>.
 inline Library openLibrary(attn_query_fn query) {
   attn_library *library;
   check(attn_library_from_query(query, &library));
   return Library(library);
 }
 
-/// `level` may be null: the best that this CPU runs.
+/// `level` is an ISA level such as "x86-64-v3". Null selects it as attn_function_create does.
 inline Function createFunction(const Library &library, const char *name,
                                const char *level = nullptr) {
   attn_function_options options = {};
@@ -73,14 +74,14 @@ inline Function createFunction(const Library &library, const char *name,
   return Function(function);
 }
 
-/// From a safetensors file.
+/// Packs the weights of a safetensors file.
 inline Weights loadWeights(const Function &function, const char *path) {
   attn_weights *weights;
   check(attn_weights_load(function.get(), path, &weights));
   return Weights(weights);
 }
 
-/// `workers` counts the calling thread; 0: as many as this process has CPUs.
+/// `workers` counts the calling thread; 0 means as many as this process has CPUs.
 inline Pool createPool(int64_t workers = 0) {
   attn_pool *pool;
   check(attn_pool_create(workers, &pool));

@@ -1,10 +1,10 @@
-//===- attn_kernel.h - what compiled code offers to the runtime ------------===//
+//===- attn_kernel.h - the ABI between compiled code and the runtime -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The contract between code that attnc emits and the runtime that loads it. A library is a set of
-// constant C tables reached through one query function; applications use attn.h, not this file.
-// Kernel code has no undefined symbols: everything it needs arrives in attn_kernel_call.
+// The contract between code that attnc emits and the runtime that loads it. Applications use
+// attn.h, not this file. A library is a set of constant C tables that one query function returns.
+// Kernel code has no undefined symbols: attn_kernel_call passes everything that it needs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,54 +20,56 @@ extern "C" {
 /// Raised whenever a struct or a rule of this file changes meaning.
 #define ATTN_ABI_VERSION 4
 
-/// Alignment in bytes of the workspaces, of the packed weights and of those in the library.
+/// Alignment in bytes of workspaces, of packed weights and of weights embedded in a library.
 #define ATTN_ALIGNMENT 64
 
 /// One unit of parallel work: `index` in [0, count), `worker` in [0, workers).
 typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 
 /// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel;
-/// returns when all are done. No two tasks that run at the same time are given the same worker.
+/// returns when all are done. Two tasks that run at the same time have different workers.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
-/// What one worker did of the attentions: tiles of queries by keys whose scores it computed, and
-/// tiles that the mask let it skip. A cache line, so that workers do not share one.
+/// The attention tiles of one worker: tiles of queries by keys whose scores it computed, and tiles
+/// that it skipped because of the mask. The struct fills a cache line, so that workers do not share
+/// a line.
 typedef struct attn_tile_counts {
   int64_t run, skipped;
   int64_t reserved[6];
 } attn_tile_counts;
 
-/// One call of a compiled function. All pointers are valid for the call; no field is written.
+/// One call of a compiled function. All pointers are valid during the call; the kernel writes to no
+/// field.
 typedef struct attn_kernel_call {
-  void *const *inputs;  ///< one per input, compact row-major, in-out ones aliasing nothing else
+  void *const *inputs;  ///< one per input, compact row-major; in-out inputs alias nothing else
   void *const *outputs; ///< one per output, compact row-major, aliasing nothing else
-  const void *weights;  ///< what attn_pack_fn wrote; null where the function has none
+  const void *weights;  ///< written by attn_pack_fn; null if the function has none
   const int64_t *dims;  ///< the value of each symbol
   void *workspace;      ///< bytes[0] of attn_workspace_fn, aligned
   void *task_workspace; ///< workers x task_stride bytes, aligned
   int64_t task_stride;  ///< >= bytes[1] of attn_workspace_fn, a multiple of ATTN_ALIGNMENT
   attn_parallel_for_fn parallel_for;
   void *pool;              ///< first argument of parallel_for
-  attn_tile_counts *tiles; ///< one per worker, to which the kernel adds
+  attn_tile_counts *tiles; ///< one per worker; the kernel adds to them
 } attn_kernel_call;
 
 typedef void (*attn_run_fn)(const attn_kernel_call *call);
 
-/// Workspace for these dims: bytes[0] per call, bytes[1] per worker.
+/// Computes the workspace for these dims: bytes[0] per call, bytes[1] per worker.
 typedef void (*attn_workspace_fn)(const int64_t *dims, int64_t bytes[2]);
 
 /// Writes the packed form of `weights` (one pointer per weight, compact row-major) to `packed`.
 typedef void (*attn_pack_fn)(const void *const *weights, void *packed);
 
-/// One dimension: `size` where symbol < 0, otherwise the value of that symbol.
+/// One dimension. Its size is `size` if symbol < 0, and the value of that symbol otherwise.
 typedef struct attn_dim_info {
   int64_t size;
   int32_t symbol;
   int32_t reserved;
 } attn_dim_info;
 
-/// What a step of a formula leaves on a stack of integers in place of its operands, which the steps
-/// before it have left there. Division rounds down; conditions are 1 or 0.
+/// A step of a formula in postfix order: it pops its operands from a stack of integers and pushes
+/// its result. Division rounds down; a condition gives 1 or 0.
 typedef enum attn_formula_op {
   ATTN_FORMULA_NUMBER = 0, ///< `operand`
   ATTN_FORMULA_SYMBOL = 1, ///< the value of symbol `operand`
@@ -92,43 +94,43 @@ typedef struct attn_formula_step {
   int32_t reserved;
 } attn_formula_step;
 
-/// The most steps that a formula may have, and so the deepest stack.
+/// The largest number of steps of a formula, and so the largest depth of the stack.
 #define ATTN_FORMULA_STEPS 512
 
-/// A named dimension that is known at the call only. Every dimension that names the same symbol
-/// must agree. One with a formula is computed from those before it, which have none: a size of an
-/// output, or a condition of the call, which lies in [1, 1].
+/// A named size that is known only at the call. All dimensions with the same symbol must have the
+/// same size. Symbols without a formula come first. A symbol with a formula is computed from them:
+/// it is a size of an output, or a condition of the call, whose range is [1, 1].
 typedef struct attn_symbol_info {
-  const char *name; ///< "x.0": axis 0 of x, the first argument that carries it; or "2*x.0 + 1"
+  const char *name; ///< "x.0": axis 0 of x, the first argument with this size; or "2*x.0 + 1"
   int64_t min, max; ///< inclusive
-  const attn_formula_step *formula; ///< null where an input carries it
+  const attn_formula_step *formula; ///< null if an input has this size
   int32_t num_steps;
   int32_t is_condition;
 } attn_symbol_info;
 
-/// An input, output or weight. The element type is DLPack's: code (kDLInt 0, kDLUInt 1, kDLFloat 2,
-/// kDLBfloat 4, kDLBool 6) and bits.
+/// An input, output or weight. The element type is a code and bits, as in DLPack: kDLInt 0,
+/// kDLUInt 1, kDLFloat 2, kDLBfloat 4, kDLBool 6.
 typedef struct attn_tensor_info {
   const char *name;
   const attn_dim_info *shape;
   int32_t rank;
   uint8_t dtype_code, dtype_bits;
   uint8_t bounded; ///< 1: every element must lie in [0, bound]; checked before the call (lengths)
-  uint8_t in_out;  ///< of an input, 1: the kernel writes to it too
+  uint8_t in_out;  ///< 1: an input that the kernel also writes to
   attn_dim_info bound;
 } attn_tensor_info;
 
-/// The code of one function for one target level.
+/// The code of one function for one ISA level.
 typedef struct attn_variant_info {
   const char *level; ///< "x86-64", "x86-64-v3", "x86-64-v4"
   attn_run_fn run;
   attn_workspace_fn workspace;
-  attn_pack_fn pack; ///< null where the function has no weights
+  attn_pack_fn pack; ///< null if the function has no weights
   int64_t packed_bytes;
-  uint64_t packed_hash;       ///< identifies the packed layout: equal hashes, equal layouts
+  uint64_t packed_hash;       ///< identifies the packed layout: equal hashes mean equal layouts
   const char *workspace_text; ///< the formula of attn_workspace_fn, for people
   const char *report;         ///< what was fused and how, one line each
-  const char *schedules;      ///< of its attentions, in order: "per-head, unfused"
+  const char *schedules;      ///< of the attentions, in order: "per-head, unfused"
 } attn_variant_info;
 
 typedef struct attn_function_info {
@@ -137,13 +139,13 @@ typedef struct attn_function_info {
   const attn_tensor_info *inputs, *outputs, *weights;
   const attn_symbol_info *symbols;
   const attn_variant_info *variants; ///< best level first
-  /// The elements of each weight, compact row-major; null where the library does not hold them.
+  /// The elements of each weight, compact row-major; null if the library does not contain them.
   const void *const *embedded;
 } attn_function_info;
 
 typedef struct attn_library_info {
   uint32_t abi_version;  ///< first, so that any runtime can read it
-  uint32_t struct_bytes; ///< sizeof(attn_library_info) of the compiler that wrote it
+  uint32_t struct_bytes; ///< sizeof(attn_library_info) in the compiler that wrote the library
   const char *name;
   const char *compiler; ///< "attn 0.1.0"
   const char *manifest; ///< JSON, for people and tools
@@ -151,8 +153,8 @@ typedef struct attn_library_info {
   const attn_function_info *functions;
 } attn_library_info;
 
-/// Exported as attn_query_<library> from objects and archives, and also as attn_query from a shared
-/// library.
+/// Objects and archives export this function as attn_query_<library>; a shared library also exports
+/// it as attn_query.
 typedef const attn_library_info *(*attn_query_fn)(void);
 
 #ifdef __cplusplus

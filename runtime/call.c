@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// With a caller's workspace nothing on this path allocates, locks or enters the kernel of the
-// operating system, and all state is on the stack.
+// If the caller passes a workspace, this path does not allocate, take a lock or make a system call,
+// and all its state is on the stack.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 typedef struct arguments {
   attnrt_symbols symbols;
   void *data[ATTNRT_MAX_ARGUMENTS];
-  int64_t bytes[ATTNRT_MAX_ARGUMENTS]; ///< 0 where unchecked: then nothing overlaps
+  int64_t bytes[ATTNRT_MAX_ARGUMENTS]; ///< 0 if checks are skipped: then nothing overlaps
 } arguments;
 
 static const attn_tensor_info *info_of(const attn_function_info *info, int32_t i) {
@@ -28,7 +28,7 @@ static bool is_written(const attn_function_info *info, int32_t i) {
   return i >= info->num_inputs || info->inputs[i].in_out;
 }
 
-/// What is written must lie apart from all other arguments.
+/// An argument that the call writes must not overlap any other argument.
 static attn_status check_overlap(const attn_function_info *info, const arguments *a) {
   for (int32_t j = 0; j < info->num_inputs + info->num_outputs; ++j)
     for (int32_t i = 0; i < j; ++i) {
@@ -87,7 +87,7 @@ static attn_status check_weights(const attn_function *function, const attnrt_pac
                        weights->function->name);
   if (info->num_weights && !weights)
     return attnrt_fail(ATTN_ERROR_WEIGHTS, "%s: expected weights, got null", info->name);
-  // Functions may share weights, as long as they read the same layout.
+  // Functions may share weights if they read the same layout.
   if (weights && weights->variant->packed_hash != function->variant->packed_hash)
     return attnrt_fail(ATTN_ERROR_WEIGHTS,
                        "%s: expected weights packed for '%s' at level %s, got those for '%s' at %s",
@@ -96,7 +96,7 @@ static attn_status check_weights(const attn_function *function, const attnrt_pac
   return ATTN_OK;
 }
 
-/// Workers default to the pool's where it is ours, and to one on the calling thread.
+/// The number of workers defaults to that of an attn_pool, and to one without a parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
   if (!options->parallel_for) {
     if (options->pool || options->workers > 1)
@@ -139,7 +139,7 @@ static attn_status check_workspace(const attn_function_info *info, const argumen
   return ATTN_OK;
 }
 
-/// Stands between the kernel and parallel_for, to count.
+/// Wraps parallel_for to count the tasks of each worker.
 typedef struct counter {
   attn_parallel_for_fn parallel_for;
   void *pool;
@@ -164,8 +164,9 @@ static void counted_for(void *pool, attn_task_fn task, void *context, int64_t co
   c->parallel_for(c->pool, counted_task, &loop, count);
 }
 
-/// Lays the workspace out: the counts of tiles of the workers, what the call needs, what each worker
-/// needs. Those come last, so that nothing of ours lies where a kernel that overruns them goes.
+/// Runs the kernel. The workspace consists of the tile counts of all workers, the workspace of the
+/// call and the workspace of each worker. The worker parts come last, so that a kernel that
+/// overruns them does not overwrite data of the runtime.
 static void run(const attn_function *function, const attnrt_packed *weights, const arguments *a,
                 const attn_call_options *options, const attn_workspace *size, char *workspace,
                 attn_statistics *statistics) {
@@ -202,7 +203,7 @@ static int64_t now(void) {
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/// All that can refuse the call: fills the rest of `options`, the arguments and the workspace size.
+/// Does all checks of a call. Fills the rest of `options`, the arguments and the workspace size.
 static attn_status prepare(const attn_function *function, const attnrt_packed *weights,
                            const DLTensor *const *inputs, int32_t num_inputs,
                            const DLTensor *const *outputs, int32_t num_outputs,

@@ -1,9 +1,9 @@
-//===- check.c - is this tensor what the signature says? ------------------===//
+//===- check.c - check tensors against the signature ----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Nothing here trusts the tensor, and nothing writes. Shapes come first, since they need no data:
-// queries stop there. Every message reads "forward: argument 'x' expected rank 3, got 2".
+// No function here trusts a tensor or writes to it. Shapes are checked first, because they need no
+// data: queries check nothing else. A message reads "forward: argument 'x' expected rank 3, got 2".
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ typedef struct dtype_name {
   char text[24];
 } dtype_name;
 
-/// "float32".
+/// Gives a name such as "float32".
 static dtype_name name_dtype(unsigned code, unsigned bits) {
   static const char *const kinds[] = {"int",    "uint",    "float", "handle",
                                       "bfloat", "complex", "bool"};
@@ -129,8 +129,8 @@ attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tenso
   return status;
 }
 
-/// Computes a step of `formula` on the stack, whose top is `top`; false where 64 bits do not hold the
-/// result or a divisor is not positive.
+/// Computes one step of a formula; `top` is the index of the top of the stack. Returns false if the
+/// result exceeds 64 bits or a divisor is not positive.
 static bool compute_step(const attn_formula_step *step, const int64_t *values, int64_t *stack,
                          int32_t *top) {
   if (step->op == ATTN_FORMULA_NUMBER || step->op == ATTN_FORMULA_SYMBOL) {
@@ -193,7 +193,7 @@ static bool compute_formula(const attn_symbol_info *symbol, const int64_t *value
   return *result >= symbol->min && *result <= symbol->max;
 }
 
-/// Says which sizes do not go together.
+/// Reports the sizes for which `symbol` is out of range.
 static attn_status refuse_sizes(const attn_function_info *info, const attn_symbol_info *symbol,
                                 const int64_t *values) {
   char sizes[256] = "";
@@ -261,14 +261,14 @@ attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, in
   bool empty = false, overflow = false;
   for (int32_t axis = 0; axis < tensor->ndim; ++axis) {
     empty |= tensor->shape[axis] == 0;
-    // Sizes beside a zero count too: the kernel multiplies them all the same.
+    // The other sizes must not overflow even if one size is 0: the kernel multiplies them.
     overflow |= __builtin_mul_overflow(size, tensor->shape[axis] ? tensor->shape[axis] : 1, &size);
   }
   *data = attnrt_data(tensor);
   *bytes = 0;
   if (overflow)
     return refuse(argument, ATTN_ERROR_SHAPE, "less than 2^63 bytes, got more");
-  // Nothing of an empty tensor is ever read: its data and strides may be anything.
+  // The kernel reads nothing of an empty tensor, so its data and strides may be anything.
   if (empty)
     return ATTN_OK;
   if (!tensor->data)
@@ -286,7 +286,8 @@ attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, in
   return tensor->strides ? check_strides(argument) : ATTN_OK;
 }
 
-/// Whether the element is an integer that can be compared with a bound, and which.
+/// Reads element `i` into `value`. Returns false if the elements are not int32 or int64, the types
+/// that can have a bound.
 static bool read_integer(const attn_tensor_info *info, const void *data, int64_t i,
                          int64_t *value) {
   if (info->dtype_code != DTYPE_INT || (info->dtype_bits != 32 && info->dtype_bits != 64))

@@ -1,4 +1,4 @@
-//===- cpu.c - what this machine can run, and how much of it is ours ------===//
+//===- cpu.c - the ISA level and the number of CPUs of this process -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,8 +18,8 @@
 
 #include <cpuid.h>
 
-/// What a level adds to the one before it, in the words of CPUID, and the state that the operating
-/// system must save for it (XCR0).
+/// The features that an ISA level adds to the level before it, as bits of CPUID registers, and the
+/// register state that the operating system must save for them (XCR0).
 typedef struct level {
   const char *name;
   uint32_t leaf1_ecx, leaf7_ebx, leaf7_1_eax, extended_ecx, xcr0;
@@ -99,23 +99,23 @@ bool attnrt_cpu_supports(const char *name) { return !strcmp(name, "aarch64"); }
 #error "expected x86-64 or aarch64: name the levels of this architecture here"
 #endif
 
-/// CPUs' worth of time that the control groups around this process leave it, rounded up (cgroup
-/// version 2; INT64_MAX: unlimited).
+/// The number of CPUs, rounded up, whose time the control groups of this process grant it (cgroup
+/// version 2). INT64_MAX means unlimited.
 static int64_t quota(void) {
   static const char root[] = "/sys/fs/cgroup";
   char group[PATH_MAX - 64], path[PATH_MAX];
   FILE *file = fopen("/proc/self/cgroup", "re");
   if (!file)
     return INT64_MAX;
-  // A process in groups of version 1 alone has no line that starts with 0.
+  // The file has no line that starts with 0 if the process is only in groups of version 1.
   int found = fscanf(file, "0::%4031[^\n]", group);
   fclose(file);
   if (found != 1)
     return INT64_MAX;
 
   int64_t cpus = INT64_MAX;
-  // The limit of every group on the way up holds. In a container the path may be one of the host,
-  // which is not there: only the root is then.
+  // The limits of the group and of all its parents apply. In a container the path may be a path of
+  // the host, which does not exist in the container: then only the limit of the root is found.
   for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
     *end = '\0';
     snprintf(path, sizeof path, "%s%s/cpu.max", root, group);
@@ -135,7 +135,7 @@ static int64_t quota(void) {
 
 int64_t attnrt_cpu_count(void) {
   cpu_set_t set;
-  // Fails where the machine has more CPUs than the set has room for.
+  // sched_getaffinity fails if the machine has more CPUs than the set has room for.
   bool known = sched_getaffinity(0, sizeof set, &set) == 0;
   int64_t cpus = known ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
   int64_t limit = quota();

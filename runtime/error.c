@@ -1,4 +1,4 @@
-//===- error.c - messages, the handler, structs that start with a size ----===//
+//===- error.c - error messages, the handler, and sized structs -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -27,7 +27,7 @@ attn_status attnrt_fail(attn_status status, const char *format, ...) {
   va_start(values, format);
   vsnprintf(last_message, sizeof last_message, format, values);
   va_end(values);
-  // Names may come from files.
+  // Names in the message may come from files, so the message may contain control characters.
   for (char *c = last_message; *c; ++c)
     if ((unsigned char)*c < ' ' || *c == 0x7f)
       *c = '?';

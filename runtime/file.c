@@ -1,4 +1,4 @@
-//===- file.c - files in memory --------------------------------------------===//
+//===- file.c - read, map and write files ----------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -21,7 +21,8 @@ static attn_status unreadable(const char *path, int error) {
 }
 
 attn_status attnrt_open(const char *path, int *descriptor, size_t *size) {
-  // A pipe without a writer would wait here; it is refused below.
+  // Without O_NONBLOCK, open() would wait for a writer if the file is a pipe. Pipes are rejected
+  // below.
   *descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status;
   if (*descriptor < 0)
@@ -77,7 +78,7 @@ attn_status attnrt_read_at(const char *path, int descriptor, void *bytes, size_t
   return ATTN_OK;
 }
 
-/// All bytes, or errno.
+/// Writes all bytes. Returns 0, or errno if that fails.
 static int write_all(int descriptor, const char *bytes, size_t size) {
   while (size) {
     ssize_t written = write(descriptor, bytes, size);
@@ -91,11 +92,13 @@ static int write_all(int descriptor, const char *bytes, size_t size) {
   return 0;
 }
 
-/// Creates a file beside `path` that nobody else has, and names it in `draft`; -1 and errno: none.
+/// Creates a new file beside `path`, writes its name to `draft` and returns its descriptor, or
+/// returns -1 and sets errno.
 static int create_draft(const char *path, char draft[PATH_MAX]) {
   static atomic_uint drafts;
   int descriptor;
-  // Other processes, on other machines too, may have the same number, and leave what they began.
+  // A process on another machine that shares the folder may have the same process id, and a process
+  // that ended early leaves its file: so try other numbers.
   do {
     unsigned number = atomic_fetch_add(&drafts, 1);
     if (snprintf(draft, PATH_MAX, "%s.%ld-%u", path, (long)getpid(), number) >= PATH_MAX) {
@@ -117,7 +120,7 @@ attn_status attnrt_write_file(const char *path, const attnrt_file *parts, int co
     error = errno;
   if (descriptor >= 0 && close(descriptor) && !error)
     error = errno;
-  // Whoever has mapped the former file keeps it.
+  // A process that has mapped the old file keeps the old content.
   if (!error && rename(draft, path))
     error = errno;
   if (!error)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// Writes "x86-64-v4, x86-64" to `text`.
+/// Writes the levels of the function to `text`, as in "x86-64-v4, x86-64".
 static void list_levels(const attn_function_info *info, char *text, size_t size) {
   text[0] = '\0';
   for (int32_t i = 0; i < info->num_variants; ++i) {
@@ -19,7 +19,7 @@ static void list_levels(const attn_function_info *info, char *text, size_t size)
   }
 }
 
-/// The code for the level that was asked for, or else the best that runs here.
+/// Finds the code for the requested level, or for the best level that this CPU supports.
 static attn_status choose_variant(const attn_function_info *info, const char *level,
                                   const attn_variant_info **variant) {
   const char *asked = "level", *environment = getenv("ATTN_LEVEL");

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The prefix attnrt_ keeps these names out of the way of programs that link libattn.a.
+// The prefix attnrt_ avoids name clashes in programs that link libattn.a.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 struct attn_library {
   const attn_library_info *info;
-  void *handle; ///< of dlopen; null where the code is linked in
+  void *handle; ///< result of dlopen; null if the library is linked in
   atomic_int references;
 };
 
@@ -34,19 +34,19 @@ struct attn_function {
   _Atomic(attnrt_block *) spare;
 };
 
-/// A file in memory, or bytes that become one.
+/// A mapped file, or bytes to write to a file.
 typedef struct attnrt_file {
   const char *bytes;
   size_t size;
 } attnrt_file;
 
-/// What a kernel reads in place of its weights. Immutable once made.
+/// Packed weights, which a kernel reads. Immutable after creation.
 typedef struct attnrt_packed {
   attn_library *library;
   const attn_function_info *function;
   const attn_variant_info *variant;
   const void *data; ///< in `owned` or in `file`
-  void *owned;      ///< `owned_bytes`, aligned to ATTN_ALIGNMENT
+  void *owned;      ///< `owned_bytes` bytes, aligned to ATTN_ALIGNMENT
   size_t owned_bytes;
   attnrt_file file;
   uint64_t source_hash;
@@ -58,11 +58,12 @@ typedef struct attnrt_packed {
 attn_status attnrt_fail(attn_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/// What the handler is given on this thread from now on.
+/// Sets the `user_data` that the handler gets on this thread.
 void attnrt_set_user_data(void *user_data);
 
-/// Copies a struct that starts with its size from the caller's to this runtime's version of it. A
-/// null `given` is all defaults; a longer one must hold zeros where this runtime knows no field.
+/// Copies a struct that starts with its size from the version of the caller, `given`, to the
+/// version of this runtime, `known`. A null `given` means all defaults. If `given` is longer, the
+/// bytes that this runtime does not know must be zero.
 attn_status attnrt_read(const char *who, const void *given, void *known, size_t known_size);
 
 /// Copies as many fields of `known` as `given` has room for.
@@ -75,27 +76,28 @@ attn_library *attnrt_retain(attn_library *library);
 //===-- cpu.c -------------------------------------------------------------===//
 
 bool attnrt_cpu_supports(const char *level);
-const char *attnrt_cpu_level(void); ///< the best that this CPU supports
-int64_t attnrt_cpu_count(void);     ///< CPUs that this process may use at a time
+const char *attnrt_cpu_level(void); ///< the best level that this CPU supports
+int64_t attnrt_cpu_count(void);     ///< number of CPUs that this process may use at a time
 
 //===-- memory.c ----------------------------------------------------------===//
 
-/// Of the allocator that the application set; null: none left.
+/// Allocates with the allocator that the application set. Returns null if out of memory.
 void *attnrt_allocate(size_t bytes, size_t alignment);
-/// As it was allocated; null is ignored.
+/// Frees `memory`, which was allocated with the same `bytes` and `alignment`. Null is ignored.
 void attnrt_free(void *memory, size_t bytes, size_t alignment);
 
-/// For one object or an array of them.
+/// Allocates an array of `count` objects.
 #define ATTNRT_NEW(type, count) ((type *)attnrt_allocate((count) * sizeof(type), _Alignof(type)))
 #define ATTNRT_DELETE(type, count, memory)                                                         \
   attnrt_free((void *)(memory), (count) * sizeof(type), _Alignof(type))
 
-/// `hash` continued over `bytes` bytes. Tells different weights apart, not an adversary's.
+/// Continues `hash` over `bytes` bytes. It tells different weights apart, but an attacker can make
+/// collisions.
 uint64_t attnrt_hash(uint64_t hash, const void *memory, size_t bytes);
 
 //===-- file.c ------------------------------------------------------------===//
 
-/// Opens a regular file that holds something, for reading; it is to be closed.
+/// Opens a regular file that is not empty, for reading. The caller closes it.
 attn_status attnrt_open(const char *path, int *descriptor, size_t *size);
 attn_status attnrt_read_at(const char *path, int descriptor, void *bytes, size_t size,
                            size_t offset);
@@ -104,21 +106,22 @@ attn_status attnrt_read_at(const char *path, int descriptor, void *bytes, size_t
 attn_status attnrt_map(const char *path, attnrt_file *file);
 void attnrt_unmap(attnrt_file *file);
 
-/// Writes a file that appears whole, in place of one of that name, or not at all.
+/// Writes a file atomically: either the whole file replaces an existing file, or nothing changes.
 attn_status attnrt_write_file(const char *path, const attnrt_file *parts, int count);
 
 //===-- weights.c ---------------------------------------------------------===//
 
 attn_status attnrt_check_has_weights(const attn_function *function);
 
-/// Without data yet.
+/// Creates packed weights that have no data yet.
 attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **packed);
 void attnrt_packed_release(attnrt_packed *packed);
 
-/// Takes `packed` over, also where it fails.
+/// Takes ownership of `packed`, also if it fails.
 attn_status attnrt_weights_create(attnrt_packed *packed, attn_weights **weights);
 
-/// The packed memory that a call reads, which stays until the use ends. No weights: nothing.
+/// The packed memory that a call reads. It stays alive until the use ends. Null if the function has
+/// no weights.
 typedef struct attnrt_use {
   const attnrt_packed *packed;
   atomic_ullong *ended;
@@ -128,10 +131,11 @@ void attnrt_end_use(attnrt_use use);
 
 //===-- check.c -----------------------------------------------------------===//
 
-// Limits of a function, checked when it is created, so that a call needs no allocation.
+// Limits of a function. They are checked at its creation, so that a call needs no allocation.
 enum { ATTNRT_MAX_ARGUMENTS = 256, ATTNRT_MAX_SYMBOLS = 256 };
 
-/// Values of the symbols, and the dimension that gave each: its name is null until there is one.
+/// The values of the symbols, and for each the argument and axis that it came from. The name is
+/// null while the symbol has no value.
 typedef struct attnrt_symbols {
   int64_t values[ATTNRT_MAX_SYMBOLS];
   struct {
@@ -140,35 +144,37 @@ typedef struct attnrt_symbols {
   } origins[ATTNRT_MAX_SYMBOLS];
 } attnrt_symbols;
 
-/// A tensor and what it should be.
+/// A tensor, and the argument of the signature that it should match.
 typedef struct attnrt_argument {
   const attn_function_info *function;
   const attn_tensor_info *info;
   const DLTensor *tensor;
 } attnrt_argument;
 
-/// The number of inputs or outputs, and whether there is an array of them.
+/// Checks the number of inputs or outputs, and that their array is not null.
 attn_status attnrt_check_count(const attn_function_info *info, const char *what, int32_t expected,
                                int32_t got, const DLTensor *const *tensors);
 
-/// Null, device, dtype, rank, dims of each; binds symbols, whose origins start as zeros.
+/// Checks that each tensor is not null, and its device, dtype, rank and sizes. Gives the symbols
+/// their values; the caller sets `origins` to zeros before.
 attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tensor_info *infos,
                                 const DLTensor *const *tensors, int32_t count,
                                 attnrt_symbols *symbols);
 
-/// The symbols that have formulas, after those that inputs carry: conditions must hold.
+/// Computes the symbols that have formulas, after the inputs gave the others their values. Fails if
+/// a condition does not hold.
 attn_status attnrt_compute_symbols(const attn_function_info *info, attnrt_symbols *symbols);
 
-/// What queries need: the symbols, from inputs that may not have data yet.
+/// Gives all symbols their values, for a query: the inputs need no data.
 attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                attnrt_symbols *symbols);
 
-/// Size, strides, data and alignment; gives the first element and the size in bytes. After
-/// attnrt_check_shapes.
+/// Checks size, strides, data and alignment, after attnrt_check_shapes. Gives the address of the
+/// first element and the size in bytes.
 attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, int64_t *bytes);
 
-/// Elements of a bounded argument.
+/// Checks the elements of a bounded argument.
 attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
                                 const attnrt_symbols *symbols);
 
@@ -190,21 +196,22 @@ static inline int64_t attnrt_round_up(int64_t bytes) {
 
 //===-- workspace.c -------------------------------------------------------===//
 
-/// All parts are multiples of the alignment.
+/// Computes the sizes of the workspace; all parts are multiples of the alignment.
 attn_status attnrt_size_workspace(const attn_function *function, const int64_t *dims,
                                   int64_t workers, attn_workspace *size);
 
-/// The kept workspace, or a new one where another call has it or it is too small; null: no memory.
+/// Takes the workspace that the function keeps, or allocates one if another call uses it or it is
+/// too small. Returns null if out of memory.
 attnrt_block *attnrt_take_block(attn_function *function, int64_t bytes);
 
 void attnrt_free_block(attnrt_block *block); ///< null is ignored
 
-/// Keeps it for the next call.
+/// Keeps `block` for the next call.
 void attnrt_keep_block(attn_function *function, attnrt_block *block);
 
 //===-- pool.c ------------------------------------------------------------===//
 
-/// The attn_parallel_for_fn of the calling thread alone.
+/// An attn_parallel_for_fn that runs the loop on the calling thread.
 void attnrt_serial_for(void *pool, attn_task_fn task, void *context, int64_t count);
 
 #endif // ATTN_INTERNAL_H

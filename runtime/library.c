@@ -1,4 +1,4 @@
-//===- library.c - compiled code, loaded from a file or linked in ---------===//
+//===- library.c - libraries loaded from a file or linked in --------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// `where` stands for the library in messages: before the ABI version is known to be ours, its name
-/// cannot be read.
+/// `where` names the library in messages: its own name cannot be read before its ABI version is
+/// checked.
 static attn_status open_library(attn_query_fn query, void *handle, const char *where,
                                 attn_library **library) {
   const attn_library_info *info = query();
@@ -40,8 +40,9 @@ static attn_status open_library(attn_query_fn query, void *handle, const char *w
   return ATTN_OK;
 }
 
-/// dlopen waits for a pipe, maps what a file says it holds, and dies of one that was cut off. What
-/// is no library at all, or cannot be read, it refuses by itself.
+/// Rejects a pipe, for which dlopen would wait, and a truncated library: dlopen maps the segments
+/// that the header lists, and crashes if the file is shorter. dlopen itself rejects a file that is
+/// no library or cannot be read.
 static attn_status check_whole(int descriptor, const char *where) {
   struct stat file;
   ElfW(Ehdr) header;
@@ -72,7 +73,7 @@ attn_status attn_library_load(const char *path, attn_library **library) {
   if (!path || !library)
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_library_load: expected a path and a place for the "
                                          "library, got null");
-  // dlopen searches the system's folders for a name without a slash; here a path is a path.
+  // dlopen would search a name without a slash in the folders of the system; "./" prevents that.
   char file[PATH_MAX], where[PATH_MAX + 16];
   int length = snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
   if (length >= (int)sizeof file)
@@ -92,7 +93,7 @@ attn_status attn_library_load(const char *path, attn_library **library) {
     return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a shared library, got: %s", where,
                        dlerror());
   attn_query_fn query;
-  // The way POSIX has a function pointer taken out of dlsym.
+  // POSIX recommends this assignment to get a function pointer from dlsym.
   *(void **)&query = dlsym(handle, "attn_query");
   if (query)
     status = open_library(query, handle, where, library);

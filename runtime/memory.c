@@ -23,7 +23,7 @@ static void release_default(void *memory, size_t bytes, size_t alignment, void *
 }
 
 static attn_allocator allocator = {sizeof(attn_allocator), allocate_default, release_default, NULL};
-static atomic_llong held; ///< blocks
+static atomic_llong held; ///< number of blocks in use
 
 attn_status attn_set_allocator(const attn_allocator *given) {
   attn_allocator known;
@@ -64,7 +64,7 @@ void attnrt_free(void *memory, size_t bytes, size_t alignment) {
 
 uint64_t attnrt_hash(uint64_t hash, const void *memory, size_t bytes) {
   const unsigned char *at = memory;
-  // Multiplication carries a difference upwards, the shift downwards.
+  // The multiplication spreads a difference to higher bits, the shift to lower bits.
   const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
   hash ^= bytes;
   for (size_t rest = bytes; rest;) {

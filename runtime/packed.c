@@ -4,9 +4,9 @@
 //
 //   struct header, then attn_variant_info.packed_bytes of what attn_pack_fn wrote
 //
-// A file is read where it lies in memory: processes that map the same one hold it once. Its bytes
-// are numbers, of which any are as good to a kernel; weights with bounds, which a kernel relies on,
-// are not kept in files.
+// A kernel reads the mapped file directly, so processes that map the same file share one copy. The
+// packed numbers need no check, because a kernel is safe with any numbers. A kernel relies on the
+// bounds of weights that have them, so such weights are not saved or mapped.
 //
 //===----------------------------------------------------------------------===//
 

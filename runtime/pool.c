@@ -2,15 +2,16 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One atomic word tells what the pool is at: the number of the loop, whether it is open, and how
-// many workers have joined it. A worker joins an open loop by raising that count, takes indices
-// until none are left, and leaves; the caller opens, takes indices too, closes, and waits for those
-// who joined. So nobody waits for a worker that is still asleep, and a worker that wakes late finds
-// the loop closed.
+// One atomic word is the state of the pool: the number of the loop, whether the loop is open, and
+// how many workers have joined it. A worker increments the count to join an open loop, takes
+// indices until none are left, and leaves the loop. The calling thread opens the loop, takes
+// indices too, closes the loop, and waits for the workers that joined it. So no thread waits for a
+// worker that is still asleep, and a worker that wakes late finds the loop closed.
 //
-// Each worker has a share of the indices, the same one in loops of equal counts, and takes it from
-// its beginning: neighbours read the same keys or rows, and the next loop finds in a core's cache
-// what this one left there. Who has finished takes from the ends of the other shares.
+// Each worker has a share of the indices: a contiguous range, which is the same in loops of equal
+// counts. It takes the indices of its share in order: neighbouring indices read the same keys or
+// rows, and the next loop finds the data of this loop in the cache of the same core. A worker that
+// has finished its share takes indices from the ends of the other shares.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,16 +24,18 @@
 
 enum {
   MAX_WORKERS = 1024,
-  // Pauses, of 10 to 40 ns on x86, before a thread sleeps; to sleep and wake took 300 us on a
-  // virtual machine. While a loop runs: by how much one task outlasts another.
+  // A thread spins this number of times before it sleeps. A spin takes 10 to 40 ns on x86; to sleep
+  // and wake took 300 us on a virtual machine. During a loop, spinning bridges the time by which
+  // one task is longer than another.
   BUSY_SPINS = 100000,
-  // While none does: a gap between the calls of a layer and the next.
+  // Between loops, spinning bridges the gap between the call of one layer and of the next.
   IDLE_SPINS = 5000,
-  // Who spins that long may hold the core that another thread waits for.
+  // A thread that spins longer yields: it may occupy the core that another thread waits for.
   SPINS_BEFORE_YIELD = 1000,
 };
 
-// The word: bits 0-15 workers in the loop, three flags, bits 32-63 the number of the loop.
+// The state: bits 0-15 count the workers in the loop, bits 16-18 are flags, bits 32-63 are the
+// number of the loop.
 #define JOINED UINT64_C(0xffff)
 #define OPEN (UINT64_C(1) << 16)
 #define CALLER_SLEEPS (UINT64_C(1) << 17)
@@ -42,27 +45,28 @@ enum {
 typedef struct worker {
   attn_pool *pool;
   int64_t number;
-  pthread_t thread; ///< of number 0 none: that is the caller of a loop
+  pthread_t thread; ///< unused for number 0, the calling thread of a loop
 
-  // Its share of the loop: [next, end), of which `left` have not been claimed. Who has claimed one
-  // takes the first if the share is its own, else the last, so the two sides never meet. On a line
-  // of its own, which others write only when they help.
+  // The share of this worker: the indices [next, end), of which `left` are not claimed yet. A
+  // worker first claims an index. Then it takes the first index of its own share or the last index
+  // of another share, so that the two ends never cross. The share has a cache line of its own,
+  // which other workers write only when they help.
   _Alignas(64) atomic_llong left;
   atomic_llong end;
-  int64_t next; ///< for its owner alone
+  int64_t next; ///< only the owner uses it
 } worker;
 
 struct attn_pool {
   int64_t workers;
 
-  // One loop at a time.
+  // The loop that runs; there is one at a time.
   attn_task_fn task;
   void *context;
 
-  atomic_llong owner;    ///< 0: free; else 1 + forks of the process whose thread runs a loop
-  long long forks;       ///< of the process that started the threads; for the owner
-  int64_t threads;       ///< that were started
-  pthread_mutex_t mutex; ///< for sleep alone
+  atomic_llong owner;    ///< 0: free; else 1 + `forks` of the process whose thread runs a loop
+  long long forks;       ///< `forks` of the process that started the threads; used by the owner
+  int64_t threads;       ///< number of threads that were started
+  pthread_mutex_t mutex; ///< protects only sleeping and waking
   pthread_cond_t opened, finished;
   atomic_int sleepers;
 
@@ -70,7 +74,7 @@ struct attn_pool {
   worker members[];
 };
 
-/// How many forks lie between this process and the one that loaded the runtime.
+/// The number of forks between the process that loaded the runtime and this process.
 static atomic_llong forks;
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }
@@ -85,11 +89,12 @@ static inline void pause_briefly(int spins) {
 #if defined __x86_64__
   __builtin_ia32_pause();
 #elif defined __aarch64__
-  __asm__ volatile("isb"); // `yield` takes no time
+  __asm__ volatile("isb"); // `yield` would not pause
 #endif
 }
 
-/// Who joins sees all of it: the loop is opened after, and the next one waits until all have left.
+/// Gives each worker its share. Relaxed stores suffice: the loop is opened afterwards, so a worker
+/// that joins sees them, and the next loop starts only when all workers have left this loop.
 static void deal_indices(attn_pool *pool, int64_t count) {
   int64_t share = count / pool->workers, rest = count % pool->workers, next = 0;
   for (worker *it = pool->members; it < pool->members + pool->workers; ++it) {
@@ -121,7 +126,7 @@ static bool is_news(uint64_t state, uint64_t last_loop) {
   return state & STOP || (state & OPEN && state >> LOOP_SHIFT != last_loop);
 }
 
-/// Spins, then sleeps, until there is a loop after `last_loop` or an end.
+/// Spins, then sleeps, until a loop after `last_loop` is open or the pool stops.
 static uint64_t await_news(attn_pool *pool, uint64_t last_loop) {
   uint64_t state;
   for (int busy = 0, idle = 0; busy < BUSY_SPINS && idle < IDLE_SPINS;) {
@@ -130,7 +135,8 @@ static uint64_t await_news(attn_pool *pool, uint64_t last_loop) {
     pause_briefly(++*(state & (OPEN | JOINED) ? &busy : &idle));
   }
   pthread_mutex_lock(&pool->mutex);
-  // The opener changes the state, then looks for sleepers; here it is the other way round.
+  // The thread that opens a loop changes the state and then reads `sleepers`. This thread does the
+  // opposite, raises `sleepers` and then reads the state, so that one of the two sees the other.
   atomic_fetch_add(&pool->sleepers, 1);
   while (!is_news(state = atomic_load(&pool->state), last_loop))
     pthread_cond_wait(&pool->opened, &pool->mutex);
@@ -146,7 +152,7 @@ static void *work(void *argument) {
     uint64_t state = await_news(pool, last_loop);
     if (state & STOP)
       return NULL;
-    // Fails where another worker joined or the loop was closed: look again.
+    // The exchange fails if another worker joined or the loop was closed: then look again.
     if (!atomic_compare_exchange_weak(&pool->state, &state, state + 1))
       continue;
     last_loop = state >> LOOP_SHIFT;
@@ -168,7 +174,7 @@ static void wake_sleepers(attn_pool *pool) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-/// Spins, then sleeps, until all who joined the closed loop have left it.
+/// Spins, then sleeps, until all workers that joined the closed loop have left it.
 static void await_workers(attn_pool *pool) {
   for (int i = 0; i < BUSY_SPINS; ++i) {
     if (!(atomic_load(&pool->state) & JOINED))
@@ -183,8 +189,9 @@ static void await_workers(attn_pool *pool) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-/// Starts the threads: all, unless the system refuses. Also in a child of fork, which has a copy of
-/// the pool, as another thread may have left it, and none of its threads.
+/// Starts all threads, or fewer if the system fails to create one. A child of fork() calls this
+/// too: it has a copy of the pool, in a state that another thread may have left half changed, and
+/// none of its threads.
 static void start_threads(attn_pool *pool) {
   pool->forks = atomic_load(&forks);
   pool->threads = 0;
@@ -193,8 +200,9 @@ static void start_threads(attn_pool *pool) {
   pthread_cond_init(&pool->finished, NULL);
   atomic_init(&pool->sleepers, 0);
   atomic_init(&pool->state, 0);
-  // Signals are for the threads of the application, except those that the thread itself causes: a
-  // blocked one kills the process past every handler.
+  // The workers block signals, which the threads of the application should handle. The exceptions
+  // are signals that a thread itself causes: if such a signal is blocked, it kills the process
+  // without calling a handler.
   static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF};
   sigset_t blocked, before;
   sigfillset(&blocked);
@@ -210,8 +218,8 @@ static void start_threads(attn_pool *pool) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/// Makes the calling thread the only one with a loop, unless another of this process has one. What
-/// a thread of the process before a fork was at does not count.
+/// Makes the calling thread the owner of the pool, unless another thread of this process is. An
+/// owner in the parent process at the time of a fork does not count.
 static bool acquire(attn_pool *pool) {
   long long self = atomic_load(&forks) + 1, owner = atomic_load(&pool->owner);
   if (owner == self || !atomic_compare_exchange_strong(&pool->owner, &owner, self))

@@ -7,8 +7,8 @@
 //    "data_offsets": [0, 49152]}, ...}
 //   data; offsets count from here
 //
-// https://github.com/huggingface/safetensors#format. Nothing in the file is trusted: every size is
-// compared with what is there before it is used.
+// https://github.com/huggingface/safetensors#format. The file is not trusted: every size is
+// compared with the size of the file before it is used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,10 +28,10 @@ typedef struct tensor {
 
 typedef struct reader {
   const char *path;
-  char *memory; ///< `bytes`, of which the rest are parts
+  char *memory; ///< `bytes` bytes; the pointers below point into it
   size_t bytes;
-  const char *at, *end;        ///< what is left of the header
-  const char *data, *data_end; ///< of all tensors
+  const char *at, *end;        ///< the rest of the header
+  const char *data, *data_end; ///< the data of all tensors
   char *text;                  ///< room for the strings of the rest of the header
   tensor *tensors;
   int32_t count, room;
@@ -49,7 +49,7 @@ static void skip_space(reader *r) {
     ++r->at;
 }
 
-/// Whether `c` is next; then it is taken.
+/// Skips `c` if it is the next character; returns whether it was.
 static bool take(reader *r, char c) {
   skip_space(r);
   if (r->at == r->end || *r->at != c)
@@ -63,7 +63,7 @@ static attn_status expect(reader *r, char c) {
   return take(r, c) ? ATTN_OK : malformed(r, expected);
 }
 
-/// Four hexadecimal digits.
+/// Reads four hexadecimal digits.
 static attn_status read_code_unit(reader *r, uint32_t *unit) {
   *unit = 0;
   for (int i = 0; i < 4; ++i, ++r->at) {
@@ -76,7 +76,8 @@ static attn_status read_code_unit(reader *r, uint32_t *unit) {
   return ATTN_OK;
 }
 
-/// What follows "\u", as UTF-8. No shorter than that: there is room for it.
+/// Reads the digits after "\u" and writes the character as UTF-8, which is never longer than the
+/// escape, so there is room for it.
 static attn_status read_escaped_unicode(reader *r, char **out) {
   uint32_t code, low;
   attn_status status = read_code_unit(r, &code);
@@ -154,7 +155,7 @@ static attn_status read_size(reader *r, int64_t *size) {
   return ATTN_OK;
 }
 
-/// "[1, 2]", of at most `room` sizes.
+/// Reads a list such as "[1, 2]" of at most `room` sizes.
 static attn_status read_sizes(reader *r, int64_t *sizes, int32_t room, int32_t *count) {
   attn_status status = expect(r, '[');
   *count = 0;
@@ -186,7 +187,7 @@ static bool find_dtype(const char *name, DLDataType *dtype) {
   return false;
 }
 
-/// The value of one name: dtype, shape and place of a tensor.
+/// Reads the value of a name: the dtype, shape and data_offsets of a tensor.
 static attn_status read_tensor(reader *r, tensor *t) {
   char *dtype = NULL;
   int64_t offsets[2];
@@ -317,8 +318,9 @@ static attn_status create_weights(const attn_function *function, reader *r,
   return status;
 }
 
-/// Reads the file into memory of its own, where nobody can change or cut it: the data, aligned, the
-/// header, and room for its strings, each of which ends with a zero here and with a quote there.
+/// Copies the file to allocated memory, where no other process can change or truncate it. The
+/// memory has the aligned data, the header, and room for the strings of the header. That room
+/// suffices: the zero at the end of a string takes the place of a quote.
 static attn_status read_file(reader *r, int descriptor, size_t size) {
   unsigned char length[8] = {0};
   uint64_t header = 0;

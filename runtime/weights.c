@@ -2,11 +2,12 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A handle has two places for packed memory and one word: which place is the current one, and how
-// many calls have begun since it became so. A call raises that count and reads the place in one
-// atomic step, and counts itself out of the place in the end; a swap fills the other place, makes
-// it the current one and learns from the word how many calls must come out of the former. So calls
-// never wait, and a swap waits only for calls that began before it.
+// A handle has two places for packed memory and one atomic word: the index of the current place,
+// and the number of calls that have begun since it became current. A call increments that number
+// and reads the index in one atomic step; when it ends, it increments the count of ended calls of
+// the place. A swap fills the other place and makes it current in one atomic step, which also tells
+// how many calls began in the old place, and waits until as many have ended. So calls never wait,
+// and a swap waits only for calls that began before it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +19,10 @@
 #include <time.h>
 
 struct attn_weights {
-  _Atomic(uint64_t) state; ///< bit 0: the current place; above: calls that began there
-  atomic_ullong ended[2];  ///< calls that ended, by place
+  _Atomic(uint64_t) state; ///< bit 0: the current place; other bits: calls that began there
+  atomic_ullong ended[2];  ///< number of calls that ended, by place
   attnrt_packed *places[2];
-  pthread_mutex_t swaps; ///< one at a time
+  pthread_mutex_t swaps; ///< allows one swap at a time
 };
 
 //===-- Packed memory -----------------------------------------------------===//
@@ -71,7 +72,7 @@ attn_status attnrt_weights_create(attnrt_packed *packed, attn_weights **weights)
 attnrt_use attnrt_begin_use(const attn_weights *weights) {
   if (!weights)
     return (attnrt_use){NULL, NULL};
-  // A call leaves the weights as they are; what it counts is the handle's own business.
+  // A call does not change the weights, so they are const; the counts are internal to the handle.
   attn_weights *counted = (attn_weights *)weights;
   uint64_t place = atomic_fetch_add(&counted->state, 2) & 1;
   return (attnrt_use){counted->places[place], &counted->ended[place]};
@@ -102,7 +103,7 @@ attn_status attn_weights_swap(attn_weights *weights, attn_weights *other) {
     weights->places[next] = *given;
     atomic_store(&weights->ended[next], 0);
     uint64_t begun = atomic_exchange(&weights->state, next) >> 1;
-    // Calls take microseconds to seconds, and do not know that somebody waits.
+    // Poll: calls take microseconds to seconds, and do not signal their end to a swap.
     while (atomic_load(&weights->ended[current]) != begun)
       nanosleep(&(struct timespec){.tv_nsec = 50 * 1000}, NULL);
     *given = weights->places[current];
@@ -139,7 +140,7 @@ void attn_weights_release(attn_weights *weights) {
 
 //===-- From tensors ------------------------------------------------------===//
 
-/// Puts the tensors in the order of the signature.
+/// Sorts the tensors into the order of the signature.
 static attn_status match_names(const attn_function_info *info, const char *const *names,
                                const DLTensor *const *tensors, int32_t count,
                                const DLTensor **ordered) {
@@ -165,7 +166,7 @@ static attn_status match_names(const attn_function_info *info, const char *const
   return ATTN_OK;
 }
 
-/// The elements of each weight, and a hash of all.
+/// Checks the tensors. Gives the first element of each weight and a hash of all.
 static attn_status check_tensors(const attn_function_info *info, const DLTensor *const *tensors,
                                  const void **data, uint64_t *hash) {
   attnrt_symbols symbols = {0};
@@ -189,7 +190,7 @@ static attn_status check_tensors(const attn_function_info *info, const DLTensor 
 static attn_status pack(const attn_function *function, const void *const *data, uint64_t hash,
                         attn_weights **weights) {
   const attn_variant_info *variant = function->variant;
-  // At least a line: an allocator may give null for 0 bytes.
+  // Allocate at least one cache line: an allocator may return null for 0 bytes.
   int64_t bytes = attnrt_round_up(variant->packed_bytes ? variant->packed_bytes : 1);
   attnrt_packed *packed;
   attn_status status = attnrt_packed_create(function, &packed);
@@ -203,7 +204,8 @@ static attn_status pack(const attn_function *function, const void *const *data, 
                        "%s: expected %" PRId64 " bytes of memory for weights, got none",
                        function->info->name, bytes);
   }
-  // What lies between the packed tensors is written to files too.
+  // attn_weights_save also writes the padding between the packed tensors, so it must be
+  // initialized.
   memset(packed->owned, 0, bytes);
   variant->pack(data, packed->owned);
   packed->data = packed->owned;

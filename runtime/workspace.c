@@ -1,4 +1,4 @@
-//===- workspace.c - scratch memory of a call: how much, and whose --------===//
+//===- workspace.c - size and reuse of the scratch memory of a call -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,15 +1,15 @@
 # attn_add_library(name model [TARGETS level...] [EMIT kind...] [OPTIONS option...])
 #
-# Compiles a model (.pt2, .mlir) when the project is built, and again when the model or attnc has changed. Link the
-# target `name` together with attn::runtime or attn::runtime_static: it provides the code of the library `name` and the
-# include folder of the header <name.h>.
+# Compiles a model (.pt2, .mlir) when the project is built, and again when the model or attnc has changed. The target
+# `name` has the code of the library `name` and the include folder of its header, <name.h>. Link it together with
+# attn::runtime or attn::runtime_static.
 #
-#   TARGETS  ISA levels such as x86-64-v3; by default all levels of the processor that the project is built for
-#   EMIT     the kind of file that `name` links: o (the default), a or so; also any of s, ll, mlir, for reading
+#   TARGETS  ISA levels such as x86-64-v3; default: all levels of the processor that the project is built for
+#   EMIT     the kind of file that `name` links: o (default), a or so; also s, ll or mlir, to read the code
 #   OPTIONS  more options of attnc, such as --require-fused
 #
-# $<TARGET_FILE:name> is the compiled file. Properties of `name` hold the paths of the other files: ATTN_HEADER,
-# ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which is written if the model has weights.
+# $<TARGET_FILE:name> is the compiled file. Properties of `name` are the paths of the files beside it: ATTN_HEADER,
+# ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which attnc writes if the model has weights.
 function(attn_add_library name model)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TARGETS;EMIT;OPTIONS")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -53,7 +53,7 @@ function(attn_add_library name model)
   endforeach()
   add_custom_target(${name}-attnc ALL DEPENDS ${outputs})
 
-  # With type UNKNOWN, CMake links the file as it is, and the program finds a shared library at run time.
+  # With the type UNKNOWN, CMake links any kind of file, and adds the folder of a shared library to the run path.
   add_library(${name} UNKNOWN IMPORTED GLOBAL)
   add_dependencies(${name} ${name}-attnc)
   set_target_properties(${name} PROPERTIES
