@@ -1,4 +1,4 @@
-"""Causal attention as people write it, for sequences of any length: each token sees itself and those before it.
+"""A typical causal attention layer for sequences of any length: each token sees itself and the tokens before it.
 
     python causal_attention.py NAME
 

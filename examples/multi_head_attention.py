@@ -1,9 +1,9 @@
-"""Multi-head attention as people write it, and all that attn needs to compile it: the last line.
+"""A typical multi-head attention layer. The last line is all that attn needs to compile it.
 
     python multi_head_attention.py NAME [BATCH LENGTH WIDTH HEADS]
 
-writes NAME.pt2 and, to check what was compiled, an input NAME.x.npy and in NAME.out.npy what the
-module gives for it in float64. Needs torch and numpy.
+writes NAME.pt2 and, to check the compiled code, an input, NAME.x.npy, and the output of the module
+for it in float64, NAME.out.npy. Needs torch and numpy.
 """
 import sys
 

@@ -1,4 +1,4 @@
-// Attention of 4 heads over a sequence of any length up to 1024. Causal: query i sees the keys 0 to i.
+// Causal attention of 4 heads over a sequence of any length up to 1024: query i sees the keys 0 to i.
 
 #q = affine_map<(h, q, k, d, e) -> (h, q, d)>
 #k = affine_map<(h, q, k, d, e) -> (h, k, d)>

@@ -4,7 +4,8 @@
 //
 //   c-app [LENGTH]
 //
-// Attends over LENGTH positions with the function of attention.mlir, which is linked in.
+// Computes attention over LENGTH positions with the function of attention.mlir, which is linked
+// into the program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +29,14 @@ int main(int argc, char **argv) {
 
   attn_library *library = NULL;
   attn_function *attend = NULL;
-  // Each returns 0, or a status where it refuses its arguments; then nothing was written.
+  // Each function returns 0, or an error status; after an error nothing was written.
   int failed = attn_library_from_query(attn_query_attention, &library) ||
                attn_function_create(library, "attend", NULL, &attend) ||
                attention_attend(attend, length, q, k, v, out, NULL);
   if (failed) {
     fprintf(stderr, "c-app: %s\n", attn_last_error());
   } else {
-    // Query 0 sees key 0 alone: its answer is the value there.
+    // Query 0 sees only key 0, so its result is the value at position 0.
     float error = 0;
     for (int i = 0; length > 0 && i < WIDTH; ++i)
       if (fabsf(out[i] - v[i]) > error)

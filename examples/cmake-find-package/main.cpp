@@ -1,11 +1,11 @@
-//===- main.cpp - call a layer that is linked in ----------------------------===//
+//===- main.cpp - call a layer that is linked into the program --------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   find-package X.npy OUT.npy [LEVEL]
 //
-// Calls the layer with X through its own header, with the code for LEVEL if one is given, and prints
-// the largest error of the output against OUT.
+// Calls the layer with X through the header that attnc wrote for it, and prints the largest
+// difference between the output and OUT. LEVEL selects the code for an ISA level such as x86-64-v3.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,9 +4,9 @@
 //
 //   cpp-app X.npy OUT.npy LAYER.so...
 //
-// For each library: calls its function with X and prints the largest error of the output against
-// OUT. Works for every layer of one input that has weights; they are read from the .safetensors file beside
-// the library.
+// For each library: calls its function with X and prints the largest difference between the output
+// and OUT. Works for every layer that has one input and weights. It reads the weights from the
+// .safetensors file beside the library.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,9 +4,9 @@
 //
 //   decoder [COUNT]
 //
-// Generates COUNT tokens, 32 unless given, with the step of a small Llama: a call takes a token, adds its key and
-// value to the caches, and gives the scores of the next token. Then it computes the scores of all tokens in one call,
-// with the same model without caches, and prints by how much the scores of the steps differ from them at most.
+// Generates COUNT tokens (default: 32) with the decoding step of a small Llama: a call takes a token, adds its key and
+// value to the caches, and gives the scores of the next token. Then the program computes the scores of all tokens in
+// one call of the same model without caches, and prints the largest difference from the scores of the steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,14 +22,14 @@
 
 namespace rt = attn::rt;
 
-/// What the models of examples/models/export.py have: tokens, and caches of 2 heads x 40 tokens x 8.
+/// Sizes of the models in examples/models/export.py: number of tokens, and caches of 2 heads x 40 tokens x 8.
 static constexpr int64_t kVocabulary = 32, kCacheSize = 2 * 40 * 8;
 
 static int64_t findBest(const float *scores) {
   return std::max_element(scores, scores + kVocabulary) - scores;
 }
 
-/// The scores of each token's successor, all in one call.
+/// Computes the scores of the successors of all tokens in one call.
 static Tensor computeWhole(const std::vector<int64_t> &tokens, int64_t count) {
   rt::Library library = rt::openLibrary(attn_query_whole);
   rt::Function forward = rt::createFunction(library, "forward");
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     rt::Weights weights = rt::loadWeights(step, STEP_WEIGHTS);
     Tensor scores{{count, kVocabulary}, std::vector<float>(count * kVocabulary)};
 
-    // One set of caches for each sequence. What is not written yet has no influence.
+    // A sequence has one set of caches. The mask hides the positions that are not written yet.
     std::vector<float> keys(kCacheSize), values(kCacheSize);
     std::vector<int64_t> tokens = {1};
     for (int64_t position = 0; position < count; ++position) {

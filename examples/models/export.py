@@ -2,8 +2,8 @@
 
     python export.py FOLDER
 
-writes FOLDER/NAME.pt2 for each model below and, to check what was compiled, an input NAME.x.npy and in NAME.out.npy
-what the module gives for it in float64. docs/models.md says what each shows. Needs torch, transformers, timm and numpy.
+writes FOLDER/NAME.pt2 for each model below. To check the compiled code, it also writes an input, NAME.x.npy, and its
+output in float64, NAME.out.npy. docs/models.md says what each model shows. Needs torch, transformers, timm and numpy.
 """
 import re
 import sys
@@ -23,7 +23,7 @@ WIDTH, VOCABULARY, LONGEST = 16, 32, 40
 
 
 class Llama(nn.Module):
-    """A Llama of one layer, from tokens to the scores of the next. Its 4 heads share 2 heads of keys and values."""
+    """A Llama of one layer, from tokens to the scores of the next. 4 query heads share 2 heads of keys and values."""
 
     def __init__(self):
         super().__init__()
@@ -45,7 +45,7 @@ class Llama(nn.Module):
 
 
 class LlamaStep(Llama):
-    """The same for one token, with the keys and values of those before it in buffers."""
+    """The same model for one token, with the keys and values of the tokens before it in buffers."""
 
     def __init__(self):
         super().__init__()
@@ -58,14 +58,14 @@ class LlamaStep(Llama):
         return self.run(token, position, attention_mask=mask[None, None, None], past_key_values=self)
 
     def update(self, key, value, layer_idx):
-        """What the layer calls with the token's key and value; it attends to what this gives."""
+        """Called by the layer with the key and value of the token; returns the keys and values for its attention."""
         self.keys.index_copy_(2, self.position, key)
         self.values.index_copy_(2, self.position, value)
         return self.keys, self.values
 
 
 class T5Layer(nn.Module):
-    """An encoder's first layer, which makes the bias of relative positions that all layers use, without that result."""
+    """The first layer of an encoder. It computes, but does not return, the relative position bias of all layers."""
 
     def __init__(self):
         super().__init__()
@@ -94,7 +94,7 @@ torch.manual_seed(0)
 words = torch.randint(VOCABULARY, (1, 70))
 states = torch.randn(1, 70, WIDTH)
 length = torch.export.Dim("length", max=512)
-MODELS = {  # the module, the arguments of a call, the sizes that another call may have
+MODELS = {  # the module, example arguments, and the sizes that may differ between calls
     "gpt2": (gpt2, (states,), {"hidden_states": {1: length}}),
     "llama": (Llama, (words,), {"tokens": {1: length}}),
     "llama-step": (LlamaStep, (words[:, :1], torch.tensor([0])), None),
@@ -105,7 +105,7 @@ MODELS = {  # the module, the arguments of a call, the sizes that another call m
 
 
 def build(make):
-    """The module. Its weights are so large that attention is uneven, and none is 0 or 1: leaving one out shows."""
+    """Makes the module, with weights so large that attention is uneven. None is 0 or 1, so that each one matters."""
     torch.manual_seed(1)
     module = make().eval().requires_grad_(False)
     for parameter in module.parameters():
@@ -117,7 +117,7 @@ def build(make):
 
 
 def keep_source_lines(program):
-    """Leaves of what is noted about an op its file and line in the model, without this machine's folders."""
+    """Keeps only the file and line of each op in the model, without the folders of this machine."""
     for graph in program.graph_module.modules():
         for node in graph.graph.nodes:
             frames = re.findall(r'File ".*', node.meta.pop("stack_trace", ""))
@@ -130,7 +130,7 @@ def keep_source_lines(program):
 
 
 def save_program(path, module, inputs, sizes):
-    # A size that may change is exported at another value than that of the results below.
+    # A dynamic size has another value in this export than in the results that save_results writes.
     example = tuple(x[:, :16] for x in inputs) if sizes else inputs
     with torch.no_grad():
         program = torch.export.export(module, example, dynamic_shapes=sizes)
@@ -147,5 +147,5 @@ if __name__ == "__main__":
     for name, (make, inputs, sizes) in MODELS.items():
         path, module = Path(sys.argv[1], name), build(make)
         save_program(path, module, inputs, sizes)
-        if name != "llama-step":  # whose results are those of llama
+        if name != "llama-step":  # its results are those of llama
             save_results(path, module, inputs[0])

@@ -1,4 +1,4 @@
-//===- DescribeAttentions.cpp - say how large every attention is ------------===//
+//===- DescribeAttentions.cpp - print the size of every attention -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,7 +9,7 @@
 //
 //   remark: attention of 16 heads, 14 queries and 14 keys
 //
-// Those are the heads of the whole batch: 8 of each of 2.
+// The number of heads is that of the whole batch: 2 batch elements of 8 heads each.
 //
 //===----------------------------------------------------------------------===//
 

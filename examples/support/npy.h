@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   \x93NUMPY, version (2 bytes), length of the text (2 bytes, 4 from version 2),
+//   \x93NUMPY, version (2 bytes), length of the text (2 bytes, 4 from version 2 on),
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 14, 64), }, elements
 //
 //===----------------------------------------------------------------------===//

@@ -28,7 +28,7 @@ struct Tensor {
     return product;
   }
 
-  /// What the runtime takes: it points into this tensor.
+  /// A view for the runtime. It points into this tensor.
   DLTensor view() {
     return {data.data(),
             {kDLCPU, 0},
@@ -40,7 +40,7 @@ struct Tensor {
   }
 };
 
-/// Reads the elements of `shape` from where `file` stands.
+/// Reads a tensor of `shape` from the current position of `file`.
 inline Tensor readElements(std::ifstream &file, std::vector<int64_t> shape,
                            const std::string &path) {
   std::streamoff begin = file.tellg();
@@ -52,7 +52,7 @@ inline Tensor readElements(std::ifstream &file, std::vector<int64_t> shape,
   return tensor;
 }
 
-/// The largest difference, or NaN if there is a NaN.
+/// The largest difference, or NaN if a difference is NaN.
 inline double maxError(const Tensor &got, const Tensor &expected) {
   if (got.shape != expected.shape)
     throw std::runtime_error("expected an output of the shape of the reference, got another");
