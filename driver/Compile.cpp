@@ -1,4 +1,4 @@
-//===- Compile.cpp - from a model to files --------------------------------===//
+//===- Compile.cpp - compile a model to files -----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -37,7 +37,7 @@ static llvm::Error fail(const llvm::Twine &message) {
 
 namespace {
 
-/// One compilation: the context, what it said, and the stages.
+/// One compilation: the context, its diagnostics, and the stages.
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
@@ -67,20 +67,23 @@ private:
   static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
 
   llvm::Error load();
-  /// Whether the module is what stage `options.from` leaves, as far as can be told.
+  /// Checks, as far as possible, that the module has the form of the output of stage
+  /// `options.from`.
   LogicalResult verifyResumable(ModuleOp module);
   llvm::Error runStages();
-  /// Runs the rules that read the module as `stage` leaves it.
+  /// Runs the lint rules that read the output of `stage`.
   llvm::Error lint(StringRef stage);
   llvm::Error dump(size_t number, StringRef stage, StringRef suffix,
                    llvm::function_ref<void(llvm::raw_ostream &)> print);
-  /// Notes the remarks of a stage, without `prefix`, on the module: the list `list` of its report.
+  /// Stores the remarks of a stage, without `prefix`, as the list `list` in the report attribute of
+  /// the module.
   void note(StringRef list, StringRef prefix = "");
-  /// What the report says of an attention as `plan` leaves it.
+  /// The entry of the report for an attention of stage `plan`.
   DictionaryAttr describe(AttentionOp op);
-  /// Notes every attention and every product as `plan` leaves it on its function.
+  /// Stores all attentions and products of stage `plan` in the report attributes of their
+  /// functions.
   void notePlans();
-  /// Reads the notes, those of the file that compilation resumed from too.
+  /// Makes the report from these attributes. If compilation was resumed, the file has some of them.
   void report();
 
   const CompileOptions &options;
@@ -98,7 +101,7 @@ LogicalResult Compilation::verifyResumable(ModuleOp module) {
   Location file = FileLineColLoc::get(&context, options.input, /*line=*/1, /*column=*/1);
   if (failed(verifyStage(module, options.from, file)))
     return failure();
-  // A file that was written by hand may say nothing.
+  // A file that was written by hand may lack the name of its stage.
   auto comesBefore = [&](StringRef stage) {
     auto isNamed = [](StringRef name) {
       return [=](const Stage &stage) { return stage.name == name; };
@@ -185,7 +188,7 @@ void Compilation::note(StringRef list, StringRef prefix) {
     Attribute entry =
         builder.getDictionaryAttr({builder.getNamedAttr("source", builder.getStringAttr(source)),
                                    builder.getNamedAttr("reason", builder.getStringAttr(reason))});
-    if (!llvm::is_contained(entries, entry)) // once for all levels
+    if (!llvm::is_contained(entries, entry)) // one entry for all levels
       entries.push_back(entry);
   }
   remarks.clear();
@@ -197,8 +200,8 @@ void Compilation::note(StringRef list, StringRef prefix) {
   module->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
 }
 
-/// What the plan of `op` is predicted to take, then the best plan of each other schedule, in
-/// millions of cycles where a cycle does one multiply-add of a vector.
+/// The predicted time of the plan of `op`, then of the best plan of each other schedule. The unit
+/// is one million cycles, where a cycle is the time of one vector multiply-add.
 static ArrayAttr predictionsOf(AttentionOp op) {
   Builder builder(op.getContext());
   TargetAttr target = getTarget(op);
@@ -220,7 +223,7 @@ static ArrayAttr predictionsOf(AttentionOp op) {
   return builder.getArrayAttr(predictions);
 }
 
-/// What computes `value`, in a word or two. Views and changes of layout do not count.
+/// Says in a word or two what computes `value`. Views and changes of layout are skipped.
 static std::string originOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp,
@@ -281,7 +284,7 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   return fields.getDictionary(&context);
 }
 
-/// A product of `function` and how its operands are laid out.
+/// The entry of the report for the product `op`: its shapes, and when its operands are packed.
 static DictionaryAttr describeProduct(linalg::LinalgOp op) {
   Builder builder(op.getContext());
   StringRef packed = "no";
@@ -436,7 +439,7 @@ llvm::Error Compilation::runStages() {
   for (auto [i, stage] : llvm::enumerate(stages)) {
     if (!active) {
       active = stage.name == options.from;
-      if (active && stage.name == "plan") // perhaps edited since
+      if (active && stage.name == "plan") // the file may have been edited
         notePlans();
       if (active)
         if (llvm::Error error = show(stage.name))
@@ -461,7 +464,7 @@ llvm::Error Compilation::runStages() {
       return error;
     if (llvm::Error error = lint(stage.name))
       return error;
-    if (options.output.empty() && stage.name == "raise") // the last that rules read
+    if (options.output.empty() && stage.name == "raise") // the last stage that lint rules read
       break;
   }
   for (const auto &[file, line, text] : findings)

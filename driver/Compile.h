@@ -1,8 +1,9 @@
-//===- Compile.h - from a model to files ------------------------*- C++ -*-===//
+//===- Compile.h - compile a model to files ---------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// What attnc and attn-run share: import or resume, run the stages, dump them, report, emit.
+// The compilation that attnc and attn-run share: import or resume, run the stages, dump them,
+// report, emit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,21 +22,22 @@
 
 namespace attn {
 
-/// Of the report in JSON. A field more does not change it, a field less or of another meaning does.
+/// Version of the JSON report. It stays the same if a field is added, and changes if a field is
+/// removed or changes its meaning.
 constexpr int kReportVersion = 1;
 
 struct CompileOptions {
   std::string input;
-  std::string output;                        ///< its suffix says the kind; empty: only lint
+  std::string output;                        ///< its suffix selects the kind; empty: only lint
   llvm::SmallVector<const Target *> targets; ///< best first
   PipelineOptions pipeline;
-  std::string dumpStages; ///< folder for one file a stage, or empty
-  std::string from;       ///< the stage that wrote `input`, or empty: a model
+  std::string dumpStages; ///< folder for one file per stage, or empty
+  std::string from;       ///< the stage that wrote `input`; empty if `input` is a model
   bool requireFused = false;
   bool lint = false;         ///< look for mistakes in attentions
-  bool embedWeights = false; ///< in the library, in place of a file beside it
+  bool embedWeights = false; ///< store weights in the library, not in a file beside it
   Sanitizer sanitizer = Sanitizer::None;
-  /// Sees the text of the module after each stage, before anything is written.
+  /// Called with the text of the module after each stage, before any file is written.
   std::function<llvm::Error(llvm::StringRef stage, llvm::StringRef text)> onStage;
 };
 
@@ -44,11 +46,12 @@ struct CompileReport {
   std::string text;        ///< for people
   llvm::json::Object json; ///< for programs; docs/report.md says what it holds
   unsigned numFused = 0;
-  llvm::SmallVector<std::string> unfused; ///< the lines of the others
-  std::vector<std::string> findings;      ///< what lint says, in the order of the source
+  llvm::SmallVector<std::string> unfused; ///< one line for each attention that is not fused
+  std::vector<std::string> findings;      ///< messages of lint, in the order of the source
 };
 
-/// Compiles options.input into options.output. Nothing is written on failure, which is one line.
+/// Compiles options.input into options.output. After an error, which is one line, nothing is
+/// written.
 llvm::Expected<CompileReport> compile(const CompileOptions &options);
 
 } // namespace attn

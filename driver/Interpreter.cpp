@@ -1,4 +1,4 @@
-//===- Interpreter.cpp - what a module computes ----------------------------===//
+//===- Interpreter.cpp - interpret a module on tensors ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -26,7 +26,7 @@ static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 namespace {
 class Interpreter {
 public:
-  /// Runs a function; the values of what it returns.
+  /// Runs a function and returns its results.
   ReferenceResults call(func::FuncOp function, ArrayRef<ReferenceTensor> arguments);
 
 private:
@@ -92,7 +92,7 @@ private:
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// A scalar op, on scalars or on each element of tensors.
+/// Computes a scalar op, on scalars or on each element of tensors.
 ReferenceTensor Interpreter::elementwise(Operation *op, const ScalarFunction &compute) {
   ReferenceTensor result;
   for (Value operand : op->getOperands())
@@ -255,7 +255,7 @@ LogicalResult Interpreter::branch(scf::IfOp op) {
   return setAll(op.getResults(), getAll(taken.front().getTerminator()->getOperands()));
 }
 
-/// Tasks see the tensors that they share as they were before the first.
+/// All tasks read the values that the shared tensors had before the first task.
 LogicalResult Interpreter::tasks(scf::ForallOp op) {
   SmallVector<int64_t> from = integers(op.getMixedLowerBound()),
                        to = integers(op.getMixedUpperBound());
@@ -341,7 +341,8 @@ ReferenceResults Interpreter::call(func::FuncOp function, ArrayRef<ReferenceTens
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Arguments are inputs, weights, or what the function beside made of the weights.
+/// Calls `function`. An argument is an input, a weight, or a packed weight, which is a result of
+/// the function `.pack` in the same module.
 static ReferenceResults call(func::FuncOp function, ArrayRef<ReferenceTensor> inputs,
                              const llvm::StringMap<ReferenceTensor> &weights) {
   auto pack = function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(

@@ -1,10 +1,11 @@
-//===- Interpreter.h - what a module computes -------------------*- C++ -*-===//
+//===- Interpreter.h - interpret a module on tensors ------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The modules of every stage on tensors, from `import` to `tile`, by the reference of each op
-// (dialect/Reference.h) and plain loops over doubles for what upstream has. From `plan` on the
-// weights are packed by the function beside, as at run time, and the first level is meant.
+// Interprets the modules of all stages on tensors, from `import` to `tile`. Ops of attn are
+// computed by their references (dialect/Reference.h), ops of upstream dialects by plain loops over
+// doubles. From stage `plan` on, the function `.pack` packs the weights, as at run time, and the
+// code of the first ISA level is interpreted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,12 +19,13 @@
 
 namespace attn {
 
-/// The function `entry` of `module`, of its first level where it has levels, or null.
+/// The function `entry` of `module`, or null. If the module has ISA levels, it is the function of
+/// the first level.
 mlir::func::FuncOp findEntry(mlir::ModuleOp module, llvm::StringRef entry);
 
-/// The results of the function `entry` of `module`, given its inputs in order and its weights by
-/// name. Sizes that no tensor.empty states follow from the inputs; elements that an op has not
-/// written are NaN. Fails, with an error, where the reference does not know an op.
+/// Computes the results of the function `entry` of `module` from its inputs in order and its weights
+/// by name. Sizes come from tensor.empty ops and from the inputs. Elements that no op has written are
+/// NaN. Emits an error and fails if the interpreter does not know an op.
 ReferenceResults interpret(mlir::ModuleOp module, llvm::StringRef entry,
                            llvm::ArrayRef<ReferenceTensor> inputs,
                            const llvm::StringMap<ReferenceTensor> &weights = {});

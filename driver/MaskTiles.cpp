@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The function is cut down to what masks depend on: the sizes of its attentions and the operands that their masks
-// capture. Only that is interpreted.
+// The function is reduced to the values that masks depend on: the sizes of its attentions and the operands that their
+// masks capture. Only these values are interpreted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ MaskTiles::Counts MaskTiles::count() const {
   Counts counts;
   int64_t all = llvm::divideCeil(keys, keyTile);
   for (const Row &row : rows) {
-    // As attn.count_tiles has it: the tiles start at lo.
+    // The tiles start at lo, as in attn.count_tiles.
     int64_t run = llvm::divideCeil(row.hi - row.lo, keyTile);
     int64_t full = (row.fullHi - row.fullLo) / keyTile;
     counts.full += full;
@@ -53,8 +53,8 @@ static SmallVector<KeptSet> keptOf(MaskInterface mask, PlanAttr plan, unsigned n
               : SmallVector<KeptSet>{KeptSet::always(plan.getContext(), numBatch)};
 }
 
-/// What each tile of queries computes, for one batch coordinate; `symbolAt` is the value of a captured operand for a
-/// query.
+/// The keys that each tile of queries computes, for one batch coordinate. `symbolAt` gives the value of a captured
+/// operand for a query.
 static std::vector<MaskTiles::Row>
 rowsOf(PlanAttr plan, MaskInterface mask, ArrayRef<int64_t> batch, int64_t queries, int64_t keys,
        llvm::function_ref<int64_t(unsigned capture, int64_t query)> symbolAt) {
@@ -94,7 +94,7 @@ SkippedShare attn::getSkippedShare(AttentionOp op) {
   SmallVector<KeptSet> kept = mask.kept(numBatch);
   bool mayGrow = llvm::any_of(kept, [](const KeptSet &set) { return !set.symbols.empty(); });
   KeyBounds bounds = KeyBounds::get(op.getContext(), kept, numBatch, plan.getK());
-  // Beyond so many tiles of queries the loop below would take long.
+  // With more tiles of queries, rowsOf() would take too long.
   constexpr int64_t kMost = int64_t(1) << 16;
   auto sizeOf = [&](AffineMap map, Value value, unsigned dim) {
     auto position = map.getResultPosition(getAffineDimExpr(dim, op.getContext()));
@@ -107,7 +107,7 @@ SkippedShare attn::getSkippedShare(AttentionOp op) {
   if (ShapedType::isDynamic(tiles.queries) || ShapedType::isDynamic(tiles.keys) ||
       tiles.queries / plan.getQ() > kMost)
     return {0, true};
-  // Of a batch dimension that bounds depend on nothing is known.
+  // If the bounds depend on a batch dimension, the share is not known.
   if (llvm::any_of(llvm::seq(numBatch), [&](unsigned i) { return bounds.isFunctionOf(i); }))
     return {0, true};
   tiles.rows = rowsOf(plan, mask, SmallVector<int64_t>(numBatch, 0), tiles.queries, tiles.keys,
@@ -119,7 +119,7 @@ SkippedShare attn::getSkippedShare(AttentionOp op) {
 
 namespace {
 
-/// A module in a context of its own.
+/// A module of stage `plan`, in a context of its own.
 class Planned {
 public:
   Planned() : context(registry(), MLIRContext::Threading::DISABLED), error(context, "plan") {
@@ -149,16 +149,16 @@ private:
   }
 };
 
-/// An attention, and what the cut-down function gives for it.
+/// An attention, and the results of the reduced function for it.
 struct Attention {
   Location loc;
   MaskInterface mask;
   PlanAttr plan;
   SmallVector<AffineMap> captureMaps;
   unsigned numBatch;
-  SmallVector<unsigned> captures;                     // those that the mask reads
-  SmallVector<int64_t> sizes;                         // of (batch..., q, k)
-  SmallVector<std::optional<ReferenceTensor>> values; // of each captured operand, where known
+  SmallVector<unsigned> captures;                     // the captured operands that the mask reads
+  SmallVector<int64_t> sizes;                         // sizes of (batch..., q, k)
+  SmallVector<std::optional<ReferenceTensor>> values; // value of each captured operand, if known
 };
 
 } // namespace
@@ -173,7 +173,7 @@ llvm::Expected<func::FuncOp> Planned::find(StringRef entry) {
   return fail("expected a function '" + entry + "', got none");
 }
 
-/// Whether `value` depends on what an argument holds, beyond its sizes.
+/// Whether `value` depends on the elements of an argument, not only on its sizes.
 static bool readsArguments(Value value) {
   SmallVector<Value> worklist = {value};
   DenseSet<Value> seen;
@@ -208,7 +208,7 @@ static SmallVector<unsigned> capturesOf(AttentionOp op) {
   return captures.takeVector();
 }
 
-/// Makes `function` return sizes and captured operands of its attentions, drops all else, and computes them.
+/// Makes `function` return the sizes and captured operands of its attentions, removes all other ops, and interprets it.
 static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, func::FuncOp function,
                                                             const MaskCall &call) {
   std::vector<Attention> attentions;
@@ -238,11 +238,11 @@ static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, fu
   terminator->setOperands(results);
   function.setResAttrsAttr(nullptr);
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    function.removeArgAttr(i, AttnDialect::kInOutAttr); // the name of a result that is gone
+    function.removeArgAttr(i, AttnDialect::kInOutAttr); // refers to a result that is gone
   function.setFunctionType(FunctionType::get(&planned.context, function.getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
 
-  // No size keeps a producer alive.
+  // Resolve sizes, so that no tensor.dim keeps its producer alive.
   PassManager manager(&planned.context);
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   manager.addPass(createCanonicalizerPass());
@@ -291,7 +291,7 @@ public:
     kept = keptOf(attention.mask, attention.plan, numBatch);
   }
 
-  /// One for each batch coordinate that looks otherwise than those before.
+  /// One picture for each coordinate of the batch dimensions that the mask depends on.
   std::vector<MaskTiles> all();
 
 private:
@@ -299,14 +299,14 @@ private:
     return llvm::all_of(attention.captures,
                         [&](unsigned capture) { return attention.values[capture].has_value(); });
   }
-  /// The element of captured operand `capture` for a pair; of a symbol that is not known the number of keys, its
-  /// greatest value.
+  /// The element of captured operand `capture` for a pair. If the operand is not known, this is its greatest value, the
+  /// number of keys.
   int64_t symbolAt(unsigned capture, ArrayRef<int64_t> pair) const {
     if (!attention.values[capture])
       return keys;
     return attention.values[capture]->at(attention.captureMaps[capture], point(pair));
   }
-  /// (batch..., q, k, d, e); captured operands do not vary with d and e.
+  /// The point (batch..., q, k, d, e) of a pair. Captured operands do not depend on d and e.
   SmallVector<int64_t> point(ArrayRef<int64_t> pair) const {
     SmallVector<int64_t> point(pair);
     point.append({0, 0});
@@ -361,7 +361,7 @@ MaskTiles Pictures::draw(ArrayRef<int64_t> batch) const {
 }
 
 std::vector<MaskTiles> Pictures::all() {
-  // Batch dimensions on which no mask depends have one picture.
+  // A batch dimension that the mask does not depend on needs only one picture.
   SmallVector<int64_t> shape;
   std::string names;
   int64_t copies = 1;
@@ -394,7 +394,7 @@ std::vector<MaskTiles> Pictures::all() {
 
 llvm::Expected<std::vector<MaskTiles>> attn::findMaskTiles(StringRef text, StringRef entry,
                                                            const MaskCall &call) {
-  // Pictures outlive this call with the masks that they ask.
+  // The pictures outlive this function and read the masks, so they share ownership of the module.
   auto planned = std::make_shared<Planned>();
   if (llvm::Error error = planned->parse(text))
     return std::move(error);

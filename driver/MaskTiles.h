@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// For pictures: the tiles that compiled code visits at given sizes, by the bounds that it computes itself
-// (dialect/KeyBounds.h), and the pairs that the mask keeps.
+// Computes for pictures which tiles compiled code visits at given sizes, by the same bounds as the code
+// (dialect/KeyBounds.h), and which pairs the mask keeps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +18,10 @@
 
 namespace attn {
 
-/// The pairs of one attention, for one batch coordinate.
+/// The tiles and pairs of one attention, for one batch coordinate.
 struct MaskTiles {
-  /// Keys that a tile of queries computes, [lo, hi), and those of whole tiles that need no test.
+  /// The keys that a tile of queries computes, [lo, hi), and those in full tiles, which need no test of the mask,
+  /// [fullLo, fullHi).
   struct Row {
     int64_t lo, fullLo, fullHi, hi;
   };
@@ -31,40 +32,41 @@ struct MaskTiles {
   std::string source; ///< "file:line"
   std::string schedule;
   std::string mask;  ///< as an attribute, or "none"
-  std::string batch; ///< the coordinate, where the mask depends on it
-  /// What is not known before the call and how it is shown, or empty.
+  std::string batch; ///< the coordinate, if the mask depends on it
+  /// Which values are known only at the call, and how the picture shows them. Empty if all are known.
   std::string note;
   int64_t queries, keys, queryTile, keyTile;
-  int64_t copies;        ///< how many batch coordinates look like this one
+  int64_t copies;        ///< number of batch coordinates with this picture
   std::vector<Row> rows; ///< one for each tile of queries
-  /// Whether a pair is kept; null where that depends on values that are not known.
+  /// Whether the mask keeps a pair; null if that depends on values that are not known.
   std::function<bool(int64_t query, int64_t key)> keeps;
 
-  /// Tiles as the kernel counts them.
+  /// Counts the tiles as the kernel does.
   Counts count() const;
 };
 
-/// The share of its tiles that `op`, which has a plan, skips in every call, and whether sizes or lengths of a call may
-/// make it skip more.
+/// The share of its tiles that `op`, which has a plan, skips in every call, and whether it may skip more, depending on
+/// the sizes or lengths of a call.
 struct SkippedShare {
   double least;
   bool mayGrow;
 };
 SkippedShare getSkippedShare(AttentionOp op);
 
-/// What a call gives: a tensor for each input, and, if `hasValues`, what inputs and weights hold.
+/// The arguments of a call: a tensor for each input. If `hasValues` is false, only the sizes of inputs are known, not
+/// the elements of inputs and weights.
 struct MaskCall {
   llvm::ArrayRef<ReferenceTensor> inputs;
   const llvm::StringMap<ReferenceTensor> &weights;
   bool hasValues;
 };
 
-/// The tiles of the attentions of function `entry` of the first level in `planned`, the text of a module as stage
-/// `plan` leaves it. The function is the first if `entry` is empty.
+/// The tiles of the attentions of function `entry` of the first level in `planned`, the text of a module of stage
+/// `plan`. If `entry` is empty, the first function is used.
 llvm::Expected<std::vector<MaskTiles>> findMaskTiles(llvm::StringRef planned, llvm::StringRef entry,
                                                      const MaskCall &call);
 
-/// Inputs of the function `entry` of `planned`, all zero, where each dynamic dimension has the size that `sizes` gives.
+/// Makes inputs of zeros for the function `entry` of `planned`. `sizes` gives the sizes of dynamic dimensions by name.
 llvm::Expected<std::vector<ReferenceTensor>> makeZeroInputs(llvm::StringRef planned,
                                                             llvm::StringRef entry,
                                                             const llvm::StringMap<int64_t> &sizes);

@@ -1,4 +1,4 @@
-//===- Json.h - JSON of files that may be hostile ----------------*- C++ -*-===//
+//===- Json.h - parse JSON of untrusted files --------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Parses what nests no deeper than a file of ours or torch's would: LLVM's parser recurses, and so
-/// overflows the stack for text that is brackets alone.
+/// Parses JSON with a limit on nesting that no file of attn or torch reaches. The parser of LLVM is
+/// recursive: a text of only brackets would overflow its stack.
 inline llvm::Expected<llvm::json::Value> parseJSON(llvm::StringRef text) {
   constexpr unsigned kMaxNesting = 128;
   unsigned depth = 0;
