@@ -1,4 +1,4 @@
-//===- CommandLine.cpp - what the tools' command lines share --------------===//
+//===- CommandLine.cpp - the common part of the command lines -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -52,7 +52,8 @@ bool NameParser::parse(cl::Option &option, llvm::StringRef, llvm::StringRef name
   return false;
 }
 
-/// The option that `name` probably stands for, or null: one that starts so, or is spelled alike.
+/// The option that the user probably meant by `name`, or null: an option that starts with `name`,
+/// or has a similar spelling.
 static const cl::Option *findNearest(llvm::StringRef name) {
   const cl::Option *nearest = nullptr;
   unsigned least = std::max<size_t>(2, name.size() / 3) + 1;
@@ -67,8 +68,9 @@ static const cl::Option *findNearest(llvm::StringRef name) {
   return nearest;
 }
 
-/// What is wrong with the words as such: LLVM's parser says that in several lines, or suggests what
-/// is not meant. Empty if nothing is, or if an option such as --help is there, which ends the tool.
+/// Finds an unknown, missing or extra word, and returns one line about it. LLVM's parser prints
+/// several lines, or suggests a wrong option. The result is empty if there is no mistake, or if
+/// there is an option such as --help, which ends the tool.
 static std::string findMistake(llvm::ArrayRef<const char *> words,
                                llvm::ArrayRef<const cl::OptionCategory *> categories) {
   const auto &options = cl::getRegisteredOptions();
@@ -217,7 +219,7 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
   options.requireFused = requireFused;
   if (schedule.getNumOccurrences())
     options.pipeline.schedule = schedule;
-  // What `plan` and later stages leave says both.
+  // The output of `plan` and of later stages contains the targets and the schedules.
   bool saysIt = options.from == "emit";
   bool isLater = false;
   for (const Stage &stage : getStages()) {

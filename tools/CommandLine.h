@@ -1,9 +1,9 @@
-//===- CommandLine.h - what the tools' command lines share ------*- C++ -*-===//
+//===- CommandLine.h - the common part of the command lines -----*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The options themselves are LLVM's cl::opt. From their table come --help, the man page and the
-// completion of shells, and what a misspelt one probably meant.
+// The options are cl::opt of LLVM. Their table is the source of --help, of the manual page, of the shell
+// completion, and of the suggestion for a misspelt option.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,33 +19,33 @@
 
 namespace attn {
 
-/// The options of compilation, in every tool that compiles.
+/// The category of the options of compilation, in every tool that compiles.
 llvm::cl::OptionCategory &attnCategory();
 
-/// Parses, showing only the options of these categories in --help, which sorts by their names.
-/// Exits after one line where the command line is wrong. `overview` is a sentence that starts with
-/// the tool's name.
+/// Parses the command line. --help shows only the options of these categories, sorted by category name.
+/// If the command line is wrong, prints one line and exits. `overview` is a sentence that starts with
+/// the name of the tool.
 void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                       llvm::ArrayRef<const llvm::cl::OptionCategory *> categories = {
                           &attnCategory()});
 
-/// Prints the error as one line after the tool's name; returns the exit status 1.
+/// Prints the error as one line after the name of the tool; returns the exit status 1.
 int reportError(llvm::StringRef tool, llvm::Error error);
 
-/// "--target" or "-o".
+/// The option as users write it: "--target" or "-o".
 std::string spell(const llvm::cl::Option &option);
 
-/// The parser of options whose values are names: --help, pages and errors list them. The values are
-/// the names, unlike with LLVM's parser for enums, which nobody but the option itself can ask.
+/// The parser of options whose values are names. --help, the pages and error messages list the names.
+/// Unlike with LLVM's parser for enums, code that has only a cl::Option can get the names.
 class NameParser : public llvm::cl::generic_parser_base {
 public:
   using parser_data_type = std::string;
 
   explicit NameParser(llvm::cl::Option &option);
-  /// That of `option`, or null.
+  /// The parser of `option`, or null if it has another one.
   static const NameParser *get(const llvm::cl::Option &option);
 
-  /// For cl::values, whose numbers are of no use here.
+  /// Called by cl::values; the number is not used.
   void addLiteralOption(llvm::StringRef name, int, llvm::StringRef description) {
     names.push_back({name, description, name.str()});
   }
@@ -68,7 +68,7 @@ private:
 
 using NameOption = llvm::cl::opt<std::string, false, NameParser>;
 
-/// The parser of an option that counts something.
+/// The parser of an option that is a count.
 struct CountParser : llvm::cl::parser<unsigned> {
   static constexpr unsigned kMax = 1024;
 
@@ -80,7 +80,7 @@ struct CountParser : llvm::cl::parser<unsigned> {
   }
 };
 
-/// The values of --from, for its definition.
+/// The modifier of an option that adds the values of --from.
 struct StageNames {
   template <typename Option> void apply(Option &option) const {
     auto add = [&](llvm::StringRef name, llvm::StringRef leaves) {
@@ -93,10 +93,10 @@ struct StageNames {
   }
 };
 
-/// An option for what goes to standard output or a file.
+/// An option whose output goes to standard output or a file.
 using OutputOption = llvm::cl::opt<std::string>;
 
-/// The value of an OutputOption. Linking in process resets LLVM's options, ours included, so it is read before.
+/// The value of an OutputOption. It is a copy, because linking in process resets all options of LLVM and attn.
 class OutputFile {
 public:
   OutputFile() = default;
@@ -113,7 +113,7 @@ private:
   std::string path;
 };
 
-/// --opt-report, wherever compilation happens.
+/// --opt-report, in every tool that compiles.
 struct ReportOption : OutputOption {
   ReportOption();
 };
@@ -121,7 +121,7 @@ struct ReportOption : OutputOption {
 /// Writes `json` if the name of the file ends in .json, `text` otherwise.
 llvm::Error writeReport(const OutputFile &file, llvm::StringRef text, llvm::json::Object json);
 
-/// --explain-mask and --dim, wherever compilation happens.
+/// --explain-mask and --dim, in every tool that compiles.
 struct ExplainOption : OutputOption {
   ExplainOption();
 };
@@ -129,12 +129,12 @@ struct DimOption : llvm::cl::list<std::string> {
   explicit DimOption(llvm::cl::OptionCategory &category);
 };
 
-/// An error where `file` has a suffix that no picture has.
+/// Fails if the name of `file` does not have the suffix of a picture.
 llvm::Error checkPicture(const OutputFile &file);
-/// Pictures of `masks`: an image, or text on standard output.
+/// Writes pictures of `masks`: an image to a file, or text to standard output.
 llvm::Error writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks);
 
-/// The options of compilation, wherever it happens.
+/// The options of compilation, in every tool that compiles.
 class CompileFlags {
 public:
   CompileFlags();

@@ -1,4 +1,4 @@
-//===- Compare.cpp - outputs beside what they should be -------------------===//
+//===- Compare.cpp - compare outputs with expected values -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -70,7 +70,8 @@ std::optional<int64_t> attn::findDifference(const Array &got, const Array &expec
   return std::nullopt;
 }
 
-/// Calls `function` of `module`: its outputs, then the results of in-out arguments. Errors are collected in `error`.
+/// Interprets `function` of `module`. Returns its outputs, then the results of in-out arguments. `error` collects the
+/// errors.
 static Expected<std::vector<Array>>
 interpretModule(mlir::ModuleOp module, const Twine &name, FirstError &error, StringRef function,
                 ArrayRef<Array> inputs, ArrayRef<std::pair<std::string, Array>> weights) {

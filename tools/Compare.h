@@ -1,4 +1,4 @@
-//===- Compare.h - outputs beside what they should be -----------*- C++ -*-===//
+//===- Compare.h - compare outputs with expected values ---------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,26 +18,26 @@ namespace attn {
 ReferenceTensor toReference(const Array &array);
 
 struct Difference {
-  double error;   ///< the largest, of the finite elements
-  double largest; ///< magnitude expected of a finite element
+  double error;   ///< largest error of a finite element
+  double largest; ///< largest expected magnitude of a finite element
 };
 
-/// Fails where the shapes differ, or an element is finite in one alone. `name` says in errors what
-/// `got` is, `source` where `expected` comes from.
+/// Compares two arrays. Fails if the shapes differ, or if an element is finite in only one array. Error
+/// messages call `got` by `name`, and say that `expected` comes from `source`.
 llvm::Expected<Difference> compare(const Array &got, const llvm::Twine &name, const Array &expected,
                                    llvm::StringRef source);
 
-/// The first element of `got`, in order, that is further than `tolerance` from the one of `expected`, or finite,
-/// infinite or NaN where that is not. The shapes are the same.
+/// The index of the first element of `got` that differs from the element of `expected` by more than `tolerance`, or
+/// that is finite, infinite or NaN when the expected element is not. The shapes must be the same.
 std::optional<int64_t> findDifference(const Array &got, const Array &expected, double tolerance);
 
-/// What `function` of the module in `text`, as stage `stage` leaves it, gives, computed op by op in float64. Only
-/// stages on tensors can be computed.
+/// Computes the results of `function` op by op in float64. `text` is the module after stage `stage`, which must be a
+/// stage on tensors.
 llvm::Expected<std::vector<Array>>
 interpretStage(llvm::StringRef text, llvm::StringRef stage, llvm::StringRef function,
                llvm::ArrayRef<Array> inputs, llvm::ArrayRef<std::pair<std::string, Array>> weights);
 
-/// What `function` of the model at `path` gives, computed op by op in float64.
+/// Computes the results of `function` of the model at `path` op by op in float64.
 llvm::Expected<std::vector<Array>>
 computeReference(llvm::StringRef path, llvm::StringRef function, llvm::ArrayRef<Array> inputs,
                  llvm::ArrayRef<std::pair<std::string, Array>> weights);

@@ -1,4 +1,4 @@
-//===- Describe.cpp - what a library holds, for people --------------------===//
+//===- Describe.cpp - print the content of a library ----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -43,7 +43,7 @@ private:
   std::string tensors(const std::vector<TensorInfo> &list) const {
     return llvm::join(llvm::map_range(list, [&](const TensorInfo &t) { return tensor(t); }), ", ");
   }
-  /// Lines behind what they are, which stands before the first.
+  /// Prints lines, with `title` before the first line.
   template <typename Lines> void section(StringRef title, const Lines &lines) {
     for (const auto &line : lines) {
       out << "  " << llvm::left_justify(title, 11) << line << "\n";

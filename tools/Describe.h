@@ -1,4 +1,4 @@
-//===- Describe.h - what a library holds, for people ------------*- C++ -*-===//
+//===- Describe.h - print the content of a library --------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,8 +13,8 @@
 
 namespace attn {
 
-/// Writes the signature of `function`, its levels, sizes and report. `level` is the one that runs
-/// here, or empty: none does, and the best is described.
+/// Writes the signature, the levels, the sizes and the report of `function`. `level` is the level
+/// that runs on this CPU. If it is empty, no level runs, and the best level is described.
 void describeFunction(const FunctionInfo &function, llvm::StringRef level, llvm::raw_ostream &out);
 
 } // namespace attn

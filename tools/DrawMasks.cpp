@@ -21,12 +21,12 @@
 using namespace llvm;
 using namespace attn;
 
-/// More pictures than these say nothing new.
+/// Maximum number of pictures; more pictures would not help the reader.
 static constexpr size_t kMostPictures = 8;
-/// Pairs of one picture that are asked one by one.
+/// Maximum number of pairs of a picture that evaluates the mask for each pair.
 static constexpr int64_t kMostPairs = int64_t(1) << 22;
 
-/// Whether pairs of partial tiles can be shown.
+/// Whether the picture can show the pairs of partial tiles.
 static bool showsPairs(const MaskTiles &mask) {
   return mask.keeps && mask.queries * mask.keys <= kMostPairs;
 }
@@ -59,10 +59,10 @@ static std::string countsOf(const MaskTiles &mask) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The characters, from what is not computed to what is computed without a test.
+/// The characters for pairs, from skipped pairs to pairs computed without a test of the mask.
 constexpr StringLiteral kSkipped = "·", kHidden = "░", kKept = "▒", kFull = "█";
 
-/// A rectangle of pairs as one character.
+/// The character for a rectangle of pairs.
 StringRef cellOf(const MaskTiles &mask, int64_t q0, int64_t q1, int64_t k0, int64_t k1) {
   bool isFull = true, isComputed = false, isKept = false;
   for (int64_t q = q0; q < q1; ++q) {
@@ -120,7 +120,7 @@ namespace {
 class Drawing {
 public:
   Drawing(const MaskTiles &mask, raw_ostream &out) : mask(mask), out(out) {
-    // The longer side has 560 pixels, the other no fewer than 28.
+    // The longer side has 560 pixels, the other side at least 28.
     double longer = std::max<int64_t>({mask.queries, mask.keys, 1});
     width = std::max(28.0, kSide * mask.keys / longer);
     height = std::max(28.0, kSide * mask.queries / longer);
@@ -173,7 +173,7 @@ void Drawing::tiles() {
   }
 }
 
-/// Runs of kept keys of each query, in partial tiles.
+/// Draws the runs of kept keys of each query in partial tiles.
 void Drawing::pairs() {
   for (int64_t q = 0; q < mask.queries; ++q) {
     const MaskTiles::Row &row = mask.rows[q / mask.queryTile];

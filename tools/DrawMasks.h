@@ -13,10 +13,10 @@
 
 namespace attn {
 
-/// With block characters, no wider than 100 columns.
+/// Draws with block characters, in at most 100 columns.
 void drawText(llvm::ArrayRef<MaskTiles> masks, llvm::raw_ostream &out);
 
-/// As an SVG image, one picture below the other.
+/// Draws an SVG image, with the pictures below each other.
 void drawSVG(llvm::ArrayRef<MaskTiles> masks, llvm::raw_ostream &out);
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- FmaPeak.cpp - what this core can do at best ------------------------===//
+//===- FmaPeak.cpp - peak multiply-add rate of this core ------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -6,7 +6,7 @@
 
 #include "tools/FmaPeak.h"
 
-// The probe measures the instruction, so the compiler may use it.
+// Allow the compiler to use the fused multiply-add instruction, which this probe measures.
 #pragma STDC FP_CONTRACT ON
 
 #include <algorithm>
@@ -16,9 +16,9 @@ using namespace attn;
 
 static constexpr unsigned kChains = 12;
 
-// Twelve independent chains hide the latency of two multiply-adds a cycle; the asm keeps each in
-// its register. A macro, because a function compiled for one instruction set cannot inline a
-// template compiled for another.
+// Twelve independent chains hide the latency of two multiply-adds per cycle. The asm keeps each
+// chain in its register. This is a macro, because a function compiled for one instruction set
+// cannot inline a template compiled for another.
 #define ATTN_CHAINS(NAME, LANES, ...)                                                              \
   __VA_ARGS__ [[gnu::noinline]] static void NAME(long steps) {                                     \
     typedef float Vector __attribute__((vector_size(4 * LANES)));                                  \

@@ -1,4 +1,4 @@
-//===- FmaPeak.h - what this core can do at best ----------------*- C++ -*-===//
+//===- FmaPeak.h - peak multiply-add rate of this core ----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,20 +9,21 @@
 
 namespace attn {
 
-/// A loop of independent f32 multiply-adds in registers. They take half of what a core issues, and
-/// so would not see that a thread which shares the core takes the other half: nops fill it.
+/// A loop of independent f32 multiply-adds in registers. The multiply-adds use half of the issue
+/// slots of a core. Nops use the other half, so that the loop becomes slower if another thread
+/// shares the core.
 struct FmaLoop {
-  /// With vectors of 16, 8 or 4 lanes, which this CPU has.
+  /// The loop on vectors of 16, 8 or 4 lanes, which this CPU must support.
   static FmaLoop get(unsigned lanes);
-  /// With the widest that this CPU has.
+  /// The loop on the widest vectors of this CPU.
   static FmaLoop getWidest();
 
   void (*run)(long steps);
   double flopPerStep;
 };
 
-/// The f32 multiply-add rate of the calling thread in GFLOP/s: the best burst of the widest loop
-/// within `seconds`.
+/// Measures the f32 multiply-add rate of the calling thread in GFLOP/s: the fastest burst of the
+/// widest loop within `seconds`.
 double measureFmaPeak(double seconds);
 
 } // namespace attn

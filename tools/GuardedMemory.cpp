@@ -1,4 +1,4 @@
-//===- GuardedMemory.cpp - memory that no stray access survives -----------===//
+//===- GuardedMemory.cpp - memory between guard pages ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,8 @@
 using namespace llvm;
 using namespace attn;
 
-/// Beyond any tile, so that a whole one that lies outside is met too.
+/// Bytes of the guard on each side. It is larger than any tile, so that it also traps an access to
+/// a tile that lies completely outside.
 static constexpr size_t kGuard = 1 << 20;
 
 Expected<GuardedMemory> GuardedMemory::create(size_t bytes, Side side) {
@@ -52,7 +53,7 @@ attn_status attn::guardRuntimeMemory() {
   attn_allocator allocator = {};
   allocator.size = sizeof(allocator);
   allocator.allocate = [](size_t bytes, size_t alignment, void *) -> void * {
-    // What is not a multiple of its alignment leaves a gap before the guard.
+    // The size is rounded up to the alignment, which leaves a gap between the bytes and the guard.
     auto memory = GuardedMemory::create(alignTo(bytes, alignment), GuardedMemory::Side::End);
     if (!memory) {
       consumeError(memory.takeError());
@@ -61,7 +62,7 @@ attn_status attn::guardRuntimeMemory() {
     return memory->release();
   };
   allocator.release = [](void *memory, size_t bytes, size_t alignment, void *) {
-    GuardedMemory::adopt(memory, alignTo(bytes, alignment)); // and so unmapped
+    GuardedMemory::adopt(memory, alignTo(bytes, alignment)); // the destructor unmaps it
   };
   return attn_set_allocator(&allocator);
 }

@@ -1,4 +1,4 @@
-//===- GuardedMemory.h - memory that no stray access survives ---*- C++ -*-===//
+//===- GuardedMemory.h - memory between guard pages -------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,12 +14,14 @@
 
 namespace attn {
 
-/// Bytes between two stretches of pages that may not be touched, close to the one or to the other.
+/// Bytes between two regions of guard pages, at which any access faults. The bytes are next to the
+/// first or the second region.
 class GuardedMemory {
 public:
   enum class Side { Start, End };
 
-  /// At the end the alignment is what `bytes` is a multiple of.
+  /// Allocates `bytes` bytes next to the guard at `side`. With Side::End, the memory has only the
+  /// alignment that `bytes` is a multiple of.
   static llvm::Expected<GuardedMemory> create(size_t bytes, Side side);
   GuardedMemory(GuardedMemory &&other) : mapping(other.mapping), bytes(other.bytes) {
     other.mapping = {};
@@ -28,11 +30,11 @@ public:
 
   llvm::MutableArrayRef<char> get() { return bytes; }
 
-  /// Gives the bytes up to who later adopts them. Only at the end.
+  /// Releases ownership of the bytes; adopt() takes it again. Only for Side::End.
   char *release();
   static GuardedMemory adopt(void *memory, size_t bytes);
 
-  /// From now on it can be read alone.
+  /// Makes the bytes read-only.
   void protect();
 
 private:
@@ -42,7 +44,8 @@ private:
   llvm::MutableArrayRef<char> mapping, bytes;
 };
 
-/// Makes the runtime take all its memory, workspaces and weights too, from guarded ends of pages.
+/// Makes the runtime allocate all its memory, including workspaces and weights, next to a guard at
+/// the end.
 attn_status guardRuntimeMemory();
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- Latency.cpp - how long calls take ----------------------------------===//
+//===- Latency.cpp - measure the latency of calls -------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,11 +22,11 @@ static double secondsSince(Clock::time_point start) {
 
 namespace {
 
-/// A thread that calls.
+/// A thread that calls a function repeatedly.
 struct Caller {
   const std::function<llvm::Error()> *function;
   double seconds;
-  std::atomic<size_t> *missing; ///< callers that are not ready yet
+  std::atomic<size_t> *missing; ///< number of callers that are not ready yet
   pthread_t thread = {};
   std::vector<double> ms = {};
   double callsPerSecond = 0;
@@ -68,7 +68,7 @@ attn::measureLatencies(llvm::ArrayRef<std::function<llvm::Error()>> functions, d
     static_cast<Caller *>(caller)->run();
     return nullptr;
   };
-  // Not std::thread, whose failure is an exception.
+  // std::thread is not used, because it throws an exception if it fails.
   while (started < callers.size() &&
          !pthread_create(&callers[started].thread, nullptr, run, &callers[started]))
     ++started;

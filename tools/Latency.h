@@ -1,4 +1,4 @@
-//===- Latency.h - how long calls take --------------------------*- C++ -*-===//
+//===- Latency.h - measure the latency of calls -----------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,19 +16,20 @@
 namespace attn {
 
 struct Latencies {
-  std::vector<double> ms; ///< of every call, ascending
+  std::vector<double> ms; ///< time of every call, ascending
   double callsPerSecond;
 
   double min() const { return ms.front(); }
   double max() const { return ms.back(); }
-  /// The least time that `percent` of the calls, or a call more, did not exceed.
+  /// The time that `percent` % of the calls, or one call more, did not exceed.
   double percentile(unsigned percent) const {
     return ms[std::min(ms.size() * percent / 100, ms.size() - 1)];
   }
 };
 
-/// Calls every function from a thread of its own, the first from this one, at once until `seconds`
-/// have passed, and three times at least. A call before, which is not measured, warms each up.
+/// Calls all functions concurrently, each from its own thread and the first from the calling
+/// thread, until `seconds` have passed, and at least three times. One call before, which is not
+/// measured, warms each thread up.
 llvm::Expected<Latencies> measureLatencies(llvm::ArrayRef<std::function<llvm::Error()>> functions,
                                            double seconds);
 

@@ -1,10 +1,10 @@
-//===- Npy.cpp - the .npy format ------------------------------------------===//
+//===- Npy.cpp - read and write .npy files --------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Format: "\x93NUMPY", version, the length of a header, the header (a Python literal), the data.
-// Files are hostile until verified: the header is matched word by word and the data must have
-// exactly the size it promises.
+// Files are not trusted: the reader matches the header word by word, and the data must have exactly
+// the size that the header states.
 //
 //===----------------------------------------------------------------------===//
 
@@ -150,7 +150,7 @@ Error attn::writeNpy(StringRef path, const Array &array) {
   out.write(array.data.data(), array.data.size());
   out.close();
   if ((error = out.error())) {
-    out.clear_error(); // its destructor ends the program otherwise
+    out.clear_error(); // otherwise the destructor ends the program
     return createStringError(error, "cannot write '" + path + "': " + error.message());
   }
   return Error::success();

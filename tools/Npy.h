@@ -1,4 +1,4 @@
-//===- Npy.h - the .npy format ----------------------------------*- C++ -*-===//
+//===- Npy.h - read and write .npy files ------------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,14 +18,14 @@
 
 namespace attn {
 
-/// A dense row-major array. The element type is DLPack's: code and bits; bfloat16 is held as uint16
-/// in files.
+/// A dense row-major array. The element type is a code and bits, as in DLPack. Files store bfloat16
+/// as uint16.
 struct Array {
   uint8_t code = 2, bits = 32;
   llvm::SmallVector<int64_t> shape;
   std::vector<char> data;
 
-  /// Null where no name stands for the element type.
+  /// Null if the element type has no name.
   const DataType *getType() const;
   int64_t getNumElements() const;
   /// Element `i` as a number.

@@ -1,10 +1,10 @@
-//===- OptionPages.cpp - what others show of a tool's options -------------===//
+//===- OptionPages.cpp - manual page and shell completion -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A manual page and a completion for bash, both from the table that the command line is parsed by.
-// What the value of an option is, the table says by its name: `dir`, `file` and `f.npy` are paths,
-// `level` and `levels` those of codegen/Target.cpp.
+// Writes a manual page and a completion for bash from the option table of the command line parser.
+// The name of the value of an option says what it is: `dir`, `file` and `f.npy` are paths, `level`
+// and `levels` are those of codegen/Target.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ llvm::SmallVector<const cl::Option *> attn::getVisibleOptions() {
 // The manual page
 //===----------------------------------------------------------------------===//
 
-/// Text as roff: minus signs that can be copied, and no requests.
+/// Escapes text for roff, so that minus signs can be copied and no line is a request.
 static std::string roff(StringRef text) {
   std::string result;
   for (char c : text)
@@ -47,7 +47,7 @@ static void writeEntry(StringRef name, StringRef text, llvm::raw_ostream &out) {
   out << ".TP\n" << name << "\n" << roff(text) << "\n";
 }
 
-/// "--target=levels", with fonts.
+/// The option with its value, as in "--target=levels", in roff fonts.
 static std::string withValue(const cl::Option &option) {
   std::string name = "\\fB" + roff(spell(option)) + "\\fR";
   if (option.ValueStr.empty())
@@ -88,7 +88,7 @@ void attn::writeManPage(StringRef tool, StringRef does, llvm::raw_ostream &out) 
 // The completion for bash
 //===----------------------------------------------------------------------===//
 
-/// The assignment that says what completes the value of `option`: names, files, or nothing known.
+/// The bash statement that completes the value of `option`: with names, with files, or not at all.
 static std::string completionOf(const cl::Option &option) {
   llvm::SmallVector<StringRef> words;
   if (const NameParser *names = NameParser::get(option))

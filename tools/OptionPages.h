@@ -1,4 +1,4 @@
-//===- OptionPages.h - what others show of a tool's options -----*- C++ -*-===//
+//===- OptionPages.h - manual page and shell completion ---------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,10 +13,10 @@
 
 namespace attn {
 
-/// The options that --help shows, in its order.
+/// The options that --help shows, in the same order.
 llvm::SmallVector<const llvm::cl::Option *> getVisibleOptions();
 
-/// From the registered options of `tool`, which `does` something.
+/// Both functions write the registered options of `tool`. `does` says what the tool does.
 void writeManPage(llvm::StringRef tool, llvm::StringRef does, llvm::raw_ostream &out);
 void writeBashCompletion(llvm::StringRef tool, llvm::raw_ostream &out);
 

@@ -1,4 +1,4 @@
-//===- Registry.cpp - what tools for developers know ----------------------===//
+//===- Registry.cpp - dialects and passes of developer tools --------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Registry.h - what tools for developers know --------------*- C++ -*-===//
+//===- Registry.h - dialects and passes of developer tools ------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,10 +11,10 @@
 
 namespace attn {
 
-/// Every dialect and extension, upstream's and ours.
+/// Registers all dialects and extensions of upstream and of attn.
 void registerEveryDialect(mlir::DialectRegistry &registry);
 
-/// Every pass and pipeline, upstream's and ours.
+/// Registers all passes and pipelines of upstream and of attn.
 void registerEveryPass();
 
 } // namespace attn

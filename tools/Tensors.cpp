@@ -56,7 +56,7 @@ Arguments::Arguments(MutableArrayRef<Array> inputs, MutableArrayRef<Array> resul
     pointers.push_back(&tensor);
 }
 
-/// An array like `argument`, of rank 0.
+/// Gives `argument` of the signature, and sets the element type of `array`.
 static Error describe(const attn_function *function, attn_role role, int32_t index, Array &array,
                       attn_argument &argument) {
   argument = {};
@@ -68,7 +68,7 @@ static Error describe(const attn_function *function, attn_role role, int32_t ind
   return Error::success();
 }
 
-/// Memory for the elements, all zero.
+/// Allocates the elements and sets them to zero.
 static Error allocate(Array &array) {
   int64_t bytes = array.bits / 8;
   for (int64_t size : array.shape)
@@ -92,7 +92,7 @@ Expected<StringMap<int64_t>> attn::parseDims(ArrayRef<std::string> dims) {
   return sizes;
 }
 
-/// "name=n" of each of `dims`; the names are those of dynamic dimensions.
+/// Parses each "name=n" of `dims`; the names must be dynamic dimensions of `function`.
 static Expected<StringMap<int64_t>> parseDimsOf(const attn_function *function,
                                                 ArrayRef<std::string> dims) {
   Expected<StringMap<int64_t>> sizes = parseDims(dims);
@@ -176,7 +176,7 @@ Expected<std::vector<Array>> attn::makeResults(const attn_function *function,
     if (Error error = allocate(array))
       return error;
   }
-  // Where there are too few inputs, the call says so.
+  // If there are too few inputs, the call reports it.
   for (int32_t i : getInOut(function))
     outputs.push_back(size_t(i) < inputs.size() ? inputs[i] : Array());
   return outputs;

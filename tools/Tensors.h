@@ -14,21 +14,21 @@
 
 namespace attn {
 
-/// The runtime's message where `status` is an error.
+/// Returns the error message of the runtime if `status` is an error.
 llvm::Error toError(attn_status status);
 
-/// The numbers of the inputs that `function` writes to as well.
+/// The indices of the in-out inputs, which `function` also writes to.
 llvm::SmallVector<int32_t> getInOut(const attn_function *function);
 
-/// Arrays as the runtime sees them. They must outlive this, and keep their memory. `results` are the outputs, then one
-/// for each of `inOut`, which a call reads and writes in place of that input.
+/// The tensors of a call for the runtime. They point into the arrays, which must outlive this object and keep their
+/// memory. `results` are the outputs, then one array for each of `inOut`, which a call uses in place of that input.
 class Arguments {
 public:
   Arguments(llvm::MutableArrayRef<Array> inputs, llvm::MutableArrayRef<Array> results,
             llvm::ArrayRef<int32_t> inOut);
   Arguments(const Arguments &) = delete;
 
-  /// Of input or output `i`, outputs following inputs.
+  /// Sets the data of tensor `i`, where outputs follow inputs.
   void setData(size_t i, void *data) { tensors[i].data = data; }
 
   llvm::ArrayRef<const DLTensor *> inputs() const {
@@ -44,15 +44,15 @@ private:
   size_t numInputs;
 };
 
-/// "name=n" of each of `dims`.
+/// Parses each "name=n" of `dims`.
 llvm::Expected<llvm::StringMap<int64_t>> parseDims(llvm::ArrayRef<std::string> dims);
 
-/// Random inputs of `function`, the same in every run. `dims`, each "name=n", say the sizes of its
+/// Makes random inputs of `function`, the same in every run. `dims`, each "name=n", are the sizes of its
 /// dynamic dimensions.
 llvm::Expected<std::vector<Array>> makeRandomInputs(const attn_function *function,
                                                     llvm::ArrayRef<std::string> dims);
 
-/// Outputs of `function` for these inputs, all zero, then copies of its in-out inputs.
+/// Makes zero outputs of `function` for these inputs, then copies of its in-out inputs.
 llvm::Expected<std::vector<Array>> makeResults(const attn_function *function,
                                                llvm::MutableArrayRef<Array> inputs);
 

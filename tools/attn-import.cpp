@@ -1,4 +1,4 @@
-//===- attn-import.cpp - prints what a frontend makes of a file ------------===//
+//===- attn-import.cpp - print the module of an imported model -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

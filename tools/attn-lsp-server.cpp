@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// What an editor starts for .mlir files: mistakes, definitions and types where the cursor is.
+// An editor starts this server for .mlir files. It gives errors, and definitions and types at the
+// cursor.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Shrinks a module while a script finds it interesting, such as one that a pass fails on.
+// Reduces a module, such as one on which a pass fails, as long as a script finds it interesting.
 //
 //===----------------------------------------------------------------------===//
 

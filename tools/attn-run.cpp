@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// MODEL is a library that attnc wrote, or a model that is compiled first. Inputs come from .npy
-// files, or are random; every call that is compared finds in-out ones as they were. What a call did goes to standard
-// output, as one JSON object on request.
+// The first argument is a library that attnc wrote, or a model, which attn-run compiles first. Inputs come from .npy
+// files, or are random; every compared call starts with the original in-out inputs. attn-run prints what the call did
+// to standard output, with --json as one JSON object.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,8 +107,8 @@ struct Flags {
   CompileFlags compile;
 };
 
-/// The flags' values. Linking in process resets LLVM's options, ours included, so they are read
-/// before.
+/// The values of the flags. They are copies, because linking in process resets all options of LLVM and
+/// attn.
 struct Options {
   explicit Options(const Flags &flags)
       : model(flags.model), weights(flags.weights), outputDir(flags.outputDir), entry(flags.entry),
@@ -124,8 +124,8 @@ struct Options {
       firstDifference = flags.firstDifference;
   }
 
-  /// Whether to call three times in guarded memory. Not by default with --benchmark: guard pages would change the memory
-  /// that is measured.
+  /// Whether to call three times in guarded memory. The default is no with --benchmark, because guard pages would
+  /// change the memory that is measured.
   bool isGuarded() const { return guard || (!benchmark && (reference || !expected.empty())); }
 
   std::string model, weights, outputDir, entry, level;
@@ -179,12 +179,12 @@ private:
   rt::Weights weights;
   rt::Pool pool;
   std::vector<std::pair<std::string, Array>> weightTensors;
-  SmallVector<int32_t> inOut; // the numbers of the inputs that a call writes to
-  std::vector<Array> inputs;  // as they are before every call
+  SmallVector<int32_t> inOut; // indices of the inputs that a call also writes to
+  std::vector<Array> inputs;  // inputs as they are before every call
   std::vector<Array> results; // outputs, then in-out inputs after a call
   json::Object result;
   CompileReport compiled;
-  StringMap<std::string> stages; ///< the module after each, as text
+  StringMap<std::string> stages; ///< text of the module after each stage
 };
 
 } // namespace
@@ -244,7 +244,7 @@ Error Runner::describe() {
     outs() << info->name << ", compiled by " << info->compiler << "\n";
   json::Array &functions = *value->getAsObject()->getArray("functions");
   for (auto [description, object] : zip_equal(info->functions, functions)) {
-    // A library of higher levels can be described where it cannot run.
+    // A library can be described even if this CPU runs none of its levels.
     attn_function *created = nullptr;
     attn_status status =
         attn_function_create(lib.get(), description.name.c_str(), &options, &created);
@@ -325,7 +325,7 @@ Error Runner::call(const Arguments &arguments, const rt::Weights &weights,
                            arguments.outputs().size(), &options));
 }
 
-/// The packed weights on read-only pages: saved to a temporary file and mapped from there.
+/// Puts the packed weights on read-only pages: saves them to a temporary file and maps the file.
 Expected<rt::Weights> Runner::mapWeights() {
   if (!weights)
     return rt::Weights();
@@ -382,9 +382,9 @@ Error Runner::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weig
   return Error::success();
 }
 
-/// A call that reads uninitialized memory or changes its weights gives other results in a later call. A call that writes
-/// to an input that is not in-out faults, and so does the last call if it writes to its weights, which are mapped
-/// read-only.
+/// Calls three times and compares the results. If a call reads uninitialized memory or changes its weights, a later
+/// call gives other results. If a call writes to an input that is not in-out, it faults. The last call also faults if
+/// it writes to its weights, which are mapped read-only.
 Error Runner::callThrice(attn_call_options options) {
   Expected<rt::Weights> mapped = mapWeights();
   if (!mapped)
@@ -406,7 +406,7 @@ Error Runner::callThrice(attn_call_options options) {
   return repeat('\0', *mapped);
 }
 
-/// What an output looks like: mean and largest magnitude of what is finite.
+/// Summarizes an output: mean and largest magnitude of its finite elements.
 static json::Object summarize(const attn_argument &argument, const Array &array) {
   double mean = 0, largest = 0;
   int64_t numFinite = 0, count = array.getNumElements();
@@ -487,7 +487,8 @@ Error Runner::callOnce() {
   return Error::success();
 }
 
-/// The compiler's report, and of the call what it ran. Of all tiles of all attentions, `skipped_share` were skipped.
+/// Writes the report of the compiler and the tiles of the call. `skipped_share` is the share of skipped tiles among all
+/// tiles of all attentions.
 Error Runner::writeReport() {
   if (!flags.report)
     return Error::success();
@@ -577,7 +578,7 @@ Error Runner::compareWithReference() {
   return Error::success();
 }
 
-/// Fails at the first element of an output that is not what it should be after `stage`.
+/// Fails if an output after `stage` differs from the expected one, and names the first such element.
 Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array> expected) {
   for (auto [i, want, is] : llvm::enumerate(expected, got)) {
     double largest = 0;
@@ -603,7 +604,8 @@ Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array>
   return Error::success();
 }
 
-/// What the module that `stage` leaves computes: interpreted while it is on tensors, compiled from there on afterwards.
+/// Computes the results of the module after `stage`: interprets a module on tensors, and compiles and calls a later
+/// one.
 Expected<std::vector<Array>> Runner::runStage(const Stage &stage, size_t number) {
   std::string text = stages[stage.name];
   if (!flags.firstDifference->empty()) {
@@ -677,16 +679,16 @@ Error Runner::compareStages() {
   return Error::success();
 }
 
-/// Bytes as a call wants its workspace.
+/// Allocates a workspace with the alignment that a call requires.
 static std::unique_ptr<char, decltype(&free)> allocateWorkspace(int64_t bytes) {
   void *memory =
       aligned_alloc(kWorkspaceAlignment, alignTo(std::max<int64_t>(bytes, 1), kWorkspaceAlignment));
   return {static_cast<char *>(memory), free};
 }
 
-/// "AMD EPYC 9B14", or LLVM's name of the CPU where the system tells none.
+/// The name of the CPU, such as "AMD EPYC 9B14", or the name that LLVM uses if the system gives none.
 static std::string getCpuModel() {
-  // A file of /proc has no size before it is read.
+  // Read a stream: the size of a file in /proc is not known before it is read.
   if (auto file = MemoryBuffer::getFileAsStream("/proc/cpuinfo"))
     for (line_iterator line(**file); !line.is_at_end(); ++line) {
       auto [key, value] = line->split(':');
@@ -800,7 +802,7 @@ Error Runner::run() {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
+  cl::ResetCommandLineParser(); // removes the options of linked libraries, such as --threads
   Flags flags;
   parseCommandLine(argc, argv, "attn-run calls compiled attention graphs",
                    {&flags.calling, &flags.comparing, &flags.measuring, &attnCategory()});

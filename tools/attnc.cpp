@@ -16,7 +16,7 @@
 namespace cl = llvm::cl;
 using namespace attn;
 
-/// The tiles of the first function, of whose call only the sizes are known.
+/// The tiles of the first function, computed from only the sizes of a call.
 static llvm::Expected<std::vector<MaskTiles>> findTiles(llvm::StringRef planned,
                                                         const llvm::StringMap<int64_t> &sizes) {
   auto inputs = makeZeroInputs(planned, /*entry=*/"", sizes);
@@ -25,7 +25,7 @@ static llvm::Expected<std::vector<MaskTiles>> findTiles(llvm::StringRef planned,
   return findMaskTiles(planned, /*entry=*/"", {*inputs, {}, /*hasValues=*/false});
 }
 
-/// Whether `from` stands behind the stage that has attentions with plans.
+/// Whether stage `from` comes after `plan`, whose output has attentions with plans.
 static bool isAfterPlan(llvm::StringRef from) {
   bool isAfter = false;
   for (const Stage &stage : getStages()) {
@@ -38,7 +38,7 @@ static bool isAfterPlan(llvm::StringRef from) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
+  cl::ResetCommandLineParser(); // removes the options of linked libraries, such as --threads
   CompileFlags flags;
   cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<model.pt2 or .mlir>"),
                              cl::cat(attnCategory()));
@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
       if (option->getNumOccurrences() && option != &lint && option != &input)
         return reportError("attnc",
                            llvm::createStringError("expected -o with --" + name + ", got none"));
-  // Said before the work, not after.
+  // Report a folder that cannot be written before compiling, not after.
   llvm::StringRef folder = llvm::sys::path::parent_path(output);
   if (std::error_code error =
           llvm::sys::fs::access(folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write);
