@@ -1,4 +1,4 @@
-//===- FirstError.h - diagnostics as one line --------------------*- C++ -*-===//
+//===- FirstError.h - the first error as one line ----------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,10 +13,10 @@
 
 namespace attn {
 
-/// Keeps the first error reported in its scope, behind the user's line.
+/// Keeps the first error reported in its scope, after the line of the user's source.
 class FirstError : mlir::ScopedDiagnosticHandler {
 public:
-  /// Locations in `path`, the file that is read, go without its name.
+  /// Locations in `path`, the file that is read, are printed without the file name.
   FirstError(mlir::MLIRContext &context, llvm::StringRef path) : ScopedDiagnosticHandler(&context) {
     setHandler([this, path](mlir::Diagnostic &diagnostic) {
       bool isError = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;

@@ -1,4 +1,4 @@
-//===- Frontend.cpp - files people have -> MLIR modules --------------------===//
+//===- Frontend.cpp - import model files as MLIR modules -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -37,7 +37,7 @@ void attn::loadFrontendDialects(MLIRContext &context) {
                       math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
 }
 
-/// What every format is held to.
+/// Checks the functions of a module, whatever its format.
 static llvm::Error verifyFunctions(ModuleOp module, StringRef path) {
   FirstError error(*module.getContext(), path);
   for (func::FuncOp function : module.getOps<func::FuncOp>())
@@ -63,7 +63,7 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
       if (llvm::Error error = verifyFunctions(*model->module, path))
         model = std::move(error);
     if (!model) {
-      // Names in a file may hold anything; the error is one line all the same.
+      // Names in a file may contain line breaks, but the error must be one line.
       std::string message = llvm::toString(model.takeError());
       llvm::replace(message, '\n', ' ');
       return llvm::createStringError(path + ": " + message);

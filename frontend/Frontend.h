@@ -1,4 +1,4 @@
-//===- Frontend.h - files people have -> MLIR modules ------------*- C++ -*-===//
+//===- Frontend.h - import model files as MLIR modules -----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -28,26 +28,25 @@ struct NamedTensor {
   std::shared_ptr<const llvm::MemoryBuffer> bytes;
 };
 
-/// A module in import form, and the data of the arguments that are marked attn.weight, in their
-/// order.
+/// A module in import form, and the data of the arguments that are marked attn.weight, in the order
+/// of the arguments.
 struct Model {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<NamedTensor> weights;
 };
 
-/// Makes `context` ready for what importers create.
+/// Loads the dialects that importers use into `context`.
 void loadFrontendDialects(mlir::MLIRContext &context);
 
-/// Imports `path`, whose suffix says the format. The module is verified; an error is one line that
-/// starts with the path and, where the user's source is known, its line.
+/// Imports the file `path`, whose suffix selects the format, and verifies the module. An error is
+/// one line that starts with the path and, if the user's source is known, the line in the source.
 llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &context);
 
-/// The formats, each one function: what stands at `path` -> module. They report errors without the
-/// path.
+/// The importers, one function per format. They report errors without the path.
 llvm::Expected<Model> importPt2(llvm::StringRef path, mlir::MLIRContext &context);
 llvm::Expected<Model> importMlir(llvm::StringRef path, mlir::MLIRContext &context);
 
-/// Prints docs/ops.md: what of each front door's ops attn knows.
+/// Prints docs/ops.md, the ops that attn can import.
 void printOps(llvm::raw_ostream &stream);
 
 } // namespace attn

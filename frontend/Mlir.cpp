@@ -1,4 +1,4 @@
-//===- Mlir.cpp - MLIR text or bytecode ------------------------------------===//
+//===- Mlir.cpp - import MLIR text or bytecode -----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,10 +18,10 @@
 using namespace mlir;
 using namespace attn;
 
-/// The greatest size of a dimension of which the file says nothing.
+/// The greatest size of a dimension for which the file gives no range.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
-/// A library has functions of tensors alone. Private functions are refused too: nothing calls them.
+/// A library has only functions on tensors. Private functions are rejected too: nothing calls them.
 static LogicalResult verifyCompilable(Operation *op) {
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function || !function.isPublic() || function.isDeclaration())
@@ -40,7 +40,7 @@ static LogicalResult verifyCompilable(Operation *op) {
   });
   if (calls.wasInterrupted())
     return failure();
-  // Upstream leaves the size of a dimension that does not exist undefined.
+  // In MLIR, the size of a dimension that does not exist is undefined.
   WalkResult dims = function.walk([](ShapedDimOpInterface dim) -> WalkResult {
     auto type = dyn_cast<RankedTensorType>(dim.getShapedValue().getType());
     std::optional<int64_t> axis = getConstantIntValue(dim.getDimension());
@@ -51,7 +51,7 @@ static LogicalResult verifyCompilable(Operation *op) {
   return failure(dims.wasInterrupted());
 }
 
-/// Names are how a caller tells arguments apart, or results.
+/// Callers identify arguments and results by their names, so these must be unique.
 static LogicalResult verifyNames(func::FuncOp function) {
   llvm::StringSet<> arguments, results;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -65,8 +65,8 @@ static LogicalResult verifyNames(func::FuncOp function) {
   return success();
 }
 
-/// Arguments become arg0, arg1, ...; in a function without symbols, each of their dynamic
-/// dimensions gets one.
+/// Names unnamed arguments arg0, arg1, ... If the function has no symbols, each dynamic dimension of
+/// an argument gets one.
 static void nameArguments(func::FuncOp function) {
   Builder builder(function.getContext());
   SmallVector<Attribute> symbols;
@@ -94,7 +94,7 @@ static void nameArguments(func::FuncOp function) {
     function->setAttr(AttnDialect::kSymbolsAttr, builder.getArrayAttr(symbols));
 }
 
-/// The elements that a call leaves in an argument are as many as it has.
+/// A result that is written to an in-out argument must have the sizes of the argument.
 static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, Value result) {
   auto dims = function.getArgAttrOfType<ArrayAttr>(argument, AttnDialect::kDimsAttr);
   auto type = cast<RankedTensorType>(result.getType());
@@ -106,8 +106,8 @@ static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, 
   return success();
 }
 
-/// Results become out or out.0, out.1, ...; their dynamic dimensions are those of arguments. Those of in-out arguments
-/// have their names.
+/// Names unnamed results out, or out.0, out.1, ...; their dynamic dimensions get symbols of arguments. A result that is
+/// written to an in-out argument gets the name of the argument.
 static LogicalResult nameResults(func::FuncOp function) {
   Builder builder(function.getContext());
   Operation *terminator = function.getBody().front().getTerminator();

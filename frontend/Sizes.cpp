@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// MLIR leaves it undefined what x + y does where x and y have other sizes: a loop over x reads past
-// the end of y. Here every size becomes an expression of the arguments' dimensions, and every need
-// of an operation an equation of two.
+// In MLIR, x + y is undefined if x and y have different sizes: a loop over x reads past the end of
+// y. This file turns every size into an expression over the dimensions of the arguments, and every
+// requirement of an operation into an equation of two sizes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +39,7 @@ public:
 
   LogicalResult run() {
     function.walk([&](Operation *op) { collect(op); });
-    // To tie two symbols can make sums and products of them equal, so that these wait for the
-    // others.
+    // Repeat until nothing changes: a tie of two symbols can make sums and products of them equal.
     for (bool changed = true; changed;) {
       changed = false;
       for (const Equation &equation : equations) {
@@ -68,8 +67,8 @@ private:
   };
 
   //===------------------------------------------------------------------===//
-  // Sizes as expressions: symbol i is symbol i of the function, those behind stand for what is not
-  // known
+  // Sizes as expressions: symbol i is symbol i of the function, later symbols stand for unknown
+  // sizes
   //===------------------------------------------------------------------===//
 
   AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context); }
@@ -89,7 +88,7 @@ private:
     return constant(cast<IntegerAttr>(cast<Attribute>(size)).getInt());
   }
 
-  /// An integer that a size is computed from.
+  /// The expression of an integer that a size is computed from.
   AffineExpr indexOf(Value value) {
     APInt known;
     if (matchPattern(value, m_ConstantInt(&known)))
@@ -190,7 +189,7 @@ private:
   }
 
   //===------------------------------------------------------------------===//
-  // What operations need
+  // Requirements of operations
   //===------------------------------------------------------------------===//
 
   void need(Operation *op, AffineExpr a, AffineExpr b) {
@@ -198,7 +197,7 @@ private:
       equations.push_back({op, a, b});
   }
 
-  /// Sizes of one loop agree.
+  /// Requires all sizes of one loop to be equal.
   void collect(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
     llvm::SmallMapVector<AffineExpr, AffineExpr, 8> sizes;
     for (auto [operand, map] : llvm::zip_equal(operands, maps)) {
@@ -255,7 +254,7 @@ private:
   }
 
   //===------------------------------------------------------------------===//
-  // What that says of the symbols
+  // Conclusions about the symbols
   //===------------------------------------------------------------------===//
 
   AffineExpr simplified(AffineExpr expr) {
@@ -281,7 +280,7 @@ private:
     return result;
   }
 
-  /// Position of the symbol of the function that `expr` is.
+  /// The position of the function's symbol that `expr` is, or none.
   std::optional<unsigned> symbolIn(AffineExpr expr) {
     auto symbol = dyn_cast<AffineSymbolExpr>(expr);
     return symbol && symbol.getPosition() < symbols.size()
@@ -289,7 +288,7 @@ private:
                : std::nullopt;
   }
 
-  /// Uses `equation` where it says what a symbol is; true if that is news.
+  /// Applies `equation` if it determines a symbol; returns whether it did.
   FailureOr<bool> tie(const Equation &equation) {
     AffineExpr a = simplified(equation.a), b = simplified(equation.b);
     std::optional<unsigned> first = symbolIn(a), second = symbolIn(b);
@@ -320,13 +319,13 @@ private:
     return true;
   }
 
-  /// Narrows the range of the one symbol of `expr` until the expression is nowhere negative.
+  /// Narrows the range of the only symbol of `expr` so that the expression is never negative.
   LogicalResult restrict(Operation *op, AffineExpr expr) {
     auto refuse = [&] {
       return op->emitError() << "expected a slice inside its tensor in every call, got "
                              << text(expr) << ", which may be negative";
     };
-    // A product of two symbols cannot be flattened, nor the least number negated.
+    // A product of two symbols cannot be flattened, and the least int64_t cannot be negated.
     SmallVector<int64_t> coefficients;
     if (!expr.isPureAffine() ||
         failed(getFlattenedAffineExpr(expr, 0, same.size(), &coefficients)) ||
@@ -375,7 +374,7 @@ private:
   void rename() {
     if (symbols.empty())
       return;
-    // A symbol stays while it stands for itself or for a size: only others' are gone.
+    // Keep a symbol that stands for itself or for a number; drop one that another symbol replaced.
     SmallVector<Attribute> kept;
     llvm::DenseMap<Attribute, Attribute> renamed;
     for (auto [i, symbol] : llvm::enumerate(symbols)) {
@@ -399,7 +398,7 @@ private:
   MLIRContext *context;
   bool namedByFile;
   SmallVector<SymbolAttr> symbols;
-  /// What each symbol of an expression is known to be, and what messages call it.
+  /// The known value of each symbol of an expression, and its name in messages.
   SmallVector<AffineExpr> same;
   SmallVector<std::string> names;
   llvm::DenseMap<std::pair<Value, int64_t>, unsigned> unknownOf;

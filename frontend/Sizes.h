@@ -11,9 +11,10 @@
 
 namespace attn {
 
-/// Gives dimensions of arguments that an operation needs equal one symbol, which the runtime then
-/// checks, and a dimension that must have one size the range of that size. In a function that named
-/// its symbols itself, and where sizes are needed equal that no symbol can tie, this is an error.
+/// Gives one symbol to the dimensions of arguments that an operation requires to be equal; the
+/// runtime then checks them. Narrows the range of a dimension that must have one fixed size. Fails
+/// if the file itself named the symbols that must be equal, or if no symbol can tie sizes that must
+/// be equal.
 mlir::LogicalResult tieSizes(mlir::func::FuncOp function, bool namedByFile);
 
 } // namespace attn

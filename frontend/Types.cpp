@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// The line that the model's author knows: of an argument that has none, the line of its first use.
+/// The source line of an argument. If the argument has none, this is the line of its first use.
 static Location lineOf(BlockArgument argument) {
   if (argument.getLoc()->findInstanceOf<FileLineColLoc>() || argument.use_empty())
     return argument.getLoc();
@@ -27,7 +27,7 @@ static Location lineOf(BlockArgument argument) {
   return first->getLoc();
 }
 
-/// The same of an op: in the body of a named op, which has no lines, that op's.
+/// The source line of an op. Ops in the body of a named op have no lines, and get that of the named op.
 static Location lineOf(Operation *op) {
   Operation *place = op;
   while (place && !place->getLoc()->findInstanceOf<FileLineColLoc>())
@@ -35,20 +35,21 @@ static Location lineOf(Operation *op) {
   return place ? place->getLoc() : op->getLoc();
 }
 
-/// What code computes on, apart from indices. Users know 8 bits without a sign as i8, marked attn.unsigned.
+/// Whether code can compute on elements of `type`, which is not index. 8 bits without a sign are i8; arguments and
+/// results of this type are marked attn.unsigned.
 static bool isElement(Type type) {
   unsigned width = type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0;
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || width == 1 || width == 8 ||
          width == 16 || width == 32 || width == 64;
 }
 
-/// Refuses elements of `type`, of which `what` is.
+/// Reports that `what` has elements of `type`.
 static LogicalResult refuse(Location loc, const Twine &what, Type type) {
   return emitError(loc) << "expected " << what << " of f16, bf16, f32, f64, i1, i8, i16, i32 or i64, got "
                         << type;
 }
 
-/// `what` is an argument or a result with its name. Sizes known at the call only count as 1.
+/// `what` is an argument or a result with its name. Dynamic sizes count as 1.
 static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorType type) {
   if (!isElement(type.getElementType()))
     return refuse(loc, what, type.getElementType());
@@ -71,7 +72,7 @@ static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorTy
                         << (type.hasStaticShape() ? "" : " or more");
 }
 
-/// Most functions of math are expanded for f32, which f16 and bf16 are converted to.
+/// Whether `op` is one of the many math functions that are expanded to ops on f32; f16 is converted to f32.
 static bool isExpanded(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) &&
          !isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::RoundEvenOp,

@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// Every element is of a type that can be compiled, and arguments and results, which have names, fit the address space.
+/// Checks that all element types can be compiled, and that all arguments and results, which have names, fit into the
+/// address space.
 mlir::LogicalResult verifyTypes(mlir::func::FuncOp function);
 
 } // namespace attn

@@ -34,7 +34,7 @@ inline bool isFloat(DType dtype) {
 }
 /// Whether values may be negative.
 inline bool isSigned(DType dtype) { return dtype != DType::Bool && dtype != DType::U8; }
-/// What torch computes in: float32 for the halves, the type itself otherwise.
+/// The type in which torch computes: float32 for float16 and bfloat16, otherwise the type itself.
 inline DType computeType(DType dtype) {
   return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
 }

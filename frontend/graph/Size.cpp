@@ -1,4 +1,4 @@
-//===- Size.cpp - sizes that are known at the call only --------------------===//
+//===- Size.cpp - symbolic sizes, known only at the call -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,7 +17,7 @@
 using namespace llvm;
 using namespace attn::graph;
 
-// Sizes are sums of a few products; what exceeds this is an attack or beyond us.
+// Sizes are sums of a few products. Larger sizes come from an attack or cannot be handled.
 static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64, kMaxOperands = 8,
                         kMaxText = 2048;
 
@@ -146,7 +146,7 @@ Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const
   return rebuild([](StringRef name) { return symbol(name); }, combine).value_or(*this);
 }
 
-/// a / b where that is a polynomial.
+/// a / b, or none if that is no polynomial.
 static std::optional<Size> divideExactly(Size a, const Size &b);
 
 /// The number and the symbols that divide every term of all sizes.
@@ -165,7 +165,7 @@ static Size commonFactor(ArrayRef<Size> sizes) {
       common = both;
       number = std::gcd(number, AbsoluteValue(coefficient));
     }
-  // The negative of the least number is none.
+  // The absolute value of the least int64_t does not fit.
   bool fits = number != 0 && number <= uint64_t(std::numeric_limits<int64_t>::max());
   return Size::product(common.value_or(Size::Monomial()), fits ? number : 1);
 }
@@ -256,14 +256,14 @@ static std::optional<Size> apply(Size::Function function, const Size &a, const S
     text = "min(" + a.str() + ", " + b.str() + ")";
     break;
   }
-  // The text names each operand as often as it occurs: a function of functions doubles it.
+  // The text repeats an operand each time it occurs, so nested functions can double it.
   if (text.size() > kMaxText)
     return std::nullopt;
   return Size::product({{text, function, std::make_shared<std::pair<Size, Size>>(a, b)}}, 1);
 }
 
 static std::optional<Size> divideExactly(Size a, const Size &b) {
-  // By degree, then by the order of the factors, which products keep.
+  // Order terms by degree, then by the order of the factors. Products keep this order.
   auto leading = [](const Size &size) {
     return *std::max_element(size.terms().begin(), size.terms().end(),
                              [](const auto &x, const auto &y) {
@@ -294,7 +294,7 @@ static std::optional<Size> divideExactly(Size a, const Size &b) {
   return quotient;
 }
 
-/// `a` as a sum of what the number `divisor` divides and of the rest, whose constant lies in [0, divisor).
+/// Splits `a` into a sum that the number `divisor` divides and a rest, whose constant lies in [0, divisor).
 static std::optional<std::pair<Size, Size>> split(const Size &a, int64_t divisor) {
   Size whole;
   for (const auto &[factors, number] : a.terms()) {
@@ -355,7 +355,7 @@ std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
     std::optional<std::pair<Size, Size>> parts = split(a, *number);
     if (!parts || parts->second.constant())
       return parts ? std::optional(parts->second) : std::nullopt;
-    // What remains of a multiple is that of the least multiple which is not negative.
+    // The remainder stays the same if each coefficient is replaced by its own remainder in [0, number).
     rest = Size();
     for (const auto &[factors, coefficient] : parts->second.terms()) {
       int64_t modulus = coefficient % *number;
@@ -370,7 +370,7 @@ std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
   return smaller ? multiply(common, *smaller) : std::nullopt;
 }
 
-/// The operands of nested maxima, or of minima; the size itself where it is none.
+/// Collects the operands of nested maxima, or of nested minima. A size that is no such function is its own operand.
 static void flatten(Size::Function function, const Size &size, std::map<std::string, Size> &operands) {
   const auto &terms = size.terms();
   if (terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1) {
@@ -397,7 +397,8 @@ bool attn::graph::isAtMost(const Size &a, const Size &b) {
          });
 }
 
-/// Operands that others always exceed are left out; the rest is sorted by text.
+/// The maximum or minimum of all operands. Operands that never decide the result are left out; the rest is sorted by
+/// text.
 static std::optional<Size> extreme(Size::Function function, const Size &a, const Size &b) {
   std::map<std::string, Size> operands;
   flatten(function, a, operands);
@@ -432,7 +433,7 @@ std::optional<Size> attn::graph::minimum(const Size &a, const Size &b) {
 // Parsing
 //===----------------------------------------------------------------------===//
 
-/// The arguments of a call's text: split at the commas that no parenthesis or quote encloses.
+/// Splits the text of arguments at the commas that are not inside parentheses or quotes.
 static std::optional<SmallVector<StringRef>> splitArguments(StringRef text) {
   SmallVector<StringRef> arguments;
   size_t start = 0;
@@ -472,7 +473,7 @@ static std::optional<Size> parseSympy(StringRef text, size_t depth) {
   StringRef first = arguments->front();
   if (function == "Integer" && !first.getAsInteger(10, integer))
     return Size(integer);
-  // The assumptions that follow a name (positive=True, ...) are the same for all sizes.
+  // Ignore the assumptions after the name (positive=True, ...): they are the same for all sizes.
   if (function == "Symbol" && first.size() > 2 && first.consume_front("'") &&
       first.consume_back("'"))
     return Size::symbol(first);
@@ -506,7 +507,7 @@ static std::optional<Size> parseSympy(StringRef text, size_t depth) {
     }
     return result;
   }
-  // ceil(a / b) and the like, where the quotient is exact.
+  // Functions such as ceil(a / b), of an exact quotient.
   auto round = StringSwitch<Combine>(function)
                    .Case("CeilToInt", divideUp)
                    .Cases({"FloorToInt", "TruncToInt"}, divideDown)
@@ -546,7 +547,7 @@ std::optional<SmallVector<ViewGroup>> attn::graph::matchView(ArrayRef<Size> sour
   auto isUnit = [](const Size &size) { return size.isOne(); };
   SmallVector<ViewGroup> groups;
   while (!source.empty() && !result.empty()) {
-    // The smallest run of each side that holds as many elements as the other's.
+    // Find the shortest runs of dimensions of both sides that have the same number of elements.
     std::optional<ViewGroup> next;
     for (unsigned total = 2; total <= source.size() + result.size() && !next; ++total) {
       for (unsigned from = 1; from < total && !next; ++from) {
@@ -565,7 +566,7 @@ std::optional<SmallVector<ViewGroup>> attn::graph::matchView(ArrayRef<Size> sour
     source = source.drop_front(next->from);
     result = result.drop_front(next->to);
   }
-  // Unit dimensions may be left on one side: they go with the last group.
+  // Dimensions of size 1 may remain on one side: add them to the last group.
   if (!all_of(source, isUnit) || !all_of(result, isUnit))
     return std::nullopt;
   if (!source.empty() || !result.empty()) {

@@ -1,4 +1,4 @@
-//===- Size.h - sizes that are known at the call only -------------*- C++ -*-===//
+//===- Size.h - symbolic sizes, known only at the call ------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,14 +22,14 @@
 
 namespace attn::graph {
 
-/// A size: a polynomial with integer coefficients over symbols and functions of sizes. Two sizes are equal for every
-/// call if their polynomials are the same, which is how views and guards are proved.
+/// A size: a polynomial with integer coefficients over symbols and functions of sizes. Two sizes are equal in every
+/// call if their polynomials are the same. This is how views and guards are proved.
 class Size {
 public:
-  /// What functions there are; they take two sizes. A quotient is rounded down, a remainder has the sign of the divisor.
+  /// The functions of two sizes. A quotient is rounded down; a remainder has the sign of the divisor.
   enum class Function { Quotient, Remainder, Max, Min };
 
-  /// A symbol, or a function of sizes. The text, which Formula reads, tells them apart.
+  /// A symbol, or a function of sizes. Factors are compared by their text, which Formula can read.
   struct Factor {
     std::string text;
     Function function = Function::Quotient;
@@ -39,33 +39,33 @@ public:
     friend bool operator==(const Factor &a, const Factor &b) { return a.text == b.text; }
   };
 
-  /// Factors of a product, sorted, as often as they occur; none for the constant term.
+  /// The sorted factors of a product, with repetitions; empty for the constant term.
   using Monomial = std::vector<Factor>;
 
   Size(int64_t constant = 0);
   static Size symbol(llvm::StringRef name);
   static Size product(Monomial factors, int64_t coefficient);
 
-  /// Reads what torch writes, sympy's Symbol('s77', ...), Integer(3), Add, Mul and so on. Whatever is unknown becomes a
-  /// symbol of its own, named by its text.
+  /// Reads the sympy text that torch writes: Symbol('s77', ...), Integer(3), Add, Mul and so on. An unknown expression
+  /// becomes a symbol named by its text.
   static std::optional<Size> parse(llvm::StringRef sympy);
 
   std::optional<int64_t> constant() const;
   std::optional<llvm::StringRef> symbol() const;
   bool isOne() const { return constant() == 1; }
-  /// Whether that follows from its form alone: symbols are sizes.
+  /// Whether the form of the polynomial proves that it is not negative. Symbols are sizes, hence not negative.
   bool isNonNegative() const;
   const std::map<Monomial, int64_t> &terms() const { return polynomial; }
-  /// The names of all symbols, those that functions take included.
+  /// The names of all symbols, including those in the operands of functions.
   std::set<std::string> symbols() const;
 
-  /// This size with others in place of symbols; none on overflow and where `sizeOf` gives none.
+  /// This size with each symbol replaced by `sizeOf(symbol)`; none on overflow, or if `sizeOf` returns none.
   std::optional<Size>
   substitute(llvm::function_ref<std::optional<Size>(llvm::StringRef symbol)> sizeOf) const;
-  /// This size with one operand in place of each maximum and minimum where `isAtMost` tells which.
+  /// This size with each maximum and minimum replaced by one of its operands, if `isAtMost` decides which.
   Size decide(llvm::function_ref<bool(const Size &a, const Size &b)> isAtMost) const;
 
-  /// This size without what divides every term, numbers and symbols.
+  /// This size divided by the number and the symbols that divide every term.
   Size primitive() const;
 
   friend bool operator==(const Size &a, const Size &b) { return a.polynomial == b.polynomial; }
@@ -85,14 +85,14 @@ private:
   std::map<Monomial, int64_t> polynomial; // no coefficient is 0
 };
 
-/// Whether that follows from the form of both.
+/// Whether the form of both sizes proves a <= b.
 bool isAtMost(const Size &a, const Size &b);
 
-// None on overflow.
+// These functions return none on overflow.
 std::optional<Size> add(const Size &a, const Size &b);
 std::optional<Size> subtract(const Size &a, const Size &b);
 std::optional<Size> multiply(const Size &a, const Size &b);
-/// None too where the divisor is the number 0.
+/// These return none too if the divisor is a number below 1.
 std::optional<Size> divideDown(const Size &a, const Size &b);
 std::optional<Size> divideUp(const Size &a, const Size &b);
 std::optional<Size> remainder(const Size &a, const Size &b);
@@ -103,13 +103,13 @@ using Sizes = llvm::SmallVector<Size>;
 
 std::string str(llvm::ArrayRef<Size> sizes);
 
-/// Runs of dimensions that a view merges into runs of others: `from` dimensions of the source are
-/// as many elements, in the same order, as `to` dimensions of the result.
+/// A group of neighbouring dimensions that a view reshapes: `from` dimensions of the source have the
+/// same elements, in the same order, as `to` dimensions of the result.
 struct ViewGroup {
   unsigned from, to;
 };
 
-/// The view of `source` as `result`, in as many groups as possible; none where it cannot be proved.
+/// The view of `source` as `result`, in as many groups as possible; none if it cannot be proved.
 std::optional<llvm::SmallVector<ViewGroup>> matchView(llvm::ArrayRef<Size> source,
                                                       llvm::ArrayRef<Size> result);
 

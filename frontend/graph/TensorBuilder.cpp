@@ -32,7 +32,7 @@ Value TensorBuilder::valueOf(const Size::Factor &factor) {
   if (!factor.operands) {
     Value &value = symbolValues[factor.text];
     if (!value) {
-      // In front of everything, so that each dimension is read once.
+      // Read the dimension at the start of the function, so that it is read only once.
       auto [argument, dim] = symbols.lookup(factor.text);
       InsertionGuard guard(*this);
       setInsertionPointToStart(cast<BlockArgument>(argument).getOwner());
@@ -129,7 +129,7 @@ Value TensorBuilder::convert(Value value, DType from, DType to) {
       return arith::ExtFOp::create(*this, type, value);
     if (byteSize(from) > byteSize(to))
       return arith::TruncFOp::create(*this, type, value);
-    // Between the halves, which neither contains.
+    // float16 and bfloat16: neither type contains the other, so convert through float32.
     return arith::TruncFOp::create(*this, type, arith::ExtFOp::create(*this, getF32Type(), value));
   }
   if (isFloat(to)) {
@@ -292,13 +292,13 @@ Tensor TensorBuilder::transpose(const Tensor &tensor, ArrayRef<int64_t> permutat
 
 Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &offset,
                               const Size &size, int64_t step, ArrayRef<Size> result) {
-  // Of no elements, of which MLIR allows no offset.
+  // The tensor has no elements, and MLIR allows no offset into it.
   if (llvm::is_contained(tensor.sizes, Size(0)))
     return empty(result, tensor.dtype);
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
       strides(tensor.rank(), getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);
-  // An empty part at the end starts beyond the last element, where MLIR allows no offset.
+  // MLIR allows no offset beyond the last element, where an empty part at the end would start.
   offsets[dim] = sizeOf(size == Size(0) ? Size(0) : offset);
   sizes[dim] = sizeOf(size);
   strides[dim] = getIndexAttr(step);
@@ -323,7 +323,7 @@ Tensor TensorBuilder::select(const Tensor &tensor, int64_t dim, const Size &inde
 
 Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t dim,
                              const Size &offset, int64_t step, bool isDropped) {
-  // Nothing may start beyond the last element, where MLIR allows no offset.
+  // MLIR allows no offset beyond the last element, where an empty part may start.
   if (llvm::is_contained(part.sizes, Size(0)))
     return tensor;
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
@@ -339,7 +339,7 @@ Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t d
 Tensor TensorBuilder::surround(const Tensor &tensor, Value scalar, ArrayRef<Size> offsets,
                                ArrayRef<Size> sizes) {
   Tensor whole = fill(sizes, scalar, tensor.dtype);
-  // Nothing may start beyond the last element, where MLIR allows no offset.
+  // MLIR allows no offset beyond the last element, where an empty tensor may start.
   if (llvm::is_contained(tensor.sizes, Size(0)))
     return whole;
   SmallVector<OpFoldResult> strides(tensor.rank(), getIndexAttr(1));
@@ -357,7 +357,7 @@ Tensor TensorBuilder::concat(ArrayRef<Tensor> tensors, int64_t dim, ArrayRef<Siz
 }
 
 Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<ViewGroup> groups) {
-  // Rank 0 has no dimension to associate with others: its one element is copied from or to dimensions of size 1.
+  // A tensor of rank 0 has no dimension for a reassociation: copy its element from or to dimensions of size 1.
   if (tensor.rank() == 0)
     return broadcastTo(tensor, sizes);
   if (sizes.empty()) {
@@ -366,8 +366,8 @@ Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<
       element = select(element, 0, 0);
     return element;
   }
-  // Merge every group that is many to fewer, then split: a group of many to many passes through one
-  // dimension.
+  // Collapse each group of dimensions to one dimension, then expand it to the dimensions of the
+  // result.
   SmallVector<ReassociationIndices> merged, split;
   Sizes between;
   int64_t from = 0, to = 0;

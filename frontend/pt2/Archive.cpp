@@ -46,8 +46,8 @@ Expected<Archive> Archive::open(StringRef path) {
     if (stat.comp_method != ZIP_CM_STORE || stat.encryption_method != ZIP_EM_NONE)
       return invalid("expected entry '{0}' to be stored as it is, got compression or encryption",
                      stat.name);
-    // Stored entries cannot hold more than the file: a directory that says so lies, or lists bytes
-    // twice.
+    // Stored entries cannot have more bytes than the file. A directory that says so is wrong, or
+    // lists bytes twice.
     if (stat.size > fileSize - total)
       return invalid(
           "expected entries of at most {0} bytes, the size of the file, got {1} more with '{2}'",
@@ -74,7 +74,7 @@ Expected<std::unique_ptr<MemoryBuffer>> Archive::read(StringRef name) const {
   scope_exit close([&] { zip_fclose(stream); });
   char past;
   zip_int64_t read = zip_fread(stream, buffer->getBufferStart(), entry.size);
-  // Reading past the end is what makes libzip compare the checksum.
+  // libzip compares the checksum only when the reader reads past the end.
   if (read < 0 || uint64_t(read) != entry.size || zip_fread(stream, &past, 1) != 0)
     return invalid("expected the {0} bytes of '{1}', got: {2}", entry.size, name,
                    read < 0 || uint64_t(read) == entry.size ? zip_file_strerror(stream) : "fewer");

@@ -17,16 +17,15 @@ struct zip;
 
 namespace attn::pt2 {
 
-/// A zip file whose entries are stored, not compressed, below one top folder of any name. Nothing
-/// in the file is trusted: no entry is larger than the file says the disk holds, and all of them
-/// together are not either.
+/// A zip file whose entries are stored, not compressed, below one top folder of any name. The file
+/// is not trusted: neither one entry nor all entries together may be larger than the file on disk.
 class Archive {
 public:
   static llvm::Expected<Archive> open(llvm::StringRef path);
 
   bool contains(llvm::StringRef entry) const { return entries.contains(entry); }
 
-  /// The bytes of `entry`, named without the top folder, checked against its checksum.
+  /// Reads `entry`, a path without the top folder, and verifies its checksum.
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> read(llvm::StringRef entry) const;
 
 private:

@@ -13,7 +13,7 @@
 using namespace llvm;
 using namespace attn::pt2;
 
-/// What else torch calls an op.
+/// Other names that torch has for ops.
 static constexpr std::pair<StringLiteral, StringLiteral> kOtherNames[] = {
     {"absolute", "abs"},
     {"clip", "clamp"},
@@ -61,7 +61,7 @@ const AtenOps &AtenOps::all() {
     addReductions(ops);
     addSizes(ops);
     addViews(ops);
-    addComplex(ops); // forms of the others
+    addComplex(ops); // complex forms of the ops above
     return ops;
   }();
   return ops;
@@ -71,7 +71,7 @@ bool attn::pt2::worksInPlace(StringRef target) {
   StringRef name = target.rsplit('.').first;
   if (name.ends_with("__"))
     return name.substr(name.rfind('.') + 1).starts_with("__i"); // __iand__
-  // Where detach_ cuts the graph of gradients, the tensor stays as it is.
+  // detach_ changes the graph of gradients, not the tensor.
   return name.ends_with("_") && !name.ends_with("detach_");
 }
 

@@ -17,20 +17,22 @@ namespace attn::pt2 {
 /// One overload of an aten op.
 struct AtenOp {
   std::function<mlir::LogicalResult(Call &)> import;
-  /// What of it is refused, for docs/ops.md; empty where nothing is.
+  /// What attn rejects, for docs/ops.md; empty if nothing.
   std::string limits;
-  /// The same where arguments or results are complex; null where these are refused.
+  /// The importer for complex arguments or results; null if these are rejected.
   std::function<mlir::LogicalResult(Call &)> importComplex = nullptr;
 };
 
-/// Every op that attn knows, by name and overload, as in "add.Tensor". A form that works in place, "add_.Tensor" or
-/// "__iand__.Tensor", is the op without the underscore or the "i", whose result takes the place of the first argument. "view_copy.default" is the op without
-/// "_copy", whose result shares no elements with its argument.
+/// All ops that attn knows, by name and overload, such as "add.Tensor". A form that works in place, such as
+/// "add_.Tensor" or "__iand__.Tensor", is imported as the op without the underscore or the "i", and its result replaces
+/// the first argument. "view_copy.default" is imported as the op without "_copy", and its result shares no elements
+/// with its argument.
 class AtenOps {
 public:
   static const AtenOps &all();
 
-  /// The op of a target such as "torch.ops.aten.add.Tensor" or, of sizes, "_operator.add", or null.
+  /// The op of a target such as "torch.ops.aten.add.Tensor" or, for sizes, "_operator.add"; null if attn does not know
+  /// it.
   const AtenOp *find(llvm::StringRef target) const;
 
   void add(llvm::StringRef name, std::function<mlir::LogicalResult(Call &)> import,
@@ -55,7 +57,7 @@ bool worksInPlace(llvm::StringRef target);
 /// Whether `target` copies what the op without "_copy" only views, as "torch.ops.aten.view_copy.default" does.
 bool copiesView(llvm::StringRef target);
 
-// One file each.
+// Each function is defined in a file of its own.
 void addArithmetic(AtenOps &ops);
 void addAssertions(AtenOps &ops);
 void addAttention(AtenOps &ops);
@@ -73,19 +75,19 @@ void addReductions(AtenOps &ops);
 void addSizes(AtenOps &ops);
 void addViews(AtenOps &ops);
 
-/// Complex numbers as pairs, in a dimension behind the others.
+/// Complex numbers as pairs, in a new last dimension.
 Tensor pairOf(TensorBuilder &b, const Tensor &real, const Tensor &imaginary);
 
-/// The type in which torch combines two tensors. One of rank 0 counts only if its kind of number is
-/// a higher one.
+/// The type in which torch combines two tensors. A tensor of rank 0 counts only if its kind of number
+/// is higher.
 DType promote(const Tensor &a, const Tensor &b);
 
-/// As many numbers as there are spatial dimensions, each a size; one stands for all.
+/// One size per spatial dimension; a list of one number stands for all dimensions.
 llvm::SmallVector<int64_t> perDim(Call &call, llvm::StringRef name, int64_t count,
                                   llvm::ArrayRef<int64_t> otherwise);
 
-/// How many windows of `reach` elements, each `stride` behind the one before, `size` elements hold; there must be one.
-/// None where 64 bits do not hold it, and where that was reported.
+/// The number of windows of `reach` elements in `size` elements, where neighbouring windows start `stride` elements
+/// apart. There must be at least one window. None if the number exceeds 64 bits, or after a reported error.
 std::optional<Size> windowsIn(Call &call, const Size &size, int64_t reach, int64_t stride);
 
 /// The view of `tensor` as `sizes`, or an error.

@@ -31,12 +31,13 @@ std::optional<Band> pt2::findBand(const NamedTensor &values) {
     return bits == 1 ? element != 0 : element;
   };
 
-  // What the corners off the diagonal hold is outside of the band, if the band does not reach one of them.
+  // A corner off the diagonal has the value outside the band, if the band does not reach this corner.
   uint64_t above = at(0, columns - 1), below = at(rows - 1, 0), first = at(0, 0);
   Band band;
   uint64_t inside, outside;
   if (above != below) {
-    // A triangle: the first row starts with what is outside where it does not reach the diagonal.
+    // Two triangles. Take the one that contains the first element as the band: if it is the outside of a mask, the
+    // other triangle is the inside.
     bool isLower = first == below;
     std::tie(inside, outside) = isLower ? std::pair(below, above) : std::pair(above, below);
     int64_t count = 0;

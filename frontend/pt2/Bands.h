@@ -2,12 +2,13 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Modules often keep the mask of their attention in a buffer, of which forward takes a part:
+// Modules often keep the mask of their attention in a buffer, and forward() uses a part of it:
 //
 //   self.register_buffer("bias", torch.tril(torch.ones(1024, 1024)).view(1, 1, 1024, 1024))
 //   att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
 //
-// Such values are a formula of row and column, as which the mask becomes a set of pairs, whose other tiles are skipped.
+// Such values are imported as a formula of row and column. From it the mask becomes a set of pairs, and all tiles
+// without such pairs are skipped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +20,14 @@
 
 namespace attn::pt2 {
 
-/// A matrix, in the last two dimensions of a tensor whose others are 1: `inside` where
-/// row - lower <= column <= row + upper, `outside` elsewhere.
+/// A matrix in the last two dimensions of a tensor; all other dimensions are 1. An element is `inside`
+/// if row - lower <= column <= row + upper, and `outside` otherwise.
 struct Band {
   std::optional<int64_t> lower, upper; // at least one
   llvm::APInt inside, outside;         // the bits of the elements
 };
 
-/// The band that `values` are, if there is one.
+/// The band with the elements `values`, if there is one.
 std::optional<Band> findBand(const NamedTensor &values);
 
 /// A tensor of `sizes` with the elements of `band`.

@@ -1,4 +1,4 @@
-//===- Call.cpp - one node on its way to linalg ----------------------------===//
+//===- Call.cpp - a node of the graph that is imported ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,12 +19,12 @@ using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
-/// Where a tensor lies in memory, and how fast, is not part of what a graph means.
+/// Arguments that say where a tensor is in memory, or make an op faster, do not change the values of a graph.
 static constexpr StringLiteral kWithoutMeaning[] = {"device",        "layout",       "pin_memory",
                                                     "memory_format", "cudnn_enable", "non_blocking",
                                                     "copy",          "cudnn_enabled"};
 
-/// The innermost line of the user's own code, as in
+/// The innermost line of the user's own code in a stack trace such as
 ///   File "generate.py", line 198, in forward
 ///     qkv = self.qkv_proj(x)
 ///   File "torch/nn/modules/linear.py", line 134, in forward
@@ -290,7 +290,7 @@ std::string Call::string(StringRef name, StringRef otherwise) {
 }
 
 DType Call::dtype(StringRef name, DType otherwise) {
-  // Where an argument may be a type or a number, torch stores a type's number.
+  // If an argument may be a type or a number, torch stores a type as a number.
   const Argument *argument = find(name, Kind::DType, true);
   return argument ? argument->dtype : otherwise;
 }
@@ -322,7 +322,7 @@ int64_t Call::dim(StringRef name, int64_t rank, std::optional<int64_t> otherwise
 
 SmallVector<int64_t> Call::dims(StringRef name, int64_t rank) {
   SmallVector<int64_t> result = constants(name, ArrayRef<int64_t>());
-  // torch counts one dimension in a tensor of rank 0, which is all of it.
+  // In a tensor of rank 0, torch allows dimension 0 or -1, which means the whole tensor.
   if (rank == 0)
     llvm::erase_if(result, [](int64_t dim) { return dim == 0 || dim == -1; });
   for (int64_t &position : result)
@@ -336,8 +336,8 @@ SmallVector<int64_t> Call::dims(StringRef name, int64_t rank) {
 }
 
 StringRef Call::module() const {
-  // "L__self__,,gen.Layer;L__self___drop,drop,torch.nn.modules.dropout.Dropout": path, name, class
-  // of each.
+  // The path, name and class of each module:
+  // "L__self__,,gen.Layer;L__self___drop,drop,torch.nn.modules.dropout.Dropout".
   StringRef stack = node.moduleStack, innermost = stack.substr(stack.rfind(';') + 1);
   return innermost.split(',').second.split(',').first;
 }
@@ -447,10 +447,10 @@ LogicalResult Call::resultSame(StringRef base, const Tensor &tensor) {
   return resultView(base, tensor, writeWhole);
 }
 
-/// Gives `name` and what it is a view of the elements that a write leaves there; other views of these are out of date.
+/// Writes `tensor` to `name` and to all bases of this view. Other views of the same elements become out of date.
 LogicalResult Call::write(StringRef name, const Tensor &tensor) {
   values.tensors[name] = tensor;
-  // Up to what owns the elements.
+  // Write to each base, up to the tensor that owns the elements.
   llvm::StringSet<> isWritten;
   isWritten.insert(name);
   std::string root = name.str();
@@ -468,7 +468,7 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
   if (values.constants.contains(root))
     return error() << "expected a model that leaves its parameters and constants as they are, got '"
                    << node.target << "' of '" << root << "'";
-  // And down to every view of it.
+  // Mark all other views of this tensor as out of date.
   llvm::StringSet<> changed;
   changed.insert(root);
   for (auto &[part, view] : values.views) {
@@ -482,7 +482,7 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
 
 LogicalResult attn::pt2::refresh(const Graph &graph, StringRef name, TensorBuilder &b,
                                  Values &values) {
-  // What is out of date of all that `name` is made of, in the order of the graph.
+  // Collect the views that `name` depends on and that are out of date, in the order of the graph.
   std::set<size_t> stale;
   SmallVector<StringRef> names = {name};
   while (!names.empty()) {

@@ -1,4 +1,4 @@
-//===- Call.h - one node on its way to linalg --------------------*- C++ -*-===//
+//===- Call.h - a node of the graph that is imported -------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -21,11 +21,11 @@ namespace attn::pt2 {
 /// A number that an op takes beside tensors.
 struct Scalar {
   bool isFloat = false;
-  /// The number, of an integer too.
+  /// The number; set for integers too.
   double number = 0;
   int64_t integer = 0;
 
-  /// Whether `dtype` holds the number, of which integers drop the fraction.
+  /// Whether `dtype` can hold the number. Integer types drop the fraction.
   bool fits(DType dtype) const {
     return !isFloat || attn::graph::isFloat(dtype) || std::abs(number) < 0x1p63;
   }
@@ -37,58 +37,58 @@ class Call;
 /// The innermost line of the user's own code in the stack of a node.
 mlir::Location locationOf(const Node &node, mlir::MLIRContext *context);
 
-/// `base` with its part replaced by `part`, on behalf of the call that writes.
+/// Returns `base` with the part that a view shows replaced by `part`. `writer` is the call that writes to the view.
 using WriteBack =
     std::function<mlir::FailureOr<Tensor>(Call &writer, const Tensor &base, const Tensor &part)>;
 
-/// A tensor that shares its elements with another, of which it is a view.
+/// A tensor that shares its elements with another tensor, its base.
 struct View {
   std::string base;
-  /// Null where the view is the base itself under another name.
+  /// Null if the view is the base itself under another name.
   const Node *node;
-  /// None where nothing can be written through the view.
+  /// None if nothing can be written through the view.
   WriteBack write;
-  /// Whether torch may have copied instead: then nobody knows what a write to the base leaves in the view.
+  /// Whether torch may have copied the elements. Then the value of the view is not known after a write to the base.
   bool mayCopy = false;
-  /// False once the base was written to: the node is imported anew when the view is read.
+  /// False after a write to the base: then the node is imported again when the view is read.
   bool isCurrent = true;
 };
 
 /// The state of an import that ops see.
 struct Values {
-  /// Of complex numbers, the real parts.
+  /// Tensors; of complex tensors, the real parts.
   llvm::StringMap<Tensor> tensors;
   /// The imaginary parts of complex tensors, which no op changes in place.
   llvm::StringMap<Tensor> imaginary;
   llvm::StringMap<Size> integers;
-  /// Numbers that are computed of sizes, in float64.
+  /// Numbers that are computed from sizes, in float64.
   llvm::StringMap<mlir::Value> floats;
   /// Parameters and constants: no node may write to them.
   llvm::StringSet<> constants;
-  /// What no op computes.
+  /// Results that no op computes.
   llvm::StringSet<> skipped;
-  /// In the order of the graph, so that a view comes after its base.
+  /// Views in the order of the graph, so that a view comes after its base.
   std::vector<std::pair<std::string, View>> views;
   llvm::StringMap<size_t> viewIndices;
-  /// The least and the greatest size of a symbol for which the graph makes sense.
+  /// The least and the greatest size of a symbol for which the graph is valid.
   llvm::StringMap<int64_t> minimum, maximum;
-  /// A size without maxima and minima that the ranges of symbols decide.
+  /// Removes the maxima and minima of a size that the ranges of symbols decide.
   std::function<Size(const Size &)> decided;
-  /// What else must hold of the sizes of a call, as Formula reads it.
+  /// Other conditions on the sizes of a call, as text for Formula.
   std::vector<std::string> conditions;
 
   void addView(llvm::StringRef name, View view);
-  /// The view that `name` is, or null.
+  /// The entry of `name` in `views`, or null.
   View *viewOf(llvm::StringRef name);
 
-  /// `a` must be no more than `b`; false where it never is. Where only the call of the library knows, that becomes a
-  /// condition on symbols.
+  /// Requires a <= b. Returns false if this never holds. If it depends on the call of the library, narrows the range of
+  /// a symbol or adds a condition.
   bool requireAtMost(const Size &a, const Size &b);
 };
 
-/// One node on its way to linalg: its arguments by the names that the op's schema gives them, and
-/// its results. A missing or ill-typed argument is reported at once; an op asks failed() before it
-/// looks at what it got.
+/// A node that is imported: its arguments, by their names in the schema of the op, and its results. A
+/// missing or ill-typed argument is reported at once; the importer of an op checks failed() before it
+/// uses the arguments.
 class Call {
 public:
   /// With `again`, the results replace those of an earlier import of the node.
@@ -97,7 +97,7 @@ public:
       : b(builder), graph(graph), node(node), values(values), again(again),
         isRead(node.inputs.size()) {}
 
-  /// The same call, of imaginary parts where tensors are complex.
+  /// The same call on the imaginary parts of complex tensors.
   Call ofImaginary() const {
     Call call = *this;
     call.readsImaginary = true;
@@ -107,32 +107,32 @@ public:
   TensorBuilder &b;
 
   bool has(llvm::StringRef name);
-  /// Whether an argument is a tensor, or a number that is known at the call of the library only.
+  /// Whether an argument is a tensor, or a number that is known only at the call of the library.
   bool isTensor(llvm::StringRef name) const;
   /// Whether an argument is a number in the graph, known or not.
   bool isNumber(llvm::StringRef name) const;
   bool isFloat(llvm::StringRef name) const;
   bool isFlag(llvm::StringRef name) const;
   bool isString(llvm::StringRef name) const;
-  /// A number that is known at the call of the library only is one of rank 0, in int64 or float64.
+  /// A tensor. A number that is known only at the call of the library becomes a tensor of rank 0, of int64 or float64.
   Tensor tensor(llvm::StringRef name);
-  /// The same with a dimension of size 1 where it has rank 0, in which torch counts one dimension; a result that should
-  /// have rank 0 may then have that dimension.
+  /// The same, but a tensor of rank 0 gets a dimension of size 1, because ops of torch accept dimension 0 of a scalar.
+  /// A result that should have rank 0 may then have that dimension.
   Tensor tensorWithDims(llvm::StringRef name);
-  /// A number, which may be known at the call of the library only, in float64.
+  /// A number in float64, which may be known only at the call of the library.
   mlir::Value computed(llvm::StringRef name);
   /// Whether all tensors of an argument are complex.
   bool isComplex(llvm::StringRef name) const;
-  /// Whether an argument or a result is.
+  /// Whether an argument or a result is complex.
   bool isComplex() const;
   llvm::SmallVector<Tensor> tensors(llvm::StringRef name);
-  /// The elements of a list, where None stands for no tensor.
+  /// The elements of a list; None gives no tensor.
   llvm::SmallVector<std::optional<Tensor>> optionalTensors(llvm::StringRef name);
   Size integer(llvm::StringRef name);
-  /// An integer that is a number already.
+  /// An integer that is known at compile time.
   int64_t constant(llvm::StringRef name, std::optional<int64_t> otherwise = std::nullopt);
   Sizes integers(llvm::StringRef name);
-  /// Integers that are numbers already; `otherwise` where there is no such argument.
+  /// Integers that are known at compile time; `otherwise` if there is no such argument.
   llvm::SmallVector<int64_t>
   constants(llvm::StringRef name, std::optional<llvm::ArrayRef<int64_t>> otherwise = std::nullopt);
   double number(llvm::StringRef name, std::optional<double> otherwise = std::nullopt);
@@ -142,30 +142,27 @@ public:
   std::string string(llvm::StringRef name, llvm::StringRef otherwise = "");
   DType dtype(llvm::StringRef name, DType otherwise);
   Scalar scalar(llvm::StringRef name, std::optional<int64_t> otherwise = std::nullopt);
-  /// A dimension of a tensor of rank `rank`, negative ones counting from the end.
+  /// A dimension of a tensor of rank `rank`; negative numbers count from the end.
   int64_t dim(llvm::StringRef name, int64_t rank, std::optional<int64_t> otherwise = std::nullopt);
   int64_t dim(int64_t dim, int64_t rank);
-  /// Dimensions, in increasing order; all of them where the argument lacks or is empty.
+  /// Dimensions, in increasing order; all dimensions if the argument is missing or empty.
   llvm::SmallVector<int64_t> dims(llvm::StringRef name, int64_t rank);
 
-  /// What the file says of result `i`.
+  /// The type of result `i` in the file.
   const TensorMeta &expected(unsigned i = 0);
   unsigned numResults() const;
 
-  /// Whether the elements of an argument lie in memory in order, without gaps.
+  /// Whether the elements of an argument are in memory in row-major order, without gaps.
   bool isContiguous(llvm::StringRef name);
-  /// Whether torch reshapes an argument to `sizes` without a copy: true, false, or none where its strides are not known
-  /// as numbers.
-  std::optional<bool> reshapesInPlace(llvm::StringRef name, llvm::ArrayRef<Size> sizes);
-  /// Whether the elements of an argument lie in memory as those of the result do, if the file says so.
+  /// Whether an argument has the same strides as the result; none if the file does not say.
   std::optional<bool> keepsStrides(llvm::StringRef name);
-  /// Whether the first element of an argument is the first of what holds it.
+  /// Whether the first element of an argument is the first element of its storage.
   bool startsStorage(llvm::StringRef name);
 
   Size decided(const Size &size) const { return values.decided(size); }
-  /// Reports sizes of which `a` is never at most `b`.
+  /// Requires a <= b. Reports an error if this never holds.
   void requireAtMost(const Size &a, const Size &b);
-  /// A dimension of `size` must have an element `index`; none has as many as the greatest number.
+  /// Requires a dimension of `size` to have an element `index`. No dimension has an element at the greatest int64.
   void requireElement(const Size &size, int64_t index) {
     requireAtMost(Size(std::min(index, std::numeric_limits<int64_t>::max() - 1) + 1), size);
   }
@@ -174,28 +171,28 @@ public:
   mlir::InFlightDiagnostic error();
   bool failed() const { return hasFailed; }
 
-  /// Sets the next result, which must be what the file says it is. In place, it is converted to the type of the first
-  /// argument and written there.
+  /// Sets the next result, which must have the type in the file. If the op works in place, the result is converted to
+  /// the type of the first argument and written there.
   mlir::LogicalResult result(const Tensor &tensor);
   mlir::LogicalResult result(const Size &size);
   /// Sets the result, a number in float64.
   mlir::LogicalResult resultNumber(mlir::Value number);
   /// Sets the next result, which is complex.
   mlir::LogicalResult result(const Tensor &real, const Tensor &imaginary);
-  /// Leaves the other results, which only gradients need, without a value: a node that reads one is refused.
+  /// Leaves the other results without a value, because only gradients need them. A node that reads one is rejected.
   mlir::LogicalResult skipResults();
-  /// A result that shares its elements with argument `base`, or with an element of that list, unless torch may have
-  /// copied them.
+  /// Sets a result that shares its elements with argument `base`, or with an element of that list. With `mayCopy`,
+  /// torch may have copied them.
   mlir::LogicalResult resultView(llvm::StringRef base, const Tensor &tensor, WriteBack write,
                                  bool mayCopy = false, unsigned element = 0);
-  /// A result that is argument `base`, `tensor`, under another name.
+  /// Sets a result that is another name of argument `base`, whose value is `tensor`.
   mlir::LogicalResult resultSame(llvm::StringRef base, const Tensor &tensor);
 
-  /// The module that the user wrote, as in "attn_dropout".
+  /// The name of the user's module that contains the node, such as "attn_dropout".
   llvm::StringRef module() const;
   llvm::StringRef target() const { return node.target; }
 
-  /// Reports an argument that the op did not read: it has a meaning that attn does not know.
+  /// Reports an argument that the op did not read, because attn does not know its meaning.
   mlir::LogicalResult finish();
 
 private:
@@ -216,8 +213,8 @@ private:
   bool hasFailed = false;
 };
 
-/// Gives `name` what a write to its base left in it, where it is a view that is out of date. Reports a view of which
-/// nobody knows that.
+/// If `name` is a view that is out of date, imports it again, to get the elements that a write to its base left.
+/// Reports an error if these are not known.
 mlir::LogicalResult refresh(const Graph &graph, llvm::StringRef name, TensorBuilder &builder,
                             Values &values);
 

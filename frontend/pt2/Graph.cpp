@@ -1,4 +1,4 @@
-//===- Graph.cpp - what the JSON of a .pt2 file says -----------------------===//
+//===- Graph.cpp - read the JSON of a .pt2 file ----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -26,7 +26,7 @@ static constexpr int64_t kStridedLayout = 7;
 // JSON -> structs
 //===----------------------------------------------------------------------===//
 
-/// The one key of an object that stands for a union, and its value.
+/// The only key of an object that represents a union, and its value.
 static const json::Object::value_type *unionOf(const json::Value &value, Path path) {
   const json::Object *object = value.getAsObject();
   if (object && object->size() == 1)
@@ -35,7 +35,7 @@ static const json::Object::value_type *unionOf(const json::Value &value, Path pa
   return nullptr;
 }
 
-// One overload a struct, found by LLVM's readers of vectors, maps and optionals.
+// One overload of fromJSON() for each struct. LLVM's readers of vectors, maps and optionals call them.
 namespace attn::graph {
 
 static bool fromJSON(const json::Value &value, DType &dtype, Path path) {
@@ -80,7 +80,7 @@ static bool fromJSON(const json::Value &value, Size &size, Path path) {
 namespace attn::pt2 {
 
 namespace {
-/// What the elements of a tensor are: numbers, or complex ones of two parts.
+/// The element type of a tensor: a real type, or a complex type of two parts.
 struct NumberType {
   DType part = DType::F32;
   bool isComplex = false;
@@ -306,7 +306,7 @@ static bool fromJSON(const json::Value &value, Node &node, Path path) {
   return true;
 }
 
-/// What has a name outside the graph: {"arg": {"name": ...}, "parameter_name": ...}.
+/// Reads a value that has a name outside the graph: {"arg": {"name": ...}, "parameter_name": ...}.
 template <typename Spec>
 static bool readNamed(const json::Value &value, StringRef what, Spec &spec, Path path) {
   const json::Object *object = value.getAsObject();
@@ -336,7 +336,7 @@ static bool fromJSON(const json::Value &value, InputSpec &spec, Path path) {
     return mapper && mapper.map("arg", spec.value);
   if (spec.kind == "constant_input")
     return mapper && mapper.map("name", spec.target) && mapper.map("value", spec.value);
-  // Other kinds are refused by name, whatever they hold.
+  // The content of other kinds is not read: the importer rejects them by name.
   return !is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind) ||
          readNamed(choice->second, spec.kind, spec, inside);
 }
@@ -346,7 +346,7 @@ static bool fromJSON(const json::Value &value, OutputSpec &spec, Path path) {
   if (!choice)
     return false;
   spec.kind = choice->first.str();
-  // Other kinds are refused by name, whatever they hold.
+  // The content of other kinds is not read: the importer rejects them by name.
   if (spec.kind == "buffer_mutation" || spec.kind == "user_input_mutation")
     return readNamed(choice->second, StringRef(spec.kind).drop_back(strlen("_mutation")), spec,
                      path.field(choice->first));
@@ -367,7 +367,7 @@ static bool fromJSON(const json::Value &value, Payload &payload, Path path) {
          mapper.map("use_pickle", payload.isPickled) && mapper.map("tensor_meta", payload.meta);
 }
 
-/// A member that only serves to reach what it holds.
+/// The member `name` of an object, or null after an error. For members that only contain other members.
 static const json::Value *member(const json::Value &value, StringLiteral name, Path path) {
   const json::Object *object = value.getAsObject();
   const json::Value *found = object ? object->get(name) : nullptr;
@@ -376,8 +376,8 @@ static const json::Value *member(const json::Value &value, StringLiteral name, P
   return found;
 }
 
-/// How the caller of the module nests inputs and outputs: of the first of the modules that kept their signature, the
-/// whole one.
+/// Reads how the caller of the module nests inputs and outputs. The first of the modules that kept their signature is
+/// the whole module.
 static void readTrees(const json::Value &module, Program &program) {
   const json::Object *object = module.getAsObject();
   const json::Array *calls = object ? object->getArray("module_call_graph") : nullptr;

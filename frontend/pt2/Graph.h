@@ -1,8 +1,8 @@
-//===- Graph.h - what the JSON of a .pt2 file says ---------------*- C++ -*-===//
+//===- Graph.h - read the JSON of a .pt2 file --------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Plain structs, as in torch's schema (torch/_export/serde/schema.py) but for what has no meaning outside
+// Plain structs, as in torch's schema (torch/_export/serde/schema.py), without the parts that have no meaning outside
 // torch.
 //
 //===----------------------------------------------------------------------===//
@@ -28,14 +28,14 @@ constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 constexpr size_t kMaxRank = 16;
 
 struct TensorMeta {
-  /// Of complex numbers, the type of their parts.
+  /// The element type; of complex numbers, the type of their parts.
   DType dtype = DType::F32;
   bool isComplex = false;
   Sizes sizes;
   std::vector<Size> strides;
   Size storageOffset;
 
-  /// The sizes of what a caller passes: complex numbers are pairs there, with the real part first.
+  /// The sizes of the tensor that a caller passes. A complex number is passed as a pair, with the real part first.
   Sizes passedSizes() const {
     Sizes passed = sizes;
     if (isComplex)
@@ -44,7 +44,7 @@ struct TensorMeta {
   }
 };
 
-/// An integer of the graph: a size, or the name of one that a node computes.
+/// An integer of the graph: a size, or the name of an integer that a node computes.
 struct SymInt {
   std::string name;
   Size value;
@@ -71,9 +71,9 @@ struct Argument {
     Other
   };
   Kind kind = Kind::None;
-  /// The key that the file uses, for messages.
+  /// The key in the file, for error messages.
   std::string spelling;
-  /// Of tensors; empty where a list of optional tensors has none.
+  /// Names of tensors; empty where a list of optional tensors has None.
   std::vector<std::string> names;
   std::vector<SymInt> integers;
   double number = 0;
@@ -96,9 +96,10 @@ struct Node {
   std::vector<Argument> outputs;
 };
 
-/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...), the value in
-/// the graph, and for what is not a user's, its name in the module. Of an output whose elements are written to a buffer
-/// or an input (buffer_mutation, user_input_mutation), the target is the name of that.
+/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...) and its value in the graph.
+/// `target` is its name in the module, if it is no input or output of the user. If the elements of an output are
+/// written to a buffer or an input (buffer_mutation, user_input_mutation), `target` is the name of this buffer or
+/// input.
 struct Spec {
   std::string kind, target;
   Argument value;
@@ -112,8 +113,8 @@ struct SymbolRange {
   std::optional<int64_t> min, max;
 };
 
-/// Nodes in an order in which they can be computed, and the types of all values. The inputs and outputs of a graph
-/// that is the argument of a node.
+/// Nodes in an order in which they can be computed, and the types of all values. If the graph is the argument of a
+/// node, `arguments` and `results` are its inputs and outputs.
 struct Graph {
   std::vector<Node> nodes;
   std::map<std::string, TensorMeta> tensors;
@@ -123,7 +124,7 @@ struct Graph {
 
 struct Program : Graph {
   std::vector<InputSpec> inputs;
-  /// How the user nests inputs and outputs, as torch writes pytrees, and the names of the outermost inputs; empty where
+  /// How the user nests inputs and outputs, as pytree text of torch, and the names of the outermost inputs. Empty if
   /// the file does not say.
   std::string inputTree, outputTree;
   std::vector<std::string> inputNames;
@@ -132,14 +133,14 @@ struct Program : Graph {
   std::vector<std::string> guards;
 };
 
-/// Where a weight lies in the archive.
+/// The place of a weight in the archive.
 struct Payload {
   std::string path;
   bool isPickled = false;
   std::optional<TensorMeta> meta;
 };
 
-/// Errors name the entry and the place in it.
+/// Both functions name the entry and the place in it in their error messages.
 llvm::Expected<Program> parseProgram(llvm::StringRef json, llvm::StringRef entry);
 llvm::Expected<std::map<std::string, Payload>> parsePayloads(llvm::StringRef json,
                                                              llvm::StringRef entry);

@@ -2,12 +2,12 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Equalities come first: they say that a symbol is a size of others, or a number.
+// Equalities are used first. They give a symbol as a size of other symbols, or as a number:
 //   (4*L['context'].size()[0]) == (4*L['x'].size()[0])      context.0 and x.0 are one symbol
-// So do attentions, of which torch writes no guard: keys and values are as many.
-// What then follows from the ranges of the symbols is dropped,
+// Attentions give equalities too, for which torch writes no guard: there are as many keys as values.
+// A guard that then follows from the ranges of the symbols is dropped:
 //   (L['x'].size()[1] % (4*L['x'].size()[1])) != 0          in [2, 4096]
-// what bounds one symbol becomes its range, and the rest is left to the call, as a condition:
+// A guard that bounds one symbol becomes part of its range. Any other guard becomes a condition of the call:
 //   x.1 != 64
 //
 //===----------------------------------------------------------------------===//
@@ -35,9 +35,9 @@ template <typename... Args> static Error invalid(const char *format, Args &&...a
 // Names of inputs
 //===----------------------------------------------------------------------===//
 
-/// What guards call the inputs, as in "L['x'][0]".
+/// The names of the inputs in guards, such as "L['x'][0]".
 static std::vector<std::string> pathsOf(const Program &program, ArrayRef<Input> inputs) {
-  // Leaves are the tensors and what is no tensor, in this order.
+  // The leaves of the tree are the inputs of the user in order, whether they are tensors or not.
   std::vector<bool> isTensor;
   for (const InputSpec &spec : program.inputs)
     if (spec.kind == "user_input" || spec.kind == "constant_input")
@@ -47,7 +47,8 @@ static std::vector<std::string> pathsOf(const Program &program, ArrayRef<Input> 
   for (size_t i = 0; i < leaves.size() && i < isTensor.size(); ++i) {
     if (!isTensor[i])
       continue;
-    // The first key says whether an argument is positional: these have names, which follow.
+    // The first key of a leaf says whether the argument is positional ("0"). Guards use the name of a positional
+    // argument in place of its number, which is the second key.
     std::string path = "L";
     for (const auto &[depth, key] : enumerate(drop_begin(leaves[i]))) {
       int64_t position;
@@ -66,7 +67,8 @@ static std::vector<std::string> pathsOf(const Program &program, ArrayRef<Input> 
   return paths;
 }
 
-/// What guards call the dictionaries of keyword arguments: each "kw" of "L['kw']['x']" that is the name of no input.
+/// The names of dictionaries of keyword arguments in guards: each "kw" in "L['kw']['x']" that is not the name of an
+/// input.
 static std::set<std::string> doublyStarredNames(const Program &program) {
   std::set<std::string> names;
   for (StringRef text : program.guards)
@@ -79,7 +81,7 @@ static std::set<std::string> doublyStarredNames(const Program &program) {
   return names;
 }
 
-/// Another path of the input "L['x_0']": guards call what *x holds "L['x'][0]". Empty where it is no such input.
+/// Another name of the input "L['x_0']": guards write "L['x'][0]" for an element of *x. Empty for any other input.
 static std::string starredPath(const std::string &of) {
   StringRef path = of;
   if (!path.consume_front("L['") || !path.consume_back("']"))
@@ -95,7 +97,8 @@ static std::string starredPath(const std::string &of) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a size lies in; the ends of 64 bits stand for what is beyond, from which no sum comes back.
+/// The range of a size. The least and the greatest int64 stand for all numbers beyond them; a sum with such an end
+/// keeps it.
 struct Range {
   static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
                            kMost = std::numeric_limits<int64_t>::max();
@@ -206,7 +209,7 @@ private:
   Error conclude(const Guard &guard);
   Error setRange(Dimension &dimension, const Size &original);
 
-  /// The size that a name in a guard stands for, in the symbols of the file.
+  /// The size with this name in guards, in symbols of the file.
   const Size *sizeOf(StringRef name) const {
     auto found = sizes.find(name.str());
     return found == sizes.end() ? nullptr : &found->second;
@@ -215,7 +218,7 @@ private:
   std::optional<bool> isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const;
   void collectDivisors(const Formula &formula, std::set<std::string> &symbols) const;
 
-  /// `size` in the symbols that no equality replaces.
+  /// `size` in symbols that no equality replaces.
   std::optional<Size> reduced(const Size &size) const {
     return size.substitute([&](StringRef symbol) -> std::optional<Size> {
       auto found = equal.find(symbol.str());
@@ -223,8 +226,8 @@ private:
     });
   }
 
-  /// What the file and the guards that were read say of a symbol. That it is at least 2 is how torch traces, not a rule
-  /// of the graph, unless a guard says so.
+  /// The range of a symbol by the file and the guards that were read. torch traces with sizes of at least 2; this is no
+  /// rule of the graph, unless a guard says so.
   Range rangeIn(const std::string &symbol) const {
     auto found = program.ranges.find(symbol);
     SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;
@@ -240,19 +243,19 @@ private:
   ArrayRef<Input> inputs;
   SizeRules result;
   std::vector<Guard> guards;
-  /// Sizes that ops need equal, though no guard says so.
+  /// Sizes that ops require to be equal, although no guard says so.
   std::vector<std::pair<Size, Size>> needs;
-  /// Of names in guards.
+  /// The sizes of the names in guards.
   std::map<std::string, Size> sizes;
-  /// The dimension that such a name is: input and axis.
+  /// The dimension of each of these names: input and axis.
   std::map<std::string, std::pair<size_t, size_t>> places;
-  /// What equalities say of symbols, in symbols of which they say nothing.
+  /// The size of each symbol that equalities replace, in symbols that they do not replace.
   std::map<std::string, Size> equal;
-  /// What guards say of the range of one symbol.
+  /// The ranges that guards give to single symbols.
   std::map<std::string, Range> bounds;
   /// The symbols of the inputs, in order.
   SetVector<std::string, std::vector<std::string>, std::set<std::string>> order;
-  /// What the file calls each of the dimensions.
+  /// The size of each dimension in symbols of the file.
   std::vector<Size> ofDimension;
 };
 } // namespace
@@ -264,7 +267,7 @@ static bool hasNames(const Formula &formula, const std::map<std::string, Size> &
                       [&](const Formula &operand) { return hasNames(operand, sizes); });
 }
 
-/// What is joined by "and" is a guard each.
+/// Adds a guard, or each operand of an "and" as a guard.
 void Rules::addGuard(const Formula &formula, const std::string &text) {
   if (formula.op != Op::And) {
     guards.push_back({formula, text});
@@ -329,7 +332,7 @@ std::optional<Size> Rules::sizeOf(const Formula &formula) const {
   }
 }
 
-/// None where the ranges do not decide.
+/// Whether `formula` is always true or always false; none if the ranges do not decide this.
 std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const {
   if (formula.op >= Op::Not) {
     std::optional<bool> a = isTrue(formula.operands[0], ofSymbol);
@@ -350,7 +353,7 @@ std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol
   if (formula.op == Op::Equal) {
     if (range.min > 0 || range.max < 0)
       return false;
-    // A product is 0 where one of its factors is.
+    // A product is 0 if one of its factors is 0.
     Range rest = rangeOf(gap->primitive(), ofSymbol);
     return rest.min == 0 && rest.max == 0 ? std::optional(true) : std::nullopt;
   }
@@ -359,7 +362,7 @@ std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol
   return range.max < least ? std::optional(false) : std::nullopt;
 }
 
-/// Replaces `symbol` everywhere; false where that exceeds what a size holds.
+/// Replaces `symbol` by `size` everywhere. Returns false if a result exceeds the limits of Size.
 bool Rules::equate(const std::string &symbol, const Size &size) {
   std::map<std::string, Size> replaced;
   for (const auto &[other, known] : equal) {
@@ -379,7 +382,8 @@ bool Rules::equate(const std::string &symbol, const Size &size) {
   return true;
 }
 
-/// The lengths of key and value, and the batches of query, key and value but for those that are broadcast.
+/// Collects the sizes that attentions require to be equal: the lengths of key and value, the widths of query and key,
+/// and the batches of query, key and value, except those that are broadcast.
 void Rules::collectNeeds(const Graph &graph) {
   for (const Node &node : graph.nodes) {
     std::map<StringRef, const Sizes *> sizesOf;
@@ -406,13 +410,14 @@ void Rules::collectNeeds(const Graph &graph) {
   }
 }
 
-/// Finds what an equality says of a symbol: one that occurs once, by itself.
+/// Uses the equality of `a` and `b` to replace a symbol, which must occur once, by itself.
 bool Rules::learn(const Size &a, const Size &b) {
   std::optional<Size> gap = subtract(a, b);
   if (!gap)
     return false;
   gap = gap->primitive();
-  // The last of the inputs is what follows from others; a difference of others may be negative.
+  // Replace the symbol of the last input, so that later inputs follow from earlier ones. The result must not be a
+  // difference of symbols, which may be negative.
   std::optional<std::pair<std::string, Size>> best;
   for (const auto &[factors, number] : gap->terms()) {
     if (factors.size() != 1 || factors.front().operands || (number != 1 && number != -1))
@@ -426,7 +431,8 @@ bool Rules::learn(const Size &a, const Size &b) {
     if (!best || position(symbol) > position(best->first))
       best = {symbol, *size};
   }
-  // s - 4*(s // 4) and s % 4: s is a multiple, 4 times what no input has by itself.
+  // s - 4*(s // 4) == 0 or s % 4 == 0: s is a multiple. Replace it by 4 times a new symbol, which no input has by
+  // itself.
   for (const auto &[factors, number] : gap->terms()) {
     const Size::Factor *function = factors.size() == 1 ? &factors.front() : nullptr;
     if (best || !function || !function->operands)
@@ -498,7 +504,7 @@ Error Rules::nameDimensions() {
       return found == named.end() ? std::nullopt : std::optional(found->second);
     });
   };
-  // An input of size 2*s + 1 tells s where no input has size s.
+  // If no input has size s, compute s from an input of a size such as 2*s + 1.
   for (auto &[index, size] : others) {
     const std::string &name = result.dimensions[index].name;
     if (size.terms().size() > 2 || inDimensions(size))
@@ -529,7 +535,7 @@ Error Rules::nameDimensions() {
   return Error::success();
 }
 
-/// The symbols that are 0 only where a divisor is.
+/// Collects the symbols that are factors of a divisor: if such a symbol is 0, the divisor is 0.
 void Rules::collectDivisors(const Formula &formula, std::set<std::string> &symbols) const {
   for (const Formula &operand : formula.operands)
     collectDivisors(operand, symbols);
@@ -542,9 +548,9 @@ void Rules::collectDivisors(const Formula &formula, std::set<std::string> &symbo
         symbols.insert(factor.text);
 }
 
-/// Drops a guard that ranges imply, or makes it a range or a condition.
+/// Drops a guard that the ranges imply, or makes it a range or a condition.
 Error Rules::conclude(const Guard &guard) {
-  // torch divides sizes by others to see whether a view fits, and takes for granted that these are not 0.
+  // torch divides sizes to check whether a view is possible, and assumes that the divisors are not 0.
   std::set<std::string> divisors;
   collectDivisors(guard.formula, divisors);
   std::optional<bool> known = isTrue(guard.formula, [&](const std::string &symbol) {
@@ -557,7 +563,7 @@ Error Rules::conclude(const Guard &guard) {
     return invalid("expected a graph that holds for some sizes, got the condition '{0}', which "
                    "never does: export again with wider ranges of sizes",
                    guard.text);
-  // number * symbol + constant >= 0
+  // A guard of the form number * symbol + constant >= 0 becomes a range.
   bool isNot = guard.formula.op == Op::Not;
   const Formula &comparison = isNot ? guard.formula.operands.front() : guard.formula;
   if (comparison.op == Op::Less || comparison.op == Op::AtMost) {
@@ -590,10 +596,10 @@ Error Rules::conclude(const Guard &guard) {
   return Error::success();
 }
 
-/// The range of what the file calls `original`.
+/// Sets the range of a dimension, whose size in the file is `original`.
 Error Rules::setRange(Dimension &dimension, const Size &original) {
   auto ofSymbol = [&](const std::string &symbol) { return rangeIn(symbol); };
-  // An equality of symbols has gathered their ranges at the one that is left.
+  // If symbols are equal, the one that is left has the ranges of all.
   std::optional<Size> size = reduced(original);
   Range range = size->symbol() ? ofSymbol(size->symbol()->str()) : rangeOf(original, ofSymbol);
   dimension.min = std::max<int64_t>(range.min, 0);

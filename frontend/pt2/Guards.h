@@ -11,26 +11,26 @@
 
 namespace attn::pt2 {
 
-/// A size of an input that is known at the call only, under the name that callers see.
+/// A size of an input that is known only at the call, with the name that callers see.
 struct Dimension {
   std::string name;
-  /// In terms of dimensions that no other follows from.
+  /// The size in terms of dimensions that do not depend on others.
   Size size;
   int64_t min, max;
 };
 
-/// What a file says of the sizes of its inputs: in the types of values, the ranges of symbols and guards, the
-/// conditions under which torch traced the graph.
+/// The rules of a file for the sizes of its inputs. They come from the types of values, the ranges of symbols, and the
+/// guards, which are the conditions under which torch traced the graph.
 struct SizeRules {
-  /// Of each input and axis: one of `dimensions`; none where the size is a number.
+  /// For each input and axis, an index into `dimensions`; none if the size is a number.
   std::vector<llvm::SmallVector<std::optional<unsigned>>> axes;
   std::vector<Dimension> dimensions;
-  /// What the symbols of the file are.
+  /// The sizes of the symbols of the file, in terms of dimensions.
   std::map<std::string, Size> symbols;
-  /// What neither symbols nor ranges imply, as text that Formula reads.
+  /// The conditions that neither symbols nor ranges imply, as text for Formula.
   std::vector<std::string> conditions;
 
-  /// `size`, in terms of dimensions, without maxima and minima that the ranges of these decide.
+  /// `size`, in terms of dimensions, without the maxima and minima that the ranges of the dimensions decide.
   Size decided(const Size &size) const;
 };
 
@@ -40,7 +40,7 @@ struct Input {
   Sizes sizes;
 };
 
-/// Draws the conclusions from guards, as in "L['x'].size()[1] == L['mask'].size()[0]".
+/// Computes the rules from guards such as "L['x'].size()[1] == L['mask'].size()[0]".
 llvm::Expected<SizeRules> ruleSizes(const Program &program, llvm::ArrayRef<Input> inputs);
 
 } // namespace attn::pt2

@@ -1,11 +1,11 @@
-//===- Importer.cpp - a .pt2 file -> a module ------------------------------===//
+//===- Importer.cpp - import a .pt2 file as a module -----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // torch.export.save writes a graph of aten ops on named values, with the size of every value as an
 // expression over symbols:
 //   linear[s0, s1, 48] = aten.linear.default(x[s0, s1, 16], p_qkv_weight[48, 16])
-// becomes a function of the user's inputs, then the weights, in linalg on tensors:
+// becomes a function of the user's inputs, then the weights, with linalg ops on tensors:
 //   func.func @forward(%x: tensor<?x?x16xf32> {attn.name = "x", attn.dims = ["x.0", "x.1", ""]},
 //                      %w: tensor<48x16xf32> {attn.name = "qkv.weight", attn.weight}) -> (...) {
 //     %0 = linalg.contract ... ins(%x, %w) ...
@@ -46,14 +46,14 @@ template <typename... Args> static llvm::Error invalid(const char *format, Args 
 namespace {
 /// An argument of the function.
 struct FunctionArgument {
-  StringRef value;  // in the graph
-  std::string name; // as users know it
+  StringRef value;  // name in the graph
+  std::string name; // name for users
   bool isWeight;
-  bool isWritable; // the user's or a buffer
+  bool isWritable; // an input of the user, or a buffer
   const TensorMeta *meta;
 };
 
-/// A buffer whose values are a formula, and the tensor that has it.
+/// A buffer whose values are a band, and the tensor that the formula computes.
 struct KnownBuffer {
   FunctionArgument buffer;
   Band band;
@@ -89,7 +89,7 @@ private:
   Weights &weights;
   MLIRContext &context;
   TensorBuilder b;
-  SmallVector<FunctionArgument> arguments; // the user's, then weights
+  SmallVector<FunctionArgument> arguments; // inputs of the user, then weights
   SmallVector<KnownBuffer> bands;
   SizeRules rules;
   std::set<std::string> computed; // sizes of results that no argument has
@@ -103,7 +103,7 @@ private:
 // Signature
 //===----------------------------------------------------------------------===//
 
-/// Whether a value is in the file, or nothing at all.
+/// Whether the file contains the value, or the value is None.
 static bool isConstant(const Argument &value) {
   using Kind = Argument::Kind;
   bool isNamed = (value.kind == Kind::Int && !value.integers.front().name.empty()) ||
@@ -138,7 +138,7 @@ llvm::Error Importer::readSignature() {
       return invalid(
           "expected inputs that are tensors, parameters, buffers or constants, got '{0}'",
           spec.kind);
-    // The graph has the value that such an input had when torch traced it.
+    // Such an input is no argument: the graph contains the value that it had when torch traced it.
     if (isOfUser && isConstant(spec.value))
       continue;
     if (!spec.isTensor())
@@ -153,7 +153,7 @@ llvm::Error Importer::readSignature() {
     (isWeight ? ofModule : ofUser)
         .push_back({value, name.str(), isWeight, isWritable, &meta->second});
   }
-  // An input may have the name of a weight, which keeps its own: files hold weights by name.
+  // If an input has the name of a weight, the input is renamed: files store weights by name.
   llvm::StringSet<> names;
   for (const FunctionArgument &argument : ofModule)
     if (!names.insert(argument.name).second)
@@ -199,12 +199,13 @@ llvm::Error Importer::readSizes() {
   return llvm::Error::success();
 }
 
-/// Takes buffers that hold a band of a matrix, and that the graph does not write to, out of the arguments.
+/// Removes from the arguments the buffers that hold a band of a matrix and that the graph does not write to.
 llvm::Error Importer::readBands() {
   llvm::StringSet<> written;
   for (const OutputSpec &spec : program.outputs)
     written.insert(spec.target);
-  // The results of a node may be views of its first argument: a write to them counts as one to all that it comes from.
+  // The results of a node may be views of its first argument, so a write to a result counts as a write to the argument,
+  // and to all values that the argument may be a view of.
   llvm::StringMap<StringRef> sources;
   llvm::StringSet<> changed;
   for (const Node &node : program.nodes) {
@@ -240,7 +241,7 @@ llvm::Error Importer::readBands() {
   return llvm::Error::success();
 }
 
-/// The symbol of a size that no number is: that of an input which has it, or one that is computed.
+/// The symbol of a size that is no number: that of an input with this size, or a computed symbol.
 StringRef Importer::symbolOf(const Size &size) {
   for (const Dimension &dimension : rules.dimensions)
     if (dimension.size == size || dimension.name == size.str())
@@ -248,7 +249,7 @@ StringRef Importer::symbolOf(const Size &size) {
   return *computed.insert(size.str()).first;
 }
 
-/// attn.dims of a tensor: null where it is static.
+/// attn.dims of a tensor; null if the tensor is static.
 ArrayAttr Importer::dimsAttr(ArrayRef<Size> sizes) {
   if (llvm::all_of(sizes, [](const Size &size) { return size.constant().has_value(); }))
     return ArrayAttr();
@@ -311,7 +312,7 @@ void Importer::createFunction() {
   }
 }
 
-/// Gives the sizes of the graph in terms of dimensions of the inputs.
+/// Replaces the sizes of the graph by sizes in terms of dimensions of the inputs.
 LogicalResult Importer::replaceSizes() {
   auto replace = [&](Size &size) {
     std::optional<Size> replaced = size.substitute([&](StringRef symbol) -> std::optional<Size> {
@@ -321,7 +322,7 @@ LogicalResult Importer::replaceSizes() {
     size = replaced ? rules.decided(*replaced) : size;
     return replaced.has_value();
   };
-  // What no input carries has no value at a call.
+  // A size that does not follow from the inputs is not known at a call.
   auto refuse = [&](StringRef value, const Size &size) {
     Location line = UnknownLoc::get(&context);
     for (const Node &node : program.nodes)
@@ -348,7 +349,7 @@ LogicalResult Importer::replaceSizes() {
   return success();
 }
 
-/// Names all ops that attn does not know in one message, at the line of the first.
+/// Reports all ops that attn does not know in one message, at the line of the first op.
 LogicalResult Importer::checkOps() {
   const Node *first = nullptr;
   SmallVector<StringRef> names;
@@ -380,7 +381,7 @@ LogicalResult Importer::importNodes() {
     if (!import || (call.isComplex() && worksInPlace(node.target)))
       return call.error() << "expected real numbers in '" << node.target << "', got complex ones";
     bool isImported = succeeded(import(call));
-    // Only sums and products of sizes fail without a word.
+    // Only the arithmetic on sizes fails without an error message.
     if (!isImported && !call.failed())
       return call.error() << "expected sizes that 64 bits hold in '" << node.target << "'";
     if (!isImported || call.failed() || failed(call.finish()))
@@ -393,7 +394,7 @@ LogicalResult Importer::importNodes() {
   return success();
 }
 
-/// A result as a tensor: a number is one of rank 0.
+/// A result as a tensor; a number becomes a tensor of rank 0.
 llvm::Expected<Tensor> Importer::resultOf(const Argument &argument) {
   using Kind = Argument::Kind;
   if (argument.kind == Kind::Tensor) {
@@ -424,8 +425,8 @@ llvm::Expected<Tensor> Importer::resultOf(const Argument &argument) {
   return b.number(integer.name.empty() ? integer.value : found->second);
 }
 
-/// The names of what the user's module returns, None included: "out", or "out.logits" and "out.past.0" where it returns
-/// {"logits": ..., "past": (..., ...)}. A file that does not say how results are nested has "out.0", "out.1" and so on.
+/// The names of the results of the user's module, including None: "out", or "out.logits" and "out.past.0" if it returns
+/// {"logits": ..., "past": (..., ...)}. If the file does not say how results are nested: "out.0", "out.1" and so on.
 std::vector<std::string> Importer::namesOfResults() {
   size_t count =
       llvm::count_if(program.outputs, [](const OutputSpec &spec) { return spec.target.empty(); });
@@ -452,8 +453,8 @@ llvm::Error Importer::createReturn() {
   b.setLoc(UnknownLoc::get(&context));
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> attrs;
-  // What is written to arguments: by ops in place, or as outputs of the graph that say so.
-  llvm::StringMap<StringRef> written; // by the values of the arguments
+  // Outputs of the graph that are written to arguments. Ops in place have already written to `values`.
+  llvm::StringMap<StringRef> written; // key: the value of the argument
   std::vector<std::string> names = namesOfResults();
   size_t ofUser = 0;
   for (const OutputSpec &spec : program.outputs) {
@@ -462,7 +463,7 @@ llvm::Error Importer::createReturn() {
       continue;
     }
     StringRef name = names[ofUser++];
-    // None and texts are nothing that a function computes.
+    // None and strings are not results of the function.
     if (!spec.isTensor() && !isNumber(spec.value))
       continue;
     llvm::Expected<Tensor> result = resultOf(spec.value);
@@ -493,7 +494,7 @@ llvm::Error Importer::createReturn() {
     auto change = written.find(argument.value);
     const Tensor &left = values.tensors[change == written.end() ? argument.value : change->second];
     if (left.value == function.getArgument(i)) {
-      // What the file holds needs no check at a call.
+      // The values of a weight are in the file, so they need no check at a call.
       if (argument.isWeight)
         function.removeArgAttr(i, AttnDialect::kBoundAttr);
       continue;
@@ -517,7 +518,7 @@ llvm::Error Importer::createReturn() {
   return llvm::Error::success();
 }
 
-/// Sizes of the inputs, then those of results and the conditions that are computed of them.
+/// Sets the symbols: sizes of the inputs, then sizes of results and conditions, which are computed from them.
 llvm::Error Importer::setSymbols() {
   for (const auto &[size, least] : b.assumptions())
     if (!values.requireAtMost(Size(least), size))

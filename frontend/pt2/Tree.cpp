@@ -1,4 +1,4 @@
-//===- Tree.cpp - how a module nests what it takes and gives ----------------===//
+//===- Tree.cpp - how a module nests inputs and outputs ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,7 +17,8 @@ static void collectLeaves(const json::Value &tree, TreePath &path, std::vector<T
     leaves.push_back(path);
     return;
   }
-  // The keys of a dictionary, or of a class of the user's that torch knows; a list has none.
+  // The context is the list of keys of a dictionary, or of a user's class that torch knows; a list
+  // has no keys.
   Expected<json::Value> context = attn::parseJSON(object->getString("context").value_or(""));
   if (!context)
     consumeError(context.takeError());

@@ -1,4 +1,4 @@
-//===- Tree.h - how a module nests what it takes and gives -------*- C++ -*-===//
+//===- Tree.h - how a module nests inputs and outputs ------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,7 @@
 
 namespace attn::pt2 {
 
-/// The place of a child in a node of a tree: a number in a list, a key in a dictionary.
+/// The place of a child in a node of a tree: an index in a list, or a key in a dictionary.
 struct TreeKey {
   std::string text;
   bool isNumber;
@@ -23,9 +23,9 @@ struct TreeKey {
 /// The keys that lead from the root to a leaf.
 using TreePath = std::vector<TreeKey>;
 
-/// The leaves of a tree in order. `spec` is what torch writes of a pytree, as in
+/// The leaves of a tree in order. `spec` is the text that torch writes for a pytree, such as
 ///   [1, {"type": "builtins.dict", "context": "[\"y\", \"z\"]", "children_spec": [LEAF, LEAF]}]
-/// where a leaf is {"type": null, ...}. None where it is something else.
+/// where a leaf is {"type": null, ...}. Empty if the text has another form.
 std::vector<TreePath> leavesOf(llvm::StringRef spec);
 
 } // namespace attn::pt2

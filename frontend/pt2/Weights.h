@@ -13,12 +13,13 @@
 
 namespace attn::pt2 {
 
-/// Finds tensors by their names in the module, in data/weights and data/constants.
+/// Loads tensors from data/weights and data/constants by their names in the module.
 class Weights {
 public:
   static llvm::Expected<Weights> open(const Archive &archive);
 
-  /// The tensor `name`, which must be what the graph says of it, in row-major order whatever its strides in the file.
+  /// Loads the tensor `name` in row-major order, whatever its strides in the file. Its type must be `meta`, as in the
+  /// graph.
   llvm::Expected<NamedTensor> load(llvm::StringRef name, const TensorMeta &meta,
                                    mlir::MLIRContext &context);
 

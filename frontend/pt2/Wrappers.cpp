@@ -1,12 +1,12 @@
-//===- Wrappers.cpp - graphs round which torch says how to run --------------===//
+//===- Wrappers.cpp - inline graphs of torch.no_grad() and autocast ---------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The body of a block of torch.no_grad() is a graph of its own, the argument of a node:
+// The body of a torch.no_grad() block is a separate graph, which is an argument of a node:
 //   add, mul = wrap_with_set_grad_enabled(False, graph(a, b) { sub = a - b; neg = -sub; return neg, a }, x, y)
 //   exp = aten.exp(add)
-// Its nodes take the place of that node. Values of the body get names of their own, arguments and results the names
-// that they have outside, so that views and writes in place are seen on both sides:
+// The nodes of the body replace that node. Values of the body get new names; its arguments and results get the names
+// that they have outside, so that views and in-place writes are visible on both sides:
 //   no_grad.sub = x - y
 //   no_grad.neg = -no_grad.sub
 //   exp = aten.exp(no_grad.neg)                     # and mul is x
@@ -28,7 +28,7 @@ static constexpr StringLiteral kSetGrad = "torch.ops.higher_order.wrap_with_set_
 static constexpr StringLiteral kAutocast = "torch.ops.higher_order.wrap_with_autocast";
 
 namespace {
-/// What values of one graph are in another.
+/// The names that values of one graph have in another graph.
 struct Renaming {
   llvm::StringMap<std::string> tensors, floats;
   llvm::StringMap<SymInt> integers;
@@ -54,8 +54,8 @@ struct Renaming {
 
 static FailureOr<Renaming> inlineWrappersOf(Graph &graph, MLIRContext &context);
 
-/// Appends the nodes of the graph that `node` holds to `nodes`, and the types of what they compute to `graph`. `renamed`
-/// learns what the results of `node` are.
+/// Appends the nodes of the graph in `node` to `nodes`, and the types of their results to `graph`. Adds the new names
+/// of the results of `node` to `renamed`.
 static LogicalResult inlineBody(const Node &node, Graph &graph, std::vector<Node> &nodes,
                                 Renaming &renamed, MLIRContext &context) {
   auto refuse = [&](const Twine &what) -> LogicalResult {
@@ -134,7 +134,7 @@ static LogicalResult inlineBody(const Node &node, Graph &graph, std::vector<Node
   return success();
 }
 
-/// What the results of the nodes that are gone are now.
+/// Inlines all wrappers in `graph`. Returns the new names of the results of the removed nodes.
 static FailureOr<Renaming> inlineWrappersOf(Graph &graph, MLIRContext &context) {
   Renaming renamed;
   std::vector<Node> nodes;

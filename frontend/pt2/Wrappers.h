@@ -1,4 +1,4 @@
-//===- Wrappers.h - graphs round which torch says how to run ------*- C++ -*-===//
+//===- Wrappers.h - inline graphs of torch.no_grad() and autocast -*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,8 +14,8 @@
 
 namespace attn::pt2 {
 
-/// Puts the nodes of the graphs that torch.no_grad() and torch.autocast() leave in the place of the nodes that hold
-/// them. Reports a graph whose meaning depends on its node, such as one under an autocast that is enabled.
+/// Replaces the nodes of torch.no_grad() and torch.autocast() by the nodes of their graphs. Reports a node that changes
+/// the meaning of its graph, such as an autocast that is enabled.
 mlir::LogicalResult inlineWrappers(Program &program, mlir::MLIRContext &context);
 
 } // namespace attn::pt2
