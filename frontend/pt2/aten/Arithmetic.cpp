@@ -1,4 +1,4 @@
-//===- Arithmetic.cpp - aten's functions of two or three elements ----------===//
+//===- Arithmetic.cpp - aten ops on two or three elements ------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -35,27 +35,28 @@ DType attn::pt2::promote(const Tensor &a, const Tensor &b) {
 }
 
 namespace {
-/// An operand of an elementwise op: a tensor, or a number; one that is known at the call only is a tensor of rank 0.
+/// An operand of an elementwise op: a tensor or a number. A number that is known only at the call is a tensor of rank
+/// 0.
 struct Element {
   Tensor tensor;
   Scalar scalar;
   bool isScalar = false, isNumber = false;
 
-  /// Numbers have no float64 for torch.
+  /// The operand for type promotion, where torch treats a floating-point number as float32.
   Tensor forPromotion() const {
     DType dtype = isNumber && isFloat(tensor.dtype) ? DType::F32 : tensor.dtype;
     return {tensor.value, dtype, tensor.sizes};
   }
 };
 
-/// The operands of a binary op, and what they compute in.
+/// The operands of a binary op, and the type of the computation.
 struct Pair {
   Element self, other;
   DType dtype;
   Sizes sizes;
 };
 
-/// What computes an element of the result from elements of one type.
+/// Computes an element of the result from two elements of one type.
 using Function = std::function<Value(TensorBuilder &, Value, Value)>;
 } // namespace
 
@@ -87,7 +88,7 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
     return failure();
   pair.sizes = *sizes;
   pair.dtype = promote(a, b);
-  // A number counts as a tensor of rank 0, but never widens one of rank 0.
+  // A number is promoted like a tensor of rank 0, but never widens a tensor of rank 0.
   auto keeps = [&](const Element &tensor, const Element &number) {
     return number.isNumber && !tensor.isNumber && tensor.tensor.dtype != DType::Bool &&
            isFloat(tensor.tensor.dtype) == isFloat(pair.dtype);
@@ -99,8 +100,9 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
   return pair;
 }
 
-/// Both operands as the type in which torch combines them holds them: sums, products and quotients of halves with a
-/// number read that in float32, other ops as a half.
+/// Both operands, rounded to the type in which torch combines them. For a float16 or bfloat16 tensor and a number,
+/// sums, products and quotients read the number in float32, but other ops, which call this, read it as float16 or
+/// bfloat16.
 static Pair rounded(TensorBuilder &b, Pair pair) {
   if (computeType(pair.dtype) == pair.dtype)
     return pair;
@@ -118,7 +120,7 @@ static Pair rounded(TensorBuilder &b, Pair pair) {
   return pair;
 }
 
-/// result = function(self, other) elementwise, both read as `as`.
+/// result = function(self, other) elementwise, with both operands converted to `as`.
 static Tensor apply(Call &call, const Pair &pair, DType as, DType dtype, Function function) {
   SmallVector<Operand> operands;
   SmallVector<Value> constants;
@@ -141,7 +143,7 @@ static Value create(TensorBuilder &b, Value x, Value y) {
   return IntOp::create(b, x, y);
 }
 
-/// In the promoted type. `alpha` scales the second operand of a sum.
+/// An op in the promoted type. `alpha` scales the second operand of a sum.
 static auto arithmetic(Function function, bool ofBooleans = false) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -169,7 +171,7 @@ static LogicalResult subtractFrom(Call &call) {
   })(call);
 }
 
-/// In the promoted type, of numbers with a sign.
+/// An op in the promoted type, on signed numbers.
 static auto ofSigned(Function function) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -181,7 +183,7 @@ static auto ofSigned(Function function) {
   };
 }
 
-/// Integers are divided by constants and sizes alone: torch refuses a division by 0, which would trap.
+/// Allows integers to be divided only by constants and sizes: a division by 0, an error in torch, would trap.
 static LogicalResult checkDivision(Call &call, const Pair &pair) {
   if (isFloat(pair.dtype))
     return success();
@@ -194,8 +196,8 @@ static LogicalResult checkDivision(Call &call, const Pair &pair) {
   return success();
 }
 
-/// The floor of x / y. A quotient that is rounded up to an integer has that for its floor: 1 / 0.1f is 9.99... but
-/// rounds to 10. The rest x - 10 y, which float64 holds, then has another sign than y.
+/// The floor of x / y. If the quotient is rounded up to an integer, floor() gives this integer, which is 1 too large:
+/// 1 / 0.1f is 9.99... but rounds to 10. Then the remainder x - 10 y, which float64 can hold, has not the sign of y.
 static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   Value floor = math::FloorOp::create(b, arith::DivFOp::create(b, x, y));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
@@ -209,9 +211,9 @@ static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   };
   Value divisor = widen(y), whole = widen(x);
   Value rest = arith::SubFOp::create(b, whole, arith::MulFOp::create(b, widen(floor), divisor));
-  // 0 times infinity is no number.
+  // If the floor is 0, the remainder is x: 0 times an infinite y would give NaN.
   rest = arith::SelectOp::create(b, isZero, whole, rest);
-  // Infinity holds no multiple of another number than 0.
+  // If x is infinite and y is not 0, the result is NaN.
   Value isInfinite = arith::AndIOp::create(
       b, arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, y, zero),
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, x), infinity));
@@ -221,7 +223,7 @@ static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   return arith::SelectOp::create(b, isBeyond, arith::SubFOp::create(b, floor, one), floor);
 }
 
-/// The quotient as a float; with a rounding mode, in the promoted type.
+/// The quotient. It is a float or, with a rounding mode, of the promoted type.
 static LogicalResult divide(Call &call) {
   FailureOr<Pair> pair = readPair(call);
   std::string mode = call.string("rounding_mode");
@@ -264,8 +266,9 @@ static LogicalResult floorDivide(Call &call) {
                            }));
 }
 
-/// x - y * trunc(x / y), which has the sign of x; exact. The multiples y 2^252, y 2^224, ... y are taken off one after
-/// the other: each quotient is less than 2^28, so that float64 holds its product with the 24 digits of y.
+/// x - y * trunc(x / y), which has the sign of x. The result is exact: the multiples of y 2^252, y 2^224, ... y are
+/// subtracted one after the other. Each quotient is less than 2^28, so float64 holds its product with the 24 digits of
+/// y.
 static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
   Type type = x.getType(), wide = b.getF64Type();
   auto constant = [&](double value) -> Value {
@@ -284,10 +287,10 @@ static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
     Value multiple = arith::MulFOp::create(b, divisor, constant(std::ldexp(1.0, exponent)));
     Value count = math::FloorOp::create(b, arith::DivFOp::create(b, rest, multiple));
     Value less = arith::SubFOp::create(b, rest, arith::MulFOp::create(b, count, multiple));
-    // A quotient that is rounded up to an integer counts one too many.
+    // If the quotient was rounded up to an integer, one multiple too many was subtracted.
     Value isNegative = compare(arith::CmpFPredicate::OLT, less, constant(0));
     less = arith::SelectOp::create(b, isNegative, arith::AddFOp::create(b, less, multiple), less);
-    // Infinity leaves all of x, which 0 times infinity would not.
+    // If the multiple is infinite, x stays as it is; 0 times infinity would give NaN.
     Value isLess = compare(arith::CmpFPredicate::OLT, rest, multiple);
     rest = arith::SelectOp::create(b, isLess, rest, less);
   }
@@ -295,7 +298,7 @@ static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
   return type == wide ? rest : Value(arith::TruncFOp::create(b, type, rest));
 }
 
-/// What is left of a division: of the sign of the dividend, or with `floors` of that of the divisor.
+/// The remainder of a division, with the sign of the dividend, or with `floors` that of the divisor.
 static std::function<LogicalResult(Call &)> modulo(bool floors) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -329,7 +332,7 @@ static std::function<LogicalResult(Call &)> modulo(bool floors) {
   };
 }
 
-/// Shifts of bits; torch leaves those by as many bits as there are, or by less than none, undefined.
+/// Bit shifts. In torch, a shift is undefined if the count is negative, or at least the number of bits.
 static std::function<LogicalResult(Call &)> shift(bool isLeft) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -340,7 +343,7 @@ static std::function<LogicalResult(Call &)> shift(bool isLeft) {
     int64_t bits = 8 * byteSize(pair->dtype);
     return call.result(apply(
         call, *pair, pair->dtype, pair->dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
-          // All bits are gone then, but for those that repeat the sign.
+          // Such a shift removes all bits; a right shift leaves only copies of the sign.
           Value last = b.scalar(pair->dtype, bits - 1), zero = b.scalar(pair->dtype, int64_t(0));
           Value isBeyond = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, y, last);
           Value some = arith::SelectOp::create(b, isBeyond, last, y);
@@ -351,7 +354,7 @@ static std::function<LogicalResult(Call &)> shift(bool isLeft) {
   };
 }
 
-/// self + weight * (end - self), from the nearer end.
+/// self + weight * (end - self), computed from the nearer end.
 static LogicalResult interpolate(Call &call) {
   Tensor self = call.tensor("self"), end = call.tensor("end");
   Element weight = readElement(call, "weight");
@@ -384,7 +387,7 @@ static LogicalResult interpolate(Call &call) {
   }));
 }
 
-/// Powers with an exponent that is a small integer are products; others are of floats.
+/// A power whose exponent is a small integer is a product; other powers are computed on floats.
 static LogicalResult power(Call &call) {
   FailureOr<Pair> pair = readPair(call, "self", "exponent");
   if (call.failed())
@@ -392,7 +395,7 @@ static LogicalResult power(Call &call) {
   DType as = computeType(pair->dtype);
   const Element &exponent = pair->other;
   double number = exponent.scalar.number;
-  // Longer products of float32 round too often; the power is computed in float64.
+  // A longer product in float32 would round too often, so math.powf is used, which is computed in float64.
   double longest = as == DType::F32 ? 4 : 64;
   bool isWhole = exponent.isScalar && number == std::floor(number) && std::abs(number) <= longest;
   if (!isFloat(as) && !(isWhole && number >= 0))
@@ -426,7 +429,7 @@ static auto compare(arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofInts) 
     FailureOr<Pair> pair = readPair(call);
     if (call.failed())
       return failure();
-    // Wider than any operand, so that signs need no care.
+    // int64 is wider than any unsigned type, so a signed comparison is right for all types.
     DType as = isFloat(pair->dtype) ? computeType(pair->dtype) : DType::I64;
     return call.result(apply(call, rounded(call.b, *pair), as, DType::Bool,
                              [&](TensorBuilder &b, Value x, Value y) -> Value {
@@ -437,7 +440,7 @@ static auto compare(arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofInts) 
   };
 }
 
-/// Of bits; of booleans, where these are numbers other than 0.
+/// An op on bits, or with `ofNumbers` on booleans, which are true if the numbers are not 0.
 template <typename OpTy> static auto logic(bool ofNumbers) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -517,7 +520,7 @@ static Value clampTo(TensorBuilder &b, Value x, Value least, Value greatest) {
   return greatest ? create<arith::MinimumFOp, arith::MinSIOp>(b, x, greatest) : x;
 }
 
-/// Between numbers, either of which may lack.
+/// Clamps between two numbers; one of them may be missing.
 static auto clamp(StringRef least, StringRef greatest) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
@@ -530,14 +533,14 @@ static auto clamp(StringRef least, StringRef greatest) {
       return failure();
     if (!isSigned(x.dtype))
       return call.error() << "expected signed numbers, got " << str(x.dtype);
-    // Integers between floats are floats.
+    // If a bound is a float, integers become floats.
     auto isReal = [](const std::optional<Element> &bound) {
       return bound && isFloat(bound->tensor.dtype);
     };
     DType dtype = isReal(min) || isReal(max) ? promote(x, Tensor{{}, DType::F32, {}}) : x.dtype,
           as = computeType(dtype);
     SmallVector<Operand> operands = {{x, as}};
-    // The bound, or its place among the operands.
+    // The bound as a value, or its index among the operands.
     auto place = [&](const std::optional<Element> &bound) -> std::pair<Value, unsigned> {
       if (!bound || !bound->isScalar) {
         if (bound)
@@ -556,7 +559,7 @@ static auto clamp(StringRef least, StringRef greatest) {
   };
 }
 
-/// Between tensors, either of which may lack.
+/// Clamps between two tensors; one of them may be missing.
 static LogicalResult clampToTensors(Call &call) {
   Tensor x = call.tensor("self");
   SmallVector<Tensor> tensors = {x};
@@ -583,7 +586,7 @@ static LogicalResult clampToTensors(Call &call) {
   }));
 }
 
-/// self with a number on the diagonal, which `wrap` would repeat in the rows below a square.
+/// self with a number on the diagonal. `wrap` would continue the diagonal in the rows below a square.
 static LogicalResult fillDiagonal(Call &call) {
   Tensor x = call.tensor("self");
   Scalar number = call.scalar("fill_value");
@@ -608,13 +611,13 @@ static LogicalResult fillDiagonal(Call &call) {
       }));
 }
 
-/// log(e^self + e^other), relative to the greater of them where that is finite.
+/// log(e^x + e^y), computed relative to the greater operand if it is finite.
 static Value logOfSum(TensorBuilder &b, Value x, Value y) {
   Value greater = arith::MaximumFOp::create(b, x, y), less = arith::MinimumFOp::create(b, x, y);
   Value difference = arith::SubFOp::create(b, less, greater);
   Value sum = arith::AddFOp::create(b, greater,
                                     math::Log1pOp::create(b, math::ExpOp::create(b, difference)));
-  // Infinity less itself is no number.
+  // If both are the same infinity, their difference would be NaN.
   Value isSame = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, y);
   Value infinity = arith::ConstantOp::create(
       b, b.getFloatAttr(x.getType(), std::numeric_limits<double>::infinity()));
@@ -632,7 +635,7 @@ static LogicalResult logAddExp(Call &call) {
   return call.result(apply(call, *pair, computeType(pair->dtype), pair->dtype, logOfSum));
 }
 
-/// Keeps the elements (..., q, k) whose k - q compares with `diagonal`, 0 elsewhere.
+/// Keeps the elements (..., q, k) for which k - q compares with `diagonal` as `keeps` says; all others become 0.
 static auto triangle(arith::CmpIPredicate keeps) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
@@ -660,7 +663,7 @@ static auto triangle(arith::CmpIPredicate keeps) {
   };
 }
 
-/// self + value * tensor1 * tensor2, or with a quotient.
+/// self + value * tensor1 * tensor2, or self + value * tensor1 / tensor2.
 template <typename OpTy> static LogicalResult addOf(Call &call) {
   Tensor self = call.tensor("self"), first = call.tensor("tensor1"),
          second = call.tensor("tensor2");
@@ -720,7 +723,7 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
   StringRef noSign = "booleans and unsigned integers";
   ops.add("maximum.default", maximum, noSign);
   ops.add("minimum.default", minimum, noSign);
-  // Those that pass over NaN.
+  // fmax and fmin ignore NaN.
   ops.add("fmax.default", ofSigned(create<arith::MaxNumFOp, arith::MaxSIOp>), noSign);
   ops.add("fmin.default", ofSigned(create<arith::MinNumFOp, arith::MinSIOp>), noSign);
   ops.add("max.other", maximum, noSign);

@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// The type and the sizes that a tensor must have. Devices and layouts have no meaning here.
+/// Checks the type and the sizes of a tensor. Its device and layout are ignored.
 static LogicalResult assertMetadata(Call &call) {
   Tensor x = call.tensor("a");
   DType dtype = call.dtype("dtype", x.dtype);

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::pt2;
 
-/// `tensor` with its dimension `dim` of size a * b as two dimensions a, b.
+/// Splits dimension `dim` of `tensor`, of size a * b, into two dimensions a, b.
 static FailureOr<Tensor> splitDim(Call &call, const Tensor &tensor, int64_t dim, const Size &a,
                                   const Size &b) {
   Sizes sizes = tensor.sizes;
@@ -27,19 +27,19 @@ static FailureOr<Tensor> splitDim(Call &call, const Tensor &tensor, int64_t dim,
 }
 
 namespace {
-/// What the op is given.
+/// The arguments of the op.
 struct Inputs {
   Tensor query, key, value;
   std::optional<Tensor> mask;
-  DType dtype; ///< of the result
+  DType dtype; ///< type of the result
   bool isCausal, groupsHeads;
-  bool hasNoBatch = false; ///< but one of size 1 that the result drops
+  bool hasNoBatch = false; ///< a batch dimension of size 1 was added, which the result drops
   double scale;
 };
 } // namespace
 
-/// Gives all three the same number of batch dimensions, at least one, and the query the sizes to which they broadcast.
-/// Grouped heads, the last of these dimensions, stay as they are.
+/// Gives query, key and value the same number of batch dimensions, at least one, and broadcasts the query to the batch
+/// sizes of all three. Grouped heads, the last batch dimension, stay as they are.
 static LogicalResult alignBatches(Call &call, Inputs &in) {
   int64_t numBatch = std::max({in.query.rank(), in.key.rank(), in.value.rank()}) - 2;
   in.hasNoBatch = numBatch == 0;
@@ -73,7 +73,7 @@ static FailureOr<Inputs> readInputs(Call &call) {
   for (StringRef name : {"attn_mask", "attn_bias"})
     if (call.has(name))
       in.mask = call.tensor(name);
-  // Of what only gradients need.
+  // These flags are about results that only gradients need.
   for (StringRef name : {"compute_log_sumexp", "compute_logsumexp", "return_debug_mask"})
     call.flag(name);
   in.isCausal = call.flag("is_causal");
@@ -102,7 +102,7 @@ static FailureOr<Inputs> readInputs(Call &call) {
   if (in.mask && in.mask->dtype != DType::Bool && !isFloat(in.mask->dtype))
     return call.error() << "expected a boolean or floating-point mask, got " << str(in.mask->dtype);
   TensorBuilder &b = call.b;
-  // The op has f32 alone, which holds the halves; the result is rounded to them once.
+  // The op computes in f32, which contains float16 and bfloat16. The result is rounded once.
   in.dtype = query.dtype;
   if (computeType(in.dtype) == DType::F32)
     for (Tensor *tensor : {&in.query, &in.key, &in.value})
@@ -118,7 +118,7 @@ static FailureOr<Inputs> readInputs(Call &call) {
                              Value root = math::SqrtOp::create(b, e[0]);
                              return arith::DivFOp::create(b, b.scalar(DType::F64, 1.0), root);
                            });
-  // A scale that sizes decide is a factor of the query.
+  // A scale that depends on sizes is multiplied into the query.
   DType as = computeType(query.dtype);
   if (factor)
     in.query =
@@ -155,7 +155,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
   TensorBuilder &b = call.b;
   bool isGrouped = !group->isOne();
   int64_t heads = in->query.rank() - 3;
-  Sizes flat = in->query.sizes; // of the result, as torch has it
+  Sizes flat = in->query.sizes; // sizes of the result in torch
   flat.back() = in->value.sizes.back();
   if (isGrouped) {
     const Size &keyHeads = in->key.sizes[heads];
@@ -173,8 +173,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     in->query = *query;
   }
 
-  // The iteration space (batch..., q, k, d, e); an operand of size 1 along one of its dimensions is
-  // read at 0.
+  // The iteration space is (batch..., q, k, d, e). An operand of size 1 along a dimension is read at
+  // index 0.
   unsigned numBatch = in->query.rank() - 2, q = numBatch, k = q + 1, d = q + 2, e = q + 3;
   Sizes space(ArrayRef<Size>(in->query.sizes).take_front(q + 1));
   space.append({in->key.sizes.end()[-2], in->query.sizes.back(), in->value.sizes.back()});
@@ -250,7 +250,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
 
 void attn::pt2::addAttention(AtenOps &ops) {
   ops.add("scaled_dot_product_attention.default", scaledDotProductAttention, "dropout");
-  // What it becomes on some device, with results that gradients need.
+  // The forms of the op for certain devices, with results that gradients need.
   for (StringRef name : {"flash_attention", "flash_attention_for_cpu", "efficient_attention",
                          "cudnn_attention", "fused_attention_overrideable", "attention_math"})
     ops.add(("_scaled_dot_product_" + name + ".default").str(), scaledDotProductAttention,

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A complex tensor is two real ones, its parts. What only moves elements does to each part what it does to numbers, and
-// so does what is linear. Callers pass and get pairs: an f32 tensor with a last dimension of 2.
+// A complex tensor is two real tensors, its parts. An op that only moves elements, or that is linear, is applied to
+// each part as to a real tensor. Callers pass and get pairs: f32 or f64 tensors with a last dimension of 2.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace attn::pt2;
 
 namespace {
-/// An operand: a complex tensor, or a real one, without imaginary part.
+/// An operand: a complex tensor, or a real tensor, which has no imaginary part.
 struct Parts {
   Tensor real;
   std::optional<Tensor> imaginary;
@@ -31,7 +31,7 @@ Tensor attn::pt2::pairOf(TensorBuilder &b, const Tensor &real, const Tensor &ima
   return b.insert(pairs, imaginary, real.rank(), 1, /*step=*/1, /*isDropped=*/true);
 }
 
-/// A tensor or a number.
+/// Reads a tensor or a number.
 static Parts readParts(Call &call, StringRef name) {
   if (!call.isTensor(name)) {
     Scalar scalar = call.scalar(name);
@@ -44,7 +44,7 @@ static Parts readParts(Call &call, StringRef name) {
   return parts;
 }
 
-/// `self`, which must be complex.
+/// Reads `self`, which must be complex.
 static FailureOr<Parts> readComplex(Call &call) {
   Parts parts = readParts(call, "self");
   if (call.failed())
@@ -55,7 +55,8 @@ static FailureOr<Parts> readComplex(Call &call) {
   return parts;
 }
 
-/// Does to each part of the complex tensors of an argument what `import` does to numbers.
+/// Adds the complex form of op `name`, which applies its import function to each part of the complex tensors of an
+/// argument.
 static void addOfParts(AtenOps &ops, StringRef name, StringRef argument) {
   const AtenOp *op = ops.find(("torch.ops.aten." + name).str());
   auto import = op->import;
@@ -68,7 +69,7 @@ static void addOfParts(AtenOps &ops, StringRef name, StringRef argument) {
   });
 }
 
-/// Of floats, whose last dimension has the two parts.
+/// A complex tensor from floats, whose last dimension has the two parts.
 static LogicalResult viewAsComplex(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
@@ -100,7 +101,7 @@ static std::function<LogicalResult(Call &)> part(bool isImaginary) {
   };
 }
 
-/// torch only remembers that the imaginary part is to be negated.
+/// The conjugate, a view: torch only marks the imaginary part as negated.
 static LogicalResult conjugate(Call &call) {
   FailureOr<Parts> x = readComplex(call);
   if (failed(x))
@@ -114,7 +115,7 @@ static LogicalResult conjugate(Call &call) {
                  failed(other.resultView("self", negated, {})));
 }
 
-/// Of its parts, two tensors of one type.
+/// A complex tensor from its parts, two tensors of one type.
 static LogicalResult makeComplex(Call &call) {
   Tensor real = call.tensor("real"), imaginary = call.tensor("imag");
   std::optional<Sizes> sizes = TensorBuilder::broadcast({real.sizes, imaginary.sizes});
@@ -151,11 +152,11 @@ static LogicalResult polar(Call &call) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What computes an element of a part of the result from those of parts of the operands.
+/// Computes an element of a part of the result from elements of parts of the operands.
 using Function = function_ref<Value(ValueRange)>;
 } // namespace
 
-/// Elementwise in `dtype`.
+/// Applies `function` elementwise in `dtype`.
 static Tensor combine(Call &call, ArrayRef<Size> sizes, ArrayRef<Tensor> parts, DType dtype,
                       Function function) {
   SmallVector<Operand> operands;
@@ -168,7 +169,7 @@ namespace {
 struct Pair {
   Parts self, other;
   Sizes sizes;
-  DType dtype; // of the complex operands; the wider one of two
+  DType dtype; // type of the complex operands, or the wider one of two
 };
 } // namespace
 
@@ -188,7 +189,7 @@ static FailureOr<Pair> readPair(Call &call) {
   return pair;
 }
 
-/// (a + b i) (c + d i) = (a c - b d) + (a d + b c) i; each part times a real operand.
+/// (a + b i) (c + d i) = (a c - b d) + (a d + b c) i. If an operand is real, each part is multiplied by it.
 static LogicalResult product(Call &call) {
   FailureOr<Pair> pair = readPair(call);
   if (failed(pair))
@@ -217,7 +218,7 @@ static LogicalResult product(Call &call) {
   return call.result(real, imaginary);
 }
 
-/// The sum of the parts, or their difference.
+/// The sum or the difference, part by part.
 template <typename OpTy> static LogicalResult sum(Call &call) {
   FailureOr<Pair> pair = readPair(call);
   if (failed(pair))
@@ -225,7 +226,7 @@ template <typename OpTy> static LogicalResult sum(Call &call) {
   if (call.scalar("alpha", 1).number != 1)
     return call.error() << "expected alpha = 1";
   TensorBuilder &b = call.b;
-  // A real operand adds 0.
+  // The imaginary part of a real operand is 0.
   auto compute = [&](const Tensor &x, const Tensor &y) {
     return combine(call, pair->sizes, {x, y}, pair->dtype,
                    [&](ValueRange x) -> Value { return OpTy::create(b, x[0], x[1]); });
@@ -297,7 +298,7 @@ void attn::pt2::addComplex(AtenOps &ops) {
     addOfParts(ops, name, "self");
   for (StringRef name : {"cat.default", "stack.default"})
     addOfParts(ops, name, "tensors");
-  // What has complex arguments or results in any case.
+  // Ops that always have complex arguments or results.
   auto add = [&](StringRef name, std::function<LogicalResult(Call &)> import,
                  StringRef limits = "") {
     ops.add(name, import, limits);

@@ -1,9 +1,9 @@
-//===- Convolution.cpp - aten's convolutions and poolings ------------------===//
+//===- Convolution.cpp - aten's convolutions and im2col --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Here for what stands around attention: patch embeddings, whose stride is the kernel's size, are one product; others
-// are loops.
+// Models with attention contain convolutions. A patch embedding, whose stride is the size of the kernel, becomes one
+// product; other convolutions become loops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace attn::pt2;
 
 namespace {
-/// x (n, c, spatial...), weight (o, c / groups, kernel...)
+/// The parameters of a convolution of x (n, c, spatial...) with weight (o, c / groups, kernel...).
 struct Window {
   SmallVector<int64_t> stride, padding, dilation;
   int64_t groups;
@@ -38,7 +38,7 @@ SmallVector<int64_t> attn::pt2::perDim(Call &call, StringRef name, int64_t count
   return numbers;
 }
 
-/// `x` with zeros around its spatial dimensions, the last ones.
+/// `x` with zeros around its last dimensions, the spatial ones.
 static FailureOr<Tensor> padded(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> before,
                                 ArrayRef<int64_t> after) {
   int64_t first = x.rank() - int64_t(before.size());
@@ -94,7 +94,7 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   bool arePatches = groups == 1 && window.stride == kernel &&
                     llvm::all_of(window.dilation, [](int64_t d) { return d == 1; });
   if (arePatches) {
-    // (n, c, out, kernel, out, kernel, ...)
+    // View as (n, c, out, kernel, out, kernel, ...).
     Tensor whole = x;
     Sizes split = {x.sizes[0], x.sizes[1]};
     for (int64_t i = 0; i < count; ++i) {
@@ -107,7 +107,8 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
     FailureOr<Tensor> patches = viewAs(call, whole, split);
     if (failed(patches))
       return failure();
-    // (n, out..., c, kernel...), of which each patch becomes a row: one product then, over (n, o, patch, element).
+    // Transpose to (n, out..., c, kernel...) and make each patch a row. Then one product over (n, o, patch, element)
+    // computes the convolution.
     SmallVector<int64_t> order = {0};
     std::optional<Size> numPatches = Size(1);
     int64_t patchSize = *channels;
@@ -135,7 +136,7 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
     return viewAs(call, result, shape);
   }
 
-  // Over (n, group, o, out..., c, kernel...).
+  // Reduce over the domain (n, group, o, out..., c, kernel...).
   Sizes splitX = {x.sizes[0], Size(groups), Size(*channels / groups)},
         splitWeight = {Size(groups), Size(*outChannels / groups), weight.sizes[1]};
   splitX.append(x.sizes.begin() + 2, x.sizes.end());
@@ -168,7 +169,7 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   return viewAs(call, result, flat);
 }
 
-/// conv1d, conv2d, conv3d, and convolution, which they decompose to. One image may lack the dimension of the batch.
+/// conv1d, conv2d, conv3d, and convolution, which they decompose to. A single image may lack the batch dimension.
 static LogicalResult convolution(Call &call) {
   Tensor x = call.tensor("input"), weight = call.tensor("weight");
   std::optional<Tensor> bias;
@@ -275,7 +276,7 @@ static LogicalResult imageToColumns(Call &call) {
                         << str(x.sizes);
   TensorBuilder &b = call.b;
   auto dim = [&](unsigned i) { return b.getAffineDimExpr(i); };
-  // Over (n, c, kernel..., windows...).
+  // The domain is (n, c, kernel..., windows...).
   Sizes sizes = {x.sizes[0], x.sizes[1], Size(kernel[0]), Size(kernel[1]), out[0], out[1]};
   AffineMap map = AffineMap::get(6, 0,
                                  {dim(0), dim(1), dim(4) * stride[0] + dim(2) * dilation[0],

@@ -1,4 +1,4 @@
-//===- Creation.cpp - aten's tensors of known elements ---------------------===//
+//===- Creation.cpp - aten ops that create tensors -------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// A tensor of `sizes` that holds one number everywhere.
+/// A tensor of `sizes` filled with one number.
 static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Scalar number) {
   for (const Size &size : sizes)
     if (size.constant().value_or(0) < 0)
@@ -27,7 +27,7 @@ static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Sca
   return call.result(call.b.fill(sizes, number.in(call.b, dtype), dtype));
 }
 
-/// The same of an argument, a number that may be known at the call only.
+/// The same for an argument, a number that may be known only at the call.
 static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, StringRef name) {
   if (!call.isTensor(name))
     return constant(call, sizes, dtype, call.scalar(name));
@@ -43,7 +43,7 @@ static DType dtypeOf(Call &call, StringRef name) {
   return call.isFloat(name) ? DType::F32 : call.isFlag(name) ? DType::Bool : DType::I64;
 }
 
-/// Of `size`; empty tensors, whose elements torch leaves undefined, hold 0.
+/// A tensor of `size`. torch.empty, whose elements are undefined, gives 0.
 static std::function<LogicalResult(Call &)> filled(int64_t number) {
   return [=](Call &call) -> LogicalResult {
     Sizes sizes = call.integers("size");
@@ -56,7 +56,7 @@ static LogicalResult full(Call &call) {
   return constant(call, sizes, call.dtype("dtype", dtypeOf(call, "fill_value")), "fill_value");
 }
 
-/// As large as another tensor and, unless told otherwise, of its type.
+/// A tensor with the sizes of another tensor and, by default, its type.
 static std::function<LogicalResult(Call &)> like(std::optional<int64_t> number) {
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self");
@@ -66,7 +66,7 @@ static std::function<LogicalResult(Call &)> like(std::optional<int64_t> number) 
   };
 }
 
-/// Of `size` and, unless told otherwise, of the type of another tensor.
+/// A tensor of `size` with, by default, the type of another tensor.
 static std::function<LogicalResult(Call &)> newLike(std::optional<int64_t> number) {
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self");
@@ -77,7 +77,7 @@ static std::function<LogicalResult(Call &)> newLike(std::optional<int64_t> numbe
   };
 }
 
-/// Each element replaced by one number.
+/// Replaces each element by one number.
 static LogicalResult fill(Call &call) {
   Tensor self = call.tensor("self");
   if (call.isTensor("value") && !call.isNumber("value")) {
@@ -101,10 +101,10 @@ static LogicalResult scalarTensor(Call &call) {
   return constant(call, {}, call.dtype("dtype", DType::F32), "s");
 }
 
-/// start + i * step. A number of elements that depends on sizes is what the file says, if it can be proved.
+/// start + i * step. If the number of elements depends on sizes, it must provably be the number in the file.
 static LogicalResult arange(Call &call) {
   bool hasFloat = false;
-  // A number, or a size of which the number does not count.
+  // Reads a number or a size. If it is a size that is not known, the returned number is not used.
   auto read = [&](StringRef name, int64_t otherwise, Size &size) -> double {
     size = otherwise;
     if (!call.has(name))
@@ -145,7 +145,7 @@ static LogicalResult arange(Call &call) {
                           << start.str() << " to " << end.str() << " in steps of " << step.str();
   }
   if (hasFloat && !attn::graph::isFloat(dtype)) {
-    // Fractions count in the number of elements alone.
+    // For integers, the fractions of start and step influence only the number of elements.
     for (auto [size, number] : {std::pair(&start, startNumber), {&step, stepNumber}})
       if (size->constant())
         *size = int64_t(number);
@@ -173,7 +173,7 @@ static LogicalResult arange(Call &call) {
   }));
 }
 
-/// 1 on the diagonal, 0 elsewhere.
+/// The identity matrix: 1 on the diagonal, 0 elsewhere.
 static LogicalResult eye(Call &call) {
   Size rows = call.integer("n"), columns = call.has("m") ? call.integer("m") : rows;
   DType dtype = call.dtype("dtype", DType::F32);
@@ -189,7 +189,7 @@ static LogicalResult eye(Call &call) {
   }));
 }
 
-/// `steps` numbers from start to end, both included; counted from the nearer end, as torch does.
+/// `steps` numbers from start to end, both included. As in torch, they are computed from the nearer end.
 static LogicalResult linspace(Call &call) {
   double start = call.number("start"), end = call.number("end");
   int64_t steps = call.constant("steps");
@@ -210,7 +210,7 @@ static LogicalResult linspace(Call &call) {
     };
     Value up = arith::AddFOp::create(b, constant(start), times(i));
     Value left = arith::SubFOp::create(b, constant(double(steps - 1)), i);
-    // One step is the start.
+    // A single number is the start.
     Value down = arith::SubFOp::create(b, constant(steps == 1 ? start : end), times(left));
     Value isFirst =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, i, constant(double(steps / 2)));
@@ -218,7 +218,7 @@ static LogicalResult linspace(Call &call) {
   }));
 }
 
-/// The rows, then the columns, of the elements on one side of a diagonal, row by row.
+/// The row indices, then the column indices, of the elements on one side of a diagonal, row by row.
 static auto triangleIndices(bool isUpper) {
   return [=](Call &call) -> LogicalResult {
     constexpr int64_t kMost = 1 << 20;

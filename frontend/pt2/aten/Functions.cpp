@@ -1,4 +1,4 @@
-//===- Functions.cpp - aten's functions of one element ---------------------===//
+//===- Functions.cpp - aten ops on one element -----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -43,7 +43,7 @@ struct Floats {
 using FloatFunction = Value (*)(Floats &, Value);
 } // namespace
 
-/// A function that torch computes in floats, of integers too.
+/// A function that torch computes in floats, also for integers.
 static std::function<LogicalResult(Call &)>
 ofFloats(std::function<Value(Floats &, Value)> function) {
   return [=](Call &call) -> LogicalResult {
@@ -62,7 +62,7 @@ template <typename OpTy> static std::function<LogicalResult(Call &)> ofFloats() 
   return ofFloats([](Floats &f, Value x) -> Value { return OpTy::create(f.b, x); });
 }
 
-/// A function of integers as well, in their own type.
+/// A function that torch computes in the type of its argument, also for integers.
 static std::function<LogicalResult(Call &)>
 ofNumbers(std::function<Value(TensorBuilder &, Value)> floats,
           std::function<Value(TensorBuilder &, Value)> integers) {
@@ -119,7 +119,7 @@ static LogicalResult leakyRelu(Call &call) {
   })(call);
 }
 
-/// log(1 + e^(beta x)) / beta; x from where the two are equal in floats.
+/// log(1 + e^(beta x)) / beta; above the threshold this is x.
 static LogicalResult softplus(Call &call) {
   double beta = call.number("beta", 1), threshold = call.number("threshold", 20);
   return ofFloats([=](Floats &f, Value x) -> Value {
@@ -146,7 +146,7 @@ static Value selu(Floats &f, Value x) {
   return f.select(f.isAbove(x, 0), f.mul(x, f.constant(scale)), small);
 }
 
-/// log(1 + e^x), which neither overflows nor cancels.
+/// log(1 + e^x), without overflow or cancellation.
 static Value logOfOnePlusExp(Floats &f, Value x) {
   Value magnitude = math::AbsFOp::create(f.b, x);
   return f.add(f.max(x, 0), math::Log1pOp::create(f.b, f.exp(f.neg(magnitude))));
@@ -162,13 +162,13 @@ static Value logSigmoid(Floats &f, Value x) { return f.neg(logOfOnePlusExp(f, f.
 static LogicalResult threshold(Call &call) {
   double least = call.number("threshold"), value = call.number("value");
   return ofFloats([=](Floats &f, Value x) -> Value {
-    // NaN stays.
+    // The comparison keeps NaN.
     Value isBelow = arith::CmpFOp::create(f.b, arith::CmpFPredicate::OLE, x, f.constant(least));
     return f.select(isBelow, f.constant(value), x);
   })(call);
 }
 
-/// x where positive, x times the weight of its channel (dimension 1) elsewhere; one weight may stand for all.
+/// x where positive, x times the weight of its channel (dimension 1) elsewhere; all channels may share one weight.
 static LogicalResult prelu(Call &call) {
   Tensor x = call.tensor("self"), weight = call.tensor("weight");
   if (call.failed())
@@ -176,7 +176,7 @@ static LogicalResult prelu(Call &call) {
   bool isOne = llvm::all_of(weight.sizes, [](const Size &size) { return size.isOne(); });
   bool ofChannels = weight.rank() == 1 && x.rank() >= 2 && weight.sizes[0] == x.sizes[1];
   std::optional<Sizes> broadcast = TensorBuilder::broadcast({x.sizes, weight.sizes});
-  // The form that it decomposes to broadcasts.
+  // _prelu_kernel, the form that prelu decomposes to, broadcasts the weight.
   bool isKernel = call.target().contains("_prelu_kernel");
   if (!isFloat(x.dtype) || weight.dtype != x.dtype ||
       !(isKernel ? broadcast && *broadcast == x.sizes : isOne || ofChannels))
@@ -204,7 +204,7 @@ static auto shrink(bool moves) {
       Value isBelow = arith::CmpFOp::create(f.b, arith::CmpFPredicate::OLT, x, f.constant(-lambda));
       Value above = moves ? f.sub(x, f.constant(lambda)) : x,
             below = moves ? f.add(x, f.constant(lambda)) : x;
-      // NaN stays.
+      // The product with 0 keeps NaN.
       Value between = f.mul(x, f.constant(0));
       return f.select(f.isAbove(x, lambda), above, f.select(isBelow, below, between));
     })(call);
@@ -219,7 +219,8 @@ static Value logToBase10(Floats &f, Value x) {
   return f.div(math::LogOp::create(f.b, x), f.constant(llvm::numbers::ln10));
 }
 
-/// x without what is not a number: zero or `nan` for NaN, the greatest numbers of the type or others for infinities.
+/// x with NaN replaced by `nan` (default: 0), and infinities by `posinf` and `neginf` (default: the greatest numbers of
+/// the type).
 static LogicalResult nanToNum(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
@@ -273,7 +274,7 @@ static LogicalResult hardtanh(Call &call) {
 
 static LogicalResult relu6(Call &call) { return limit(call, 0, 6); }
 
-/// The first half along `dim` times the sigmoid of the second.
+/// The first half along `dim` times the sigmoid of the second half.
 static LogicalResult glu(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), -1);
@@ -346,7 +347,7 @@ static Value isFinite(TensorBuilder &b, Value x) {
   return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), infinity);
 }
 
-/// A model in evaluation mode drops nothing: the result is the argument itself.
+/// In evaluation mode, dropout does nothing: the result is the argument itself.
 static LogicalResult dropout(Call &call) {
   Tensor x = call.tensor("input");
   double p = call.number("p");
@@ -459,7 +460,7 @@ void attn::pt2::addFunctions(AtenOps &ops) {
       ofNumbers(
           [](TensorBuilder &b, Value x) -> Value {
             Floats f{b, x.getType()};
-            // 0 for NaN, as torch has it.
+            // The sign of NaN is 0, as in torch.
             Value hasSign = arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, x, f.constant(0));
             Value sign = math::CopySignOp::create(b, f.constant(1), x);
             return f.select(hasSign, sign, f.constant(0));

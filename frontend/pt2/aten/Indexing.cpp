@@ -1,13 +1,13 @@
-//===- Indexing.cpp - aten's tables ----------------------------------------===//
+//===- Indexing.cpp - aten ops that read and write by index ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Indices are data, and may be anything. An argument of the user's gets a bound that the runtime checks before a call
-// stores anything, also where constants and positions are added to it. Whatever else an index is, an element of a part of
-// an argument for one, the nearest element that exists is read or written in its place, so that no access leaves its
-// tensor.
+// Indices are data, so they may have any value. If an index is an argument of the user, or such an argument plus
+// constants and positions, the argument gets a bound, which the runtime checks before a call stores anything. Any other
+// index, such as an element of a part of an argument, is clamped to the nearest valid index, so that every access is in
+// bounds.
 //
-// What is written by index is inserted part by part, so that a tensor that nobody else reads is written in place.
+// Writes by index are inserted part by part, so that a tensor without other readers is written in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// An index into a dimension of `size` elements; `wraps` counts negative ones from the end.
+/// Clamps an index to a dimension of `size` elements; with `wraps`, negative indices count from the end.
 static Value toPosition(TensorBuilder &b, Value index, const Size &size, bool wraps) {
   Value i = arith::IndexCastOp::create(b, b.getIndexType(), index);
   Value count = b.indexOf(size), zero = arith::ConstantIndexOp::create(b, 0);
@@ -45,7 +45,7 @@ static bool isIndexType(Type type) {
 }
 
 namespace {
-/// What is known of integers: each is an element of `argument`, or 0 where there is none, plus a number in
+/// What is known about integers: each is an element of `argument`, or 0 if there is no argument, plus a number in
 /// [least, most].
 struct Interval {
   BlockArgument argument;
@@ -77,8 +77,8 @@ static std::optional<Interval> minus(const Interval &a, const Interval &b) {
   return difference;
 }
 
-/// What is known of the elements of a tensor, or of a scalar in the body of an op that computes them. Looks `depth` ops
-/// back.
+/// What is known about the elements of a tensor, or about a scalar in the body of an op that computes them. Follows at
+/// most `depth` producers.
 static std::optional<Interval> intervalOf(Value value, int depth = 12) {
   IntegerAttr constant;
   if (depth-- == 0)
@@ -114,7 +114,7 @@ static std::optional<Interval> intervalOf(Value value, int depth = 12) {
       .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
             arith::ExtSIOp>([&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
       .Case([&](tensor::ExtractSliceOp slice) {
-        // What the other elements of an argument are is not known.
+        // A bound applies to all elements of an argument, but the slice reads only some of them.
         std::optional<Interval> whole = intervalOf(slice.getSource(), depth);
         return whole && whole->argument ? std::nullopt : whole;
       })
@@ -130,7 +130,8 @@ static std::optional<Interval> intervalOf(Value value, int depth = 12) {
       .Default(std::nullopt);
 }
 
-/// Requires that `index` lies in [0, size), if it is what an argument holds, or more by a number.
+/// Bounds the argument so that `index` lies in [0, size), if `index` is the argument plus numbers that are not
+/// negative.
 static LogicalResult boundArgument(Call &call, const Tensor &index, const Size &size) {
   std::optional<int64_t> count = size.constant();
   std::optional<Interval> interval = intervalOf(index.value);
@@ -148,7 +149,7 @@ static LogicalResult boundArgument(Call &call, const Tensor &index, const Size &
   return success();
 }
 
-/// Of sizes that have elements: the nearest element to an index must exist.
+/// Checks the type of an index, and requires that `size` is not 0: the nearest valid index must exist.
 static LogicalResult checkIndexed(Call &call, const Tensor &index, const Size &size) {
   if (!isIndexType(index.dtype))
     return call.error() << "expected indices of int32 or int64, got " << str(index.dtype);
@@ -159,7 +160,7 @@ static LogicalResult checkIndexed(Call &call, const Tensor &index, const Size &s
 /// result[i..., e] = weight[indices[i...], e]
 static LogicalResult embedding(Call &call) {
   Tensor weight = call.tensor("weight"), indices = call.tensor("indices");
-  // How gradients are computed.
+  // These arguments say how gradients are computed.
   for (StringRef name : {"scale_grad_by_freq", "sparse"})
     call.flag(name);
   call.constant("padding_idx", -1);
@@ -183,7 +184,7 @@ static LogicalResult embedding(Call &call) {
       }));
 }
 
-/// A tensor of `sizes` whose elements are those of `self` at the same position, but for `dim`, where `index` says which.
+/// A tensor of `sizes` with elements of `self` at the same position, except in dimension `dim`, where `index` gives it.
 static Tensor readAlong(TensorBuilder &b, const Tensor &self, int64_t dim, ArrayRef<Size> sizes,
                         const Operand &index) {
   return b.elementwise(sizes, self.dtype, index, [&](ValueRange x) -> Value {
@@ -230,7 +231,7 @@ static LogicalResult gather(Call &call) {
   return call.result(readAlong(call.b, self, dim, index.sizes, Operand{index, index.dtype}));
 }
 
-/// gather of tensors that broadcast but along the dimension, or of flat ones.
+/// gather of tensors that broadcast in all dimensions except `dim`, or without `dim` of flattened tensors.
 static LogicalResult takeAlongDim(Call &call) {
   Tensor self = call.tensor("self"), index = call.tensor("indices");
   if (call.failed())
@@ -267,15 +268,15 @@ static LogicalResult takeAlongDim(Call &call) {
 }
 
 namespace {
-/// The indices in self[indices...], which broadcast to one shape. That stands where they do if they are neighbours, in
-/// front otherwise.
+/// The indices in self[indices...], which broadcast to one shape. In the result, this shape takes the place of the
+/// indexed dimensions if they are neighbours, and comes first otherwise.
 struct Indices {
-  SmallVector<Operand> operands; ///< read at the dimensions of `sizes`
-  SmallVector<int64_t> dims;     ///< of self, one for each operand
-  SmallVector<int64_t> shape;    ///< the dimensions of `sizes` that are theirs
-  Sizes sizes;                   ///< of what is indexed
-  /// For each dimension of self its position in `sizes`, or -1 if an index replaces it. One of `shape` is that of the
-  /// index along a dimension beside.
+  SmallVector<Operand> operands; ///< the indices, read at dimensions of `sizes`
+  SmallVector<int64_t> dims;     ///< the dimension of self for each operand
+  SmallVector<int64_t> shape;    ///< the dimensions of `sizes` that are the shape of the indices
+  Sizes sizes;                   ///< sizes of self[indices...]
+  /// For each dimension of self its position in `sizes`, or -1 if an index replaces it. If the position is one of
+  /// `shape`, the index itself varies along this dimension.
   SmallVector<int64_t> kept;
 };
 } // namespace
@@ -358,8 +359,8 @@ static Value accumulate(TensorBuilder &b, Value sum, Value x) {
   return arith::AddIOp::create(b, sum, x);
 }
 
-/// `self` with `values`, of the indices' sizes, in the place of self[indices...], or added to that. A loop over the
-/// points of the indices' shape, in the order of torch on a CPU, inserts what belongs to each.
+/// Replaces self[indices...] by `values`, which have sizes `indices.sizes`, or adds them. A loop over the points of the
+/// shape of the indices, in the order of torch on a CPU, inserts the values of each point.
 static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &indices,
                                  const Tensor &values, bool wraps, bool adds) {
   TensorBuilder &b = call.b;
@@ -380,7 +381,7 @@ static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &
     point[dim] = loop.getInductionVar();
     sofar = loop.getRegionIterArg(0);
   }
-  // What belongs to the point, in the sizes of values and in those of self: units where the indices are.
+  // The sizes of the values of one point, in `values` and in `self`: 1 in the indexed dimensions.
   SmallVector<OpFoldResult> from(indices.sizes.size(), b.getIndexAttr(0)), to;
   Sizes ofValues = indices.sizes, ofSelf = self.sizes;
   for (int64_t dim : indices.shape) {
@@ -427,8 +428,9 @@ static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &
   return Tensor{outermost.getResult(0), self.dtype, self.sizes};
 }
 
-/// self with `values` at the elements of which `mask`, an index from dimension `first` on, holds. How many these are is
-/// data, so that each gets the same values, those of the dimensions beside.
+/// self with `values` at the elements for which `mask` is true; the mask indexes the dimensions from `first` on. The
+/// number of these elements depends on data, so all of them get the same values, which vary only along other
+/// dimensions.
 static LogicalResult putWhere(Call &call, const Tensor &self, const Tensor &mask, int64_t first,
                               const Tensor &values, bool adds) {
   int64_t rank = self.rank(), last = first + mask.rank();
@@ -438,7 +440,7 @@ static LogicalResult putWhere(Call &call, const Tensor &self, const Tensor &mask
   TensorBuilder &b = call.b;
   SmallVector<AffineExpr> exprs;
   for (auto [i, size] : llvm::enumerate(values.sizes)) {
-    // Aligned at the end, with one dimension in the place of the mask's.
+    // The dimensions of values are aligned at the end; one dimension stands for all dimensions of the mask.
     int64_t dim = rank - (values.rank() - int64_t(i));
     if (dim < last)
       dim += mask.rank() - 1;
@@ -483,7 +485,7 @@ static LogicalResult indexPut(Call &call) {
     return call.error() << "expected values that broadcast to " << str(self.dtype)
                         << str(indices->sizes) << ", got " << str(values.dtype)
                         << str(values.sizes);
-  // A negative index that torch would count from the end is refused where a caller passes it.
+  // torch counts a negative index from the end, but the bound rejects negative indices in an argument.
   for (auto [operand, dim] : llvm::zip_equal(indices->operands, indices->dims))
     if (failed(boundArgument(call, operand.tensor, self.sizes[dim])))
       return failure();
@@ -492,7 +494,8 @@ static LogicalResult indexPut(Call &call) {
   return failed(written) ? failure() : call.result(*written);
 }
 
-/// `index` along `dim` of self: what it indexes has the sizes `sizes`, and reads the index through `map`.
+/// The indices for `index` along `dim` of self. The indexed elements have sizes `sizes`, and the index is read through
+/// `map`.
 static FailureOr<Indices> readIndicesAlong(Call &call, const Tensor &self, const Tensor &index,
                                            int64_t dim, ArrayRef<Size> sizes, AffineMap map) {
   if (failed(checkIndexed(call, index, self.sizes[dim])) ||
@@ -507,7 +510,7 @@ static FailureOr<Indices> readIndicesAlong(Call &call, const Tensor &self, const
   return indices;
 }
 
-/// Of a vector of indices, or one: as many elements of `dim` as it has.
+/// The indices for the argument `index`, a vector or a number, along the argument `dim`.
 static FailureOr<Indices> readVector(Call &call, const Tensor &self) {
   Tensor index = call.tensor("index");
   int64_t dim = call.dim("dim", self.rank());
@@ -525,7 +528,7 @@ static FailureOr<Indices> readVector(Call &call, const Tensor &self) {
   return indices;
 }
 
-/// result[..., index[i], ...] = source[..., i, ...], everything else as in self; or += alpha * source
+/// result[..., index[i], ...] = source[..., i, ...], or += alpha * source; all other elements are those of self.
 static std::function<LogicalResult(Call &)> indexWrite(bool adds) {
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self"), source = call.tensor("source");
@@ -554,7 +557,7 @@ static std::function<LogicalResult(Call &)> indexWrite(bool adds) {
   };
 }
 
-/// The argument `value`, a number or a tensor of rank 0, as a tensor of `sizes` of the type of `self`.
+/// The argument `value`, a number or a tensor of rank 0, as a tensor of `sizes` with the type of `self`.
 static FailureOr<Tensor> readValue(Call &call, const Tensor &self, ArrayRef<Size> sizes) {
   TensorBuilder &b = call.b;
   if (call.isTensor("value")) {
@@ -588,7 +591,7 @@ static LogicalResult indexFill(Call &call) {
   return failed(written) ? failure() : call.result(*written);
 }
 
-/// result[i, index[i, j, k], k] = src[i, j, k] for dimension 1, or += it; or = value.
+/// result[i, index[i, j, k], k] = src[i, j, k] for dimension 1, or += src[i, j, k], or = value.
 static std::function<LogicalResult(Call &)> scatter(bool adds) {
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self"), index = call.tensor("index"), source;

@@ -1,4 +1,4 @@
-//===- Joins.cpp - aten's copies of several parts --------------------------===//
+//===- Joins.cpp - aten ops that join, repeat and pad ----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -39,7 +39,7 @@ static LogicalResult join(Call &call, ArrayRef<Tensor> parts, int64_t dim) {
 
 static LogicalResult cat(Call &call) {
   SmallVector<Tensor> parts = call.tensors("tensors");
-  // torch ignores what is empty and of rank 1.
+  // torch ignores empty tensors of rank 1.
   llvm::erase_if(parts,
                  [&](const Tensor &part) { return part.rank() == 1 && part.sizes[0] == Size(0); });
   if (!call.failed() && parts.empty())
@@ -48,7 +48,7 @@ static LogicalResult cat(Call &call) {
   return call.failed() ? failure() : join(call, parts, dim);
 }
 
-/// `x` of at least `rank` dimensions; what torch.atleast_1d, _2d and _3d make of it.
+/// `x` with at least `rank` dimensions, as from torch.atleast_1d, _2d and _3d.
 static FailureOr<Tensor> atLeast(Call &call, const Tensor &x, int64_t rank) {
   Sizes sizes = x.sizes;
   if (rank >= 2 && sizes.size() < 2)
@@ -57,7 +57,8 @@ static FailureOr<Tensor> atLeast(Call &call, const Tensor &x, int64_t rank) {
   return sizes == x.sizes ? FailureOr<Tensor>(x) : viewAs(call, x, sizes);
 }
 
-/// Along dimension `dim` of tensors that have at least `rank` dimensions. Vectors are columns or joined at their ends.
+/// Concatenates along dimension `dim` tensors of at least `rank` dimensions. Vectors become columns with `ofColumns`;
+/// if `rank` is 1, they are joined at their ends.
 static auto catOfRank(int64_t rank, int64_t dim, bool ofColumns = false) {
   return [=](Call &call) -> LogicalResult {
     SmallVector<Tensor> parts = call.tensors("tensors");
@@ -79,7 +80,7 @@ static auto catOfRank(int64_t rank, int64_t dim, bool ofColumns = false) {
   };
 }
 
-/// Along a dimension that the tensors lack.
+/// Concatenates along a new dimension.
 static LogicalResult stack(Call &call) {
   SmallVector<Tensor> parts = call.tensors("tensors");
   if (!call.failed() && parts.empty())
@@ -98,7 +99,8 @@ static LogicalResult stack(Call &call) {
   return join(call, parts, dim);
 }
 
-/// `x` with a dimension in front of `dim`, along which it is repeated, merged into that.
+/// Repeats `x` along a new dimension next to `dim`, and merges both. The new dimension is in front of `dim`, or with
+/// `ofElements` behind it.
 static FailureOr<Tensor> repeatAlong(Call &call, const Tensor &x, int64_t dim, const Size &count,
                                      bool ofElements) {
   Sizes unit = x.sizes, many = x.sizes, merged = x.sizes;
@@ -113,7 +115,7 @@ static FailureOr<Tensor> repeatAlong(Call &call, const Tensor &x, int64_t dim, c
   return viewAs(call, call.b.broadcastTo(*view, many), merged);
 }
 
-/// Each dimension as often as `repeats` says; those in front are new.
+/// Repeats each dimension as `repeats` says; additional dimensions in front are new.
 static LogicalResult repeat(Call &call) {
   Tensor x = call.tensor("self");
   Sizes repeats = call.integers(call.target().contains("tile") ? "dims" : "repeats");
@@ -131,7 +133,7 @@ static LogicalResult repeat(Call &call) {
   return failed(result) ? failure() : call.result(*result);
 }
 
-/// Each element of `dim` several times in a row.
+/// Repeats each element of `dim` several times in a row.
 static LogicalResult repeatInterleave(Call &call) {
   Tensor x = call.tensor("self");
   Size count = call.integer("repeats");
@@ -147,7 +149,7 @@ static LogicalResult repeatInterleave(Call &call) {
   return failed(result) ? failure() : call.result(*result);
 }
 
-/// Rotated along dimensions, or without any as if all were one.
+/// Rotates along dimensions; without dimensions, rotates the flattened tensor.
 static LogicalResult roll(Call &call) {
   Tensor x = call.tensor("self");
   Sizes shifts = call.integers("shifts"), sizes = x.sizes;
@@ -182,7 +184,7 @@ static LogicalResult roll(Call &call) {
       continue;
     if (!rest)
       return failure();
-    // By no more than all elements.
+    // The shift must not exceed the number of elements.
     call.requireAtMost(Size(0), *forward);
     call.requireAtMost(Size(0), *rest);
     if (call.failed())
@@ -194,7 +196,7 @@ static LogicalResult roll(Call &call) {
   return failed(result) ? failure() : call.result(*result);
 }
 
-/// In reverse along dimensions.
+/// Reverses dimensions.
 static LogicalResult flip(Call &call) {
   Tensor x = call.tensor("self");
   bool namesNone = call.constants("dims").empty();
@@ -216,8 +218,8 @@ static LogicalResult flip(Call &call) {
   }));
 }
 
-/// Widened by the elements inside: in reverse from the outermost on ("reflect"), the outermost again and again
-/// ("replicate"), or those of the other end ("circular").
+/// Pads with elements of the tensor: reversed, without the outermost element ("reflect"), the outermost element
+/// repeated ("replicate"), or elements of the other end ("circular").
 static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size> widths,
                                      StringRef mode) {
   Sizes sizes = x.sizes;
@@ -230,7 +232,7 @@ static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size>
     if (!total || *front < 0 || *back < 0)
       return call.error() << "expected widths of at least 0 for mode '" << mode << "', got "
                           << str(widths);
-    // As many elements as there are inside, less the outermost in reverse.
+    // The padding must not have more elements than the dimension; "reflect" does not use the outermost element.
     if (mode == "replicate")
       call.requireElement(x.sizes[dim], 0);
     else
@@ -269,7 +271,7 @@ static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size>
   }));
 }
 
-/// Widened at both ends of the last dimensions, which `pad` lists from the last; narrowed where it is negative.
+/// Pads both ends of the last dimensions, which `pad` lists from the last one on. A negative width removes elements.
 static LogicalResult pad(Call &call) {
   Tensor x = call.tensor("self");
   Sizes widths = call.integers("pad");
@@ -316,7 +318,7 @@ static LogicalResult pad(Call &call) {
       total[dim] = *sum;
     }
   }
-  // At one end, padding is a concatenation: the way in which the column of a sink is written too.
+  // Padding at one end becomes a concatenation, which is also how models write the column of an attention sink.
   if (padded.size() == 1) {
     int64_t dim = x.rank() - 1 - padded[0] / 2;
     Sizes sizes = x.sizes;
@@ -329,7 +331,7 @@ static LogicalResult pad(Call &call) {
   return call.result(total == x.sizes ? x : call.b.surround(x, fill, offsets, total));
 }
 
-/// Each element less the one before it.
+/// The difference of each element and the element before it.
 static LogicalResult diff(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), -1), times = call.constant("n", 1);
@@ -371,7 +373,7 @@ static LogicalResult diff(Call &call) {
       }));
 }
 
-/// Vectors, each repeated along the dimensions of all others.
+/// Repeats each vector along the dimensions of all other vectors.
 static LogicalResult meshgrid(Call &call) {
   SmallVector<Tensor> axes = call.tensors("tensors");
   std::string indexing = call.string("indexing", "ij");

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// Products are defined on one floating-point type.
+/// Checks that all factors have the same floating-point type.
 static LogicalResult checkTypes(Call &call, ArrayRef<Tensor> tensors) {
   for (const Tensor &tensor : tensors)
     if (!isFloat(tensor.dtype) || tensor.dtype != tensors.front().dtype)
@@ -20,7 +20,7 @@ static LogicalResult checkTypes(Call &call, ArrayRef<Tensor> tensors) {
   return success();
 }
 
-/// product + bias, the bias along the last dimension; rounded to `dtype` once.
+/// product + bias, with the bias along the last dimension; rounded once, to the type of the bias.
 static Tensor addBias(Call &call, const Tensor &product, const Tensor &bias) {
   DType type = product.dtype;
   return call.b.elementwise(
@@ -57,8 +57,8 @@ static LogicalResult linear(Call &call) {
   return call.result(hasBias ? addBias(call, product, bias) : call.b.castTo(product, x.dtype));
 }
 
-/// Without the batch dimensions along which `x` is broadcast to `batch`: a product does not read
-/// along those.
+/// `x` without the batch dimensions along which it is broadcast to `batch`: the product does not
+/// index `x` by these.
 static FailureOr<Tensor> dropBroadcast(Call &call, const Tensor &x, ArrayRef<Size> batch,
                                        int64_t numBatch) {
   Sizes kept;
@@ -68,8 +68,8 @@ static FailureOr<Tensor> dropBroadcast(Call &call, const Tensor &x, ArrayRef<Siz
   return viewAs(call, x, kept);
 }
 
-/// a (batch..., m, k) b (batch..., k, n) -> (batch..., m, n), as torch.matmul: a vector lacks m or
-/// n.
+/// a (batch..., m, k) b (batch..., k, n) -> (batch..., m, n), as in torch.matmul: a vector has no m or
+/// no n.
 static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
   if (failed(checkTypes(call, {a, b})))
     return failure();
@@ -157,7 +157,7 @@ static std::function<LogicalResult(Call &)> addProduct(StringRef left, StringRef
       return call.error() << "expected " << str(self.sizes) << " to broadcast to "
                           << str(product->sizes);
     DType as = product->dtype;
-    // What is multiplied with 0 does not count, NaN neither.
+    // An operand that is multiplied by 0 is ignored, even if it contains NaN.
     if (beta.number == 0)
       self = call.b.fill(self.sizes, self.dtype, 0);
     if (alpha.number == 0)
@@ -189,7 +189,7 @@ static LogicalResult outer(Call &call) {
       [&](ValueRange x) -> Value { return arith::MulFOp::create(call.b, x[0], x[1]); }));
 }
 
-/// Sums over the last dimensions of both.
+/// The sum of products over the last dimensions of both tensors.
 static LogicalResult inner(Call &call) {
   Tensor a = call.tensor("self"), b = call.tensor("other");
   if (call.failed())
@@ -214,7 +214,7 @@ static LogicalResult inner(Call &call) {
   return call.result(call.b.contract(sizes, a, b, mapTo(ofA), mapTo(ofB), mapTo(kept)));
 }
 
-/// Each element of one times all of the other, in its place.
+/// The Kronecker product: each element of `self` is replaced by this element times all of `other`.
 static LogicalResult kron(Call &call) {
   Tensor a = call.tensor("self"), b = call.tensor("other");
   if (call.failed())
@@ -250,7 +250,7 @@ static LogicalResult kron(Call &call) {
 }
 
 //===----------------------------------------------------------------------===//
-// Einstein's sums
+// Einsum
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -261,7 +261,7 @@ struct Lettered {
 };
 } // namespace
 
-/// `x` with dimensions that have the same letter read as one, and summed over those that are in `summed`.
+/// Merges dimensions of `x` with the same letter into one (their diagonal), and sums over the letters in `summed`.
 static FailureOr<Lettered> reduceLetters(Call &call, const Lettered &x, StringRef summed) {
   std::string letters;
   Sizes sizes;
@@ -303,7 +303,8 @@ static FailureOr<Lettered> reduceLetters(Call &call, const Lettered &x, StringRe
   return Lettered{result, kept};
 }
 
-/// A dimension of size 1 is repeated where its letter stands for more in another factor: products need not read it.
+/// Drops dimensions of size 1 whose letter has a larger size in another factor: einsum repeats them, so products do not
+/// need to index them.
 static LogicalResult dropRepeated(Call &call, SmallVectorImpl<Lettered> &factors) {
   auto isLonger = [&](char letter) {
     return llvm::any_of(factors, [&](const Lettered &factor) {
@@ -331,7 +332,7 @@ static LogicalResult dropRepeated(Call &call, SmallVectorImpl<Lettered> &factors
   return success();
 }
 
-/// Sum over the letters that neither `kept` has nor one factor alone.
+/// The product of `a` and `b`, summed over the letters that are not in `kept`.
 static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, StringRef kept) {
   auto without = [&](const Lettered &x, const Lettered &other) {
     std::string alone;
@@ -390,7 +391,8 @@ static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, S
   return Lettered{product, letters};
 }
 
-/// Letters for each operand and the result, as in "bhqd,bhkd->bhqk"; "..." stands for leading dimensions.
+/// The equation has letters for each operand and the result, as in "bhqd,bhkd->bhqk"; "..." stands for leading
+/// dimensions.
 static LogicalResult einsum(Call &call) {
   std::string equation = call.string("equation");
   SmallVector<Tensor> tensors = call.tensors("tensors");
@@ -406,7 +408,7 @@ static LogicalResult einsum(Call &call) {
   if (terms.size() != tensors.size() || tensors.empty() || failed(checkTypes(call, tensors)))
     return call.error() << "expected letters for each of " << tensors.size()
                         << " tensors of one floating-point type, got '" << equation << "'";
-  // Capitals after 'Z' stand for the dimensions of "...", aligned at the last.
+  // Characters that are no letters, from 1 on, stand for the dimensions of "...", aligned at the last one.
   std::string ellipsis;
   auto expand = [&](StringRef term, std::optional<int64_t> rank) -> std::optional<std::string> {
     auto [front, back] = term.split("...");
@@ -441,13 +443,13 @@ static LogicalResult einsum(Call &call) {
       return failure();
     result = *letters;
   } else {
-    // In alphabetical order, those that occur once.
+    // The result has the letters that occur once, in alphabetical order.
     result = ellipsis;
     for (char letter = 'A'; letter <= 'z'; ++letter)
       if (llvm::count(inputs, letter) == 1 && std::isalpha(letter))
         result += letter;
   }
-  // From the left, keeping what a later factor or the result has.
+  // Multiply from the left. Keep the letters that a later factor or the result has.
   Lettered product = factors.front();
   for (size_t i = 1; i < factors.size(); ++i) {
     std::string kept = result;
@@ -477,7 +479,7 @@ static LogicalResult einsum(Call &call) {
     return call.error() << "expected each letter of the result once, got '" << equation << "'";
   bool isIdentity = llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size()));
   Tensor ordered = isIdentity ? reduced->tensor : call.b.transpose(reduced->tensor, permutation);
-  // Of one operand, torch only changes the order of the dimensions.
+  // With one operand and no sum, torch only permutes the dimensions, so the result is a view.
   return factors.size() == 1 && summed.empty() ? call.resultView("tensors", ordered, {})
                                                : call.result(ordered);
 }

@@ -1,4 +1,4 @@
-//===- Normalisation.cpp - aten's layer norm and its kin -------------------===//
+//===- Normalisation.cpp - aten's layer norm and similar ops ---------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,13 +17,13 @@ namespace {
 struct Normalised {
   Tensor x;
   int64_t numKept;
-  Size count; // elements of the others
+  Size count; // number of elements of the normalised dimensions
   std::optional<Tensor> weight, bias;
   std::optional<double> eps;
 };
 
 struct Statistics {
-  Tensor mean, inverse; // of the first numKept dimensions
+  Tensor mean, inverse; // their sizes are the first numKept dimensions
 };
 } // namespace
 
@@ -34,7 +34,7 @@ static Value numberOf(TensorBuilder &b, const Size &count, DType as) {
   return b.convert(number, DType::I64, as);
 }
 
-/// The mean, and 1 / sqrt(variance + eps); each in a pass of its own.
+/// The mean, and 1 / sqrt(variance + eps), each computed in its own pass over the elements.
 static Statistics statisticsOf(TensorBuilder &b, const Tensor &x, int64_t numKept,
                                const Size &count, double eps) {
   DType as = computeType(x.dtype);
@@ -59,7 +59,7 @@ static Statistics statisticsOf(TensorBuilder &b, const Tensor &x, int64_t numKep
   return {mean, inverse};
 }
 
-/// What layer_norm and rms_norm are given.
+/// Reads the arguments of layer_norm and rms_norm.
 static FailureOr<Normalised> readNormalised(Call &call) {
   Normalised in;
   in.x = call.tensor("input");
@@ -89,8 +89,8 @@ static FailureOr<Normalised> readNormalised(Call &call) {
   return in;
 }
 
-/// (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions. The native form returns the mean and
-/// the inverse deviation as well.
+/// (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions. The native form also returns the mean
+/// and the inverse deviation.
 static std::function<LogicalResult(Call &)> layerNorm(bool returnsStatistics) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Normalised> in = readNormalised(call);
@@ -130,7 +130,7 @@ static std::function<LogicalResult(Call &)> layerNorm(bool returnsStatistics) {
   };
 }
 
-/// x / sqrt(mean of x^2 + eps) * weight; without eps, that of the type that torch computes in.
+/// x / sqrt(mean of x^2 + eps) * weight. The default of eps is the epsilon of the type in which torch computes.
 static LogicalResult rmsNorm(Call &call) {
   FailureOr<Normalised> in = readNormalised(call);
   if (failed(in))
@@ -160,8 +160,8 @@ static LogicalResult rmsNorm(Call &call) {
   }));
 }
 
-/// Over the groups of channels (dimension 1) and all that follow, or over each channel. The native form returns the mean
-/// and the inverse deviation as well.
+/// Normalises over groups of channels (dimension 1), or over each channel, and over all dimensions that follow. The
+/// native form also returns the mean and the inverse deviation.
 static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("input");
@@ -172,11 +172,11 @@ static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
     if (call.has("bias"))
       bias = call.tensor("bias");
     double eps = call.number("eps", 1e-5);
-    // They follow from the input.
+    // These sizes follow from the input.
     if (isNative)
       for (StringRef name : {"N", "C", "HxW"})
         call.integer(name);
-    // instance_norm, which in training changes the statistics that it has.
+    // instance_norm, which in training mode updates its statistics.
     if (groupsName.empty()) {
       for (StringRef name : {"running_mean", "running_var"})
         if (call.has(name))
@@ -242,8 +242,8 @@ static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
   };
 }
 
-/// By the statistics that training left: (x - mean) / sqrt(variance + eps) * weight + bias for each channel. The native
-/// forms have results for gradients beside.
+/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel, with the statistics of the training. The native
+/// forms have additional results, for gradients.
 static LogicalResult batchNorm(Call &call) {
   if (call.flag("use_input_stats"))
     return groupNorm("")(call);
@@ -291,7 +291,7 @@ static LogicalResult batchNorm(Call &call) {
   return failed(call.result(result)) ? failure() : call.skipResults();
 }
 
-/// v / |v| * g, where the norm is over all dimensions but `dim`. The interface returns it as well.
+/// v / |v| * g, where the norm is over all dimensions except `dim`. _weight_norm_interface also returns the norm.
 static std::function<LogicalResult(Call &)> weightNorm(bool returnsNorm) {
   return [=](Call &call) -> LogicalResult {
     Tensor v = call.tensor("v"), g = call.tensor("g");

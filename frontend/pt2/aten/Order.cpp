@@ -1,8 +1,8 @@
-//===- Order.cpp - aten's ops that compare elements with each other --------===//
+//===- Order.cpp - aten ops that compare elements with each other ----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// All pairs are compared, so that neither the number of steps nor what is read depends on data.
+// All pairs are compared, so that neither the number of steps nor the addresses depend on data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,10 +15,10 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// The most elements that are sorted: there are as many comparisons as pairs.
+/// The largest number of elements that are sorted. The number of comparisons is its square.
 static constexpr int64_t kMaxSorted = 4096;
 
-/// Numbers without a sign are compared as wider ones, which have one.
+/// The type for comparisons. Integers are compared as int64, so unsigned numbers are compared as signed ones.
 static DType comparedAs(DType dtype) { return isFloat(dtype) ? computeType(dtype) : DType::I64; }
 
 /// x > y, where NaN is greater than any number.
@@ -42,7 +42,7 @@ static Value addIntegers(TensorBuilder &b, Value x, Value y) {
   return arith::AddIOp::create(b, x, y);
 }
 
-/// How a domain with one dimension more than `rank` reads a tensor along that in place of `dim`.
+/// The map by which a domain of rank + 1 dimensions reads a tensor along its last dimension in place of `dim`.
 static AffineMap alongLast(TensorBuilder &b, int64_t rank, int64_t dim) {
   SmallVector<AffineExpr> exprs;
   for (int64_t i = 0; i < rank; ++i)
@@ -50,7 +50,7 @@ static AffineMap alongLast(TensorBuilder &b, int64_t rank, int64_t dim) {
   return AffineMap::get(rank + 1, 0, exprs, b.getContext());
 }
 
-/// Where along `dim` the first `count` elements of it stand in their order; of equal ones the first comes first.
+/// The positions along `dim` of the first `count` elements in sorted order. The sort is stable.
 static Tensor orderOf(TensorBuilder &b, const Tensor &x, int64_t dim, const Size &count,
                       bool isDescending) {
   int64_t rank = x.rank();
@@ -61,7 +61,7 @@ static Tensor orderOf(TensorBuilder &b, const Tensor &x, int64_t dim, const Size
   pairs.push_back(x.sizes[dim]);
   Value zero = b.scalar(DType::I64, int64_t(0));
   auto add = [&](Value x, Value y) { return addIntegers(b, x, y); };
-  // For each element, how many come before it.
+  // For each element, count the elements that come before it.
   Tensor places = b.reduce(
       pairs, rank, zero, DType::I64, {{x, as, same}, {x, as, other}},
       [&](ValueRange e) -> Value {
@@ -87,11 +87,11 @@ static Tensor orderOf(TensorBuilder &b, const Tensor &x, int64_t dim, const Size
       add);
 }
 
-/// The elements of `dim` in their order, and where they are; topk takes the first ones, argsort says where alone.
+/// The sorted elements of `dim` and their positions. topk takes the first elements; argsort returns only the positions.
 static std::function<LogicalResult(Call &)> sorted(bool isTopK, bool returnsValues) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
-    // The order is that of a stable sort in any case.
+    // The sort is always stable, and its results are always sorted.
     for (StringRef name : {"sorted", "stable"})
       call.flag(name);
     bool isDescending = isTopK ? call.flag("largest", true) : call.flag("descending");
@@ -139,7 +139,7 @@ static std::function<LogicalResult(Call &)> sorted(bool isTopK, bool returnsValu
   };
 }
 
-/// How many boundaries, which increase, come before each element; with `right`, those that equal it too.
+/// For each element, the number of boundaries before it; with `right`, also those equal to it. Boundaries increase.
 static std::function<LogicalResult(Call &)> bucketize(StringRef elements, StringRef boundaries) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor(elements), bounds = call.tensor(boundaries);
@@ -159,7 +159,7 @@ static std::function<LogicalResult(Call &)> bucketize(StringRef elements, String
         domain, rank, b.scalar(DType::I64, int64_t(0)), DType::I64,
         {{x, as, all.getSliceMap(0, rank)}, {bounds, as, all.getSliceMap(rank, 1)}},
         [&](ValueRange e) -> Value {
-          // Comparisons with NaN fail, so that it comes behind all boundaries.
+          // Comparisons with NaN are false, so NaN comes after all boundaries.
           Value stops =
               isa<FloatType>(e[0].getType())
                   ? Value(arith::CmpFOp::create(
@@ -176,7 +176,7 @@ static std::function<LogicalResult(Call &)> bucketize(StringRef elements, String
   };
 }
 
-/// Whether each element is one of `test_elements`, or with `invert` none of them.
+/// Whether each element is one of `test_elements` or, with `invert`, is none of them.
 static LogicalResult isIn(Call &call) {
   Tensor x = call.tensor("elements"), among = call.tensor("test_elements");
   call.flag("assume_unique");

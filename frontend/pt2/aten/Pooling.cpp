@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Each element of the result is made of a window of each spatial dimension, the last ones. A window begins where the
-// position of the result says, perhaps in front of the first element. A pooling counts what of it exists, an interpolation
-// reads the nearest element in place of the rest.
+// Each element of the result is computed from one window in each spatial dimension (the last dimensions). The position
+// in the result determines where a window begins; this may be before the first element. A pooling uses only the
+// elements of the window that exist; an interpolation reads the nearest element in place of one that does not exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ static Value constantIndex(TensorBuilder &b, int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
 }
 
-/// Says how many elements the last dimensions of a domain of `rank` have, as in linalg's own poolings; no element is
-/// read.
+/// An operand that gives the last dimensions of a domain of `rank` their sizes, as in the poolings of linalg. Its
+/// elements are not read.
 static Operand extentOf(TensorBuilder &b, ArrayRef<Size> sizes, int64_t rank, DType as) {
   AffineMap last =
       AffineMap::getMultiDimIdentityMap(rank, b.getContext()).getMinorSubMap(sizes.size());
@@ -39,7 +39,7 @@ namespace {
 struct Windows {
   Size in, out, kernel = 1;
   int64_t stride = 1, padding = 0, dilation = 1;
-  /// Those of an adaptive pooling begin at floor(i * in / out) and end at ceil((i + 1) * in / out).
+  /// Whether window i begins at floor(i * in / out) and ends at ceil((i + 1) * in / out).
   bool isAdaptive = false;
 
   Value begin(TensorBuilder &b, Value i) const {
@@ -49,7 +49,7 @@ struct Windows {
     return arith::SubIOp::create(b, begin, constantIndex(b, padding));
   }
 
-  /// Behind the last element that may count, padding of `width` elements included.
+  /// The end of window i, at most `width` elements of padding behind the last element.
   Value end(TensorBuilder &b, Value i, int64_t width) const {
     if (isAdaptive) {
       Value next = arith::AddIOp::create(b, i, constantIndex(b, 1));
@@ -73,7 +73,7 @@ struct Pooling {
       sizes.push_back(one.out);
     return sizes;
   }
-  /// Over the result, and the elements of the windows.
+  /// The domain: the dimensions of the result, then those of the windows.
   Sizes domain() const {
     Sizes sizes = outSizes();
     for (const Windows &one : windows)
@@ -86,7 +86,7 @@ struct Pooling {
 };
 } // namespace
 
-/// The input, whose last `count` sizes must not be 0.
+/// Reads the input, whose last `count` sizes must not be 0.
 static FailureOr<Pooling> readInput(Call &call, int64_t count) {
   Pooling pooling;
   pooling.x = call.tensor("self");
@@ -143,13 +143,13 @@ static FailureOr<Pooling> readPooling(Call &call, int64_t count) {
       return call.error() << "expected known sizes to round up, got " << one.in.str();
     int64_t in = *one.in.constant(),
             out = llvm::divideCeil(in + 2 * one.padding - reach, one.stride) + 1;
-    // Each window begins inside, or in the padding in front.
+    // A window must not begin in the padding at the end.
     one.out = Size((out - 1) * one.stride >= in + one.padding ? out - 1 : out);
   }
   return pooling;
 }
 
-/// result = start combined with the elements of each window that exist.
+/// result = start, combined with the existing elements of each window.
 static Tensor pool(TensorBuilder &b, const Pooling &pooling, DType as, Value start,
                    TensorBuilder::Combine combine) {
   const Tensor &x = pooling.x;
@@ -185,7 +185,7 @@ static Tensor pool(TensorBuilder &b, const Pooling &pooling, DType as, Value sta
       combine);
 }
 
-/// The mean of each window. Elements of the padding count unless `skipsPadding`.
+/// The mean of each window. Padding counts as elements, unless `skipsPadding`.
 static LogicalResult resultMean(Call &call, const Pooling &pooling, bool skipsPadding,
                                 std::optional<int64_t> divisor) {
   TensorBuilder &b = call.b;
@@ -244,7 +244,8 @@ static std::function<LogicalResult(Call &)> adaptiveMeanPooling(int64_t count) {
         return failure();
       one.isAdaptive = *rest != Size(0) || !whole->constant();
       one.stride = whole->constant().value_or(1);
-      // No window that begins and ends inside an element has more.
+      // The largest number of elements of an adaptive window: one more at each end, where it covers a part of an
+      // element.
       one.kernel = one.isAdaptive ? *add(*whole, Size(2)) : *whole;
     }
     return resultMean(call, *pooling, /*skipsPadding=*/true, std::nullopt);
@@ -272,7 +273,7 @@ static std::function<LogicalResult(Call &)> maxPooling(int64_t count) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// How much an element counts that is `distance` elements from where an element of the result lies.
+/// The weight of an element at a distance of `distance` elements from the position of an element of the result.
 using Kernel = Value (*)(TensorBuilder &b, Value distance);
 
 struct Interpolation {
@@ -315,7 +316,7 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, const S
         };
         Value i = toFloat(linalg::IndexOp::create(b, dim)),
               tap = linalg::IndexOp::create(b, x.rank());
-        // As torch has it, in float32: the position decides which elements count.
+        // As in torch, the position is computed in float32, because it decides which elements are used.
         Value position;
         bool atCentres = !alignsCorners && by.taps > 1;
         if (atCentres) {
@@ -330,7 +331,7 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, const S
         Value floor = math::FloorOp::create(b, position);
         Value first = arith::IndexCastOp::create(b, b.getIndexType(),
                                                  arith::FPToSIOp::create(b, b.getI64Type(), floor));
-        // Half of the elements lie at the floor or in front of it.
+        // Half of the elements are at the floor of the position or before it.
         Value offset = arith::SubIOp::create(b, tap, constantIndex(b, (by.taps - 1) / 2));
         Value at = arith::AddIOp::create(b, first, offset);
         Value last = arith::SubIOp::create(b, b.indexOf(x.sizes[dim]), constantIndex(b, 1));
@@ -349,12 +350,12 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, const S
   return result;
 }
 
-/// Dimension `dim` of `x` as `size` elements, where one of the result lies `scale` elements behind the one before it.
+/// Resamples dimension `dim` of `x` to `size` elements. Neighbouring elements of the result are `scale` elements apart.
 using Resample = std::function<Tensor(TensorBuilder &b, const Tensor &x, int64_t dim,
                                       const Size &size, Value scale, bool alignsCorners)>;
 
-/// The distance of elements of the result, in elements of what it is made of; as torch has it, in float32. Where
-/// `ignoresFactor`, a factor does not count for a result of as many elements, or twice as many.
+/// The distance of neighbouring elements of the result, in elements of the input, in float32 as in torch. With
+/// `ignoresFactor`, the factor is ignored if the result has as many elements as the input, or twice as many.
 static Value distanceOf(TensorBuilder &b, const Size &in, const Size &out,
                         std::optional<double> factor, bool alignsCorners, bool ignoresFactor) {
   bool hasFactor = !alignsCorners && factor && *factor > 0;
@@ -407,7 +408,7 @@ static std::function<LogicalResult(Call &)> upsample(Resample resample, bool isN
     const TensorMeta &meta = call.expected();
     if (call.failed())
       return failure();
-    // torch computes where elements of float64 lie in float64.
+    // float64 is not supported: torch then computes the positions in float64 too.
     bool fits =
         x.rank() == 4 && isFloat(x.dtype) && x.dtype != DType::F64 && meta.sizes.size() == 4;
     for (int64_t dim = 2; fits && dim < 4; ++dim)
@@ -429,8 +430,8 @@ static std::function<LogicalResult(Call &)> upsample(Resample resample, bool isN
   };
 }
 
-/// The weight of an element in an interpolation that averages where it shrinks; `a` is that of a cubic convolution, and
-/// none that of a linear one.
+/// The weight of an element in an antialiased interpolation. `a` is the parameter of a cubic convolution; none for a
+/// linear interpolation.
 static Value smoothWeight(TensorBuilder &b, Value distance, std::optional<double> a) {
   auto constant = [&](double value) { return b.scalar(DType::F32, value); };
   auto add = [&](Value x, double y) -> Value { return arith::AddFOp::create(b, x, constant(y)); };
@@ -447,7 +448,8 @@ static Value smoothWeight(TensorBuilder &b, Value distance, std::optional<double
   return arith::SelectOp::create(b, isBelow(1), inner, outer);
 }
 
-/// Dimension `dim` of `x` as `size` elements, each a sum of all by weights that add up to 1: a product with a matrix.
+/// Resamples dimension `dim` of `x` to `size` elements by a product with a matrix of weights. The weights of each
+/// element of the result add up to 1.
 static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, const Size &size,
                                Value scale, std::optional<double> a) {
   Sizes sizes = {size, x.sizes[dim]};
@@ -460,7 +462,7 @@ static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, c
     };
     Value position = arith::MulFOp::create(b, scale, centre(0));
     Value distance = math::AbsFOp::create(b, arith::SubFOp::create(b, centre(1), position));
-    // Where the result is smaller, an element counts for as many as it stands for.
+    // If the result is smaller than the input, widen the kernel, so that an element averages all that it stands for.
     Value isSmaller = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scale, constant(1));
     Value density = arith::SelectOp::create(b, isSmaller,
                                             arith::DivFOp::create(b, constant(1), scale), constant(1));
@@ -473,7 +475,7 @@ static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, c
   Tensor weights =
       b.elementwise(sizes, x.dtype, {{raw, DType::F32}, {total, DType::F32, ofRows}},
                     [&](ValueRange e) -> Value { return arith::DivFOp::create(b, e[0], e[1]); });
-  // Over the dimensions of the result, and the elements that are summed.
+  // The domain has the dimensions of the result, then the elements that are summed.
   int64_t rank = x.rank();
   Sizes result = x.sizes;
   result[dim] = size;

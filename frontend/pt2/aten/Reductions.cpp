@@ -1,4 +1,4 @@
-//===- Reductions.cpp - aten's functions of whole dimensions ---------------===//
+//===- Reductions.cpp - aten ops on whole dimensions -----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace attn::pt2;
 
 namespace {
-/// A tensor and the dimensions of it that a call reduces.
+/// A tensor, and its dimensions that a call reduces.
 struct Reduced {
   Tensor x;
   SmallVector<int64_t> dims;
@@ -24,7 +24,7 @@ struct Reduced {
 };
 } // namespace
 
-/// `dimName` of all dimensions where it is empty.
+/// Reads the arguments. `dimName` is the argument with the dimensions; if it is empty, all dimensions are reduced.
 static FailureOr<Reduced> readReduced(Call &call, StringRef dimName) {
   Reduced read;
   read.x = dimName.empty() ? call.tensor("self") : call.tensorWithDims("self");
@@ -38,7 +38,7 @@ static FailureOr<Reduced> readReduced(Call &call, StringRef dimName) {
   return read;
 }
 
-/// The sizes of `x` with `dims` as 1, or without them.
+/// The sizes of `x` with 1 for `dims`, or without `dims`.
 static Sizes reducedSizes(const Tensor &x, ArrayRef<int64_t> dims, bool keepsDims) {
   Sizes sizes;
   for (auto [i, size] : llvm::enumerate(x.sizes)) {
@@ -57,7 +57,7 @@ static LogicalResult resultOf(Call &call, const Reduced &read, const Tensor &val
   return failed(view) ? failure() : call.result(*view);
 }
 
-/// `value`, of the sizes without `dims`, read at each element of a tensor with them.
+/// An operand that reads `value`, which has the sizes of `x` without `dims`, at each element of `x`.
 static Operand along(TensorBuilder &b, const Tensor &value, DType as, const Tensor &x,
                      ArrayRef<int64_t> dims) {
   SmallVector<AffineExpr> exprs;
@@ -81,7 +81,7 @@ static Tensor sumOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, D
       [&](Value sum, Value y) { return create<arith::AddFOp, arith::AddIOp>(b, sum, y); });
 }
 
-/// The number of elements of `dims`, less `correction`, at least 0.
+/// The number of elements of `dims` minus `correction`, at least 0.
 static Value countOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, DType as,
                      double correction = 0) {
   Value product = arith::ConstantIndexOp::create(b, 1);
@@ -117,7 +117,7 @@ static std::function<LogicalResult(Call &)> sum(StringRef dimName) {
     if (!TensorBuilder::converts(read->x.dtype, dtype))
       return call.error() << "expected a sum of " << str(read->x.dtype) << ", got one as "
                           << str(dtype);
-    // A sum of booleans as one says whether any is true.
+    // Sum as int64: booleans added as booleans would only say whether any is true.
     DType as = dtype == DType::Bool ? DType::I64 : computeType(dtype);
     Tensor total = sumOf(call.b, read->x, read->dims, as);
     return resultOf(call, *read, call.b.castTo(total, dtype));
@@ -140,7 +140,7 @@ static std::function<LogicalResult(Call &)> mean(StringRef dimName) {
   };
 }
 
-/// The mean of squared differences to the mean, where n elements count as n - correction.
+/// The sum of the squared differences to the mean, divided by n - correction for n elements.
 static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims,
                          double correction) {
   DType as = computeType(x.dtype);
@@ -155,8 +155,8 @@ static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> di
   return dividedBy(b, squares, as, countOf(b, x, dims, as, correction));
 }
 
-/// var and std, by `correction` or `unbiased`, which is a correction of 1. var_mean and std_mean return the mean as
-/// well.
+/// var and std, with the argument `correction`, or `unbiased`, which is a correction of 1. var_mean and std_mean also
+/// return the mean.
 static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isDeviation,
                                                      bool returnsMean = false) {
   return [=](Call &call) -> LogicalResult {
@@ -203,7 +203,7 @@ static Tensor extremeOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dim
       });
 }
 
-/// The position along `dim` of the first element that is `best`, or NaN.
+/// The position along `dim` of the first element that is `best` or NaN.
 static Tensor positionOf(TensorBuilder &b, const Tensor &x, int64_t dim, const Tensor &best) {
   Value none = b.scalar(DType::I64, std::numeric_limits<int64_t>::max());
   return b.reduce(
@@ -223,7 +223,7 @@ static Tensor positionOf(TensorBuilder &b, const Tensor &x, int64_t dim, const T
       [&](Value first, Value i) -> Value { return arith::MinSIOp::create(b, first, i); });
 }
 
-/// Refuses unsigned numbers, and a maximum or minimum over no elements.
+/// Rejects unsigned numbers, and a maximum or minimum over no elements.
 static LogicalResult checkExtreme(Call &call, const Reduced &read) {
   if (!isSigned(read.x.dtype))
     return call.error() << "expected signed numbers, got " << str(read.x.dtype);
@@ -241,7 +241,7 @@ static std::function<LogicalResult(Call &)> extreme(StringRef dimName, bool isMa
   };
 }
 
-/// The greatest or least of one dimension, and where it is.
+/// The greatest or least element along one dimension, and its position.
 static std::function<LogicalResult(Call &)> extremeAndPosition(bool isMax) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Reduced> read = readReduced(call, "dim");
@@ -256,7 +256,7 @@ static std::function<LogicalResult(Call &)> extremeAndPosition(bool isMax) {
   };
 }
 
-/// Where the greatest or least is, in one dimension or, without, in all as they lie in memory.
+/// The position of the greatest or least element along one dimension, or without `dim` in the flattened tensor.
 static std::function<LogicalResult(Call &)> position(bool isMax) {
   return [=](Call &call) -> LogicalResult {
     bool hasDim = call.has("dim"), keepsDims = call.flag("keepdim");
@@ -313,7 +313,7 @@ static std::function<LogicalResult(Call &)> product(StringRef dimName) {
   };
 }
 
-/// log(sum of e^x), relative to the maximum where that is finite.
+/// log(sum of e^x), computed relative to the maximum if it is finite.
 static LogicalResult logSumExp(Call &call) {
   FailureOr<Reduced> read = readReduced(call, "dim");
   if (failed(read))
@@ -342,7 +342,7 @@ static LogicalResult logSumExp(Call &call) {
   return resultOf(call, *read, result);
 }
 
-/// Whether any element, or each, is other than 0.
+/// Whether any element is not 0, or whether all are not 0.
 template <typename OpTy>
 static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool start) {
   return [=](Call &call) -> LogicalResult {
@@ -350,7 +350,7 @@ static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool s
     if (failed(read))
       return failure();
     TensorBuilder &b = call.b;
-    // Unlike elsewhere, an empty list names no dimension.
+    // Unlike in other ops, an empty list means no dimension.
     if (!dimName.empty() && call.has(dimName) && call.constants(dimName).empty())
       return call.result(b.castTo(read->x, DType::Bool));
     return resultOf(call, *read,
@@ -370,7 +370,7 @@ static LogicalResult countNonzero(Call &call) {
   return resultOf(call, *read, sumOf(call.b, isSome, read->dims, DType::I64));
 }
 
-/// The sum, or the product, of each element and those before it.
+/// The sum, or the product, of each element and the elements before it.
 static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensorWithDims("self");
@@ -382,7 +382,7 @@ static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
       return call.error() << "expected sums of " << str(x.dtype) << ", got " << str(dtype);
     TensorBuilder &b = call.b;
     DType as = computeType(dtype);
-    // Over (i..., j), where j stands in place of dimension `dim`.
+    // The domain is (i..., j), where j replaces dimension `dim` in the operand.
     Sizes domain = x.sizes;
     domain.push_back(x.sizes[dim]);
     SmallVector<AffineExpr> exprs;
@@ -405,8 +405,8 @@ static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
   };
 }
 
-/// (sum |x|^order)^(1/order); the greatest or the least |x| where the order is infinite; the number of elements other than
-/// 0 where it is 0.
+/// (sum |x|^order)^(1/order). For an infinite order, this is the greatest or the least |x|; for order 0, the number of
+/// elements that are not 0.
 static LogicalResult normOf(Call &call, const Reduced &read, double order) {
   DType dtype = call.dtype("dtype", read.x.dtype), as = computeType(dtype);
   if (call.failed())
@@ -454,7 +454,8 @@ static LogicalResult vectorNorm(Call &call) {
   return failed(read) || call.failed() ? failure() : normOf(call, *read, order);
 }
 
-/// Of all elements, or of those along dimensions. An order of a matrix, in two dimensions, is another thing.
+/// The norm of all elements, or along dimensions. With an order and two dimensions, torch computes a matrix norm, which
+/// is rejected.
 static LogicalResult norm(Call &call) {
   FailureOr<Reduced> read = readReduced(call, "dim");
   bool hasOrder = call.has("ord");
@@ -502,7 +503,7 @@ static LogicalResult cosineSimilarity(Call &call) {
                                    }));
 }
 
-/// In float32 for the halves, as torch does; `dtype` converts first.
+/// The softmax, in float32 for float16 and bfloat16 as in torch. `dtype` converts the argument first.
 static std::function<LogicalResult(Call &)> softmax(bool isLog) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensorWithDims("self");

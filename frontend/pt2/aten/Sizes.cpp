@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Integers stay formulas, which proofs need. Floats that are computed of them are numbers of float64, as in Python.
+// Integers stay formulas, because proofs need them. Floats that are computed from them are float64 values, as in
+// Python.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +38,7 @@ static std::function<LogicalResult(Call &)> ofFloats(CombineFloats function) {
   };
 }
 
-/// A function of two sizes, which must be what the file says; or of floats.
+/// A function of two sizes, whose result must be the one in the file, or of two floats.
 static std::function<LogicalResult(Call &)> arithmetic(Combine function,
                                                        CombineFloats floats = nullptr) {
   return [=](Call &call) -> LogicalResult {
@@ -54,10 +55,10 @@ static std::function<LogicalResult(Call &)> arithmetic(Combine function,
   };
 }
 
-/// Of more, 64 bits hold nothing but 0 and 1.
+/// With a larger exponent, only powers of 0 and 1 fit into 64 bits.
 static constexpr int64_t kMaxExponent = 64;
 
-/// Roots and products: float64 has no other powers.
+/// Computes powers by square roots and products. Other powers of float64 are not supported.
 static LogicalResult powerOfFloats(Call &call) {
   TensorBuilder &b = call.b;
   Value base = call.computed("a"), one = b.scalar(DType::F64, 1.0), result = one;

@@ -1,9 +1,9 @@
-//===- Views.cpp - aten's rearrangements -----------------------------------===//
+//===- Views.cpp - aten's views --------------------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A view shares its elements with the tensor that it is made of, so that what is written to either in place is seen in
-// both: each says how its elements are put back.
+// A view shares its elements with its base, so an in-place write to one of them is visible in both. Therefore each view
+// says how a write to it is written to its base.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<S
   return call.b.view(tensor, sizes, *groups);
 }
 
-/// With `mayCopy`, torch copies a tensor whose strides do not fit. Where they are not known, nobody can say what a write
-/// to the tensor or to the result changes.
+/// The result of a view op with other sizes. torch may copy a tensor that is not contiguous; then the effect of a write
+/// to the tensor or to the result is not known.
 static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<Size> sizes,
                                     bool mayCopy = false) {
   FailureOr<Tensor> view = viewAs(call, tensor, sizes);
@@ -55,13 +55,12 @@ static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<S
   return call.resultView("self", *view, write, mayCopy);
 }
 
-/// view and reshape. A size of -1 is whatever the file says it came out as, if the view can be
-/// proved.
+/// view and reshape. A size of -1 is the size of the result in the file, if the view can be proved.
 static std::function<LogicalResult(Call &)> reshape(StringRef name, bool mayCopy) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
     Sizes asked = call.integers(name);
-    // Where elements lie follows from the sizes.
+    // The strides follow from the sizes.
     if (call.has("stride"))
       call.integers("stride");
     const Sizes &sizes = call.expected().sizes;
@@ -76,7 +75,7 @@ static std::function<LogicalResult(Call &)> reshape(StringRef name, bool mayCopy
   };
 }
 
-/// As large as `other`.
+/// Reshapes to the sizes of `other`.
 static LogicalResult reshapeAs(Call &call) {
   Tensor x = call.tensor("self"), other = call.tensor("other");
   return call.failed() ? failure() : resultReshaped(call, x, other.sizes, /*mayCopy=*/true);
@@ -104,7 +103,7 @@ static LogicalResult flatten(Call &call) {
   return resultReshaped(call, x, sizes, /*mayCopy=*/true);
 }
 
-/// One dimension as several.
+/// Splits one dimension into several.
 static LogicalResult unflatten(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank());
@@ -131,7 +130,7 @@ static LogicalResult unsqueeze(Call &call) {
   return resultReshaped(call, x, sizes);
 }
 
-/// Without those of `dim` that have size 1; an empty list names none.
+/// Removes the dimensions in `dim` that have size 1; an empty list means no dimension.
 static LogicalResult squeeze(Call &call) {
   Tensor x = call.tensor("self");
   bool namesNone = call.has("dim") && call.constants("dim").empty();
@@ -147,7 +146,7 @@ static LogicalResult squeeze(Call &call) {
   return resultReshaped(call, x, sizes);
 }
 
-/// Repeated along dimensions of size 1 and new ones in front. Elements that share memory cannot be written.
+/// Repeats along dimensions of size 1 and along new dimensions in front. Elements that share memory cannot be written.
 static LogicalResult expandTo(Call &call, const Tensor &x, ArrayRef<Size> sizes) {
   std::optional<Sizes> fits = TensorBuilder::broadcast({x.sizes, Sizes(sizes)});
   if (!fits || ArrayRef<Size>(*fits) != sizes)
@@ -211,7 +210,7 @@ static LogicalResult permute(Call &call) {
   return permuteBy(call, x, permutation);
 }
 
-/// Some dimensions to new places; the others keep their order.
+/// Moves some dimensions to new positions; the other dimensions keep their order.
 static LogicalResult moveDims(Call &call) {
   Tensor x = call.tensorWithDims("self");
   SmallVector<int64_t> from = call.constants("source"), to = call.constants("destination");
@@ -270,7 +269,7 @@ static LogicalResult identity(Call &call) {
   return call.failed() ? failure() : call.resultSame("self", x);
 }
 
-/// The tensor itself if its elements lie as the result's do, a copy otherwise.
+/// The tensor itself if it has the strides of the result, otherwise a copy.
 static LogicalResult sameOrCopy(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
@@ -286,7 +285,7 @@ static LogicalResult copyOf(Call &call) {
   return call.failed() ? failure() : call.result(x);
 }
 
-/// In another type. Where the tensor has that already, the result may be the tensor itself.
+/// Converts to another type. If the tensor already has this type, the result may be the tensor itself.
 static LogicalResult convertTo(Call &call, DType dtype) {
   Tensor x = call.tensor("self");
   bool copies = call.flag("copy");
@@ -310,7 +309,7 @@ static LogicalResult toCopy(Call &call) {
 
 static LogicalResult typeAs(Call &call) { return convertTo(call, call.tensor("other").dtype); }
 
-/// The elements of `src`, in the sizes and the type of `self`.
+/// The elements of `src`, with the sizes and the type of `self`.
 static LogicalResult copy(Call &call) {
   Tensor self = call.tensor("self"), source = call.tensor("src");
   if (call.failed())
@@ -322,7 +321,8 @@ static LogicalResult copy(Call &call) {
   return call.result(call.b.broadcastTo(call.b.castTo(source, self.dtype), self.sizes));
 }
 
-/// `index` counted from the end where it is negative. Where a size n decides, -n is never 0, which counts from the front.
+/// `index`, counted from the end if it is negative. For an index -n with a size n, requires n >= 1, because 0 counts
+/// from the front.
 static Size fromEnd(Call &call, const Size &index, const Size &size) {
   std::optional<Size> back = multiply(index, Size(-1));
   if (index == Size(0) || !back || !(back->isNonNegative() || back->constant().value_or(-1) > 0))
@@ -331,7 +331,7 @@ static Size fromEnd(Call &call, const Size &index, const Size &size) {
   return add(index, size).value_or(index);
 }
 
-/// The elements of `dim` from `offset` on, one of them if the dimension is dropped.
+/// Sets a result to the elements of `dim` from `offset` on, or to one element if the dimension is dropped.
 static LogicalResult resultPart(Call &call, const Tensor &x, int64_t dim, const Size &offset,
                                 const Size &size, int64_t step, bool isDropped) {
   auto write = [=](Call &writer, const Tensor &base, const Tensor &part) {
@@ -342,13 +342,13 @@ static LogicalResult resultPart(Call &call, const Tensor &x, int64_t dim, const 
   return call.resultView("self", part, write);
 }
 
-/// The index of an element of `dim`, counted from the front.
+/// Reads the index of an element of `dim`; the result counts from the front.
 static FailureOr<Size> readIndex(Call &call, const Tensor &x, int64_t dim) {
   Size index = call.integer("index");
   if (call.failed())
     return failure();
   if (std::optional<int64_t> number = index.constant()) {
-    // ~number elements follow one that is counted from the end.
+    // An index -n needs n elements, and ~(-n) is n - 1.
     call.requireElement(x.sizes[dim], *number < 0 ? ~*number : *number);
     index = fromEnd(call, index, x.sizes[dim]);
   } else {
@@ -371,7 +371,7 @@ static LogicalResult selectOne(Call &call) {
   return failed(index) ? failure() : resultPart(call, x, dim, *index, 1, 1, /*isDropped=*/true);
 }
 
-/// self with src in the place of one element of a dimension.
+/// self with one element of a dimension replaced by src.
 static LogicalResult selectScatter(Call &call) {
   Tensor x = call.tensor("self"), part = call.tensor("src");
   int64_t dim = call.dim("dim", x.rank());
@@ -386,8 +386,9 @@ static LogicalResult selectScatter(Call &call) {
   return call.result(call.b.insert(x, part, dim, *index, 1, /*isDropped=*/true));
 }
 
-/// The first of elements start, start + step, ... of `dim` before end, of which there are `count`. Ends beyond the last
-/// element mean that; how many elements remain where sizes decide is what the file says, if it can be proved.
+/// Returns the start of a slice of `dim`: the elements start, start + step, ... before end. An end beyond the last
+/// element is clamped. The number of elements, which may depend on sizes, must provably be `count`, the number in the
+/// file.
 static FailureOr<Size> readStart(Call &call, const Tensor &x, int64_t dim, int64_t step,
                                  const Size &count) {
   Size start = call.has("start") ? call.integer("start") : Size(0);
@@ -415,7 +416,7 @@ static FailureOr<Size> readStart(Call &call, const Tensor &x, int64_t dim, int64
   std::optional<Size> length = subtract(end, start);
   std::optional<Size> number = length ? divideUp(*length, step) : std::nullopt;
   if (number && count == *number) {
-    // What the file says is right if nothing is cut off: 0 <= start <= end <= size.
+    // `count` is right if nothing is clamped, so require 0 <= start <= end <= size.
     call.requireAtMost(Size(0), start);
     call.requireAtMost(start, end);
     call.requireAtMost(end, size);
@@ -448,7 +449,7 @@ static LogicalResult slice(Call &call) {
              : resultPart(call, x, dim, *start, meta.sizes[dim], step, /*isDropped=*/false);
 }
 
-/// self with src in the place of a slice of it.
+/// self with a slice replaced by src.
 static LogicalResult sliceScatter(Call &call) {
   Tensor x = call.tensor("self"), part = call.tensor("src");
   int64_t dim = call.dim("dim", x.rank(), 0), step = call.constant("step", 1);
@@ -484,7 +485,7 @@ static LogicalResult narrow(Call &call) {
   return resultPart(call, x, dim, start, length, 1, /*isDropped=*/false);
 }
 
-/// A run of `dim` for each result.
+/// Sets each result to a run of elements of `dim`.
 static LogicalResult resultRuns(Call &call, const Tensor &x, int64_t dim, ArrayRef<Size> runs) {
   if (runs.size() != call.numResults())
     return call.error() << "expected " << runs.size() << " results, got " << call.numResults();
@@ -501,7 +502,7 @@ static LogicalResult resultRuns(Call &call, const Tensor &x, int64_t dim, ArrayR
   return success();
 }
 
-/// Runs of `run` elements of `dim`, of which there must be as many as there are results.
+/// Splits `dim` into runs of `run` elements; the last may be shorter. The number of runs must be the number of results.
 static LogicalResult splitUnknown(Call &call, const Tensor &x, int64_t dim,
                                   const std::optional<Size> &run) {
   const Size &size = x.sizes[dim];
@@ -520,7 +521,7 @@ static LogicalResult splitUnknown(Call &call, const Tensor &x, int64_t dim,
   return resultRuns(call, x, dim, runs);
 }
 
-/// Runs of `split_size` along `dim`, the last perhaps shorter; `chunk` says how many instead.
+/// Splits `dim` into runs of `split_size` elements; the last may be shorter. chunk gives the number of runs instead.
 static LogicalResult split(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);
@@ -537,7 +538,7 @@ static LogicalResult split(Call &call) {
     return splitUnknown(call, x, dim, isChunk ? divideUp(x.sizes[dim], asked) : asked);
   int64_t run = isChunk ? std::max<int64_t>(llvm::divideCeil(*size, number), 1) : number;
   int64_t count = *size != 0 ? llvm::divideCeil(*size, run) : isChunk ? number : 1;
-  // Before a list is made of them, which memory may not hold.
+  // Check this before the list of runs is made, which may be too large for memory.
   if (count != call.numResults())
     return call.error() << "expected " << count << " results, got " << call.numResults();
   Sizes runs(count, Size(0));
@@ -553,7 +554,7 @@ static LogicalResult splitWithSizes(Call &call) {
   return call.failed() ? failure() : resultRuns(call, x, dim, runs);
 }
 
-/// As many parts as asked, the first ones longer by one; or parts that begin at indices.
+/// Splits into the given number of parts, of which the first ones may be longer by one, or at the given indices.
 static LogicalResult tensorSplit(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);
@@ -583,7 +584,7 @@ static LogicalResult tensorSplit(Call &call) {
   return resultRuns(call, x, dim, runs);
 }
 
-/// The elements of `dim`, one result each.
+/// Makes each element of `dim` a result.
 static LogicalResult unbind(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);
@@ -598,8 +599,8 @@ static LogicalResult unbind(Call &call) {
   return success();
 }
 
-/// The elements of dimensions `dim1` and `dim2` whose positions differ by `offset`, as the last dimension; or `self`
-/// with `src` in their place, as diagonal_scatter returns it.
+/// The elements whose positions in `dim1` and `dim2` differ by `offset`, as the last dimension; or for
+/// diagonal_scatter, `self` with these elements replaced by `src`.
 static LogicalResult diagonal(Call &call) {
   Tensor x = call.tensor("self");
   int64_t rank = x.rank(), offset = call.constant("offset", 0), rows = call.dim("dim1", rank, 0),
@@ -623,7 +624,7 @@ static LogicalResult diagonal(Call &call) {
   }
   ofSquare[rows] = ofSquare[columns] = b.getAffineDimExpr(sizes.size());
   sizes.push_back(count);
-  // Where both dimensions name one element of the diagonal, what the part has there.
+  // Replaces each element of the base on the diagonal by the element of the part.
   auto write = [=](Call &writer, const Tensor &base, const Tensor &part) -> FailureOr<Tensor> {
     TensorBuilder &b = writer.b;
     if (count == 0)
@@ -664,8 +665,8 @@ static LogicalResult diagonal(Call &call) {
   return call.resultView("self", part, write);
 }
 
-/// Runs of `size` elements of a dimension, each `step` behind the one before, as the last dimension. They may overlap,
-/// so that nobody may write to them.
+/// Runs of `size` elements of a dimension, whose starts are `step` apart, as a new last dimension. Runs may overlap, so
+/// they cannot be written.
 static LogicalResult unfold(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dimension", x.rank()), size = call.constant("size"),
@@ -692,8 +693,8 @@ static LogicalResult unfold(Call &call) {
   return call.resultView("self", runs, {});
 }
 
-/// The elements of a contiguous tensor at offset + sum of index * stride. Some may be the same, so that nobody may
-/// write to them.
+/// The elements of a contiguous tensor at offset + sum of index * stride. Some may be the same element, so they cannot
+/// be written.
 static LogicalResult asStrided(Call &call) {
   Tensor x = call.tensor("self");
   SmallVector<int64_t> sizes = call.constants("size"), strides = call.constants("stride");
@@ -706,7 +707,7 @@ static LogicalResult asStrided(Call &call) {
   std::optional<int64_t> count = all ? all->constant() : std::nullopt;
   bool fits = count && sizes.size() == strides.size() && offset >= 0 && call.isContiguous("self") &&
               call.startsStorage("self");
-  // The last element.
+  // The position of the last element.
   int64_t last = offset;
   for (auto [size, stride] : llvm::zip(sizes, strides)) {
     int64_t reach = 0;
