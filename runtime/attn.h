@@ -1,4 +1,4 @@
-//===- attn.h - load, query and call what attnc compiled ------------------===//
+//===- attn.h - load, query and call compiled functions -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

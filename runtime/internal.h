@@ -1,4 +1,4 @@
-//===- internal.h - what the files of the runtime share -------------------===//
+//===- internal.h - shared declarations of the runtime --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- AtenOps.cpp - what each aten op means in linalg ---------------------===//
+//===- AtenOps.cpp - import aten ops as linalg ops -------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- AtenOps.h - what each aten op means in linalg -------------*- C++ -*-===//
+//===- AtenOps.h - import aten ops as linalg ops -----------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
