@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   struct header, then attn_variant_info.packed_bytes of what attn_pack_fn wrote
+//   struct header, then attn_variant_info.packed_bytes bytes, written by attn_pack_fn
 //
 // A kernel reads the mapped file directly, so processes that map the same file share one copy. The
 // packed numbers need no check, because a kernel is safe with any numbers. A kernel relies on the
