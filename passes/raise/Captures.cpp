@@ -12,10 +12,10 @@
 using namespace mlir;
 using namespace attn;
 
-/// More are read from memory faster than they are computed for each pair.
+/// A formula of more instructions takes longer to compute for each pair than to read from memory.
 static constexpr unsigned kMaxInstructions = 256;
 
-/// Whether a coordinate is one of the region's, a number away, or a number.
+/// Whether `coordinate` is a coordinate of the region, such a coordinate plus a constant, or a constant.
 static bool isOffsetOfDim(AffineExpr coordinate) {
   auto sum = dyn_cast<AffineBinaryOpExpr>(coordinate);
   if (!sum)
@@ -24,7 +24,8 @@ static bool isOffsetOfDim(AffineExpr coordinate) {
          isa<AffineConstantExpr>(sum.getRHS());
 }
 
-/// Whether `element` varies with query or key alone at most, and a captured operand, perhaps a slice, can be read there.
+/// Whether `element` does not vary with both query and key, and a captured operand, perhaps a slice, can be read at its
+/// coordinates.
 static bool isCapturable(AttentionOp op, const Element &element) {
   const Access &read = element.getRead();
   auto type = cast<RankedTensorType>(read.tensor.getType());
@@ -43,8 +44,8 @@ static bool isCapturable(AttentionOp op, const Element &element) {
   return !named[op.getQDim()] || !named[op.getKDim()];
 }
 
-/// Where `element` is read, from a tensor that is as long as the dimensions of the attention: the slice that is read of
-/// a longer one.
+/// Where `element` is read. A tensor that is longer than the dimensions of the attention is replaced by the slice that
+/// is read.
 static Access cutToDims(AttentionOp op, const Element &element) {
   const Access &read = element.getRead();
   if (!element.isInSlice())
@@ -76,8 +77,8 @@ static Access cutToDims(AttentionOp op, const Element &element) {
   return {slice, AffineMap::get(read.map.getNumDims(), 0, exprs, op.getContext())};
 }
 
-/// Whether the score region can compute `element` for each pair at the cost of no more than `budget` instructions, which
-/// are taken from it. An op that several others read is computed for each of them.
+/// Whether the score region can compute `element` for each pair with at most `budget` instructions; subtracts the
+/// instructions from `budget`. An op that several others read is computed, and counted, for each of them.
 static bool isFormula(AttentionOp op, const Element &element, unsigned &budget) {
   if (budget == 0)
     return false;

@@ -12,14 +12,14 @@
 
 namespace attn {
 
-/// Computes the element of captured operand `capture` at the start of the score region, which is added where there
-/// is none, from what its tensor is computed from: coordinates, constants, and elements of tensors without the
-/// query or without the key, which become captured operands. Null, and nothing is changed, where the tensor varies
-/// with query or key alone, is not computed elementwise from such, or would cost a division or a function for each
-/// pair.
+/// Computes the element of captured operand `capture` at the start of the score region, from the values that its
+/// tensor is computed from: coordinates, constants, and elements of tensors that do not vary with both query and key.
+/// These tensors become captured operands. Adds a score region if the attention has none. Returns null and changes
+/// nothing if the tensor varies with query or key alone, is not computed elementwise from such values, or would cost
+/// a division or a math function for each pair.
 mlir::Value computeCapture(AttentionOp op, unsigned capture);
 
-/// The captured operand that is the element of `read`, added where there is none yet.
+/// The number of the captured operand that is read as `read` says; adds the operand if there is none yet.
 unsigned captureElement(AttentionOp op, const Access &read);
 
 } // namespace attn

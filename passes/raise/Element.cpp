@@ -18,7 +18,7 @@ Element Element::of(Value tensor) {
   return at({tensor, AffineMap::getMultiDimIdentityMap(rank, tensor.getContext())});
 }
 
-/// What a slice of known offsets reads.
+/// The access to the source of a slice that `access` to the slice makes, if the offsets are static.
 static std::optional<Access> readThroughSlice(Access access) {
   auto slice = access.tensor.getDefiningOp<tensor::ExtractSliceOp>();
   if (!slice || !slice.hasUnitStride() || ShapedType::isDynamicShape(slice.getStaticOffsets()))
@@ -42,7 +42,7 @@ Element Element::at(Access access) {
   }
   if (std::optional<Access> source = readThroughUnitReshape(access))
     return at(*source);
-  // A slice of what an op computes is computed; one of what is read is read.
+  // If an op computes the source of a slice, it computes the element; otherwise the element is read from the slice.
   if (std::optional<Access> source = readThroughSlice(access))
     if (Element element = at(*source); element.op) {
       element.isOfSlice = true;
@@ -110,7 +110,7 @@ std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
   auto dim = inputMap.getResultPosition(getAffineDimExpr(reductions[0], op.getContext()));
   if (!dim || !inputMap.isPermutation() || inputMap.getNumResults() != access.map.getNumDims())
     return std::nullopt;
-  // The loops where `element` is read; that of the reduction stands for its coordinate.
+  // The loop coordinates at which `element` is read; the reduction loop has the reduced coordinate.
   SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(*dim, op.getContext()));
   for (auto [position, expr] : llvm::enumerate(outMap.getResults()))
     loops[cast<AffineDimExpr>(expr).getPosition()] = access.map.getResult(position);

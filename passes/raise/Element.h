@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Reads a graph of elementwise ops as one expression of scalars: the operands of an op in the body of a
-// linalg.generic may be computed in the bodies of others.
+// Reads a graph of elementwise ops as one scalar expression: an operand of an op in the body of one linalg.generic
+// may be computed in the body of another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@ namespace attn {
 /// One element of a tensor: the result of a scalar op, or read from a tensor that no elementwise op computes.
 class Element {
 public:
-  /// The element of `access.tensor` at `access.map`, behind reshapes that add or drop unit dimensions.
+  /// The element of `access.tensor` at `access.map`. Looks through reshapes that add or drop unit dimensions.
   static Element at(Access access);
 
-  /// The element of `tensor` at coordinates of which each is a dimension of the tensor.
+  /// The element of `tensor` at its own coordinates: coordinate i is dimension i.
   static Element of(mlir::Value tensor);
 
   /// The scalar op that computes the element, or null.
@@ -33,13 +33,13 @@ public:
     return operand;
   }
 
-  /// The coordinate that a linalg.index gives, over the dimensions that the element was read at; else null.
+  /// If the op is a linalg.index, its coordinate over the dimensions that the element was read at; else null.
   mlir::AffineExpr getCoordinate() const;
 
-  /// Where the element is read; its tensor is null where an op computes it.
+  /// Where the element is read; the tensor is null if an op computes the element.
   const Access &getRead() const { return read; }
 
-  /// Whether the element was reached through a slice: its tensor may be longer than what was asked for.
+  /// Whether the element was reached through a slice: its tensor may be longer than the tensor given to `at`.
   bool isInSlice() const { return isOfSlice; }
 
   /// The value of the element where it is a constant, else null.
@@ -57,19 +57,19 @@ private:
   Access read;
   mlir::Operation *op = nullptr;
   mlir::linalg::LinalgOp body; // whose region holds `op`
-  mlir::AffineMap loops;       // of `body`
+  mlir::AffineMap loops;       // coordinates of the loops of `body`
   bool isOfSlice = false;
 };
 
-/// A reduction of `input` along `dim`: `combiner` takes an element and what those before it gave.
+/// A reduction of `input` along `dim`: `combiner` combines an element with the result of the elements before it.
 struct RowReduction {
   mlir::Value input;
   unsigned dim;
   mlir::Operation *combiner;
 };
 
-/// The reduction whose result `element` reads at all coordinates of the input but that of the reduced dimension,
-/// if it starts from the neutral element of its combiner.
+/// The reduction whose result `element` reads, if it reads the result at all coordinates of the input except the
+/// reduced one, and the reduction starts from the neutral element of its combiner.
 std::optional<RowReduction> matchRowReduction(const Element &element);
 
 } // namespace attn

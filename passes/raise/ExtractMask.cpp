@@ -13,16 +13,16 @@
 //   %lengths = linalg.generic ins(%position) { max(%position + (linalg.index 0) + 1, 0) }        a number for each query
 //   attn.attention ins(%q, %k, %v) captures(%position, %lengths) mask(#attn.lengths<1>)
 //
-// Only the last ops of the region count, fills and additions of -inf or 0: nothing may change the -inf
-// afterwards. A condition is taken apart into what must hold together; each part has to be a comparison that
-// a named mask states (causal, a window, lengths) or a test of a captured element for zero. So is a mask that is a
-// tensor, where the graph computes it: captured operands that are formulas of positions move into the region first.
-// What of a condition cannot be stated stays where it is, and is still right: loops then visit the keys of the part
-// that can. So does a lower bound of the keys without an upper one.
+// The pass reads only the last ops of the region, fills and additions of -inf or 0: no op may change the -inf
+// afterwards. It splits a condition into parts that must all hold. Each part has to be a comparison that a named mask
+// states (causal, window, lengths) or a test of a captured element for zero. The pass treats a mask tensor that the
+// graph computes in the same way: captured operands that are formulas of positions move into the region first.
+// A part that no mask states stays where it is and still hides its pairs; loops then visit the keys that the stated
+// parts keep. A lower bound of the keys without an upper bound stays as well.
 //
-// A finite fill hides nothing by itself: a row that it fills averages the values. Near the least float it becomes a mask
-// where every row provably keeps a pair, whose score then leaves the filled ones without weight.
-// Canonicalization drops a region that is left with its score, and captured operands that nothing reads.
+// A finite fill hides nothing by itself: a row that is filled throughout averages the values. A fill near the least
+// float becomes a mask if every row provably keeps a pair: beside its score, the filled ones get probability 0.
+// Canonicalization drops a region that only yields its score, and captured operands that nothing reads.
 // Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -71,8 +71,8 @@ struct Kept {
   }
 };
 
-/// A side of a comparison over the coordinates, symbol i being the element of captured operand i. Elements may be so
-/// large that the graph's own sums wrap: `width` is that of sums with elements, 0 where there is none.
+/// One side of a comparison, an expression of the coordinates; symbol i is the element of captured operand i. Elements
+/// may be so large that the sums of the graph wrap: `width` is the bit width of sums with elements, 0 without any.
 struct Side {
   AffineExpr expr;
   unsigned width = 0;
@@ -86,7 +86,7 @@ class ConditionReader {
 public:
   explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
 
-  /// Adds what must hold for `condition` to be `truth`; where it fails, that is necessary but not enough.
+  /// Adds to `kept` what must hold for `condition` to be `truth`. On failure, this is necessary but not sufficient.
   LogicalResult require(Value condition, bool truth) {
     return require(condition, isNonzero(), truth);
   }
@@ -105,7 +105,7 @@ private:
   FailureOr<unsigned> computeLengths(const Side &left, const Side &right, int64_t gap);
   std::optional<Side> affine(Value value, unsigned &numTerms);
 
-  /// How many coordinates there are along a dimension, where it is known.
+  /// The number of coordinates along a dimension, if it is known.
   std::optional<int64_t> extent(unsigned dim) {
     for (auto [operand, map] : {std::pair<Value, AffineMap>{op.getQuery(), op.getQueryMap()},
                                 std::pair<Value, AffineMap>{op.getKey(), op.getKeyMap()}})
@@ -116,7 +116,7 @@ private:
     return std::nullopt;
   }
 
-  /// True if `flat`, the coefficients of an expression and its constant, is at least 0 at all coordinates.
+  /// True if the expression with the coefficients and the constant in `flat` is at least 0 at all coordinates.
   bool alwaysHolds(ArrayRef<int64_t> flat) {
     unsigned numDims = op.getKDim() + 1;
     int64_t least = flat.back();
@@ -125,7 +125,7 @@ private:
       int64_t atEnd = 0;
       if (factor != 0 && dim >= numDims)
         return false;
-      // Coordinates start at 0, so the last one is asked for where the expression falls.
+      // Coordinates start at 0; where the expression falls, its minimum is at the last one.
       if (factor < 0 && (!size || llvm::MulOverflow(factor, *size - 1, atEnd)))
         return false;
       if (llvm::AddOverflow(least, atEnd, least))
@@ -153,7 +153,8 @@ private:
     return {[](Attribute attr) { return !isZero(attr); }, true};
   }
 
-  /// Scalars that one condition may be made of, each counted as often as others read it. What is beyond stays as it is.
+  /// The most scalars that one condition may consist of; a scalar counts once for each reader. A larger condition stays
+  /// as it is.
   static constexpr unsigned kMaxScalars = 1024;
 
   AttentionOp op;
@@ -163,7 +164,7 @@ private:
 
 } // namespace
 
-/// What `compare` asks of its left operand, if the right one is a constant.
+/// The test that `compare` makes of its left operand, if the right one is a constant.
 static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(Attribute)> isZero) {
   Attribute right;
   if (!matchPattern(compare->getOperand(1), m_Constant(&right)))
@@ -188,7 +189,7 @@ static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(At
               isEquality && isZero(right)};
 }
 
-/// Adds what must hold for `test` of `value` to be `truth`; fails where no mask can say it.
+/// Adds what must hold for `test` of `value` to be `truth`; fails if no mask can state it.
 LogicalResult ConditionReader::require(Value value, const Test &test, bool truth) {
   if (++numScalars > kMaxScalars)
     return failure();
@@ -222,7 +223,7 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
     return failure();
   }
   if (isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp, arith::UIToFPOp, arith::SIToFPOp>(op)) {
-    // These keep zero zero, and make of true what their signedness says.
+    // These casts keep zero, and turn true into 1 or -1, as their signedness says.
     Value source = op->getOperand(0);
     bool isSigned = isa<arith::ExtSIOp, arith::SIToFPOp>(op);
     if (source.getType().isInteger(1)) {
@@ -264,7 +265,7 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
   return failure();
 }
 
-/// Whether the elements of a captured operand are numbers of 32 bits, or sizes.
+/// Whether the elements of a captured operand have at most 32 bits, or are sizes.
 bool ConditionReader::isSmall(Value capture) {
   if (getElementTypeOrSelf(capture).getIntOrFloatBitWidth() <= 32)
     return true;
@@ -274,8 +275,8 @@ bool ConditionReader::isSmall(Value capture) {
          });
 }
 
-/// `value` over the coordinates. These are sizes of dimensions: sums of as few terms as here, with constants no larger,
-/// stay far from where 32 bits wrap.
+/// `value` as an expression of the coordinates. Coordinates are below sizes of dimensions: sums of at most `kMaxTerms`
+/// terms, with constants of at most `kLargest`, stay far from where 32 bits wrap.
 std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
   constexpr int64_t kLargest = 1 << 26;
   constexpr unsigned kMaxTerms = 16;
@@ -294,7 +295,7 @@ std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
     sum.expr = isa<arith::AddIOp>(inner) ? left->expr + right->expr : left->expr - right->expr;
     sum.readsElement = left->readsElement || right->readsElement;
     sum.isExact = left->isExact && right->isExact && (width == 64 || !sum.readsElement);
-    // A sum that may have wrapped in fewer bits is no part of one in more.
+    // A sum that may have wrapped in fewer bits cannot be part of a wider sum.
     for (const Side *part : {&*left, &*right})
       if (part->width != 0 && part->width != width)
         return std::nullopt;
@@ -340,7 +341,7 @@ LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool tru
   }
 }
 
-/// More keys than there are, far from where 64 bits wrap.
+/// More keys than any tensor has, and far from where 64 bits wrap.
 static constexpr int64_t kBeyondKeys = int64_t(1) << 62;
 
 /// `value`, an integer or an index, as 64 bits.
@@ -361,7 +362,7 @@ FailureOr<SmallVector<int64_t>> ConditionReader::flatten(AffineExpr expr) {
   return flat;
 }
 
-/// left >= right + gap
+/// Adds left >= right + gap.
 LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &right, int64_t gap) {
   unsigned numDims = op.getKDim() + 1, numSymbols = op.getCaptures().size();
   FailureOr<SmallVector<int64_t>> difference = flatten(left.expr - right.expr - gap);
@@ -393,7 +394,7 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
   } else if (flat[op.getKDim()] == -1 && llvm::none_of(symbols, [&](unsigned symbol) {
                return variesWith(symbol, op.getKDim());
              })) {
-    // The number of keys kept is an element of a captured operand, or computed from such.
+    // The number of kept keys is an element of a captured operand, or is computed from such elements.
     auto length = llvm::find_if(symbols, [&](unsigned symbol) {
       return is(0, -1, symbol) && constant == -1 && !variesWith(symbol, op.getQDim()) &&
              left.width == 0 && right.width == 0;
@@ -410,8 +411,8 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
   return success();
 }
 
-/// Captures the number of keys k for which left - right, which holds -k, is at least `gap`. Where the graph's sums with
-/// elements may wrap, they lie on the left and the key on the right: they wrap here as there, then.
+/// Captures the number of keys k for which left - right, which contains -k, is at least `gap`. If the sums of the graph
+/// may wrap, elements must be on the left and the key on the right: the sum computed here then wraps as theirs does.
 FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side &right,
                                                     int64_t gap) {
   unsigned numDims = op.getKDim() + 1;
@@ -423,7 +424,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
   if (!isExact && (right.readsElement || (*ofData)[op.getKDim()] != 0))
     return failure();
   SmallVector<int64_t> flat = *whole;
-  // A coordinate on both sides is part of the sum that may wrap.
+  // A coordinate on both sides cancels out here, but is part of the sum that may wrap.
   for (unsigned dim = 0; dim < op.getKDim() && !isExact; ++dim)
     if (flat[dim] == 0 && (*ofData)[dim] != 0)
       return failure();
@@ -431,7 +432,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
   Location loc = op.getLoc();
   ArrayRef<int64_t> ofDims = ArrayRef(flat).take_front(numDims),
                     ofSymbols = ArrayRef(flat).drop_front(numDims).drop_back();
-  // The loops of the op that computes them: what they vary with.
+  // The loops of the op that computes the lengths: the dimensions that the lengths vary with.
   SmallVector<unsigned> dims;
   SmallVector<Value> operands;
   for (unsigned dim = 0; dim < op.getKDim(); ++dim)
@@ -465,7 +466,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
         auto constant = [&](int64_t value) {
           return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
         };
-        // What may wrap comes first.
+        // The sum that may wrap comes first.
         SmallVector<int64_t> first(numDims, 0), rest(ofDims);
         int64_t last = flat.back() + 1;
         Value sum = constant(last);
@@ -492,7 +493,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
           if (left.width == 32)
             sum = arith::ExtSIOp::create(b, loc, type,
                                          arith::TruncIOp::create(b, loc, b.getI32Type(), sum));
-          // Beyond every key.
+          // The bounds are beyond every key.
           sum = arith::MaxSIOp::create(b, loc, sum, constant(-kBeyondKeys));
           sum = arith::MinSIOp::create(b, loc, sum, constant(kBeyondKeys));
           sum = arith::AddIOp::create(b, loc, sum, constant(last));
@@ -515,7 +516,7 @@ struct Fill {
 };
 } // namespace
 
-/// Beside a fill of at most half the least float, scores within half the greatest float have all the weight.
+/// Half the least float: beside scores within half the greatest float, a fill of at most this gets probability 0.
 static constexpr double kGreatestFiniteFill = -0x1p127;
 
 static std::optional<double> constantFloat(Value value) {
@@ -540,7 +541,7 @@ static std::optional<Fill> matchFill(Value value) {
   };
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return fillOf(select);
-  // An addition of the fill or 0.
+  // An op that adds the fill or 0.
   if (isa<arith::AddFOp>(op))
     for (unsigned i : {0, 1})
       if (auto select = op->getOperand(i).getDefiningOp<arith::SelectOp>())
@@ -552,7 +553,7 @@ static std::optional<Fill> matchFill(Value value) {
   return std::nullopt;
 }
 
-/// Computes captured operands that are formulas of positions in the region.
+/// Moves the computation of captured operands that are formulas of positions into the region.
 static void computeCaptures(AttentionOp op) {
   if (op.getScore().empty())
     return;
@@ -566,7 +567,7 @@ static void computeCaptures(AttentionOp op) {
   }
 }
 
-/// The masks that all hold.
+/// The masks that together make up the mask of `op`.
 static SmallVector<Attribute> masksOf(AttentionOp op) {
   MaskInterface mask = op.getMaskAttr();
   if (auto all = dyn_cast_or_null<AndAttr>(mask))
@@ -574,8 +575,8 @@ static SmallVector<Attribute> masksOf(AttentionOp op) {
   return mask ? SmallVector<Attribute>{mask} : SmallVector<Attribute>();
 }
 
-/// How many times as large as a product of query and key `score` is at most, where it comes from that product and
-/// constants alone: no captured tensor can hide it.
+/// An upper bound of |score| in multiples of the product of query and key, if `score` is computed from that product and
+/// constants alone, so that no captured tensor can hide the pair.
 static std::optional<double> findGrowth(AttentionOp op, Value score,
                                         DenseMap<Value, std::optional<double>> &known) {
   if (std::optional<double> constant = constantFloat(score))
@@ -604,7 +605,7 @@ static std::optional<double> findGrowth(AttentionOp op, Value score,
   return known[score] = growth;
 }
 
-/// Whether scores as large as this are within half the greatest float, beside which a finite fill has no weight.
+/// Whether `score` stays within half the greatest float, so that a finite fill beside it gets probability 0.
 static bool isWithinBounds(AttentionOp op, Value score) {
   DenseMap<Value, std::optional<double>> known;
   std::optional<double> growth = findGrowth(op, score, known);
@@ -612,7 +613,7 @@ static bool isWithinBounds(AttentionOp op, Value score) {
 }
 
 namespace {
-/// A condition, and how it goes away where the mask states all of it.
+/// A condition, and how to erase it if the mask states all of it.
 struct Condition {
   Kept kept;
   bool isWhole;
@@ -628,12 +629,12 @@ static Kept boundsOf(ArrayRef<Condition> conditions) {
   return bounds;
 }
 
-/// No mask says k >= q - lower alone, nor can one be empty.
+/// Whether a window can state the lower bound: no mask states k >= q - lower alone, and a window cannot be empty.
 static bool canTakeLower(const Kept &bounds) {
   return bounds.upper && bounds.lower && *bounds.upper + *bounds.lower >= 0;
 }
 
-/// The masks that keep what `masks` and all of `kept` keep.
+/// `masks` and the masks that state `kept`.
 static SmallVector<Attribute> withBounds(SmallVector<Attribute> masks, const Kept &kept,
                                          MLIRContext *context) {
   if (kept.lower)
@@ -644,7 +645,7 @@ static SmallVector<Attribute> withBounds(SmallVector<Attribute> masks, const Kep
   return masks;
 }
 
-/// Whether each row keeps a pair for which the conditions hold, of those that the mask keeps now.
+/// Whether every row keeps a pair under the present mask and the conditions.
 static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
   Kept bounds = boundsOf(conditions);
   if ((bounds.lower && !canTakeLower(bounds)) ||
@@ -656,7 +657,7 @@ static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
   return !mayHaveEmptyRow(AndAttr::get(op.getContext(), all), op.getNumBatch(), counts);
 }
 
-/// Moves the fills at the end of the region to the mask, and takes tensors of the mask apart.
+/// Moves the fills at the end of the region to the mask, and splits mask tensors that the graph computes.
 static void extractMask(AttentionOp op) {
   SmallVector<Attribute> masks = masksOf(op);
   SmallVector<Condition> conditions;

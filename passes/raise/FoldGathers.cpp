@@ -1,4 +1,4 @@
-//===- FoldGathers.cpp - a gather at the coordinates is a read -------------===//
+//===- FoldGathers.cpp - gathers at coordinates become operands ------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,9 +7,9 @@
 // becomes
 //   %r = linalg.generic ins(%i, %mask) { ^bb0(%a, %m): %m }
 //
-// Masks of decoders are written with index tensors that count the positions. Where every index of an access is
-// shown to be a coordinate of the loop nest, which has the size of the dimension, the tensor is read like any other
-// operand; counting from the end and clamps then change nothing.
+// Decoders index their masks with tensors that count the positions. If every index of an access provably is the
+// coordinate of a loop that has the size of the dimension, the tensor becomes an ordinary operand; counting from the
+// end and clamps then change nothing.
 // Test: test/passes/raise/fold-gathers.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -41,7 +41,7 @@ struct Index {
   TypedValue<RankedTensorType> source;
   int64_t dim;
 
-  /// The loop whose coordinate `value` is, if there is one of the size of the dimension.
+  /// The loop whose coordinate `value` is, if that loop has the size of the dimension.
   std::optional<unsigned> loopOf(Value value);
 
 private:
@@ -58,7 +58,7 @@ bool Index::isLast(Value value) {
                          Bounds::Variable(minusOne, ArrayRef<Bounds::Variable>{size()}));
 }
 
-/// Whether `op` gives the position that it is given: positions fit 32 bits.
+/// Whether `op` is a cast that keeps a position: positions fit in 32 bits.
 static bool keepsPosition(Operation *op) {
   return isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(op) &&
          (op->getResult(0).getType().isIndex() ||
@@ -90,7 +90,7 @@ std::optional<unsigned> Index::loopOf(Value value) {
     return loopOfSize(getAffineDimExpr(index.getDim(), op.getContext()));
   if (keepsPosition(scalar))
     return loopOf(scalar->getOperand(0));
-  // What keeps an index in range does nothing to a coordinate, which is in range.
+  // Ops that keep an index in range do not change a coordinate, which is in range.
   if (isa<arith::MaxSIOp>(scalar) && matchPattern(scalar->getOperand(1), m_Zero()))
     return loopOf(scalar->getOperand(0));
   if (isa<arith::MinSIOp>(scalar) && isLast(scalar->getOperand(1)))
@@ -103,7 +103,7 @@ std::optional<unsigned> Index::loopOf(Value value) {
   return std::nullopt;
 }
 
-/// Where the loops of `op` read the tensor of `extract`, if they read it at their coordinates.
+/// The map from the loops of `op` to the element that `extract` reads, if every index is a loop coordinate.
 static std::optional<AffineMap> matchRead(linalg::GenericOp op, tensor::ExtractOp extract) {
   SmallVector<AffineExpr> exprs;
   for (auto [dim, value] : llvm::enumerate(extract.getIndices())) {

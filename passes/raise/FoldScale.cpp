@@ -7,8 +7,8 @@
 // becomes
 //   attn.attention ins(%q, %k, %v) {scale = 0.125}
 //
-// Takes factors of the query and of the key, also where views (transposition, reshape, slice) lie between; those
-// of the score are canonicalization's. Left alone: factors that take the scale out of the normal range of f32.
+// Takes factors of the query and of the key, also through views (transpose, reshape, slice); canonicalization takes
+// the factors of the score. Left alone: factors that take the scale out of the normal range of f32.
 // Test: test/passes/raise/fold-scale.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -30,7 +30,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// The one tensor that `value` is a constant multiple of, element for element.
+/// The tensor that `value` is a constant multiple of, element by element, and the factor.
 static std::optional<std::pair<Value, double>> unscaled(Value value) {
   auto op = value.getDefiningOp<linalg::GenericOp>();
   if (!op || op.getNumDpsInputs() != 1 || op->getNumResults() != 1 ||
@@ -47,7 +47,7 @@ static std::optional<std::pair<Value, double>> unscaled(Value value) {
   return std::pair(source, *factor);
 }
 
-/// Takes the factors of a query or key, rebuilding the views that lie between.
+/// Moves the constant factors of a query or key into the scale, and rebuilds the views between factor and attention.
 static void takeFactorsOf(AttentionOp op, OpOperand &operand, RewriterBase &rewriter) {
   SmallVector<Operation *> views;
   for (Value value = operand.get(); Operation *producer = value.getDefiningOp();) {

@@ -1,4 +1,4 @@
-//===- FoldUniform.cpp - integers that are the same everywhere -------------===//
+//===- FoldUniform.cpp - uniform integer tensors become constants ----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,11 +8,11 @@
 // becomes
 //   %d = arith.constant dense<false> : tensor<127xi1>
 //
-// Models compute parts of their masks from positions alone: whether a packed sequence starts at a token, say, which
-// positions 0, 1, 2, ... say of none. Such a part looks like a mask of its own until its elements are computed here.
-// Computed are integers and booleans that depend on no argument, element by element, by MLIR's own folders. Elements
-// that differ stay formulas of positions, from which masks are made. Reductions are folded where no element changes
-// what they start from.
+// Models compute parts of their masks from positions alone, for example whether a packed sequence starts at a token:
+// for positions 0, 1, 2, ... none does. Such a part looks like a mask of its own until this pass computes its elements.
+// The pass computes integers and booleans that depend on no argument, element by element, with MLIR's own folders. A
+// tensor whose elements differ stays a formula of positions, from which attn-extract-mask makes masks. A reduction is
+// folded if no element changes its initial value.
 // Test: test/passes/raise/fold-uniform.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,10 +38,10 @@ namespace {
 /// Computes elements of tensors. Null stands for an element that is not known.
 class Evaluator {
 public:
-  /// The element of `tensor` at a place that is inside of it.
+  /// The element of `tensor` at an index that is in bounds.
   Attribute at(Value tensor, ArrayRef<int64_t> index);
 
-  /// No more elements are computed than this, nor through longer chains of ops: compile times are bounded.
+  /// The most elements that are computed, and the longest chain of ops; they bound the compile time.
   static constexpr int64_t kMaxSteps = 1 << 20;
   static constexpr unsigned kMaxDepth = 64;
 
@@ -127,7 +127,8 @@ Attribute Evaluator::compute(Operation *op, ArrayRef<int64_t> index) {
   return {};
 }
 
-/// What the body of `op` gives there. The elements that a reduction goes over are only known where all are the same.
+/// The element that `op` computes at `index`. The elements of an operand of a reduction are known only if all are the
+/// same.
 Attribute Evaluator::apply(linalg::LinalgOp op, ArrayRef<int64_t> index) {
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!op.hasPureTensorSemantics() || op.getNumDpsInits() != 1 || !out.isProjectedPermutation())
@@ -197,7 +198,7 @@ Attribute Evaluator::apply(linalg::LinalgOp op, ArrayRef<int64_t> index) {
   return dyn_cast_if_present<Attribute>(result);
 }
 
-/// What all elements of `tensor` are, if that is known.
+/// The value that all elements of `tensor` have, if it is known.
 static Attribute findUniform(Evaluator &evaluator, Value tensor) {
   ArrayRef<int64_t> shape = shapeOf(tensor);
   Attribute first;

@@ -10,16 +10,16 @@
 //   %o = attn.attention ins(%q, %k, %v) captures(%hidden) outs(%empty) {empty_row = nan}
 //        score { ^bb0(%b, %q, %k, %s, %hidden): yield (select %hidden, -inf, %s) }
 //
-// Anchored on the softmax: the product with the values, perhaps of transposed weights, must sum over the softmax
-// dimension, and the scores, read one element at a time through all-parallel ops, must rest on a product of a query
-// and a key. What is computed elementwise on the way, masks made from indices included, becomes the score region;
-// what is not, a second product included, a captured operand. Scores that something else reads too stay in memory
-// and are captured. They, and scores without a product (the softmax of a masked constant), give an attention whose
-// query and key have head size 0. Weights with another use become the second output. Where an op sets the weights of
-// rows whose scores are all -inf to 0, the attention says so: {empty_row = zero}. A column that is concatenated to the
-// scores, and whose weights a slice drops, is a sink.
+// The pass starts from the softmax. The product of the probabilities, perhaps transposed, with the values must sum
+// over the softmax dimension. The scores, read one element at a time through all-parallel ops, must be computed from
+// a product of a query and a key. Elementwise ops between that product and the softmax, masks made from indices
+// included, become the score region; the results of other ops, a second product included, become captured operands.
+// Scores that another op reads too stay in memory and are captured. For these, and for scores without a product (the
+// softmax of a masked constant), the query and key of the attention have head size 0. Probabilities with another use
+// become the second output. If an op sets the probabilities of rows whose scores are all -inf to 0, the attention has
+// {empty_row = zero}. A column that is concatenated to the scores, and whose probabilities a slice drops, is a sink.
 //
-// Left alone, with a remark at the softmax: anything of which that cannot be shown, element types other than f32.
+// Left alone, with a remark at the softmax: a graph for which this cannot be shown, and element types other than f32.
 // Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -50,8 +50,8 @@ using namespace attn;
 
 namespace {
 
-/// The scores' product, read at `map` over the softmax input; query and key over its dimensions,
-/// then d.
+/// The product of the scores, read at `map` over the softmax input. Query and key are read over the dimensions of the
+/// softmax input, then d.
 struct Product {
   linalg::LinalgOp op;
   AffineMap map;
@@ -86,7 +86,7 @@ static Type findOtherFloat(Operation *op) {
   return {};
 }
 
-/// `map` with the coordinate for 0 wherever a dimension of size 1 allows either.
+/// `map` with the coordinate in place of 0 in each dimension of size 1, where both read the same element.
 static AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
   SmallVector<AffineExpr> exprs(map.getResults());
   for (unsigned i = 0; i < std::min<size_t>(exprs.size(), sizes.size()); ++i)
@@ -126,7 +126,7 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
 
 namespace {
 
-/// One softmax on its way to an attention.
+/// Turns one softmax into an attention.
 class Raiser {
 public:
   /// Scores in `inMemory` are captured.
@@ -142,14 +142,14 @@ public:
     builder.setInsertionPointToEnd(&block);
   }
 
-  /// Fails with a remark, or where scores have to be in memory that are not.
+  /// Fails with a remark, or without one if more scores have to be in memory: getSharedScores().
   LogicalResult run();
 
-  /// Scores that something else reads too and that are not in memory.
+  /// Scores that another op reads too and that are not in memory.
   const DenseSet<Value> &getSharedScores() const { return sharedScores; }
 
 private:
-  /// Starts the sentence that says why; converts to failure.
+  /// Starts the remark that says why; converts to failure.
   InFlightDiagnostic leftUnfused() {
     return softmax.emitRemark() << "attention left unfused: expected ";
   }
@@ -177,13 +177,13 @@ private:
 
   linalg::SoftmaxOp softmax;
   DenseSet<Value> inMemory, sharedScores;
-  /// What the softmax is taken of, but for a sink, and the op that reads it: the softmax or a concatenation.
+  /// The input of the softmax without the sink, and the op that reads it: the softmax or a concatenation.
   Value scores;
   Operation *reader;
-  /// What multiplies the values: the result of the softmax, or of the op that puts 0 into its empty rows, without the
-  /// sink's column.
+  /// The probabilities that multiply the values: the result of the softmax, or of the op that puts 0 into its empty
+  /// rows, without the column of the sink.
   Value weights;
-  /// Null, or one more score of each row over the dimensions of the scores.
+  /// Null, or one more score for each row, read over the dimensions of the scores.
   Access sink;
   MLIRContext *context;
   unsigned keyDim, rank;
@@ -200,9 +200,9 @@ private:
 
   EmptyRow emptyRow = EmptyRow::NaN;
   linalg::LinalgOp valueProduct;
-  AffineMap weightsMap; // where the loops of valueProduct read the weights
-  /// Copies of the weights with their dimensions in another order, and what reads them or the weights beside
-  /// valueProduct.
+  AffineMap weightsMap; // where the loops of valueProduct read the probabilities
+  /// Transposed copies of the probabilities, and the ops other than valueProduct that read the probabilities or such a
+  /// copy.
   SmallVector<Operation *> transposes, otherUsers;
   Access value; // over the loops of valueProduct
 
@@ -213,7 +213,7 @@ private:
 };
 } // namespace
 
-/// Takes `not` ops away: whether their number is odd.
+/// Strips `not` ops from `element`. Returns whether their number is odd.
 static bool takeNegations(Element &element) {
   bool isOdd = false;
   for (; isa_and_nonnull<arith::XOrIOp>(element.getOp()); isOdd = !isOdd) {
@@ -226,7 +226,7 @@ static bool takeNegations(Element &element) {
   return isOdd;
 }
 
-/// Whether `condition` holds in the rows of `scores` along `dim` that are -inf throughout, and only there:
+/// Whether `condition` holds in exactly those rows of `scores` along `dim` that are all -inf:
 /// not any(s != -inf), or all(s == -inf).
 static bool holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   bool isNegated = takeNegations(condition);
@@ -242,14 +242,14 @@ static bool holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   auto bound = dyn_cast_or_null<FloatAttr>(test.getOperand(1).getConstant());
   if (!bound || !bound.getValue().isInfinity() || !bound.getValue().isNegative())
     return false;
-  // What is tested for each score, and what has to be.
+  // The comparison that tests each score, and the comparison that is needed.
   arith::CmpFPredicate tested = compare.getPredicate(), expected = isNegated != isTestNegated
                                                                        ? arith::CmpFPredicate::UNE
                                                                        : arith::CmpFPredicate::OEQ;
   return tested == expected;
 }
 
-/// Finds a column beside the scores whose weights are dropped.
+/// Finds a sink: a column beside the scores whose probabilities are dropped.
 void Raiser::findSink() {
   auto concat = scores.getDefiningOp<tensor::ConcatOp>();
   if (!concat || concat.getDim() != keyDim || concat.getInputs().size() != 2 ||
@@ -261,7 +261,7 @@ void Raiser::findSink() {
   auto isColumn = [&](Value input) {
     return cast<RankedTensorType>(input.getType()).getDimSize(keyDim) == 1;
   };
-  // A row of two scores has its sink last.
+  // If both inputs are columns, the sink is the last.
   unsigned column = isColumn(concat.getInputs()[1]) ? 1 : 0;
   if (!slice || !isColumn(concat.getInputs()[column]))
     return;
@@ -285,7 +285,7 @@ void Raiser::findSink() {
       {concat.getInputs()[column], AffineMap::get(rank, 0, coordinates, context)});
 }
 
-/// Finds out whether an op puts 0 into the rows whose scores are all -inf: select(empty, 0, weights).
+/// Finds out whether an op puts 0 into the rows whose scores are all -inf: select(empty, 0, probabilities).
 void Raiser::findWeights() {
   if (!weights.hasOneUse())
     return;
@@ -303,7 +303,7 @@ void Raiser::findWeights() {
   emptyRow = EmptyRow::Zero;
 }
 
-/// Whether `op` has no use but in finding the empty rows.
+/// Whether `op` is used only to find the empty rows.
 bool Raiser::findsEmptyRows(Operation *op) {
   if (op == softmax || op->use_empty())
     return false;
@@ -311,10 +311,11 @@ bool Raiser::findsEmptyRows(Operation *op) {
          llvm::all_of(op->getUsers(), [&](Operation *user) { return findsEmptyRows(user); });
 }
 
-/// The one contraction that multiplies the weights with values, summing over the softmax dimension.
+/// Finds the one contraction that multiplies the probabilities with values and sums over the softmax dimension.
 LogicalResult Raiser::findValueProduct() {
   SmallVector<OpOperand *> products, others;
-  // The weights, and what transposes them: where its coordinates are those of the weights.
+  // The probabilities and their transposed copies; each map takes coordinates of the copy to those of the
+  // probabilities.
   SmallVector<Access> forms = {{weights, AffineMap::getMultiDimIdentityMap(rank, context)}};
   SmallVector<AffineMap> mapsOfProducts;
   for (unsigned i = 0; i < forms.size(); ++i)
@@ -366,7 +367,8 @@ LogicalResult Raiser::findValueProduct() {
   return success();
 }
 
-/// Moves the product with the values ahead of other readers of the weights, which the attention will give them.
+/// Moves the product with the values before the other readers of the probabilities: the attention, which replaces the
+/// product, will compute the probabilities for these.
 LogicalResult Raiser::moveValueProduct() {
   IRRewriter rewriter(context);
   for (Operation *reader : otherUsers) {
@@ -382,9 +384,9 @@ LogicalResult Raiser::moveValueProduct() {
   return success();
 }
 
-/// Finds the product of query and key that `element` of the scores rests on. Of several it is the one whose operands
-/// both vary with the most coordinates: a projection of a tensor of pairs has one operand that varies with all and one
-/// with few. The others are captured, computed in memory.
+/// Finds the product of query and key that `element` of the scores is computed from. Of several products it takes the
+/// one whose two operands both vary with the most coordinates: in a projection of a tensor of pairs, one operand varies
+/// with all coordinates and the other with few. The other products are computed in memory and captured.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
   if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)
@@ -500,7 +502,7 @@ FailureOr<Value> Raiser::capture(Value tensor, AffineMap map) {
   return Value(region.front().addArgument(type.getElementType(), tensor.getLoc()));
 }
 
-/// The scores are the product's alone.
+/// Checks that no other op reads the scores, that they are read at their own coordinates, and that they have a product.
 LogicalResult Raiser::checkScores() {
   for (Operation *op : scorePath)
     for (OpOperand &use : op->getUses())
@@ -525,8 +527,7 @@ LogicalResult Raiser::checkScores() {
   return success();
 }
 
-/// Names the dimensions: which are q, k and e; the rest are batch dimensions, in the order of the
-/// output.
+/// Chooses which dimensions are q, k and e; the rest are batch dimensions, in the order of the output.
 LogicalResult Raiser::chooseDims() {
   AffineMap outMap = valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0));
   auto isQuery = [&](unsigned dim) {
@@ -534,7 +535,7 @@ LogicalResult Raiser::chooseDims() {
       return product->query.names(dim) && !product->key.names(dim);
     return dim != keyDim && !value.names(weightsMap.getDimPosition(dim));
   };
-  // Of several the innermost is q and the others are query groups.
+  // If there are several, the innermost is q and the others are query groups.
   auto dims = llvm::reverse(llvm::seq(rank));
   auto found = llvm::find_if(dims, isQuery);
   if (found == dims.end())
@@ -558,7 +559,7 @@ LogicalResult Raiser::chooseDims() {
                          << AffineMapAttr::get(value.map);
   unsigned e = ofValueOnly.pop_back_val();
   llvm::erase(batch, e);
-  // Without a product the weights cost nothing to repeat, so values may bring batch dimensions of
+  // Without a product, computing the probabilities again costs nothing, so values may have batch dimensions of
   // their own.
   if (!ofValueOnly.empty() && (product || !otherUsers.empty()))
     return leftUnfused() << "values whose batch dimensions are those of the weights, got "
@@ -647,7 +648,7 @@ LogicalResult Raiser::run() {
   Type element = softmax.getInputOperandType().getElementType();
   if (!element.isF32())
     return leftUnfused() << "scores of type f32, got " << element;
-  findWeights(); // ahead of the sink, whose score counts where a row is empty
+  findWeights(); // before findSink: the score of the sink counts in the test for empty rows
   findSink();
   if (failed(findValueProduct()))
     return failure();
@@ -665,7 +666,7 @@ LogicalResult Raiser::run() {
 namespace {
 struct RaiseAttention : attn::impl::RaiseAttentionBase<RaiseAttention> {
   void runOnOperation() override {
-    // A dead reader of the scores is no reader; what raising leaves behind is dead too.
+    // Dead readers of the scores must not count; the ops that raising leaves behind are dead too.
     IRRewriter rewriter(&getContext());
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
     SmallVector<linalg::SoftmaxOp> anchors;

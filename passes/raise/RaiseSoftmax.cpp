@@ -10,9 +10,9 @@
 // becomes
 //   %p = linalg.softmax dimension(..) ins(%s)
 //
-// and the softmax of s - m, the scores less their maximum, becomes that of s: a softmax subtracts it anyway.
+// The softmax of s - m, the scores minus their maximum, becomes the softmax of s, which subtracts the maximum anyway.
 //
-// The elementwise ops may be one or several. A sum of exponentials that are not shifted by their maximum stays
+// The elementwise steps may be one op or several. A sum of exponentials that are not shifted by their maximum stays
 // as it is: it overflows where a softmax does not.
 // Test: test/passes/raise/raise-softmax.mlir
 //
@@ -36,7 +36,7 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// What a softmax is taken of, and along which dimension.
+/// The input and the dimension of a softmax.
 struct Softmax {
   Value input;
   unsigned dim;
@@ -50,7 +50,7 @@ static std::optional<RowReduction> matchReductionBy(const Element &element) {
   return reduction && isa<OpTy>(reduction->combiner) ? reduction : std::nullopt;
 }
 
-/// The scores s of which `shifted` is s - max(s), and the dimension of the maximum.
+/// If `shifted` is s - max(s), the scores s and the dimension of the maximum.
 static std::optional<Softmax> matchShift(const Element &shifted) {
   if (!isa_and_nonnull<arith::SubFOp>(shifted.getOp()))
     return std::nullopt;

@@ -9,11 +9,11 @@
 // becomes
 //   %s = linalg.contract (b,h,q,d), (b,h,k,d) -> (b,h,q,k) ins(%q, %k)
 //
-// Products that take one batch dimension are written this way, by hand and by the decompositions of PyTorch. A
-// reshape that splits the batch dimension of scores moves to the operands of their product, and one that merges
-// batch dimensions of the softmax's result moves behind the product with the values; so they do at the softmax
-// and at the elementwise ops before and after it. Where the two meet they vanish. Reshapes of rows and columns
-// stay, and so does a batch that is merged before the first product and split after the last.
+// Models written by hand and the decompositions of PyTorch use products that take one batch dimension. A reshape that
+// splits the batch dimension of scores moves to the operands of their product. A reshape that merges batch dimensions
+// of the softmax's result moves behind the product with the values. Both also move over the softmax and over the
+// elementwise ops before and after it; where a split and a merge meet, they cancel out. Reshapes of rows and columns
+// stay. A batch that is merged before the first product and split after the last one stays merged.
 // Test: test/passes/raise/split-merged-batch.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Whether `op` is a product of matrices, and `dims` of what it reads or writes at `map` are batch dimensions.
+/// Whether `op` is a matrix product, and `dims` of the operand or result at `map` are batch dimensions.
 static bool areBatchDims(linalg::LinalgOp op, AffineMap map, ArrayRef<unsigned> dims) {
   FailureOr<linalg::ContractionDimensions> contraction = linalg::inferContractionDims(op);
   return succeeded(contraction) && llvm::all_of(dims, [&](unsigned dim) {
@@ -53,7 +53,7 @@ static bool isElementwiseOrReshape(Operation *op) {
          (structured && isScalarFunction(structured));
 }
 
-/// Whether `value` is the result of a softmax, behind elementwise ops and reshapes.
+/// Whether `value` is computed from the result of a softmax by elementwise ops and reshapes alone.
 static bool comesFromSoftmax(Value value) {
   SmallVector<Value> values = {value};
   DenseSet<Value> seen;
@@ -69,7 +69,7 @@ static bool comesFromSoftmax(Value value) {
   return false;
 }
 
-/// Whether a softmax reads `value`, behind elementwise ops and reshapes.
+/// Whether a softmax reads `value`, directly or through elementwise ops and reshapes.
 static bool leadsToSoftmax(Value value) {
   SmallVector<Value> values = {value};
   DenseSet<Value> seen;
@@ -83,8 +83,8 @@ static bool leadsToSoftmax(Value value) {
   return false;
 }
 
-/// The dimensions that merge others of `longer`. Those that merge unit dimensions alone do not count: the patterns
-/// read through these.
+/// The dimensions that merge several dimensions of `longer`. Unit dimensions do not count: the patterns read through
+/// them.
 static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<ReassociationIndices> groups) {
   ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
   SmallVector<unsigned> merged;
@@ -94,7 +94,8 @@ static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<Reassociation
   return merged;
 }
 
-/// Whether `reshape`, which stands in front of `op` or behind it at `map`, moves over it.
+/// Whether `reshape` moves over `op`. It gives `op` an operand or reads its result; `map` is the indexing map of that
+/// operand or result.
 template <typename ReshapeOp>
 static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   constexpr bool isInFront = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
@@ -103,7 +104,7 @@ static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   if (merged.empty())
     return false;
   if (isScalarFunction(op)) {
-    // Merged columns would come to stand in front of the softmax, which takes them as one dimension.
+    // Merged columns would end up in front of the softmax, which takes them as one dimension.
     auto isColumn = [&](unsigned dim) {
       return map.getResult(dim) == getAffineDimExpr(op.getNumLoops() - 1, op.getContext());
     };
@@ -115,7 +116,7 @@ static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
          (isInFront ? comesFromSoftmax(longer) : leadsToSoftmax(longer));
 }
 
-/// The same for the reshape at one end of `fused` and the op at the other.
+/// movesOver() for the reshape at one end of `fused` and the op at the other.
 static bool movesOverEnd(OpOperand *fused) {
   auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>();
   if (auto op = dyn_cast<linalg::LinalgOp>(fused->getOwner()); op && collapse)
@@ -127,7 +128,7 @@ static bool movesOverEnd(OpOperand *fused) {
 }
 
 namespace {
-/// A softmax of merged dimensions is the softmax of each, merged.
+/// The softmax of a tensor with merged batch dimensions becomes the softmax of the unmerged tensor, then the merge.
 struct MoveOverSoftmax : OpRewritePattern<linalg::SoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -152,8 +153,8 @@ struct MoveOverSoftmax : OpRewritePattern<linalg::SoftmaxOp> {
   }
 };
 
-/// A reshape with its unit dimensions added or dropped in a step of its own, ahead of a collapse and behind an
-/// expansion: only dimensions that are merged move.
+/// Adds or drops the unit dimensions of a reshape in a reshape of their own, before a collapse and after an expansion:
+/// only merged dimensions move.
 template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern<ReshapeOp>::OpRewritePattern;
 
@@ -163,7 +164,8 @@ template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp>
                                                     : reshape.getResult().getType());
     auto shorter = cast<RankedTensorType>(isCollapse ? reshape.getResult().getType()
                                                      : reshape.getSrc().getType());
-    // Groups of the longer side that become one dimension of the side between, and of that side.
+    // `ofUnits` groups the dimensions of the longer shape into the shape between; `ofMerged` groups the latter into
+    // the shorter shape.
     SmallVector<ReassociationIndices> ofUnits, ofMerged;
     SmallVector<int64_t> between;
     bool hasUnits = false, hasMerged = false;
@@ -207,7 +209,7 @@ template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp>
   }
 };
 
-/// An operand read at 0 in unit dimensions is read without them: the patterns that move reshapes ask for that.
+/// Drops the unit dimensions of an operand that are read at 0: the patterns that move reshapes require this.
 struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -254,7 +256,7 @@ struct SplitMergedBatch : attn::impl::SplitMergedBatchBase<SplitMergedBatch> {
     RewritePatternSet units(context), patterns(context);
     units.add<SeparateUnits<tensor::CollapseShapeOp>, SeparateUnits<tensor::ExpandShapeOp>,
               ReadWithoutUnits>(context);
-    // No canonicalization here: it would compose what these patterns separate.
+    // No canonicalization here: it would compose the reshapes that these patterns separate.
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, movesOverEnd);
     patterns.add<MoveOverSoftmax>(context);
     tensor::populateFoldTensorEmptyPatterns(patterns);
