@@ -6,10 +6,10 @@
 //   %m = linalg.generic ins(%s, %hidden) { select %hidden, -inf, %s }    // warning: nothing reads %m
 //   %p = linalg.softmax ins(%s)
 //
-// PyTorch's masked_fill returns the masked scores, and whoever forgets to assign them masks nothing. What
-// counts: ops outside the function's results that choose between a score and a constant, or add something to
-// a score that a softmax reads. Other dropped ops are not warned of, nor are masks that only an unused
-// argument tells of. Test: test/passes/lint/dropped-mask.mlir
+// PyTorch's masked_fill returns the masked scores; code that does not assign them masks nothing. The rule warns of ops
+// that no result of the function depends on and that choose between a score and a constant, or add another element to
+// a score, where a softmax reads the scores. It does not warn of other dropped ops, nor of a mask that is only an
+// unused argument. Test: test/passes/lint/dropped-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Whether an element of `op` is one of `scores` or a constant instead, or the sum of one with
-/// something else.
+/// Whether each element of `op` is a choice between an element of `scores` and a constant, or the sum of such an
+/// element and another operand.
 static bool masks(linalg::LinalgOp op, const SetVector<Value> &scores) {
   if (!isScalarFunction(op))
     return false;

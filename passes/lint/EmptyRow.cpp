@@ -6,9 +6,9 @@
 //   attn.attention ins(%q, %k, %v) captures(%hidden) mask(#attn.dense<0>) {empty_row = zero}
 //   attn.attention ins(%q, %k, %v) mask(#attn.causal) {empty_row = nan}
 //
-// Without a key the softmax that a graph spelled out gives NaN. Silent where every query is proved to have one,
-// where there is no key at all, where an empty row gives 0, on finite fills, and on what the score region
-// hides. Parts of a mask that follow from weights, a stored triangle say, are trusted to leave a key.
+// For a query without a key, a softmax that the graph spells out gives NaN. The rule is silent if every query provably
+// has a key, if there is no key at all, and if an empty row gives 0; and on finite fills and on pairs that the score
+// region hides. It trusts the parts of a mask that depend on weights alone, such as a stored triangle, to leave a key.
 // Test: test/passes/lint/empty-row.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Whether the pairs that `part` keeps are known when weights are, and not from its sets alone.
+/// Whether the pairs that `part` keeps depend on weights, and on no other tensors.
 static bool isOfWeights(MaskInterface part, AttentionOp op) {
   bool ofWeights = false, ofCall = false;
   auto read = [&](unsigned capture) {
@@ -62,7 +62,7 @@ struct LintEmptyRow : attn::impl::LintEmptyRowBase<LintEmptyRow> {
     llvm::erase_if(parts,
                    [&](Attribute part) { return isOfWeights(cast<MaskInterface>(part), op); });
     PairCounts counts = countPairs(op);
-    counts.someKey = true; // a sum over none is 0, not NaN
+    counts.someKey = true; // without any key the output is 0, not NaN
     return mayHaveEmptyRow(AndAttr::get(op.getContext(), parts), op.getNumBatch(), counts);
   }
 };

@@ -6,9 +6,9 @@
 //   attn.attention ins(%q, %k, %v) {scale = 5.656854 : f32}     // warning: sqrt(32), not 1/sqrt(32)
 //   attn.attention ins(%q, %k, %v) {scale = 0.102062 : f32}     // warning: 1/sqrt(96), the width of 3 heads
 //
-// Only these: any other scale may be meant. The width of the model is what the projection of the query or key
-// sums over, or the head size times the number of heads. Silent on scores multiplied by a root where query or
-// key is normalised: these need it. Test: test/passes/lint/scale.mlir
+// The rule warns of these scales only: any other scale may be intended. The width of the model is the size that the
+// projection of the query or key sums over, or the head size times the number of heads. The rule is silent on scores
+// multiplied by a root if query or key is normalised: such scores need the root. Test: test/passes/lint/scale.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,10 +27,10 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// What a query or key is made of.
+/// How a query or key is computed.
 struct Projection {
-  SmallVector<int64_t> depths; ///< what its products sum over
-  bool isNormalized = false;   ///< something else is summed up after the product
+  SmallVector<int64_t> depths; ///< sizes that its products sum over
+  bool isNormalized = false;   ///< another reduction follows the product
 };
 } // namespace
 

@@ -1,4 +1,4 @@
-//===- Scores.cpp - what softmaxes read, dead code included ----------------===//
+//===- Scores.cpp - scores of softmaxes, dead code included ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -19,7 +19,7 @@ bool attn::isElementwiseOrView(Operation *op) {
                          tensor::CastOp>(op);
 }
 
-/// Adds what lies between a product and `value`, if there is one, in the order of computation.
+/// Adds the tensors between a product and `value`, in the order of computation. Returns whether there is a product.
 static bool collect(Value value, DenseMap<Value, bool> &visited, SetVector<Value> &scores) {
   auto [it, isNew] = visited.try_emplace(value, false);
   if (!isNew)
@@ -50,7 +50,7 @@ DenseSet<Operation *> attn::liveOps(func::FuncOp function) {
     Operation *op = worklist.pop_back_val();
     if (!live.insert(op).second)
       continue;
-    // What a body takes from outside is an operand too.
+    // Values that a body captures from outside count as operands.
     op->walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
         if (Operation *producer = operand.getDefiningOp();

@@ -1,8 +1,8 @@
-//===- Scores.h - what softmaxes read, dead code included ---------*- C++ -*-===//
+//===- Scores.h - scores of softmaxes, dead code included ---------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// What the rules of lint share that look at graphs as imported.
+// Helpers of the lint rules that read graphs as imported.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +17,11 @@ namespace attn {
 /// Whether `op` computes tensors element by element or views them.
 bool isElementwiseOrView(mlir::Operation *op);
 
-/// The tensors from a product to the softmax of it: the product's result and what is computed from
-/// it elementwise until the softmax reads it. None where the softmax reads no product.
+/// The tensors between a product and the softmax: the result of the product, and the tensors computed from it
+/// elementwise, up to the input of the softmax. Empty if the softmax reads no product.
 llvm::SetVector<mlir::Value> scoresOf(mlir::linalg::SoftmaxOp softmax);
 
-/// The ops of which a result of the function is made.
+/// The ops that a result of the function depends on.
 llvm::DenseSet<mlir::Operation *> liveOps(mlir::func::FuncOp function);
 
 } // namespace attn

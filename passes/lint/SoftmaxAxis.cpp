@@ -6,10 +6,10 @@
 //   %p = linalg.softmax dimension(1) ins(%s)                           // warning: the dimension of queries
 //   %o = linalg.contract (b,q,k), (b,k,e) -> (b,q,e) ins(%p, %v)       // sums over dimension 2
 //
-// The weights that one output sums up then add up to something else than 1. Silent where some product does sum
-// over the dimension of the softmax, as the transposed products of gradients do beside the one with the values,
-// where two softmaxes are multiplied with each other, and where weights are computed on before they are
-// multiplied: another normalisation, say. Test: test/passes/lint/softmax-axis.mlir
+// The probabilities that one output sums over then do not add up to 1. The rule is silent if some product does sum
+// over the dimension of the softmax (the transposed products of gradients do, beside the product with the values), if
+// two softmaxes are multiplied with each other, and if other ops change the probabilities before the product, such as
+// another normalisation. Test: test/passes/lint/softmax-axis.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// The softmax behind views of `operand`, read over the loops of `product`.
+/// The softmax that `operand` is a view of, read over the loops of `product`.
 static std::optional<Access> softmaxBehind(linalg::LinalgOp product, OpOperand &operand) {
   std::optional<Access> access = Access{operand.get(), product.getMatchingIndexingMap(&operand)};
   while (access && !access->tensor.getDefiningOp<linalg::SoftmaxOp>())
@@ -37,7 +37,7 @@ namespace {
 struct LintSoftmaxAxis : attn::impl::LintSoftmaxAxisBase<LintSoftmaxAxis> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    // The dimensions over which products sum, of each softmax that a product reads.
+    // For each softmax that a product reads: the dimensions that products sum over.
     llvm::MapVector<Operation *, SmallVector<int64_t>> sums;
     getOperation().walk([&](linalg::LinalgOp product) {
       if (!isProduct(product))

@@ -1,4 +1,4 @@
-//===- UnusedWeights.cpp - weights for nothing -----------------------------===//
+//===- UnusedWeights.cpp - probabilities without a use ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,11 +11,11 @@
 //   %mean = linalg.generic ins(%p) { addf }         // warning: dropped
 //   return %o
 //
-// The first is a mistake where there are values to multiply: a product reads the scores themselves, or weights
-// are returned and some product is dropped, that with the weights or the projection of the values. A softmax
-// without such a product is a classifier or a pointer. The second is what torch.nn.MultiheadAttention leaves
-// behind where its second result, the weights, is not used. Weights that are a result of the whole function
-// are used as far as anybody can tell. Test: test/passes/lint/unused-weights.mlir
+// The first is a mistake if there are values to multiply: a product reads the scores themselves, or the function
+// returns the probabilities and drops a product, which is the product with the probabilities or the projection of the
+// values. A softmax without such a product is a classifier or a pointer. The second comes from
+// torch.nn.MultiheadAttention if its second result, the probabilities, is not used. Probabilities that the function
+// returns count as used. Test: test/passes/lint/unused-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ struct LintUnusedWeights : attn::impl::LintUnusedWeightsBase<LintUnusedWeights> 
                                "multiply the values by what softmax returns";
   }
 
-  /// The ops that compute with `weights` or with what elementwise ops make of them, in order.
+  /// The ops that read `weights`, the probabilities, directly or through elementwise ops and views, in order.
   static SetVector<Operation *> readersOf(Value weights) {
     SetVector<Operation *> readers;
     SmallVector<Value> worklist = {weights};
