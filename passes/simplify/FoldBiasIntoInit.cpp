@@ -9,9 +9,9 @@
 //   %0 = linalg.broadcast ins(%bias) outs(%empty) dimensions = [0]
 //   %2 = linalg.contract ins(%x, %w) outs(%0)
 //
-// One pass over memory and one buffer fewer, and what a register block wants: accumulators that start from
-// the bias. The sum may be the first step of a longer body, of which the rest stays; a bias that the body
-// widens is widened before; one that was broadcast by an op of its own is seen through.
+// This saves one pass over memory and one buffer, and lets the accumulators of a register block start from the bias.
+// The sum may be the first step of a longer body, whose rest stays. A bias that the body widens is widened before the
+// contraction. The pass looks through a separate op that broadcasts the bias.
 //
 // Left alone: products with another use, products that do not start from zero, and addends as large as the
 // product (a residual is an epilogue; as an init it would have to be copied).
@@ -44,7 +44,7 @@ struct Addend {
   AffineMap map;
 };
 
-/// What is added to the product at `product`, and by which op of the body.
+/// The op of the body that adds to the product, and the operand that it adds.
 std::pair<arith::AddFOp, OpOperand *> getSum(linalg::GenericOp op, OpOperand *product) {
   BlockArgument element = op.getMatchingBlockArgument(product);
   auto add = element.hasOneUse() ? dyn_cast<arith::AddFOp>(*element.user_begin()) : arith::AddFOp();
@@ -60,7 +60,7 @@ std::pair<arith::AddFOp, OpOperand *> getSum(linalg::GenericOp op, OpOperand *pr
   return {add, op.getDpsInputOperand(argument.getArgNumber())};
 }
 
-/// The bias under an op that only broadcasts it.
+/// The bias itself, if `addend` is an op that only broadcasts it.
 Addend lookThroughBroadcast(Addend addend) {
   auto op = addend.tensor.getDefiningOp<linalg::LinalgOp>();
   if (!op || !attn::isCopy(op))
@@ -135,7 +135,7 @@ struct FoldBiasIntoInit : attn::impl::FoldBiasIntoInitBase<FoldBiasIntoInit> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FoldBias>(&getContext());
-    // A body without its sum may have nothing left to do, and reads no bias any more.
+    // A body without its sum no longer reads the bias, and may have nothing left to compute.
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -1,4 +1,4 @@
-//===- FoldTransposes.cpp - attention reads and writes through its maps ----===//
+//===- FoldTransposes.cpp - transpositions become maps of attention --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,8 +8,8 @@
 // becomes
 //   %r = attn.attention ins(%q, %k, ...) outs(%f) {..., (b,q,k,d,e)->(b,d,k), ..., (b,q,k,d,e)->(q,b,e)}
 //
-// Runs after attn-hoist-views: what is left are transpositions of arguments, of results with several uses and
-// of the attention's own output. An output follows its transposition only if nothing else reads it.
+// Runs after attn-hoist-views, which leaves transpositions of arguments, of results with several uses and of outputs
+// of the attention. The transposition of an output folds only if nothing else reads the output.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 // becomes
 //   %y = linalg.generic ins(%x) { yield 0.5 * x * (1 + tanh x) }
 //
-// Activations are often spelled out: as one op they pass over memory once, and a product that only they read takes them
-// into its tasks. Fused is what one op reads, element by element; a broadcast of it would compute it again.
+// Graphs often spell out activations. As one op they pass over memory once, and if they alone read a product, they join
+// its tasks. An op is fused if one op reads its result, element by element; a broadcast would compute elements again.
 // Test: test/passes/simplify/fuse-elementwise.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- GroupsToQueries.cpp - heads that share keys are queries -------------===//
+//===- GroupsToQueries.cpp - heads that share keys become queries ----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,12 +7,12 @@
 // becomes
 //     indexing_maps = [(h, g, q, k, d, e) -> (h, q, g, d), (h, g, q, k, d, e) -> (h, k, d), ...]
 //
-// With a single query, the step that decodes a token, the four heads of a group are four queries of the same keys: one
-// tile, for which keys and values come from memory once and not four times. No tensor changes, only what its dimensions
-// are called; coordinates in a score region follow.
+// With a single query, as when a token is decoded, the four heads of a group become four queries of the same keys: one
+// tile, which reads keys and values from memory once instead of four times. No tensor changes, only the roles of its
+// dimensions; the coordinates in a score region are swapped too.
 //
-// Left alone: more queries than one, or a number not known; a mask that reads the coordinates themselves, as a causal
-// one does, not through what it captures; and a single head of keys, whose groups are the only tasks there are.
+// Left alone: more than one query, or a dynamic number; a mask that depends on the coordinates themselves, as a causal
+// mask does, and not only through captured operands; and a single head of keys, whose groups are the only tasks.
 // Test: test/passes/simplify/groups-to-queries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Whether which pairs are kept depends on coordinate `dim` itself.
+/// Whether the set of kept pairs depends on coordinate `dim` itself.
 static bool reads(MaskInterface mask, unsigned numBatch, unsigned dim) {
   return llvm::any_of(mask.kept(numBatch), [&](const KeptSet &set) {
     return llvm::any_of(set.pairs.getConstraints(),
@@ -37,7 +37,7 @@ static bool reads(MaskInterface mask, unsigned numBatch, unsigned dim) {
   });
 }
 
-/// The dimension of most heads that share the keys of a single query.
+/// The largest dimension of heads that share the keys of a single query.
 static std::optional<unsigned> findGroup(AttentionOp op) {
   AffineMap queryMap = op.getQueryMap(), keyMap = op.getKeyMap(), outMap = op.getOutMap();
   auto positionOf = [&](unsigned dim) {
@@ -49,12 +49,12 @@ static std::optional<unsigned> findGroup(AttentionOp op) {
   auto readsCoordinate = [&](unsigned dim) {
     return op.getMaskAttr() && reads(op.getMaskAttr(), op.getNumBatch(), dim);
   };
-  // A plan, and the origin of a tile, are for the queries as they are.
+  // A plan and the origin of a tile refer to the present queries.
   if (op.getPlan() || !op.getOrigin().empty() || sizeOf(op.getQDim()) != 1 ||
       readsCoordinate(op.getQDim()))
     return std::nullopt;
   std::optional<unsigned> group;
-  bool hasHeads = false; // that differ in their keys
+  bool hasHeads = false; // whether there are heads with different keys
   for (unsigned dim = 0; dim < op.getNumBatch(); ++dim) {
     if (keyMap.isFunctionOfDim(dim) || op.getValueMap().isFunctionOfDim(dim))
       hasHeads |= sizeOf(dim) != 1;
@@ -65,7 +65,7 @@ static std::optional<unsigned> findGroup(AttentionOp op) {
   return hasHeads ? group : std::nullopt;
 }
 
-/// Lets dimensions `a` and `b` of the iteration space change places.
+/// Swaps dimensions `a` and `b` of the iteration space.
 static void interchange(AttentionOp op, unsigned a, unsigned b) {
   MLIRContext *context = op.getContext();
   auto dims = llvm::map_to_vector(llvm::seq<unsigned>(0, op.getQueryMap().getNumDims()),

@@ -11,13 +11,13 @@
 //   %s = tensor.extract_slice %e[0, 0, 0, 0] [1, H, D, C]                        [H,D,C]
 //   %q = linalg.contract (h,s,d,c)->(s,c), (h,d,c), (h,s,d) ins(%x, %s) outs(%1)
 //
-// One mechanism for every structured op that reads its operands at loop variables: a transposition renames
-// the loops, expanding or collapsing a dimension splits or merges a loop, a slice narrows it, and a unit
-// dimension that disappears takes its loop along. Each operand that has the loop follows; the others stay.
+// The pass handles every structured op that reads its operands at loop variables in the same way: a transposition
+// renames the loops, an expansion or collapse of a dimension splits or merges a loop, a slice narrows a loop, and a
+// unit dimension that disappears removes its loop. Each operand that has the loop gets the same view; the others stay.
 // Loops end up in the order of the result, reductions last.
 //
 // A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
-// Left alone: views of arguments and of ops with `linalg.index`, merged loops that some operand keeps apart.
+// Left alone: views of arguments and of ops with `linalg.index`, merged loops that are not adjacent in some operand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,8 +49,8 @@ namespace {
 // The op under a view
 //===----------------------------------------------------------------------===//
 
-/// Whether `op` reads and writes its operands at loop variables only, so that a view of its one
-/// result is a statement about its loops.
+/// Whether `op` reads and writes its operands at loop variables only, so that a view of its only
+/// result amounts to a change of its loops.
 bool hasPlainLoops(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || op.hasIndexSemantics())
     return false;
@@ -63,15 +63,15 @@ bool hasPlainLoops(linalg::LinalgOp op) {
              op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults();
 }
 
-/// The structured op that computes `source`, if the one view of it may take its place; a fill may
-/// have many.
+/// The structured op that computes `source`, if a view, its only user, may replace it; a fill may
+/// have several users.
 linalg::LinalgOp getProducer(Value source) {
   auto op = source.getDefiningOp<linalg::LinalgOp>();
   bool isReplaceable = op && hasPlainLoops(op) && (isa<linalg::FillOp>(op) || source.hasOneUse());
   return isReplaceable ? op : linalg::LinalgOp();
 }
 
-/// Replaces `view` by `value`, which may know more or fewer of the sizes.
+/// Replaces `view` by `value`, whose type may have more or fewer static sizes.
 void replaceView(PatternRewriter &rewriter, Operation *view, Value value) {
   Type type = view->getResult(0).getType();
   if (value.getType() != type)
@@ -79,8 +79,8 @@ void replaceView(PatternRewriter &rewriter, Operation *view, Value value) {
   rewriter.replaceOp(view, value);
 }
 
-/// Size of dimension `dim` of an operand: `known` where the view states it, static exactly where
-/// the type says so.
+/// Size of dimension `dim` of an operand: an attribute if the type has a static size, else a value,
+/// `known` if the view states it.
 OpFoldResult getSize(OpBuilder &builder, Location loc, Value operand, int64_t dim,
                      OpFoldResult known = {}) {
   auto type = cast<RankedTensorType>(operand.getType());
@@ -109,7 +109,7 @@ SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
 // The op without the view
 //===----------------------------------------------------------------------===//
 
-/// `input` read through `map`, as the op that says so best.
+/// `input` read through `map`: `input` itself, a transpose or a broadcast. Null if none of these fits.
 Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, AffineMap map) {
   if (!map.isProjectedPermutation())
     return Value();
@@ -131,14 +131,14 @@ Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, Affi
              : Value();
 }
 
-/// The op that computes what `op` does from `operands` read through `maps`, the init last.
+/// Rebuilds `op` so that it reads `operands` through `maps`; the init is last.
 Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands,
               ArrayRef<AffineMap> maps) {
   Location loc = op.getLoc();
   ValueRange inputs = operands.drop_back();
   Value init = operands.back();
 
-  // Loops in the order of the result, then reductions; loops that nothing names any more are gone.
+  // Loops in the order of the result, then reductions; loops that no map names any more are dropped.
   SmallVector<AffineExpr> order(maps.back().getResults());
   for (AffineMap map : maps)
     for (AffineExpr expr : map.getResults())
@@ -213,8 +213,8 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   }
 };
 
-/// Turns the wish for another order that `map` expresses into a transposition, which the producer
-/// of `operand` can grant. Returns the map that is left, in the order of the loops.
+/// If `map` reads `operand` in another order than that of the loops, inserts a transposition, which
+/// can be hoisted over the producer. Returns the map that is left, in the order of the loops.
 FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
   linalg::LinalgOp producer = getProducer(operand.get());
   if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) ||
@@ -236,7 +236,7 @@ FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &opera
   return AffineMap::getPermutationMap(permutation, map.getContext()).compose(map);
 }
 
-/// An elementwise op reads in the order it writes in.
+/// Lets an elementwise op read its operands in the order of its result.
 struct OrderElementwise : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -258,7 +258,7 @@ struct OrderElementwise : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// Attention reads query, key and value head-major: (batch..., row, feature), the order of its
+/// Lets attention read query, key and value head-major: (batch..., row, feature), the order of its
 /// loops.
 struct OrderAttention : OpRewritePattern<attn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -291,7 +291,7 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
 
-    // The sizes each loop is split into; reductions are not known to the view.
+    // The sizes that each loop is split into; empty for reductions, which the view does not have.
     SmallVector<SmallVector<OpFoldResult>> parts(op.getNumLoops());
     SmallVector<OpFoldResult> shape = view.getMixedOutputShape();
     for (auto [dim, group] : llvm::enumerate(view.getReassociationIndices()))
@@ -354,7 +354,7 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
 
-    // Where each loop goes: a merged group goes to its first loop, together.
+    // The first loop of each merged group absorbs the others; `merged` has the group at the first loop.
     SmallVector<SmallVector<unsigned>> merged(op.getNumLoops());
     for (ReassociationIndices group : view.getReassociationIndices())
       if (group.size() > 1)
@@ -448,13 +448,14 @@ Value collapseDims(OpBuilder &builder, Location loc, Value value, const llvm::Sm
     groups.push_back(std::move(group));
     group.clear();
   }
-  if (!groups.empty()) // those behind the last that is kept
+  if (!groups.empty()) // the dimensions after the last one that is kept
     llvm::append_range(groups.back(), group);
   return tensor::CollapseShapeOp::create(builder, loc, value, groups);
 }
 
-/// A slice without the unit dimensions `dropped`. Where several dimensions of a slice have size 1, as after tiling,
-/// upstream assumes that the leading ones were dropped. So the slice drops only leading ones, and a collapse the others.
+/// A slice without the unit dimensions `dropped`. If several dimensions of a slice have size 1, as after tiling,
+/// upstream assumes that the leading ones were dropped. So the slice drops leading ones only, and a collapse drops the
+/// others.
 Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFoldResult> offsets,
                   ArrayRef<OpFoldResult> sizes, ArrayRef<OpFoldResult> strides,
                   const llvm::SmallBitVector &dropped) {
@@ -472,7 +473,7 @@ Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFol
   return collapseDims(builder, loc, slice, rest);
 }
 
-/// `op` with the loops of its result cut.
+/// Rebuilds `op` with the loops of its result cut as `cutsOfResult` says.
 Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
                MutableArrayRef<Cut> cutsOfResult) {
   SmallVector<std::optional<Cut>> cuts(op.getNumLoops());
@@ -538,8 +539,8 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
   }
 };
 
-/// The unit dimensions that `view` drops: where several could be meant, the one that it cuts and not one that was of
-/// size 1 before.
+/// The unit dimensions that `view` drops. Where several could be meant, it takes a dimension that the view cuts rather
+/// than one that had size 1 before.
 llvm::SmallBitVector HoistSlice::getCutDims(tensor::ExtractSliceOp view) {
   llvm::SmallBitVector dropped = view.getDroppedDims();
   ArrayRef<int64_t> source = view.getSourceType().getShape(), sizes = view.getStaticSizes();
@@ -556,8 +557,8 @@ llvm::SmallBitVector HoistSlice::getCutDims(tensor::ExtractSliceOp view) {
   return dropped;
 }
 
-/// Unit dimensions that a collapse removes take their loops along, wherever the operands have them;
-/// what it merges besides is a collapse of the rest.
+/// Removes the loops of the unit dimensions that a collapse removes, from all operands; a second
+/// collapse merges the other dimensions.
 struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -607,7 +608,7 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
                  HoistSlice>(context);
     patterns.add<HoistUnitCollapse>(context, /*benefit=*/2);
     patterns.add<HoistCollapse>(context);
-    // What lets views meet: views of empty tensors and of views, and sizes of arguments only.
+    // These patterns let views meet: they fold views of empty tensors and of views, and make sizes refer to arguments.
     tensor::populateFoldTensorEmptyPatterns(patterns);
     tensor::populateMergeConsecutiveInsertExtractSlicePatterns(patterns);
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);

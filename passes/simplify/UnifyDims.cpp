@@ -7,9 +7,9 @@
 // becomes
 //     %n = tensor.dim %x, %c0
 //
-// Dimensions that carry the same symbol agree (the runtime refuses a call where they do not), so the first
-// argument that has the symbol speaks for all: equal sizes become one value, and later passes need not prove
-// it. Left alone: dimensions without a symbol.
+// Dimensions with the same symbol are equal: the runtime refuses a call where they are not. The pass reads each such
+// size from the first argument that has the symbol, so equal sizes become one value and later passes need not prove
+// them equal. Left alone: dimensions without a symbol.
 //
 //===----------------------------------------------------------------------===//
 

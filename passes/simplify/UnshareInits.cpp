@@ -17,10 +17,10 @@
 // Results are computed in place of their inits, so a shared init would have to be copied by bufferization, and an
 // argument would be overwritten. This pass makes the copy explicit. Before a contraction it costs nothing, since the
 // contraction starts its sums from the source of the copy. An init whose elements are never read becomes an empty tensor.
-// An in-out argument shall be overwritten: what its result is computed in place of stays, and attn-copy-overwritten
-// copies what is still read.
+// An in-out argument has to be overwritten: inits that its result is computed in place of stay, and
+// attn-copy-overwritten copies elements that are still read.
 //
-// Importers and CSE share inits, so this is the last word of the stage. Test: test/passes/simplify/unshare-inits.mlir
+// Importers and CSE share inits, so this pass is the last of the stage. Test: test/passes/simplify/unshare-inits.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ namespace attn {
 
 using namespace mlir;
 
-/// Whether `op` reads elements of `init`, or leaves some as they are.
+/// Whether `op` reads elements of `init`, or leaves some of them unchanged.
 static bool reads(Operation *op, OpOperand &init) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return linalgOp.payloadUsesValueFromOperand(&init) ||
@@ -48,7 +48,8 @@ static bool reads(Operation *op, OpOperand &init) {
   return !isa<attn::AttentionOp, attn::PackOp, linalg::SoftmaxOp>(op);
 }
 
-/// Whether `value` is memory of its own that only one op reads or writes. What a loop passes on is, as its init was.
+/// Whether `value` has memory of its own that only one op reads or writes. An iteration argument of a loop has, because
+/// this pass gives memory of its own to the init of the loop.
 static bool isOwn(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return isa<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
