@@ -8,9 +8,10 @@
 //   func.func @f(%k: tensor<?x64xf32> {attn.dims = ["n", ""]},
 //                %lengths: tensor<2xi32> {attn.bound = "n"}, ...) {
 //
-// The runtime then refuses lengths that are negative or larger. Here because the signature is about
-// to be split from the code. Left alone: lengths that are computed, arguments that have a bound,
-// keys of a size that no argument has. Test: test/passes/plan/bound-lengths.mlir
+// The runtime then refuses lengths that are negative or larger. The pass runs here because the next
+// pass separates the signature from the code. Left alone: lengths that are computed, arguments that
+// have a bound, and a number of keys that is not a size of an argument.
+// Test: test/passes/plan/bound-lengths.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +39,8 @@ struct BoundLengths : attn::impl::BoundLengthsBase<BoundLengths> {
         if (!argument || argument.getOwner() != &function.front() ||
             function.getArgAttr(argument.getArgNumber(), AttnDialect::kBoundAttr))
           return;
-        // Other integers are read by no check: the loops over keys end at the last key all the
-        // same.
+        // The runtime does not check other integer types; loops over keys end at the last key in
+        // any case.
         Type element = cast<ShapedType>(argument.getType()).getElementType();
         if (!element.isSignlessInteger(32) && !element.isSignlessInteger(64))
           return;

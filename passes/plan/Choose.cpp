@@ -12,19 +12,20 @@ using namespace mlir;
 using namespace attn;
 
 /// A query tile is one register block wide. Three vectors are the widest that leave registers for enough rows
-/// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8); two waste less at the edge of a mask, or divide.
+/// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8); two waste less at the edge of a mask, or divide the
+/// queries.
 static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
 
-/// Queries whose scores are whole: a row of a register block each.
+/// Queries of a whole-scores tile: each is a row of a register block.
 static constexpr int64_t kFewQueries = 8;
 
-/// Keys of a tile: the weights of 96 keys and a query tile take 18 KiB at 16 lanes and stay in the
-/// first-level cache between the two products. More are more waste at the edge of a mask, fewer
-/// load and store accumulators for too little.
+/// Keys of a tile: the probabilities of 96 keys and a query tile take 18 KiB at 16 lanes and stay in
+/// L1 between the two products. More keys waste more at the edge of a mask; fewer keys do too little
+/// work for each load and store of the accumulators.
 static constexpr int64_t kKeyTiles[] = {96, 64, 128};
 
-/// Key tiles to try: those of the table, one that divides the keys first, since what divides leaves
-/// no last, smaller tile to compile.
+/// Key tiles to try: those of the table. Tiles that divide the keys come first, because they leave no
+/// smaller last tile to compile.
 static SmallVector<int64_t> keyTiles(const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
   auto add = [&](int64_t tile) {
@@ -59,7 +60,7 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
   SmallVector<Prediction> predictions;
   ArrayRef<Schedule> tried = schedules.empty() ? ArrayRef(kAll) : schedules;
   for (Schedule schedule : tried) {
-    // Without projections per-head makes the same tasks, if it is tried too.
+    // Without projections, per-head makes the same tasks, if it is tried too.
     if (schedule == Schedule::Phased && !shape.depth && tried.size() > 1)
       continue;
     SmallVector<int64_t> qs = queryTiles(target, shape), ks = keyTiles(shape);
@@ -73,7 +74,7 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
       for (int64_t k : ks) {
         auto plan = PlanAttr::get(target.getContext(), schedule, q, k);
         Prediction prediction = {plan, predictAttention(target, shape, plan)};
-        // Among equals the first stays first.
+        // Of equal predictions, the earlier one stays first.
         predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
       }
   }
@@ -81,8 +82,8 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
 }
 
 int64_t attn::choosePanelWidth(TargetAttr target, int64_t columns) {
-  // Up to here one panel of all columns: its rows lie close enough, and a head keeps its columns
-  // together.
+  // Up to this width, all columns are one panel: its rows are close enough in memory, and a head
+  // keeps its columns together.
   static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;

@@ -13,13 +13,13 @@
 
 namespace attn {
 
-/// A plan and what it is predicted to take, in the units of Cost.h.
+/// A plan and its predicted cost, in the unit of Cost.h.
 struct Prediction {
   PlanAttr plan;
   double cost;
 };
 
-/// Every plan worth a try for `shape`, the best first. `schedules` are those to try; all if empty.
+/// All candidate plans for `shape`, the best first. Tries only `schedules`, or all if it is empty.
 llvm::SmallVector<Prediction> predictPlans(TargetAttr target, const AttentionShape &shape,
                                            llvm::ArrayRef<Schedule> schedules = {});
 

@@ -1,4 +1,4 @@
-//===- CloneTargets.cpp - one nested module for each target level ----------===//
+//===- CloneTargets.cpp - one nested module for each ISA level -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,7 +12,8 @@
 //     module @"x86-64" attributes {attn.target = #attn.target<"x86-64", ...>} { func.func @forward ... }
 //   }
 //
-// Levels fork here because tile sizes differ. The declarations keep the signature that users see.
+// The module is cloned here because tile sizes differ between ISA levels. The declarations keep the signature that
+// users see.
 // A module without targets is left alone. Test: test/passes/plan/clone-targets.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Counts what register blocks, exponentials and copies issue, at the rates of a core that does one vector multiply-add
-// and two loads at a time, and adds the time of what passes through a cache that is too small. The constants were
-// measured on Zen 4, some on Granite Rapids as well; attn-bench-plans shows where their order is wrong.
+// Counts the instructions that register blocks, exponentials and copies issue, on a core that issues one vector
+// multiply-add and two loads at a time, and adds the time of the traffic from beyond a cache that is too small. The
+// constants were measured on Zen 4, some on Granite Rapids as well; attn-bench-plans shows where the predicted order of
+// plans is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,39 +19,39 @@
 using namespace mlir;
 using namespace attn;
 
-// Issue slots of one vector.
+// Costs in issue slots, for one vector.
 static constexpr double kLoadsAtOnce = 2;
-static constexpr double kLatency = 4; // of a multiply-add: fewer accumulators wait for it
-// Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. Enough for
-// blocks with fewer loads to win where plans are equal otherwise.
+static constexpr double kLatency = 4; // of a multiply-add: with fewer accumulators, each waits for its last result
+// Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. The value is
+// large enough for blocks with fewer loads to win between plans that are otherwise equal.
 static constexpr double kLoad = 0.08;
 static constexpr double kStore = 1;
-static constexpr double kExponential = 8;       // with its difference and its sum
-static constexpr double kScaledExponential = 6; // where 2^n is an instruction
-static constexpr double kMaximum = 8;           // load, compare, and the score's own store
+static constexpr double kExponential = 8;       // with the subtraction before and the addition to the sum
+static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
+static constexpr double kMaximum = 8;           // load, compare, and store of the score
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
-static constexpr double kDotLoad = 0.2;  // beside a multiply-add; half beside a pair
-static constexpr double kPlainLoop = 25; // of a pass that LLVM vectorises, through memory
-static constexpr double kShortLoop = 3;  // and in the first cache
-// Of a loop around blocks, of a tile of queries, of a task, of a phase.
+static constexpr double kDotLoad = 0.2;  // beside a fused multiply-add; half beside a multiply and an add
+static constexpr double kPlainLoop = 25; // of a pass through memory that LLVM vectorises
+static constexpr double kShortLoop = 3;  // of such a pass in L1
+// Overhead of a loop around blocks, of a tile of queries, of a task and of a phase.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
 static constexpr double kTaskOverhead = 100;
 static constexpr double kPhaseOverhead = 3000;
-// Bytes a multiply-add's time moves from beyond each cache.
+// Bytes that arrive from beyond each cache in the time of one multiply-add.
 static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
 static constexpr double kBytesBeyondL3 = 2.5;
-static constexpr double kL3 = 32 << 20; // not a target value: what is shared is no core's own
-/// Of the first cache, what prefetched lines and the core's other thread want, and what a tile that leaves them nothing
-/// takes longer.
+static constexpr double kL3 = 32 << 20; // not a target value, because cores share L3
+/// Fraction of L1 that prefetched lines and the SMT sibling need, and the slowdown of a tile that leaves nothing for
+/// them.
 static constexpr double kFree = 0.45;
 static constexpr double kCrowding = 0.02;
-/// Of the time of computations, what hides traffic.
+/// Fraction of the computation time that hides memory traffic.
 static constexpr double kHiding = 0.5;
 
-static constexpr int64_t kBytes = 4; // of an element
+static constexpr int64_t kBytes = 4; // per element
 
 //===----------------------------------------------------------------------===//
 // The shape
@@ -82,7 +83,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
   };
   AttentionShape shape;
   shape.numBatch = op.getNumBatch();
-  // Batches of unknown number change nothing in the order of plans.
+  // An unknown batch size does not change the order of plans.
   for (unsigned i = 0; i < shape.numBatch; ++i) {
     int64_t count = staticSize(op.getOutMap(), op.getOuts()[0], i);
     (op.getKeyMap().isFunctionOfDim(i) ? shape.heads : shape.groups) *=
@@ -93,7 +94,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
   shape.knowsKeys = !ShapedType::isDynamic(staticSize(op.getKeyMap(), op.getKey(), op.getKDim()));
   shape.d = size(op.getKeyMap(), op.getKey(), op.getDDim());
   shape.e = size(op.getValueMap(), op.getValue(), op.getEDim());
-  // The same product of both is computed once, before.
+  // If key and value are the same product, it is computed once, before the attention.
   if (op.getKey() != op.getValue())
     shape.depth = std::max(depthOfProduct(op.getKey()), depthOfProduct(op.getValue()));
   shape.hasRegion = !op.getScore().empty() || op.getSink();
@@ -106,9 +107,9 @@ AttentionShape AttentionShape::get(AttentionOp op) {
 //===----------------------------------------------------------------------===//
 
 static double multiplyAdd(TargetAttr target) { return target.getFma() ? 1 : 2; }
-/// They came with the second sixteen vector registers.
+/// Mask registers were introduced together with vector registers 16 to 31.
 static bool hasMaskRegisters(TargetAttr target) { return target.getRegisters() > 16; }
-/// Of a vector that is transposed with others, two at once.
+/// The time of the shuffles of one vector in a transposition; two shuffles issue at once.
 static double shuffles(TargetAttr target) { return llvm::Log2_64(target.getLanes()) / 2.0; }
 static double transpose(TargetAttr target) { return 1 / kLoadsAtOnce + shuffles(target) + kStore; }
 
@@ -120,7 +121,7 @@ double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, in
     block = fitTwoSums(target, block);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
     double products = height * width * multiplyAdd(target);
-    if (isGuarded) // a comparison of each vector, or also a selection for each product
+    if (isGuarded) // a comparison for each vector; without mask registers, a selection for each product
       products += hasMaskRegisters(target) ? width : height * width;
     double step =
         std::max({products, (height + width) / kLoadsAtOnce, kLatency}) + kLoad * (height + width);
@@ -138,7 +139,7 @@ double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, in
   return cost;
 }
 
-/// Beyond what the first cache holds, each byte waits for the second, and so on.
+/// The time to load `bytes` from L2 if the working set exceeds L1, from L3 if it exceeds L2, and so on.
 static double predictTraffic(TargetAttr target, double bytes, double workingSet) {
   if (workingSet <= target.getL1())
     return 0;
@@ -161,7 +162,7 @@ struct Model {
     return llvm::divideCeil(queries, int64_t(target.getLanes()));
   }
 
-  /// From products to weights, for each vector of scores. An exact maximum is taken first.
+  /// From products to probabilities, for each vector of scores. An exact maximum takes a pass before.
   double weights(bool isMasked, bool isExact) const {
     double cost = target.getScalef() ? kScaledExponential : kExponential;
     if (isMasked)
@@ -173,7 +174,7 @@ struct Model {
     return cost;
   }
 
-  /// A tile of keys.
+  /// The step over one tile of keys.
   double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
     return predictProduct(target, keys, queries, shape.d, /*isGuarded=*/false,
                           /*hasEpilogue=*/true) +
@@ -185,14 +186,14 @@ struct Model {
   double queryTile(int64_t q, int64_t queries, const KeyBounds &bounds) const {
     SmallVector<int64_t> operands(shape.numBatch, 0);
     operands.append({q, queries, shape.keys});
-    // Values of symbols are not known here: nothing is taken as hidden.
+    // Values of symbols are not known here: no pair is taken as hidden.
     if (shape.mask)
       for (const KeptSet &set : shape.mask.kept(shape.numBatch))
         operands.append(2 * set.symbols.size(), shape.keys);
     auto [lo, fullLo, fullHi, hi] = bounds.evaluate(operands);
 
     int64_t vectors = vectorsOf(queries);
-    // Queries in, output out.
+    // The queries are transposed in, the output is transposed out.
     double cost = (shape.d + shape.e) * vectors * transpose(target) + kTileOverhead;
     cost += shape.e * vectors * kStore;
     // The first tile with an exact maximum, then whole tiles, which cost the same, and the tail.
@@ -223,7 +224,7 @@ struct Model {
     double cost = 0;
     if (int64_t rest = shape.queries % tile)
       cost += queryTile(whole * tile, rest, bounds);
-    // Of very many tiles a few stand for all.
+    // If there are very many tiles, a sample stands for all.
     static constexpr int64_t kSamples = 64;
     int64_t stride = llvm::divideCeil(std::max<int64_t>(whole, 1), kSamples), samples = 0;
     double sampled = 0;
@@ -231,13 +232,13 @@ struct Model {
       sampled += queryTile(i * tile, tile, bounds);
     if (samples)
       cost += sampled * whole / samples;
-    // Queries or outputs, and weights.
+    // Queries or outputs, and probabilities.
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * kBytes;
     double left = 1 - bytes / target.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
-    // All keys but the first tile come while the one before is computed where no other tile of queries reads them.
-    // Otherwise the first tile of queries waits for what it reads, unless those before ask for it, the keys of two heads
-    // being few enough for a cache.
+    // If no other tile of queries reads the keys, each tile of keys but the first is prefetched while the one before it
+    // is computed. Otherwise the first tile of queries waits for the keys that it reads, unless the tiles of queries
+    // before it prefetch them, which they do if the keys of two heads fit in L2.
     bool readsOnce = shape.queries <= tile,
          comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= target.getL2();
     if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth && !comeBefore) {
@@ -248,7 +249,7 @@ struct Model {
     return cost;
   }
 
-  /// One head, a tile of few queries at a time, keys in the lanes.
+  /// One head, a tile of few queries at a time; lanes hold keys.
   double wholeScores() const {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
@@ -271,7 +272,7 @@ struct Model {
                   predictProduct(target, shape.queries, shape.keys, shape.d) +
                   predictProduct(target, shape.queries, shape.e, shape.keys, bool(shape.mask));
     double bytes = double(shape.queries) * shape.keys * kBytes;
-    // Scale, maximum, weights, division.
+    // Scale, maximum, exponentials, division.
     cost += scores * (3 * kPlainLoop + weights(bool(shape.mask), true));
     return cost + predictTraffic(target, 8 * bytes, bytes);
   }
@@ -281,12 +282,12 @@ struct Model {
     return shape.depth ? predictProduct(target, rows, columns, shape.depth) : 0;
   }
 
-  /// Of keys and values, of all heads.
+  /// Bytes of the keys and values of all heads.
   double bytesOfKeys() const {
     return double(shape.heads) * shape.keys * (shape.d + shape.e) * kBytes;
   }
 
-  /// `cost` with the operands' way from memory, which is the same for every plan: for the report.
+  /// `cost` plus the time to load the operands from memory. That time is the same for every plan; the report needs it.
   double withTraffic(double cost) const {
     double heads = double(shape.heads) * shape.groups;
     double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * kBytes;
@@ -301,7 +302,7 @@ struct Model {
     switch (plan.getSchedule()) {
     case Schedule::PerHead:
     case Schedule::WholeScores: {
-      // Queries are projected by the tile.
+      // Each tile projects its queries.
       bool isWhole = plan.getSchedule() == Schedule::WholeScores;
       double cost = heads * (isWhole ? wholeScores() : attend()) +
                     shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
@@ -317,7 +318,7 @@ struct Model {
         return cost;
       cost += shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
       cost += heads * project(shape.queries, shape.d) + 3 * kPhaseOverhead;
-      // Written by one phase and read by the next.
+      // Bytes that one phase writes and the next one reads.
       double bytes =
           (heads * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
           kBytes;

@@ -10,10 +10,10 @@
 //   func.func @forward(%x: tensor<?x768xf32>, %p: tensor<12x768x64xf32> {attn.packed = 0}) -> ... { ... uses %p }
 //   func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> { attn.pack ... }
 //
-// Moved is what depends on weights alone and is no larger than what it is computed from; a broadcast, which would
-// trade a small weight for a large one, stays, and so does what another op writes over: every call reads the same
-// packed weights. A weight used as it is becomes a copy: packed weights are one block of memory. A function without
-// weights is left alone. Test: test/passes/plan/outline-weights.mlir
+// The pass moves an op if its result depends on weights alone and is no larger than its operands. A broadcast stays: it
+// would replace a small weight by a large one. An op whose result another op overwrites stays too: every call reads the
+// same packed weights. A weight that is used unchanged is copied: packed weights are one block of memory. A function
+// without weights is left alone. Test: test/passes/plan/outline-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ namespace attn {
 
 using namespace attn;
 
-/// What `op` reads: its operands, and what its body takes from outside.
+/// The values that `op` reads: its operands, and the values that its body captures from outside.
 static SmallVector<Value> valuesOf(Operation *op) {
   SmallVector<Value> values(op->getOperands());
   SetVector<Value> taken;
@@ -50,8 +50,8 @@ static bool isWeight(Value value) {
   return isa<BlockArgument>(value) && dependsOnWeightsOnly(value);
 }
 
-/// True if the memory of `value` is its own: reshaped or not, a destination-style op writes all of
-/// it.
+/// True if `value` has memory of its own: it is the result of a destination-style op, which writes
+/// all of it, or a reshape of such a result.
 static bool isFresh(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
@@ -90,8 +90,8 @@ static DestinationStyleOpInterface computedBy(Value value) {
   return dyn_cast_or_null<DestinationStyleOpInterface>(source);
 }
 
-/// Whether `op` reads what another op computes, and cannot become one op with that (elementwise ops without a view
-/// between them can): what packs has no memory for what lies between.
+/// Whether `op` reads a result of another op and cannot fuse with that op (elementwise ops without a view between them
+/// can): the function that packs has no memory for intermediate results.
 static bool readsComputed(Operation *op) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(op);
   return dps && llvm::any_of(valuesOf(op), [&](Value input) {
@@ -103,7 +103,7 @@ static bool readsComputed(Operation *op) {
          });
 }
 
-/// Whether an op outside `moved` overwrites the result of `op` or a view of it. A loop overwrites what it starts from.
+/// Whether an op outside `moved` overwrites the result of `op` or a view of it. A loop overwrites its inits.
 static bool isOverwritten(Operation *op, const llvm::SetVector<Operation *> &moved) {
   return llvm::any_of(op->getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -133,7 +133,7 @@ static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved
         [&](Operation *op) { return isOverwritten(op, moved) || dependsOnKept(op); });
 }
 
-/// Makes one op of elementwise ops in a row.
+/// Fuses chains of elementwise ops.
 static LogicalResult fuseElementwise(func::FuncOp pack) {
   RewritePatternSet patterns(pack.getContext());
   linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *) { return true; });
@@ -158,7 +158,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     if (weights.empty())
       return;
 
-    // Values that cross: used by something that stays.
+    // Values that cross: ops that stay use them.
     llvm::SetVector<Operation *> moved;
     SmallVector<Value> crossing;
     auto crosses = [&](Value value) {
@@ -174,7 +174,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
           }))
         moved.insert(&op);
     keepInits(function, moved);
-    // A part of what is computed would be a copy of it.
+    // A view of a computed result stays if it would cross: it would have to be copied.
     while (moved.remove_if([&](Operation *op) {
       Value result = op->getResult(0);
       return crosses(result) && !isFresh(result) && computedBy(result);

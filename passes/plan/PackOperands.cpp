@@ -12,8 +12,9 @@
 //   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
 //
 // A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
-// has n is packed if it is a weight, transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is packed
-// from its rows. Left alone: operands whose rows are right already, and products of other bodies than linalg.contract's.
+// has n is packed if it is a weight, and transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is
+// packed from its rows. Left alone: operands whose rows are already contiguous along n, and products whose body differs
+// from that of linalg.contract.
 // Test: test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -48,8 +49,8 @@ struct Contraction {
 
 } // namespace
 
-/// Whether linalg.contract would give `op` the body that it has: upstream's test of a contraction
-/// looks through any function of one element.
+/// Whether the body of `op` is that of a linalg.contract. The upstream test for contractions is not
+/// enough: it looks through any function of one element.
 static bool hasBodyOfContract(linalg::LinalgOp op) {
   Type type = getElementTypeOrSelf(op.getDpsInitOperand(0)->get().getType());
   return isa<linalg::ContractOp>(op) ||
@@ -81,7 +82,7 @@ static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
   return Contraction{op, a, b, n, reductions.front()};
 }
 
-/// `value`, whose dimensions are the loops of `map`, with its dimensions in the order `loops`.
+/// `value`, whose dimensions are the loops of `map`, transposed to the order `loops`.
 static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap map,
                         ArrayRef<unsigned> loops) {
   SmallVector<int64_t> permutation;
@@ -242,7 +243,8 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
       // between a product and its init.
       auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>();
       bool isRead = collapse && !collapse.getSrc().getDefiningOp<DestinationStyleOpInterface>();
-      // To expand what others read as well would leave them a collapsed view, which expands them in turn, without end.
+      // Expanding a result that other ops read too would leave them a collapsed view, which would then be expanded in
+      // turn, without end.
       bool isShared = isa<tensor::ExpandShapeOp>(fused->getOwner()) && !fused->get().hasOneUse();
       return !isRead && !isShared &&
              (isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp()));

@@ -6,9 +6,10 @@
 // becomes
 //   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
 //
-// The plan is the one that Cost.h predicts to be fastest, of the schedules that the option leaves.
-// Attributes only: the result can be edited and compilation resumed from it. An attention that has
-// a plan keeps it. Refused are tensors of other types than f32, for which there are no loops yet.
+// The plan is the one that Cost.h predicts to be fastest, among the schedules that the option allows.
+// The pass changes attributes only: its result can be edited and compilation resumed from it. An
+// attention that has a plan keeps it. Tensors of types other than f32 are refused: there are no loops
+// for them yet.
 // Test: test/passes/plan/plan.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +37,7 @@ struct Plan : attn::impl::PlanBase<Plan> {
                                  << "' on an enclosing module";
       return signalPassFailure();
     }
-    // Scores go to memory only where a user says so.
+    // The unfused schedule, which has scores in memory, is used only if the option names it.
     SmallVector<Schedule> choice = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores};
     if (!schedule.empty()) {
       std::optional<Schedule> given = symbolizeSchedule(schedule);

@@ -13,12 +13,12 @@ using namespace attn;
 
 /// More rows save little and cost an address register each.
 static constexpr int64_t kMaxRows = 8;
-/// Stands for many columns: every number of vectors that fits divides it.
+/// The number of vectors that stands for many columns: the width of every block that fits divides it.
 static constexpr int64_t kManyVectors = 12;
 
 bool attn::fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded) {
   int64_t live = block.rows * block.vectors + block.vectors * (guarded ? 2 : 1) + 1;
-  // A product is a value of its own before it is added or selected.
+  // Such a product, guarded or without FMA, needs a register before it is added or selected.
   if (guarded || !target.getFma())
     ++live;
   // Of 32 registers one stays free: the register allocator of LLVM spills a block that needs them
@@ -26,7 +26,7 @@ bool attn::fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded) {
   return live <= target.getRegisters() - (target.getRegisters() > 16 ? 1 : 0);
 }
 
-/// Loads for each step of the reduction and each row: a block loads its rows' elements and its
+/// Loads for each step of the reduction and each row: a block loads an element for each row, and its
 /// vectors.
 static double loadsPerRow(RegisterBlock block, int64_t vectors) {
   int64_t whole = vectors / block.vectors, rest = vectors % block.vectors;
@@ -35,7 +35,7 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
 }
 
 RegisterBlock attn::fitTwoSums(TargetAttr target, RegisterBlock block) {
-  // 8, 6, 4, 3, 2, 1: tiles of keys are multiples of most.
+  // 8, 6, 4, 3, 2, 1 rows: tiles of keys are multiples of most of these.
   while (target.getFma() && block.rows > 1 &&
          !fitsRegisters(target, {2 * block.rows, block.vectors}, /*guarded=*/false))
     block.rows -= block.rows > 4 ? 2 : 1;
@@ -43,11 +43,11 @@ RegisterBlock attn::fitTwoSums(TargetAttr target, RegisterBlock block) {
 }
 
 int64_t attn::chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth) {
-  // The error of a sum grows with its length; parts are added up at the end.
+  // Long sums are split because the error of a sum grows with its length; the parts are added at the end.
   static constexpr int64_t kLongestSum = 192;
   int64_t bytesPerRow = block.vectors * target.getLanes() * 4;
   int64_t most = std::clamp<int64_t>(target.getL2() / 4 / bytesPerRow, 1, kLongestSum);
-  // Shorter sums load and store their accumulators too often; an odd one has no pairs of steps.
+  // Shorter sums load and store their accumulators too often; an odd length does not split into pairs of steps.
   int64_t least = most / 2;
   for (int64_t length = std::min(most, depth); length >= least && length > 0; --length)
     if (depth % length == 0 && (length % 2 == 0 || length == depth))
@@ -60,8 +60,8 @@ RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool
   if (!ShapedType::isDynamic(columns))
     vectors = std::max<int64_t>(1, llvm::divideCeil(columns, target.getLanes()));
   RegisterBlock best = {1, 1};
-  // Blocks at least as tall as wide: a row's element is broadcast, which costs more than a vector's
-  // load.
+  // Only blocks that are at least as tall as wide: the element of a row is broadcast, which costs more
+  // than the load of a vector.
   for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};

@@ -17,12 +17,12 @@ struct RegisterBlock {
   int64_t rows, vectors;
 };
 
-/// Whether registers hold the block's accumulators, a row of its vector operand and an element of the other. `guarded`
-/// products keep masks and a product besides.
+/// Whether registers hold the block's accumulators, a row of its vector operand and an element of the other operand. A
+/// `guarded` product also keeps masks and a separate product in registers.
 bool fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded);
 
-/// The block that loads least for `columns` columns, kDynamic for many or an unknown number, of
-/// those that fit the registers of the target.
+/// Of the blocks that fit the registers of the target, the one with the fewest loads for `columns`
+/// columns; kDynamic stands for many columns or an unknown number.
 ///
 ///                                columns    16      32      48      64      80      96     768, many
 ///   x86-64-v4  16 lanes, 32 registers     8 x 1   8 x 2   8 x 3   6 x 4   8 x 3   8 x 3   6 x 4
@@ -30,12 +30,12 @@ bool fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded);
 ///   x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
 RegisterBlock chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded);
 
-/// As much of `block` as leaves registers for two sums of each element, where products are fused.
+/// `block` with fewer rows, so that registers hold two sums of each element, if the target has FMA.
 RegisterBlock fitTwoSums(TargetAttr target, RegisterBlock block);
 
-/// How much of a sum of `depth` products register blocks go through before they start over with
-/// the next rows: all of it, or the greatest divisor up to 192 for which the rows of the vector
-/// operand stay in a quarter of the second-level cache.
+/// How many of the `depth` products of a sum register blocks add before they go on to the next
+/// rows: all of them, or the greatest divisor up to 192 for which the rows of the vector operand
+/// stay in a quarter of L2.
 int64_t chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth);
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- Weights.cpp - what follows from weights alone -----------------------===//
+//===- Weights.cpp - values that depend on weights only --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -29,7 +29,7 @@ bool attn::dependsOnWeightsOnly(Value value) {
     if (!isPure(op))
       return false;
     llvm::append_range(worklist, op->getOperands());
-    // Values that a body takes from outside count as operands.
+    // Values that a body captures from outside count as operands.
     op->walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
         if (!op->isAncestor(operand.getParentBlock()->getParentOp()))

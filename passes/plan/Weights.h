@@ -1,4 +1,4 @@
-//===- Weights.h - what follows from weights alone ---------------*- C++ -*-===//
+//===- Weights.h - values that depend on weights only ------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
