@@ -9,9 +9,10 @@
 //   %p = linalg.softmax dimension(k) ins(%t) outs(...)
 //   %o = linalg.generic ins(%p, %v) outs(zero)               products of hidden pairs skipped
 //
-// Schedule unfused before there are tasks: the baseline that every other schedule is measured against, and the form for
-// what no other schedule can do. Schedule whole-scores inside a task, once PerHead.cpp has made tasks of few queries:
-// their scores stay in the cache, and nothing is transposed for lanes that would be empty.
+// With schedule unfused, the pass applies before there are tasks: this is the baseline that every other schedule is
+// measured against, and the form for an attention that no other schedule can handle. With schedule whole-scores, it
+// applies inside a task, once PerHead.cpp has made tasks of few queries: their scores stay in the cache, and nothing is
+// transposed for lanes that would be empty.
 // Test: test/passes/schedule/decompose-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +34,7 @@ using namespace attn;
 namespace {
 
 /// Emits one attention as linalg ops. Every map is over the attention's iteration space (batch...,
-/// q, k, d, e) until `contiguous` drops the loops that an op lacks.
+/// q, k, d, e) until `generic` drops the loops that an op lacks.
 class Decomposer {
 public:
   Decomposer(OpBuilder &builder, AttentionOp op)
@@ -60,8 +61,7 @@ private:
     return AffineMap::getMultiDimMapWithTargets(domain.size(), loops, op.getContext());
   }
 
-  /// A generic over `loops`, operands and results mapped by maps over the attention's iteration
-  /// space.
+  /// A generic over `loops`; the maps given are over the attention's iteration space.
   Value generic(ArrayRef<unsigned> loops, ValueRange inputs, ArrayRef<AffineMap> inputMaps,
                 Value init, AffineMap initMap,
                 function_ref<void(OpBuilder &, Location, ValueRange)> body) {
@@ -104,7 +104,7 @@ private:
                    });
   }
 
-  /// Scale, score region, mask.
+  /// Applies scale, score region and mask.
   Value applyScore(Value scores, ArrayRef<unsigned> loops) {
     SmallVector<Value> inputs = {scores};
     SmallVector<AffineMap> maps = {over(loops)};
@@ -226,7 +226,7 @@ private:
       inputs.push_back(op.getSink());
       maps.push_back(op.getSinkMap());
     }
-    // A row of -inf alone became NaN; a weight that underflowed to 0 would look hidden.
+    // The softmax of a row that is all -inf is NaN; a probability that underflowed to 0 would look hidden.
     return generic(
         loops, inputs, maps, empty(loops), over(loops),
         [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -240,7 +240,7 @@ private:
           Value hidden =
               op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
           if (op.getSink() && op.getEmptyRow() != EmptyRow::NaN) {
-            // Beside another sink the row is not empty: its weights are 0, or NaN as the sink.
+            // If the sink is not -inf, the row is not empty: its probabilities are 0, or NaN because of the sink.
             Value isAbsent =
                 arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[2], lowest);
             hidden = arith::SelectOp::create(b, loc, isAbsent, hidden, args[1]);
@@ -255,7 +255,7 @@ private:
         });
   }
 
-  /// out[..., q, e] = sum_k weights * V, skipping hidden pairs, whose weight is 0: 0 * NaN is NaN.
+  /// out[..., q, e] = sum_k p * V. Skips hidden pairs, whose probability p is 0: 0 * NaN is NaN.
   Value weighValues(Value weights, AffineMap scoreMap) {
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
     loops.append({op.getEDim(), op.getKDim()});

@@ -11,11 +11,11 @@
 //       %qt = linalg.contract ... ins(%xi, %wqh)                                this tile's queries
 //       attn.attention ins(%qt, %kt, %vt) outs(...) at(%b, %h, %i, 0) plan(...)
 //
-// Outer loops are the batch dimensions of the keys; query groups and query tiles are inside. Nothing is computed
-// twice, and one head's keys and values stay in the second-level cache. If no producer of keys or values moves in,
-// there is nothing for the query tiles to share and they become tasks of their own; so they do, after a phase for
-// keys and values, where a single batch item with a single head would be the only task.
-// The schedule whole-scores has the same tasks. An attention with another one is left alone.
+// The outer loops are the batch dimensions of the keys; loops over query groups and query tiles are inside. Nothing is
+// computed twice, and the keys and values of one head stay in L2. If no producer of keys or values moves in, the query
+// tiles have nothing to share and become tasks of their own. They also become tasks, after a phase for keys and values,
+// if a single batch item with a single head would be the only task.
+// The schedule whole-scores has the same tasks. An attention with another schedule is left alone.
 // Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -34,13 +34,13 @@ namespace attn {
 
 using namespace attn;
 
-/// Producers that move into a task: a projection with its init, not what feeds the projection of
-/// every head.
+/// Whether a producer moves into a task: a projection and its init do, the input of the projections of
+/// all heads does not.
 static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   return isa<linalg::LinalgOp, tensor::EmptyOp>(producer.getOwner()) && !feedsContraction(slice);
 }
 
-/// True if `value` is computed by something that would move into the task.
+/// True if an op that would move into the task computes `value`.
 static bool hasFusableProducer(Value value) {
   auto result = dyn_cast<OpResult>(value);
   return result && isa<linalg::LinalgOp>(result.getOwner());
@@ -82,7 +82,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   }
   auto forall = scf::SCFTilingOptions::LoopType::ForallOp;
 
-  // One producer of both stays outside: it would move in twice.
+  // A producer of both keys and values stays outside: it would move in twice.
   bool shares = op.getKey() != op.getValue() &&
                 (hasFusableProducer(op.getKey()) || hasFusableProducer(op.getValue()));
   if (!shares || isSingleTask) {
@@ -90,7 +90,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
     all.push_back(qTile);
     return tileAndFuse(rewriter, cast<TilingInterface>(*op), all, forall,
                        [&](tensor::ExtractSliceOp slice, OpResult producer) {
-                         // Keys and values would be computed again by every query tile.
+                         // Every query tile would compute the keys and values again.
                          return producer != op.getKey() && producer != op.getValue() &&
                                 movesInside(slice, producer);
                        });
@@ -110,7 +110,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   return tileAndFuse(
       rewriter, cast<TilingInterface>(*perHead), inner, scf::SCFTilingOptions::LoopType::ForOp,
       [&](tensor::ExtractSliceOp slice, OpResult producer) {
-        // What is in the task already is shared by its query tiles.
+        // The query tiles share the producers that are already in the task.
         return !task->isProperAncestor(producer.getOwner()) &&
                !shared.contains(producer.getOwner()) && movesInside(slice, producer);
       });

@@ -9,8 +9,8 @@
 //   %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 12, %s) step (1, 1, 48) shared_outs(%e) {
 //     attn.attention ins(%qi, %kh, %vh) outs(...) at(%b, %h, %i, 0) plan(...)
 //
-// Projections stay where they are, for Phases.cpp to make tasks of. Many small tasks instead of one a head, and every
-// input of a projection is read once; queries, keys and values go through memory.
+// Projections stay where they are, and Phases.cpp makes tasks of them. There are many small tasks instead of one per
+// head, and every input of a projection is read once; queries, keys and values go through memory.
 // An attention with another schedule is left alone. Test: test/passes/schedule/phased.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- Phases.cpp - tasks for what stands outside attention ----------------===//
+//===- Phases.cpp - tasks for ops outside attention ------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,14 +8,15 @@
 //     linalg.generic ...                 the init, computed where it is used
 //     linalg.contract ... ins(%ob, %wp) outs(...) : 96 x 64 outputs, whole depth
 //
-// Consumers first, so that an elementwise op takes the contraction it follows into its tasks. A contraction never
-// moves into another contraction: its tiles would be computed again for each panel of the other. An elementwise op
-// that reads a sum or a maximum of each row, as the last one of a normalisation does, has tasks of whole rows:
+// The pass visits consumers first, so that a contraction moves into the tasks of the elementwise op that follows it. A
+// contraction never moves into another contraction: its tiles would be computed again for each panel of the other. An
+// elementwise op that reads a sum or a maximum of each row, as the last op of a normalisation does, has tasks of whole
+// rows:
 //   %sum = linalg.generic {"parallel", "reduction"} ins(%x : tensor<128x768xf32>) ...
 //   %y = linalg.generic ... ins(%x, %sum : tensor<128x768xf32>, tensor<128xf32>)
 // becomes
 //   %y = scf.forall (%i) = (0) to (128) step (16) { the sum of 16 rows, and what reads it }
-// Ops without rows, a vector say, and what is in a task already, are left alone.
+// Ops without rows, such as ops on a vector, and ops that are already in a task are left alone.
 // Test: test/passes/schedule/phases.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -37,7 +38,7 @@ using namespace attn;
 /// task.
 static constexpr int64_t kRowsPerTask = 96;
 
-/// Rows of a task that also computes sums of them: they stay in the first caches from the sums on.
+/// Rows of a task that also reduces these rows: they stay in L1 and L2 after the reduction.
 static constexpr int64_t kSummedRowsPerTask = 16;
 
 /// A sum, a maximum or the like.
@@ -54,7 +55,7 @@ static bool isReducedByUser(Value value) {
   });
 }
 
-/// Ops that a search has met, and need not look at again: elementwise ops are reached by many ways.
+/// Ops that a search has visited and skips from then on: elementwise ops are reached on many paths.
 using Visited = llvm::SmallPtrSetImpl<Operation *>;
 
 static bool isReduced(Value value, Visited &visited) {
@@ -68,7 +69,7 @@ static bool isReduced(Value value, Visited &visited) {
                              }));
 }
 
-/// True for what a reduction gives, also after elementwise ops: a mean, say, or its square root.
+/// True if a reduction computes `value`, perhaps followed by elementwise ops: a mean, or its square root.
 static bool isReduced(Value value) {
   llvm::SmallPtrSet<Operation *, 8> visited;
   return isReduced(value, visited);
@@ -84,7 +85,7 @@ static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op, V
       return {producer, map};
     if (producer.getNumReductionLoops() > 0 || !visited.insert(producer).second)
       continue;
-    // Dimension of the output -> loop of the producer -> dimension of what is between -> loop of `op`.
+    // Dimension of the output -> loop of the producer -> dimension of its result -> loop of `op`.
     AffineMap out = producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
     if (auto [product, inner] = findProduct(producer, visited); product && out.isPermutation())
       return {product, inner.compose(inversePermutation(out)).compose(map)};
@@ -93,15 +94,15 @@ static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op, V
 }
 
 /// The product whose tiles become the tiles of elementwise `op`, if there is one, and the loop of
-/// `op` that each dimension of its output is. A product that a reduction reads too is none: it is
-/// computed ahead of both.
+/// `op` for each dimension of the product's output. A product that a reduction reads too does not
+/// count: it is computed before both.
 static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
   llvm::SmallPtrSet<Operation *, 8> visited;
   return findProduct(op, visited);
 }
 
-/// How the operands of elementwise `op` that hold one element a row, which a reduction gives, are read by its loops.
-/// Null where there is none, and where the tasks of a product are those of `op`.
+/// The map by which elementwise `op` reads an operand that has one element per row, the result of a reduction. Null if
+/// there is no such operand, or if `op` has the tasks of a product.
 static AffineMap findRows(linalg::LinalgOp op) {
   if (!op || op.getNumReductionLoops() > 0 || findProduct(op).first)
     return AffineMap();
@@ -114,15 +115,15 @@ static AffineMap findRows(linalg::LinalgOp op) {
   return AffineMap();
 }
 
-/// Loops of a product: rows, the innermost loop of the left operand's own, and panels and batches
-/// one by one.
+/// Task sizes of the loops of a product: kRowsPerTask for the rows, which are the innermost loop that
+/// only the left operand has, and 1 for panels and batches.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
     return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);
   };
   SmallVector<int64_t> sizes(op.getNumLoops(), 0);
   bool foundRows = false;
-  // In the order of the output, whose last dimension is the vectors' own.
+  // In the order of the output, whose last dimension is left to vectors.
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (out.getNumResults() == 0)
     return sizes;
@@ -160,8 +161,8 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
           loop == rows.getResults().back() ? kSummedRowsPerTask : 1;
     return sizes;
   }
-  // The innermost loop of the output, or of rows that are reduced, is the vectors' own. The next
-  // one out holds rows; the others step by one.
+  // The innermost loop of the output, or of rows that are reduced, is left to vectors. The next outer
+  // loop holds rows; the others step by one.
   SmallVector<unsigned> parallel;
   for (auto [loop, type] : llvm::enumerate(types))
     if (type == utils::IteratorType::parallel)
@@ -215,8 +216,8 @@ struct Phases : attn::impl::PhasesBase<Phases> {
       return isa<TilingInterface>(op) && isa<DestinationStyleOpInterface>(op) &&
              !isa<AttentionOp, linalg::FillOp>(op);
     };
-    // From the last op to the first. Tiling erases the op and whatever moved into its tasks; what
-    // is left to visit stands before the tasks.
+    // From the last op to the first. Tiling erases the op and the ops that moved into its tasks; the
+    // ops left to visit are before the tasks.
     Block &body = getOperation().getBody().front();
     for (Operation *op = body.getTerminator(); op; op = op->getPrevNode()) {
       if (!isCandidate(op))

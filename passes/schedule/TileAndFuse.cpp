@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// True if the iterations of the loops around `slice`, out to `outermost`, take all of its source, each a part of its
-/// own.
+/// True if the iterations of the loops around `slice`, out to `outermost`, together take all of its source, and each
+/// takes a separate part.
 static bool dividesSource(tensor::ExtractSliceOp slice, Operation *outermost) {
   auto isSizeOf = [&](OpFoldResult size, int64_t dim) {
     FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(
@@ -53,9 +53,9 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       tileSizes, [&](int64_t size) -> OpFoldResult { return rewriter.getIndexAttr(size); });
   scf::SCFTileAndFuseOptions options;
   options.tilingOptions.setTileSizes(sizes).setLoopType(loopType);
-  // What `op` rests on. A producer that reaches `op` by two ways cannot be returned from the loops,
-  // since the other way starts before them, and to fuse it on both would compute it twice: it stays
-  // outside, unless its tiles are known to be equal.
+  // The ops that `op` depends on. A producer that reaches `op` on two paths cannot be returned from
+  // the loops, since the other path starts before them, and fusing it on both paths would compute it
+  // twice: it stays outside, unless its tiles are known to be equal.
   llvm::SetVector<Operation *> producers;
   BackwardSliceOptions sliceOptions;
   sliceOptions.omitUsesFromAbove = false;
@@ -74,8 +74,8 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
     unsigned numUses = 0;
     bool hasOtherUse = false;
     for (Operation *user : producer.getUsers()) {
-      // The loops take over the inits of what they tile: that is no use, nor is a question for a
-      // size.
+      // The loops take over the inits of the ops that they tile: that is not a use, nor is a
+      // tensor.dim.
       Operation *ancestor = block->findAncestorOpInBlock(*user);
       if (ancestor == loops || isa<tensor::DimOp, LoopLikeOpInterface>(user))
         continue;
@@ -84,21 +84,21 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       if (fused.contains(ancestor) || (repeatable && producers.contains(ancestor)))
         continue;
       hasOtherUse = true;
-      // The loops stand where `op` does, too late for what comes before.
+      // The loops take the place of `op`, which is too late for users before it.
       if (block == op->getBlock() && ancestor->isBeforeInBlock(op))
         return std::nullopt;
     }
-    // Loops return what they compute all of, and once.
+    // Loops can return a result only if they compute all of it, and once.
     if (hasOtherUse && !dividesSource(slice, loops))
       return std::nullopt;
-    // What is used outside an enclosing task cannot be returned from loops inside it.
+    // A result with a use outside an enclosing task cannot be returned from loops inside it.
     if ((numUses > 1 && (!repeatable || hasOtherUse)) || (hasOtherUse && block != op->getBlock()))
       return std::nullopt;
     repeats |= numUses > 1;
     fused.insert(owner);
     return scf::SCFTileAndFuseOptions::ControlFnResult{/*yieldProducerReplacement=*/hasOtherUse};
   });
-  // A slice of a slice hides the producer; a slice of an empty tensor would keep the whole of it.
+  // A slice of a slice hides the producer; a slice of an empty tensor would keep the whole tensor.
   RewritePatternSet cleanup(op.getContext());
   tensor::populateMergeConsecutiveInsertExtractSlicePatterns(cleanup);
   tensor::populateFoldTensorEmptyPatterns(cleanup);
@@ -111,7 +111,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       scf::tileConsumerAndFuseProducersUsingSCF(rewriter, op, options);
   if (failed(result))
     return failure();
-  // Slices that fusion left behind in the loops are no uses.
+  // Slices that fusion left behind in the loops must not count as uses.
   if (!result->loops.empty())
     result->loops.front()->walk<WalkOrder::PostOrder>([&](tensor::ExtractSliceOp slice) {
       if (slice.use_empty())
@@ -129,7 +129,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       }
     });
   }
-  // The bounds of the loops may ask sizes of what the loops replace.
+  // The bounds of the loops may read sizes of results that the loops replace.
   for (Operation *original : fused) {
     for (Operation *user : llvm::to_vector(original->getUsers())) {
       auto dim = dyn_cast<tensor::DimOp>(user);
@@ -154,7 +154,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       changed = true;
     }
   }
-  // Tiled first, before the producers that it takes along.
+  // `op` is tiled first, before the producers that are fused with it.
   return result->tiledAndFusedOps.front();
 }
 

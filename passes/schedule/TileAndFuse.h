@@ -15,15 +15,15 @@
 
 namespace attn {
 
-/// Decides whether the producer of a tile moves into the loops: (slice of the producer, its
-/// result).
+/// Decides whether the producer of a tile moves into the loops. Its arguments are the slice of the
+/// producer's result, and that result.
 using FuseControl = llvm::function_ref<bool(mlir::tensor::ExtractSliceOp, mlir::OpResult)>;
 
-/// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, their
-/// producers likewise; a producer with other uses is returned from the loops instead of being
-/// computed twice. One that reaches `op` by several ways stays outside, unless `mayRepeat` allows
-/// to fuse it on each, where its tiles are equal and become one. Returns the tiled op and erases
-/// `op`, or fails and leaves `op` in place.
+/// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, and their
+/// producers in turn. The loops return the result of a producer that has other uses, instead of
+/// computing it twice. A producer that reaches `op` on several paths stays outside, unless
+/// `mayRepeat` allows fusing it on each path, where its tiles are equal and become one. Returns the
+/// tiled op and erases `op`, or fails and leaves `op` in place.
 mlir::FailureOr<mlir::Operation *>
 tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op, mlir::ArrayRef<int64_t> tileSizes,
             mlir::scf::SCFTilingOptions::LoopType loopType, FuseControl control,
@@ -33,7 +33,7 @@ tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op, mlir::ArrayRef
 /// again for every tile of the contraction's other dimensions.
 bool feedsContraction(mlir::tensor::ExtractSliceOp slice);
 
-/// The attentions of one of `schedules` that stand in no task yet.
+/// The attentions that have one of `schedules` and are not in a task yet.
 llvm::SmallVector<AttentionOp> findUnscheduled(mlir::Operation *root,
                                                llvm::ArrayRef<Schedule> schedules);
 
