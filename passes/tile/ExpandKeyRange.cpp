@@ -9,8 +9,8 @@
 //   %hi      = affine.min(%q + %rows, %n)
 //   %full_hi = affine.min(%q + 1, %hi) floordiv 128 * 128
 //
-// The bounds are those of dialect/KeyBounds.h, which the fold of the operation computes too.
-// Nothing is left alone. Test: test/passes/tile/expand-key-range.mlir
+// The bounds come from dialect/KeyBounds.h, which the folder of the op uses too.
+// Every attn.key_range is expanded. Test: test/passes/tile/expand-key-range.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 //       plan(<..., q = 48, k = 128>)
 // becomes
 //   %qp = attn.pack scale(0.18) ins(%q2)                      queries in lanes: (d, q)
-//   %m, %l, %a = attn.online_init                             then, of a sink, max = sink and sum = 1
+//   %m, %l, %a = attn.online_init                             then, with a sink, max = sink and sum = 1
 //   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128 mask(M)
 //   scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some pairs kept
 //   scf.for %j = %full_lo to %full_hi step 128 { attn.online_step ... }           every pair kept, 128 keys
@@ -19,9 +19,9 @@
 // then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
 // scale might overflow where no score does.
 //
-// Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced
-// to what is there, so that their rows keep a static stride. Returned weights are a second loop with the final
-// maximum and sum. Test: test/passes/tile/tile-keys.mlir
+// Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
+// the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
+// final maximum and sum. Test: test/passes/tile/tile-keys.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,21 +76,21 @@ private:
   };
   View view(Value operand, AffineMap map, OpFoldResult k0, OpFoldResult ks);
 
-  /// `view` with dimensions in the order `dims`, copied if they lie otherwise.
+  /// `view` with dimensions in the order `dims`, transposed into a copy if they are in another order.
   Value ordered(View view, ArrayRef<unsigned> dims);
 
   /// A temporary of a full tile, sliced to `sizes`.
   Value temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, Type elementType);
 
-  /// Moves what can be moved of the scale of the scores into that of the queries.
+  /// Moves a power of two from the scale of the scores to that of the queries.
   void splitScale();
   /// The tile of queries as (d, q).
   Value packQueries();
   /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q).
   std::pair<Value, AffineMap> captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks);
 
-  /// Starts the softmax from the sink: its score is the first maximum and its weight the first sum. A sink has no
-  /// value, so the accumulator stays 0. `none` is the first sum where the sink is -inf.
+  /// Starts the softmax from the sink: its score is the first maximum and its exponential, 1, the first sum. A sink
+  /// has no value, so the accumulator stays 0. `none` is the first sum where the sink is -inf.
   void startFromSink(State &state, Value none);
 
   KeyRangeOp keyRange();
@@ -175,7 +175,7 @@ void KeyLoops::splitScale() {
   scoreScale = op.getScaleAttr();
   if (!std::isnormal(scale) || std::abs(scale) >= 1)
     return;
-  // With its sign: the rest is positive.
+  // The power takes the sign: the rest is positive.
   float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
   queryScale = rewriter.getF32FloatAttr(power);
   scoreScale = rewriter.getF32FloatAttr(scale / power);
@@ -263,7 +263,7 @@ void KeyLoops::startFromSink(State &state, Value none) {
         auto constant = [&](double value) {
           return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
         };
-        // A sink of -inf has no weight, and one that is NaN or infinite makes the sum NaN.
+        // A sink of -inf adds nothing to the sum; a sink of NaN or +inf makes the sum NaN.
         Value weight = arith::AddFOp::create(
             b, loc, arith::SubFOp::create(b, loc, args[0], args[0]), constant(1));
         Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0],
@@ -324,7 +324,7 @@ void KeyLoops::cloneScore(Region &into, const Score &score) {
   if (op.getScore().empty()) {
     if (!op.getSink())
       return;
-    // A sink is a score, so the maximum has to be one too: without a region it is in units of products.
+    // A sink is a score, so the maximum has to be a score too; without a region it would be an unscaled product.
     OpBuilder::InsertionGuard guard(rewriter);
     SmallVector<Type> types(op.getKDim() + 1, rewriter.getIndexType());
     types.push_back(scoreType());
@@ -435,7 +435,7 @@ void KeyLoops::run() {
   Value sum = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(scoreType(), 0));
   bool isEmptySum = op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys());
   if (isEmptySum) {
-    // Where no key exists the output is an empty sum, not 0 / 0.
+    // If there is no key, the output is an empty sum, not 0 / 0.
     Value none = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, toValue(numKeys()),
                                        toValue(zero));
     sum = arith::UIToFPOp::create(rewriter, loc, scoreType(), none);
@@ -448,15 +448,15 @@ void KeyLoops::run() {
   KeyRangeOp range = keyRange();
   countTiles(range);
   MaskInterface mask = op.getMaskAttr();
-  // Without a mask nothing precedes the full tiles, and what follows them is a last, smaller tile
-  // of kept pairs.
+  // Without a mask no partial tile precedes the full tiles, and one smaller tile of kept pairs follows
+  // them.
   if (mask)
     state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
   state =
       loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
   state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
 
-  // Rows of values; where the output has e before q, they are transposed into it.
+  // The result has one row per query; if the output has e before q, the rows are transposed into it.
   bool isTransposed = out.dims.front() != op.getQDim();
   Value rows = out.slice;
   if (isTransposed)
