@@ -1,4 +1,4 @@
-//===- CopyInserted.cpp - what is joined to others is copied where it must be ===//
+//===- CopyInserted.cpp - copies of inserted values that need them -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,16 +7,17 @@
 //   %copy = linalg.copy ins(%x) outs(%empty)
 //   %0 = tensor.insert_slice %copy into %e[0, 0] [1, 8] [1, 1]
 //
-// A concatenation has become insertions. eliminate-empty-tensors, which comes next, gives an op that computes what is
-// inserted its part of the whole to write to. What no op computes for this place alone (an argument, a view, a value
-// with other uses, parts that were joined already, or what is computed before the place exists) is copied, as the graph
-// says: the copy is such an op. Insertions move up to what they insert, so that the next finds its place before its
-// source is computed. Insertions into parts that loops or tasks fill stay, because those compute in place, and so do
-// insertions into what is read elsewhere too, an in-out argument for example.
+// A concatenation has become insertions. eliminate-empty-tensors, which runs next, lets the op that computes an
+// inserted value write it directly to its part of the whole. This pass copies each value that no op computes for this
+// place alone: an argument, a view, a value with other uses, the result of another insertion, or a value that is
+// computed before the place exists. The copy is then the op that computes the value. Insertions move up, right after
+// their operands, so that the place of the next insertion exists before its source is computed. Insertions that put
+// back parts which loops or tasks fill stay, because these compute in place. Insertions into a tensor that is read
+// elsewhere too, such as an in-out argument, do not move, and their source is copied.
 //
-// Dimensions of a slice that become one are copied too, unless they lie in one row of memory.
+// A slice whose dimensions are collapsed is copied too, unless these dimensions are contiguous in memory.
 //
-// Here because no pass that follows moves a view between a copy and its insertion.
+// The pass runs here because no later pass moves a view between a copy and its insertion.
 // Test: test/passes/bufferize/copy-inserted.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -50,7 +51,7 @@ static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
          !isa<tensor::InsertSliceOp>(op) && dominance.properlyDominates(place, op);
 }
 
-/// Whether other ops read what `place` holds. What is inserted there must not be written earlier then.
+/// Whether other ops read the tensor `place`. A value inserted there must then not be written earlier.
 static bool isShared(Value place) {
   while (place.hasOneUse()) {
     Operation *view = place.getDefiningOp();
@@ -61,7 +62,7 @@ static bool isShared(Value place) {
   return true;
 }
 
-/// Moves `op` behind the last of its operands, within its block.
+/// Moves `op` to right after the last of its operands, within its block.
 static void moveUp(Operation *op) {
   Operation *last = nullptr;
   for (Value operand : op->getOperands()) {
@@ -76,7 +77,7 @@ static void moveUp(Operation *op) {
     op->moveBefore(op->getBlock(), op->getBlock()->begin());
 }
 
-/// Whether `insert` puts back what was computed in a part that was taken out of the same place.
+/// Whether `insert` puts back a part that was extracted from the same place, or a value computed in such a part.
 static bool putsBack(tensor::InsertSliceOp insert) {
   Value source = insert.getSource();
   return llvm::any_of(insert.getDest().getUsers(), [&](Operation *user) {
@@ -88,13 +89,13 @@ static bool putsBack(tensor::InsertSliceOp insert) {
   });
 }
 
-/// Whether `slice` takes or fills all of `tensor`, which is empty.
+/// Whether `slice` takes or fills all of `tensor`, and `tensor` is a tensor.empty.
 static bool isAllOfEmpty(OffsetSizeAndStrideOpInterface slice, Value tensor) {
   auto empty = tensor.getDefiningOp<tensor::EmptyOp>();
   return empty && isEqualConstantIntOrValueArray(slice.getMixedSizes(), empty.getMixedSizes());
 }
 
-/// The buffer that a slice will be; of other tensors, one of its own.
+/// The type of the buffer that a slice will become; another tensor gets a buffer of its own.
 static MemRefType bufferOf(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>())
@@ -107,7 +108,7 @@ static MemRefType bufferOf(Value tensor) {
 namespace {
 struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
   void runOnOperation() override {
-    // What fills all of an empty tensor, to gain unit dimensions, is inserted where that tensor would be.
+    // A value that fills all of an empty tensor, to gain unit dimensions, is inserted directly in place of that tensor.
     getOperation().walk([](tensor::InsertSliceOp insert) {
       auto inner = insert.getSource().getDefiningOp<tensor::InsertSliceOp>();
       if (!inner || !inner->hasOneUse() || !isAllOfEmpty(inner, inner.getDest()) ||
@@ -117,7 +118,7 @@ struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
       insert.getSourceMutable().assign(inner.getSource());
       inner.erase();
     });
-    // All of an empty tensor is an empty tensor, which an insertion can replace.
+    // A slice of all of an empty tensor becomes an empty tensor, which an insertion can replace.
     getOperation().walk([](tensor::ExtractSliceOp slice) {
       if (!isAllOfEmpty(slice, slice.getSource()))
         return;
@@ -141,11 +142,11 @@ struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
     getOperation().walk([&](tensor::InsertSliceOp insert) {
       if (putsBack(insert))
         return;
-      // As early as can be, so that what is computed later finds its place.
+      // As early as possible, so that the place exists before later values are computed.
       Operation *root = insert.getDest().getDefiningOp();
       if (isa_and_nonnull<tensor::EmptyOp, bufferization::ToTensorOp>(root))
         moveUp(root);
-      // The place of the whole is memory from now on. As an empty tensor it would be split among its uses.
+      // The whole becomes allocated memory here. As an empty tensor it would be split among its uses.
       if (auto empty = dyn_cast_or_null<tensor::EmptyOp>(root)) {
         OpBuilder builder(empty);
         auto place = bufferization::AllocTensorOp::create(builder, empty.getLoc(), empty.getType(),

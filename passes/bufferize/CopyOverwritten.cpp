@@ -12,11 +12,11 @@
 //     %sum = ... %new ... %old
 //     return %sum, %new
 //
-// The result of an in-out argument lies in the memory of the argument. Where ops compute it from the argument, each in
-// place of what it writes over, as above, what is read later of the elements that they write over is copied before.
-// Where it is computed in an empty tensor, it is computed in the argument instead; where it is computed elsewhere, it is
-// copied to the argument at the end. So bufferization finds nothing to copy. Here because the order of reads and writes
-// is settled now.
+// The result of an in-out argument lies in the memory of the argument. If ops compute the result from the argument in
+// place, as above, the pass copies the old elements that are read later, before an op overwrites them. If the result is
+// computed in an empty tensor, it is computed in the argument instead. If it is computed elsewhere, it is copied to the
+// argument at the end. Bufferization then has nothing to copy. The pass runs here because the order of reads and writes
+// is fixed now.
 // Test: test/passes/bufferize/copy-overwritten.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -40,8 +40,8 @@ static bool isReshape(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op);
 }
 
-/// Lets what reads `value` when `writer` has run, or while it runs, read a copy; `inPlace` is the use that goes on in
-/// the memory of `value`.
+/// Lets ops that read `value` during or after `writer` read a copy; `inPlace` is the use that continues in the memory
+/// of `value`.
 static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
   Block *block = writer->getBlock();
   SmallVector<OpOperand *> late;
@@ -62,7 +62,7 @@ static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
     use->set(copy);
 }
 
-/// The tensor.empty that `value` is computed in, step by step, or null.
+/// The tensor.empty in which ops compute `value`, step by step, or null.
 static tensor::EmptyOp emptyOf(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     OpOperand *init = initOf(result);
@@ -73,7 +73,7 @@ static tensor::EmptyOp emptyOf(Value value) {
   return value.getDefiningOp<tensor::EmptyOp>();
 }
 
-/// Lets `result`, which is computed elsewhere, be in the memory of `argument` at the end.
+/// Puts `result`, which is computed elsewhere, into the memory of `argument`. Returns the uses that write there.
 static SmallVector<OpOperand *> writeAtEnd(BlockArgument argument, OpOperand &result) {
   tensor::EmptyOp empty = emptyOf(result.get());
   if (empty && empty->hasOneUse() && empty.getType() == argument.getType()) {

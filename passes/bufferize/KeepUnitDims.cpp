@@ -10,10 +10,11 @@
 //   %base, %offset, %sizes:3, %strides:3 = memref.extract_strided_metadata %part
 //   %0 = memref.reinterpret_cast %part to offset: [%offset], sizes: [1, 2], strides: [%strides#0, %strides#1]
 //
-// A view that drops some of its dimensions of size 1 and keeps others does not say which. Bufferization derives the
-// type from the sizes, as the tensor had them. All later passes of LLVM 22 derive the dropped dimensions from the
-// strides of that type: where these are unknown they take others, and the view reads other elements; where a step is
-// not 1 they crash. The second form leaves nothing to derive. Views that drop every dimension of size 1 are clear.
+// A view that drops some of its dimensions of size 1 and keeps others does not say which ones it drops. Bufferization
+// derives the type from the sizes of the tensor. All later passes of LLVM 22 derive the dropped dimensions from the
+// strides of that type: if the strides are dynamic, they choose other dimensions and the view reads wrong elements; if
+// a step of the view is not 1, they crash. The second form leaves nothing to derive. Views that drop every dimension of
+// size 1 are unambiguous and stay.
 // Test: test/passes/bufferize/keep-unit-dims.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -41,7 +42,7 @@ struct KeepUnitDims : attn::impl::KeepUnitDimsBase<KeepUnitDims> {
                                              view.getMixedSizes(), view.getMixedStrides());
       if (type.getRank() == partType.getRank() || !llvm::is_contained(type.getShape(), 1))
         return;
-      // As bufferization does.
+      // Bufferization chooses the dropped dimensions in the same way.
       auto dropped = computeRankReductionMask(partType.getShape(), type.getShape());
       auto kept = [&](ArrayRef<OpFoldResult> all) {
         SmallVector<OpFoldResult> some;

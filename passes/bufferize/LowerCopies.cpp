@@ -7,8 +7,7 @@
 //   linalg.copy ins(%a : memref<8x4xf32>) outs(%b : memref<8x4xf32>)
 //
 // Bufferization inserts memref.copy where a value is overwritten while it is still needed. LLVM has two lowerings for
-// it, both calls of library functions, which compiled code may not make. A linalg op becomes a loop, and a task of
-// its own outside of tasks.
+// it, and both call library functions, which compiled code must not call. A linalg op becomes a loop.
 // Test: test/passes/bufferize/lower-copies.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -1,19 +1,19 @@
-//===- NoteExtraWork.cpp - say what is copied, never read or done twice ---===//
+//===- NoteExtraWork.cpp - note copies, unread buffers, repeated work -----===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Tiling and bufferization keep working when one of the rules that make them free of copies is broken: results are
-// right and slow. A remark at the source location says so, and the report lists it:
+// If one of the rules that keep tiling and bufferization free of copies is broken, the code is still correct, but slow.
+// A remark at the source location says so, and the report lists it:
 //   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
 //   * a buffer that is written and never read: a producer left whole beside its fused copy (a
-//     tensor.dim held it);
+//     tensor.dim kept it alive);
 //   * a product computed in two phases: a producer with another use, computed again where it was
 //     fused;
 //   * a product that its innermost loop repeats unchanged: a producer fused one level too deep;
 //   * an elementwise op that adds a broadcast to a product from zero: the bias belongs in the
 //     product's init, unless the product has other uses.
 //
-// It runs after bufferization and changes nothing. Test: test/passes/bufferize/note-extra-work.mlir
+// The pass runs after bufferization and changes nothing. Test: test/passes/bufferize/note-extra-work.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +58,8 @@ static bool writes(OpOperand &use) {
 }
 
 /// True if `use` is a reason for the buffer to exist. An op that accumulates reads its own output
-/// only to write it; one with several outputs, the state of an online softmax, is there for any of
-/// them.
+/// only to write it. An op with several outputs, such as the state of an online softmax, may exist
+/// for any of them.
 static bool reads(OpOperand &use) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
   if (dps && dps.isDpsInit(&use))
@@ -68,7 +68,7 @@ static bool reads(OpOperand &use) {
          mightHaveEffect<MemoryEffects::Read>(use.getOwner(), use.get());
 }
 
-/// True if `value` shows every iteration of `loop` the same elements.
+/// True if every iteration of `loop` finds the same elements in `value`.
 static bool isInvariant(Value value, scf::ForOp loop) {
   while (!loop.isDefinedOutsideOfLoop(value)) {
     auto view = value.getDefiningOp<ViewLikeOpInterface>();
@@ -107,8 +107,8 @@ static bool areDisjoint(Value a, Value b) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// True if `a` and `b` compute one product of the source, or parts of it that may overlap. Parts of
-/// a packed projection share their location and read different parts of the weights.
+/// True if `a` and `b` compute the same product of the source, or parts of it that may overlap. Parts
+/// of a packed projection share their location and read different parts of the weights.
 static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
   return a.getLoc() == b.getLoc() &&
          llvm::all_of(llvm::zip_equal(a.getDpsInputs(), b.getDpsInputs()), [](auto inputs) {
@@ -154,7 +154,7 @@ static void noteUnread(memref::AllocOp alloc) {
 }
 
 static void noteRepeated(linalg::LinalgOp op) {
-  // Tasks may repeat a product: scores that do not depend on the batch, say.
+  // Tasks may repeat a product, for example scores that do not depend on the batch.
   auto loop =
       dyn_cast_or_null<scf::ForOp>(op->getParentOfType<LoopLikeOpInterface>().getOperation());
   if (loop && isProduct(op) &&
@@ -162,8 +162,8 @@ static void noteRepeated(linalg::LinalgOp op) {
     op.emitRemark() << "extra work: a product that every iteration of its loop repeats";
 }
 
-/// Loops inside a task may share a product, full and partial tiles of keys say; tasks of two phases
-/// may not.
+/// Loops inside a task may compute the same product, for example for full and partial tiles of keys;
+/// tasks of two phases may not.
 static void noteTwoPhases(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> products;
   function.walk([&](linalg::LinalgOp op) {

@@ -16,10 +16,10 @@
 //     bufferization.materialize_in_destination %new in restrict writable %cache
 //
 // Inputs get {bufferization.writable = false}: bufferization copies rather than writes to them.
-// A tensor.empty that %y grew from, or the part of one, becomes a tensor of %out, wherever it is used: bufferization then
-// computes straight into the caller's memory, parts of it too. A result that is a reshape of what was computed
-// hands the reshape to the buffer; one that is an argument, a part of something, or returned twice, is copied by a
-// linalg.copy that says so. Test: test/passes/bufferize/out-params.mlir
+// A tensor.empty that %y is computed in, or a slice of one, becomes a tensor of %out wherever it is used: bufferization
+// then computes directly into the caller's memory, or into parts of it. If a result is a reshape of a computed tensor,
+// the pass reshapes the buffer instead. A result that is an argument, a part of another tensor, or returned twice is
+// copied by an explicit linalg.copy. Test: test/passes/bufferize/out-params.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,14 +35,14 @@ namespace attn {
 
 using namespace attn;
 
-/// True if the buffer of `value` can be chosen freely: it is written by the op that defines it.
+/// True if the buffer of `value` can be chosen freely, because the op that defines `value` writes it.
 static bool isComputedHere(Value value) {
   Operation *op = value.getDefiningOp();
   return op &&
          isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
 }
 
-/// Replaces what is inserted into an empty tensor as the whole of it by what is inserted: a copy less.
+/// Replaces an insertion that fills all of an empty tensor by the inserted value, which saves a copy.
 static void foldWholeInsertions(func::FuncOp function) {
   function.walk([](tensor::InsertSliceOp insert) {
     auto empty = insert.getDest().getDefiningOp<tensor::EmptyOp>();
@@ -54,7 +54,7 @@ static void foldWholeInsertions(func::FuncOp function) {
   });
 }
 
-/// A part of an empty tensor as an empty tensor of its own: the elements of neither are defined.
+/// Replaces a slice of an empty tensor by a separate empty tensor: the elements of neither are defined.
 static tensor::EmptyOp separate(tensor::ExtractSliceOp slice) {
   OpBuilder builder(slice);
   llvm::SmallBitVector dropped = slice.getDroppedDims();
@@ -86,7 +86,7 @@ static tensor::EmptyOp rootOf(Value value) {
   return nullptr;
 }
 
-/// `buffer` in the shape that `collapse` starts from, or null if that shape has to be guessed.
+/// `buffer` in the shape that `collapse` starts from, or null if that shape is ambiguous.
 static Value expandBuffer(OpBuilder &builder, tensor::CollapseShapeOp collapse, Value buffer) {
   RankedTensorType source = collapse.getSrcType();
   SmallVector<OpFoldResult> shape;
@@ -126,7 +126,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       stored.insert(result.get());
       writeInPlace(builder, argument, result.get());
     });
-    // attn-verify-buffers proves that nothing writes to them.
+    // attn-verify-buffers checks that nothing writes to inputs.
     for (BlockArgument input : function.getArguments())
       if (isa<TensorType>(input.getType()))
         function.setArgAttr(input.getArgNumber(),
@@ -149,7 +149,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     function->removeAttr(function.getResAttrsAttrName());
   }
 
-  /// Makes a buffer of `argument`, whose memory holds `result` in the end: attn-copy-overwritten has seen to that.
+  /// Turns `argument` into a buffer. Its memory holds `result` at the end: attn-copy-overwritten ensures this.
   void writeInPlace(OpBuilder &builder, BlockArgument argument, Value result) {
     Location loc = argument.getLoc();
     auto type = cast<RankedTensorType>(argument.getType());
@@ -170,7 +170,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
 
   void store(OpBuilder &builder, Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &stored) {
     Location loc = value.getLoc();
-    // Ahead of what is computed, which can then start from the buffer.
+    // The buffer comes before the computation, which can then start from it.
     OpBuilder entry = OpBuilder::atBlockBegin(builder.getBlock());
     Value computed = value, destination = buffer;
     while (true) {
@@ -192,8 +192,8 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     if (!isComputedHere(computed) || !stored.insert(computed).second)
       computed = copyOf(builder, loc, computed);
     if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
-      // At the root, which may be the copy's own: a function that only returns has nothing before
-      // it.
+      // Before the root, which may be that of the copy: in a function that only returns, `entry`
+      // points behind the copy.
       entry.setInsertionPoint(root);
       auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination,
                                                       /*restrict=*/true,

@@ -10,8 +10,8 @@
 //   func.func private @forward.attend(%index: index, %worker: index, %x, %out, ..., %scratch {attn.scratch}) {
 //     %b, %h = affine.delinearize_index %index into (%n, 12)
 //
-// Tasks are named after what they do: profilers show them. %call is the runtime's; the parallel loop is reached
-// through it. Test: test/passes/bufferize/outline-tasks.mlir
+// Tasks are named after what they do, because profilers show their names. The runtime passes %call, and the parallel
+// loop is called through it. Test: test/passes/bufferize/outline-tasks.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,7 +81,7 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
       total = arith::MulIOp::create(builder, loc, total, counts.back());
     }
 
-    // What the task reads from outside: constants are copied, the rest arrives as arguments.
+    // Values that the task reads from outside: constants are cloned, the others become arguments.
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(forall.getRegion(), used);
     for (ArrayRef<Value> values : {ArrayRef(lower), ArrayRef(step), ArrayRef(counts)})

@@ -12,9 +12,10 @@
 //     scf.forall (%h) in (12) { %k = memref.view %scratch[0][%n] ... }
 //   func.func @forward.workspace(%n: index) -> (index, index)    3072 n per call, 256 n per worker
 //
-// A size inside loops is bounded by one free of loop variables. The bytes are sums of products of
-// the function's symbols, so the caller can be told before the call; beyond 64 bits the answer is
-// 2^64 - 1. Temporaries of @forward.pack become further packed buffers: it runs without a workspace.
+// A size inside loops is replaced by an upper bound without loop variables. The numbers of bytes are
+// sums of products of the function's symbols, so the caller can compute them before the call; beyond
+// 64 bits the result is 2^64 - 1. Temporaries of @forward.pack become additional packed buffers,
+// because this function runs without a workspace.
 // Test: test/passes/bufferize/plan-workspace.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -35,7 +36,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Cache lines, and the alignment that the runtime gives a workspace.
+/// The size of a cache line, and the alignment that the runtime gives a workspace.
 static constexpr int64_t kAlignment = 64;
 
 namespace {
@@ -61,7 +62,7 @@ public:
 
   ArrayRef<StringRef> getNames() const { return names; }
 
-  /// The symbol that dimension `axis` of an argument is.
+  /// The symbol of dimension `axis` of `value`, if `value` is an argument.
   std::optional<unsigned> symbolOf(Value value, int64_t axis) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument || argument.getOwner()->getParentOp() != function)
@@ -97,7 +98,7 @@ private:
 
 } // namespace
 
-/// An upper bound of an expression, given those of its operands, none of which is negative where it multiplies another.
+/// An upper bound of an expression, from the upper bounds of its operands. Operands of a product must not be negative.
 static std::optional<Polynomial>
 toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
@@ -131,7 +132,7 @@ toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)
 
 static std::optional<Polynomial> boundOf(Value size, Symbols &symbols);
 
-/// Arithmetic that bounds of linear expressions end at.
+/// Whether nonlinear arithmetic computes `value`, which bounds of linear expressions cannot look through.
 static bool isNonlinear(Value value) {
   if (auto product = value.getDefiningOp<arith::MulIOp>())
     return !getConstantIntValue(product.getLhs()) && !getConstantIntValue(product.getRhs());
@@ -141,7 +142,7 @@ static bool isNonlinear(Value value) {
       value.getDefiningOp());
 }
 
-/// Whether that follows from how `value` is computed. Quotients are of sizes.
+/// Whether the computation of `value` shows that it is not negative. Quotients are quotients of sizes.
 static bool isNonNegative(Value value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant >= 0;
@@ -154,7 +155,7 @@ static bool isNonNegative(Value value) {
          llvm::all_of(op->getOperands(), isNonNegative);
 }
 
-/// An upper bound of the result of such arithmetic, operand by operand.
+/// An upper bound of the result of nonlinear arithmetic, from bounds of its operands.
 static std::optional<Polynomial> boundOfNonlinear(Value value, Symbols &symbols) {
   Operation *op = value.getDefiningOp();
   if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
@@ -171,7 +172,7 @@ static std::optional<Polynomial> boundOfNonlinear(Value value, Symbols &symbols)
                             b = boundOf(op->getOperand(1), symbols);
   if (isa<arith::DivUIOp>(op))
     return a;
-  // A number is the better bound.
+  // A constant is the better bound.
   if (isa<arith::MinSIOp, arith::RemUIOp>(op))
     return b && (!a || getConstantIntValue(op->getOperand(1))) ? b : a;
   if (!a || !b)
@@ -235,8 +236,8 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     Value scratch = add(builder.getDictionaryAttr(
         builder.getNamedAttr(AttnDialect::kScratchAttr, builder.getUnitAttr())));
 
-    // Per call: one after the other. Per worker: tasks of one forall at a time, so that foralls
-    // share.
+    // Temporaries of the call are placed one after the other. A worker runs tasks of one forall at a
+    // time, so foralls share its workspace.
     Polynomial perCall, perWorker;
     llvm::DenseMap<Operation *, Polynomial> ofForall;
     WalkResult result = function.walk([&](memref::AllocOp alloc) {

@@ -39,7 +39,7 @@ bool Polynomial::isMultipleOf(uint64_t divisor) const {
 }
 
 Polynomial Polynomial::padded(uint64_t alignment) const {
-  // Whatever the symbols are, the size is a constant and a multiple of `unit`.
+  // For all values of the symbols, the size is `constant` plus a multiple of `unit`.
   uint64_t unit = alignment, constant = 0;
   for (const auto &[symbols, coefficient] : terms) {
     if (symbols.empty())

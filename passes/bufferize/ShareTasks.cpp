@@ -8,9 +8,9 @@
 //   attn.parallel_for @f.attend(%x, %w0, %y) ...      attn.parallel_for @f.attend(%y, %w1, %z) ...
 //   func.func private @f.attend(...) { body }
 //
-// The layers of a model differ in their weights, which are arguments of their tasks: all layers compile as one. The
-// first of equal functions stays, with its source locations. MLIR's duplicate-function-elimination merges public
-// functions too, of which the kernels of different entries must stay apart.
+// The layers of a model differ in their weights, which are arguments of their tasks, so all layers share the compiled
+// tasks. The first of several equal functions stays, with its source locations. MLIR's duplicate-function-elimination
+// is not used because it also merges public functions, and the kernels of different entries must stay separate.
 // Test: test/passes/bufferize/share-tasks.mlir
 //
 //===----------------------------------------------------------------------===//

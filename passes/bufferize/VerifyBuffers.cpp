@@ -8,7 +8,7 @@
 //   * there is no func.call;
 //   * no function returns a buffer: each result is an out parameter.
 //
-// It runs after bufferization and changes nothing. NoteExtraWork.cpp lists what is right but slow.
+// The pass runs after bufferization and changes nothing. NoteExtraWork.cpp remarks on code that is correct but slow.
 // Test: test/passes/bufferize/verify-buffers.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -43,7 +43,7 @@ static LogicalResult verifyOp(Operation *op) {
       .Default(success());
 }
 
-/// Writes may reach outputs, in-out arguments and what the function allocates.
+/// Checks that ops write only to outputs, in-out arguments and buffers that the function allocates.
 static LogicalResult verifyArguments(func::FuncOp function) {
   BufferViewFlowAnalysis flow(function);
   auto isReadOnly = [&](Value value) {
@@ -54,7 +54,7 @@ static LogicalResult verifyArguments(func::FuncOp function) {
   };
   bool isValid = true;
   function.walk([&](Operation *op) {
-    // Loops have the effects of what is in them, which is visited too.
+    // Loops have the effects of the ops in them, which are visited too.
     if (!isa<MemoryEffectOpInterface>(op) && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return;
     for (OpOperand &use : op->getOpOperands()) {
