@@ -100,7 +100,7 @@ static int64_t numNamed(const Access &access) {
 }
 
 Access attn::withoutBroadcasts(Access access) {
-  // A unit dimension that a reshape drops repeats nothing.
+  // A reshape that drops a unit dimension is not a broadcast.
   Access best = access;
   while (std::optional<Access> source = readThroughView(access)) {
     if (access.tensor.getDefiningOp<linalg::LinalgOp>() && numNamed(*source) < numNamed(access))

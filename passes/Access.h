@@ -2,8 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Reading backwards through a graph one element at a time: where the coordinates of a result come from in the
-// operands.
+// Traces one element at a time backwards through a graph: from coordinates of a result to coordinates of the operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +21,7 @@ struct Access {
   bool names(unsigned dim) const { return map.isFunctionOfDim(dim); }
 };
 
-/// Whether `op`, which may be null, multiplies two tensors and sums.
+/// Whether `op`, which may be null, multiplies two tensors and sums the products.
 bool isProduct(mlir::Operation *op);
 
 /// Whether an element of each result of `op` is a scalar function of coordinates and of one element
@@ -35,7 +34,7 @@ bool haveEqualSizes(mlir::Value a, mlir::Value b);
 /// Whether `op` only moves elements of its one input: a transposition, a broadcast, a copy.
 bool isCopy(mlir::linalg::LinalgOp op);
 
-/// Where the loops of `op` stand when `result` is read at `map`.
+/// The loop coordinates at which `op` computes the element of `result` that is read at `map`.
 mlir::AffineMap loopsAt(mlir::linalg::LinalgOp op, mlir::OpResult result, mlir::AffineMap map);
 
 /// The source of a reshape that only adds or drops unit dimensions.
@@ -47,8 +46,8 @@ std::optional<Access> readThroughView(Access access);
 /// The tensor that `access` repeats along broadcast dimensions.
 Access withoutBroadcasts(Access access);
 
-/// The first tensor behind `access` whose dimensions are in the order of the iteration space, if
-/// there is one: a key transposed for a product is the key again.
+/// Looks through views for the first tensor whose dimensions are in the order of the iteration space;
+/// without one, returns `access`. For a key that is transposed for a product, this is the key itself.
 Access inOrder(Access access);
 
 } // namespace attn

@@ -6,7 +6,7 @@
 // becomes
 //   module attributes {attn.stage = "raise"} {...}
 //
-// at the end of a stage, so that a file can be refused where another stage's is expected.
+// The pass runs at the end of each stage, so that tools can refuse a file that another stage left.
 // Test: test/tools/stages.test
 //
 //===----------------------------------------------------------------------===//

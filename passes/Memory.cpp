@@ -34,7 +34,7 @@ OpOperand *attn::initOf(OpResult result) {
   return nullptr;
 }
 
-/// The same, or the operand that `result` is another shape of.
+/// initOf(), or the operand that `result` is a reshape of.
 static OpOperand *sourceOf(OpResult result) {
   Operation *op = result.getOwner();
   if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op))

@@ -15,11 +15,11 @@ namespace attn {
 /// A copy of `tensor` in memory of its own.
 mlir::Value copyOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor);
 
-/// The operand in whose memory an op with destinations or a loop computes `result`, or null.
+/// The operand in whose memory a destination-style op or a loop computes `result`, or null.
 mlir::OpOperand *initOf(mlir::OpResult result);
 
-/// The operands through which ops write over the memory of `from` or reshape it, from the first to the last, until it
-/// holds `result`. Empty if `result` lies elsewhere, or is the same value.
+/// The operands through which ops overwrite or reshape the memory of `from`, from the first to the last, until it holds
+/// `result`. Empty if `result` is in other memory, or is `from` itself.
 llvm::SmallVector<mlir::OpOperand *> writesInPlace(mlir::Value from, mlir::Value result);
 
 /// Calls `visit` for every in-out argument of `function` and the operand of its return that is written to it.

@@ -1,4 +1,4 @@
-//===- Passes.h - the machine-independent passes -----------------*- C++ -*-===//
+//===- Passes.h - the passes from raise to bufferize -------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,7 +15,7 @@
 
 namespace attn {
 
-/// What --schedule can name.
+/// The values of --schedule.
 inline llvm::cl::ValuesClass scheduleValues() {
   return llvm::cl::values(
       clEnumValN(Schedule::PerHead, "per-head", "project and attend one head in a task"),
