@@ -14,110 +14,121 @@ include "mlir/Pass/PassBase.td"
 //===----------------------------------------------------------------------===//
 
 def FoldUniform : Pass<"attn-fold-uniform", "::mlir::func::FuncOp"> {
-  let summary = "integers computed from positions that are the same everywhere become constants";
+  let summary = "replace integer tensors computed from positions, whose elements are all equal, by constants";
+  let description = [{
+    Computes the elements of integer and boolean tensors that depend on no argument, with MLIR's own folders. A linalg
+    op whose result has the same value everywhere becomes an `arith.constant`. IR before and after:
+    passes/raise/FoldUniform.cpp.
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def FoldGathers : Pass<"attn-fold-gathers", "::mlir::func::FuncOp"> {
-  let summary = "a gather at the coordinates of the loops is a read";
+  let summary = "replace a tensor.extract at the loop coordinates of a linalg.generic by an operand of the op";
   let description = [{
     A `tensor.extract` in the body of a `linalg.generic` whose indices are the coordinates of loops, perhaps through
-    tensors that count and clamps that change nothing, becomes an operand. Sizes must be one value where they are
-    equal (`attn-unify-dims` and CSE first).
+    tensors that count and clamps that change nothing, becomes an operand. Equal sizes must be one value
+    (`attn-unify-dims` and CSE first). IR before and after: passes/raise/FoldGathers.cpp.
   }];
 }
 
 def RaiseSoftmax : Pass<"attn-raise-softmax", "::mlir::func::FuncOp"> {
-  let summary = "find softmax where the graph spells it out";
+  let summary = "replace linalg ops that compute a softmax step by step by linalg.softmax";
   let description = [{
-    exp(s - max(s)) / sum(exp(s - max(s))), the maximum and the sum along one dimension, becomes `linalg.softmax`.
+    exp(s - max(s)) / sum(exp(s - max(s))), with the maximum and the sum along one dimension, becomes `linalg.softmax`.
+    IR before and after: passes/raise/RaiseSoftmax.cpp.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
 def SplitMergedBatch : Pass<"attn-split-merged-batch", "::mlir::func::FuncOp"> {
-  let summary = "products of matrices keep the batch dimensions that the graph merges for them";
+  let summary = "move reshapes of merged batch dimensions over the products, the softmax and the elementwise ops";
   let description = [{
-    A reshape that splits the batch dimension of scores, or merges batch dimensions of what a softmax gave, moves
+    A reshape that splits the batch dimension of scores, or merges batch dimensions of a softmax result, moves
     over the product that computes or reads them, over the softmax, and over the elementwise ops before and after
-    it. Pairs of such reshapes vanish.
+    it. Pairs of such reshapes cancel out, and the products keep their batch dimensions. IR before and after:
+    passes/raise/SplitMergedBatch.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
-  let summary = "find attention in a linalg graph";
+  let summary = "replace a linalg.softmax and the products around it by attn.attention";
   let description = [{
-    Each `linalg.softmax` whose weights multiply values, and whose scores rest on a product of a query and a key,
-    becomes an `attn.attention`; what is computed elementwise between the two becomes its score region. Where
-    that cannot be shown the graph stays as it is, and a remark at the softmax says why.
+    Each `linalg.softmax` whose probabilities multiply values, and whose scores are computed from a product of a query
+    and a key, becomes an `attn.attention`; the elementwise ops between the two become its score region. If this
+    cannot be shown, the graph stays as it is, and a remark at the softmax says why.
 
-    Sizes must not be asked of results (`resolve-shaped-type-result-dims` first): a `tensor.dim` of the scores
-    is a use of them.
+    No op may read the sizes of results (`resolve-shaped-type-result-dims` first): a `tensor.dim` of the scores
+    is a use of them. IR before and after: passes/raise/RaiseAttention.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def FoldScale : Pass<"attn-fold-scale", "::mlir::func::FuncOp"> {
-  let summary = "constant factors of query and key become the scale";
+  let summary = "move constant factors of the query and key of an attn.attention into its scale";
   let description = [{
-    A constant that multiplies or divides the query or the key goes into `scale`, as long as f32 holds it.
+    A constant that multiplies or divides the query or the key becomes part of `scale`, as long as f32 can hold the
+    product. IR before and after: passes/raise/FoldScale.cpp.
   }];
 }
 
 def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
-  let summary = "fills with -inf that end a score region, and masks that the graph computes, become named masks";
+  let summary = "turn -inf fills in the score region of an attn.attention, and computed mask tensors, into its mask";
   let description = [{
     A score region that ends in `select(hidden, -inf, score)` says which pairs are kept, and so does a captured
-    operand that the mask tests. Where the condition is a conjunction of comparisons that a named mask states, or
-    tests of a captured element for zero, it becomes the `mask`; other conditions stay.
+    operand that the mask tests. A condition becomes the `mask` if it is a conjunction of comparisons that a named mask
+    states and of tests of a captured element for zero; other conditions stay. IR before and after:
+    passes/raise/ExtractMask.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 //===----------------------------------------------------------------------===//
-// lint, the rules of docs/lint.md: warnings, and the module stays as it is
+// lint: the rules of docs/lint.md; they warn and do not change the module
 //===----------------------------------------------------------------------===//
 
 def LintDroppedMask : Pass<"attn-lint-dropped-mask", "::mlir::func::FuncOp"> {
-  let summary = "warn of masked scores that nothing reads";
+  let summary = "warn about ops that mask scores and whose results nothing reads";
   let description = [{
-    A fill or a sum with the scores of a softmax whose result the function drops. Reads a module as imported:
-    later the dropped ops are gone.
+    Warns about a fill of, or a sum with, the scores of a softmax, if the function drops the result. Reads a module as
+    imported: later the dropped ops are gone. Example: passes/lint/DroppedMask.cpp.
   }];
 }
 
 def LintSoftmaxAxis : Pass<"attn-lint-softmax-axis", "::mlir::func::FuncOp"> {
-  let summary = "warn of a softmax along another dimension than the values are summed over";
+  let summary = "warn about a linalg.softmax over a dimension that no product with its probabilities sums over";
   let description = [{
-    Weights of scores that multiply values in one product or several, none of which sums over the dimension of
-    the softmax. Reads a module as imported.
+    Warns if the probabilities multiply values in one product or several, and none of these products sums over the
+    dimension of the softmax. Reads a module as imported. Example: passes/lint/SoftmaxAxis.cpp.
   }];
 }
 
 def LintUnusedWeights : Pass<"attn-lint-unused-weights", "::mlir::func::FuncOp"> {
-  let summary = "warn of weights that multiply no values, and of what is made of weights and dropped";
+  let summary = "warn about probabilities that multiply no values, and about dropped ops on probabilities";
   let description = [{
-    The softmax of scores that no product reads although there are values for it, and ops on weights whose results
-    the function drops. Reads a module as imported: later the dropped ops are gone.
+    Warns about a softmax of scores that no product reads although there are values for it, and about ops on
+    probabilities whose results the function drops. Reads a module as imported: later the dropped ops are gone.
+    Example: passes/lint/UnusedWeights.cpp.
   }];
 }
 
 def LintScale : Pass<"attn-lint-scale", "::mlir::func::FuncOp"> {
-  let summary = "warn of scores scaled by the root of a size, or by that of the width of all heads";
+  let summary = "warn about an attn.attention whose scale is the root of a size, or 1 over the root of the model width";
   let description = [{
-    Compares the `scale` of every attention with what the head size and the width of the model make of it. Reads a
-    module after `attn-fold-scale`.
+    Compares the `scale` of every attention with the roots of the head size and of the width of the model. Reads a
+    module after `attn-fold-scale`. Example: passes/lint/Scale.cpp.
   }];
 }
 
 def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
-  let summary = "warn of masks that can hide every key of a query, where that gives NaN";
+  let summary = "warn about an attn.attention whose mask can hide every key of a query, if that gives NaN";
   let description = [{
-    Attentions with `empty_row = nan` whose mask is not proved to leave every query a key. Reads a module after
-    `attn-extract-mask`. What a mask of the module's own data hides is not known here, and not warned of.
+    Warns about attentions with `empty_row = nan` whose mask does not provably leave every query a key. Reads a module
+    after `attn-extract-mask`. The pass does not know which pairs a mask in the module's own data hides, and does not
+    warn about them. Example: passes/lint/EmptyRow.cpp.
   }];
 }
 
@@ -126,69 +137,78 @@ def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
 //===----------------------------------------------------------------------===//
 
 def UnifyDims : Pass<"attn-unify-dims", "::mlir::func::FuncOp"> {
-  let summary = "one value for each symbolic size";
+  let summary = "replace each tensor.dim of a symbolic size by that of the first argument with the symbol";
   let description = [{
-    Sizes are asked of the first argument whose `attn.dims` has the symbol.
+    A size with a symbol is read from the first argument whose `attn.dims` has the symbol, so that equal sizes are one
+    value. IR before and after: passes/simplify/UnifyDims.cpp.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
 def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> {
-  let summary = "a contraction starts from its bias";
+  let summary = "make a bias that is added to a linalg contraction the init of the contraction";
   let description = [{
-    A bias added to a `contract` from zero, be it at the start of a longer elementwise body or widened there,
-    becomes the init of the `contract`.
+    A bias added to a contraction that starts from zero becomes its init. The addition may be the start of a longer
+    elementwise body, and the body may widen the bias. IR before and after: passes/simplify/FoldBiasIntoInit.cpp.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
 def FuseElementwise : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "elementwise ops in a row become one";
+  let summary = "fuse chains of elementwise linalg ops into one linalg.generic";
+  let description = [{
+    Fuses an elementwise op with the one elementwise op that reads its result, element by element. IR before and after:
+    passes/simplify/FuseElementwise.cpp.
+  }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect"];
 }
 
 def HoistViews : Pass<"attn-hoist-views", "::mlir::func::FuncOp"> {
-  let summary = "views of a product become views of its operands";
+  let summary = "turn views of the results of linalg ops into views of their operands";
   let description = [{
     Transpositions, expanded and collapsed shapes and slices of the result of a structured op rename, split,
-    merge and narrow its loops; the operands that have the loop follow. A packed projection becomes one
-    head-major contraction for each part, over its part of the weights. Attention and elementwise ops get what
-    they read in their own order.
+    merge and narrow its loops; each operand that has the loop gets the same view. A packed projection becomes one
+    head-major contraction for each part, over its part of the weights. Attention and elementwise ops read their
+    operands in their own order. IR before and after: passes/simplify/HoistViews.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def FoldTransposes : Pass<"attn-fold-transposes", "::mlir::func::FuncOp"> {
-  let summary = "attention reads and writes through its maps";
+  let summary = "fold a linalg.transpose of an operand or output of attn.attention into its indexing map";
   let description = [{
-    A `linalg.transpose` of an operand or of an output of `attn.attention` becomes its indexing map.
+    A `linalg.transpose` of an operand or of an output of `attn.attention` becomes part of the indexing map. IR before
+    and after: passes/simplify/FoldTransposes.cpp.
   }];
 }
 
 def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
   let summary = "concatenated results are written in place";
   let description = [{
-    `tensor.concat` becomes insertions into one `tensor.empty`, which bufferization turns into subviews.
+    `tensor.concat` becomes insertions into one `tensor.empty`, which bufferization turns into subviews. IR before and
+    after: passes/simplify/DecomposeConcat.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def GroupsToQueries : Pass<"attn-groups-to-queries", "::mlir::func::FuncOp"> {
-  let summary = "heads that share the keys of a single query become its queries";
+  let summary = "turn the heads that share the keys of a single query into the queries of an attn.attention";
   let description = [{
-    Where there is one query, the dimension of query groups and that of queries change places in the indexing maps
-    of an attention, unless its mask reads either coordinate.
+    If there is one query, the dimension of query groups and the dimension of queries are swapped in the indexing maps
+    of an attention, unless its mask reads either coordinate. IR before and after:
+    passes/simplify/GroupsToQueries.cpp.
   }];
 }
 
 def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
-  let summary = "every result starts from an init of its own";
+  let summary = "give every destination-style op and loop an init of its own";
   let description = [{
     An op computes in place of its init. A `linalg.fill`, `linalg.broadcast` or `tensor.empty` that several ops would
-    compute in place of is repeated for each of them; an argument, or a value with other uses, is copied first by a
-    `linalg.copy`, of which a contraction makes the values that its sums start from.
+    compute in place of is cloned for each of them; an argument, or a value with other uses, is copied first by a
+    `linalg.copy`; a contraction starts its sums from the source of the copy. IR before and after:
+    passes/simplify/UnshareInits.cpp.
   }];
 }
 
@@ -197,39 +217,57 @@ def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
 //===----------------------------------------------------------------------===//
 
 def BoundLengths : Pass<"attn-bound-lengths", "::mlir::func::FuncOp"> {
-  let summary = "lengths of a mask are no more than the keys";
+  let summary = "bound the argument that a #attn.lengths mask captures by the number of keys";
   let description = [{
-    An argument that `#attn.lengths` captures gets `attn.bound`, the number of keys, which the runtime checks.
+    An argument that `#attn.lengths` captures gets `attn.bound`, the number of keys, which the runtime checks. IR before
+    and after: passes/plan/BoundLengths.cpp.
   }];
 }
 
 def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
-  let summary = "make one nested module for each target level";
+  let summary = "clone the functions of a module into one nested module for each ISA level";
+  let description = [{
+    Each `#attn.target` in `attn.targets` of the module gives a nested module with this `attn.target` and with copies of
+    all functions; only their declarations stay in the outer module. IR before and after: passes/plan/CloneTargets.cpp.
+  }];
 }
 
 def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
-  let summary = "give query and key of head size 0 one element of zeros";
+  let summary = "replace the query and key of an attn.attention of head size 0 by zeros of head size 1";
+  let description = [{
+    Tiling takes slices of query and key, and no slice of a dimension of size 0 is valid. IR before and after:
+    passes/plan/PadDepth.cpp.
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
-  let summary = "write the plan of every attention";
+  let summary = "write the plan attribute of every attn.attention";
+  let description = [{
+    The plan is the one that passes/plan/Cost.h predicts to be fastest, among the schedules that the option allows. An
+    attention that has a plan keeps it. IR before and after: passes/plan/Plan.cpp.
+  }];
   let options = [
     Option<"schedule", "schedule", "std::string", [{""}],
            "How attentions become loops; the fastest by prediction unless given">];
 }
 
 def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
-  let summary = "give every contraction an operand whose rows are contiguous along the output's";
+  let summary = "pack or transpose an operand of each contraction to make its rows contiguous along the output";
+  let description = [{
+    A weight becomes panels (`attn.pack`), another operand is transposed (`linalg.transpose`), unless its rows are
+    contiguous already. IR before and after: passes/plan/PackOperands.cpp.
+  }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def OutlineWeights : Pass<"attn-outline-weights", "::mlir::ModuleOp"> {
-  let summary = "move what depends on weights alone to a function that runs when weights are set";
+  let summary = "move the ops that depend on weights alone to a function that runs when weights are set";
   let description = [{
-    Every function with weights gets a second one, `<name>.pack`, that computes from weights alone, and takes its results
-    in place of the weights, as read-only arguments with `attn.packed`.
+    Every function with weights gets a second one, `<name>.pack`, which computes from weights alone. The function takes
+    the results of `<name>.pack` in place of the weights, as read-only arguments with `attn.packed`. IR before and
+    after: passes/plan/OutlineWeights.cpp.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -239,25 +277,43 @@ def OutlineWeights : Pass<"attn-outline-weights", "::mlir::ModuleOp"> {
 //===----------------------------------------------------------------------===//
 
 def DecomposeAttention : Pass<"attn-decompose-attention", "::mlir::func::FuncOp"> {
-  let summary = "the unfused schedule: scores in memory, three passes";
+  let summary = "lower attn.attention to linalg ops that hold all scores in memory";
+  let description = [{
+    Applies to the schedule `unfused` outside of tasks and to the schedule `whole-scores` inside a task: a contraction
+    of query and key, an elementwise op for scale, score region and mask, a softmax, and a contraction with the values.
+    IR before and after: passes/schedule/DecomposeAttention.cpp.
+  }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
-  let summary = "the per-head schedule: a task projects and attends one head";
+  let summary = "tile attn.attention into tasks that project and attend one head";
+  let description = [{
+    Applies to the schedules `per-head` and `whole-scores`. The producers of the keys and values of a head move into
+    the `scf.forall` over heads; inside it, a loop over query tiles projects and attends the queries. IR before and
+    after: passes/schedule/PerHead.cpp.
+  }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def Phased : Pass<"attn-phased", "::mlir::func::FuncOp"> {
-  let summary = "the phased schedule: a task attends a tile of queries";
+  let summary = "tile attn.attention into tasks that attend one tile of queries";
+  let description = [{
+    Applies to the schedule `phased`. Projections stay outside the `scf.forall`, for `attn-phases`. IR before and after:
+    passes/schedule/Phased.cpp.
+  }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def Phases : Pass<"attn-phases", "::mlir::func::FuncOp"> {
-  let summary = "tasks for what stands outside attention";
+  let summary = "tile the ops outside attention into tasks";
+  let description = [{
+    Every linalg op that has rows and is not yet in a task becomes an `scf.forall` over tiles of its output, together
+    with the producers whose elements one task alone needs. IR before and after: passes/schedule/Phases.cpp.
+  }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }
@@ -267,21 +323,29 @@ def Phases : Pass<"attn-phases", "::mlir::func::FuncOp"> {
 //===----------------------------------------------------------------------===//
 
 def TileKeys : Pass<"attn-tile-keys", "::mlir::func::FuncOp"> {
-  let summary = "turn the attention of a query tile into loops over keys";
+  let summary = "lower the attn.attention of a query tile to loops of attn.online_step over keys";
+  let description = [{
+    The loops visit the keys that `attn.key_range` gives for the tile: keys before the full range, whole tiles of keys
+    in the full range, where every pair is kept, and keys after it. IR before and after: passes/tile/TileKeys.cpp.
+  }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def DecomposeSteps : Pass<"attn-decompose-steps", "::mlir::func::FuncOp"> {
-  let summary = "a step as product, update, product";
+  let summary = "lower attn.online_step to a contraction, an attn.online_update and a contraction";
+  let description = [{
+    The second contraction of a masked step skips pairs whose probability is 0. IR before and after:
+    passes/tile/DecomposeSteps.cpp.
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
 }
 
 def ExpandKeyRange : Pass<"attn-expand-key-range"> {
-  let summary = "compute the key ranges of query tiles with affine and arith operations";
+  let summary = "replace attn.key_range by affine and arith ops that compute the key ranges of query tiles";
   let description = [{
-    Replaces every `attn.key_range` by affine functions of its operands, derived from the sets of its mask.
+    Replaces every `attn.key_range` by affine functions of its operands, which follow from the sets of its mask.
     Bounds that do not depend on the tile become constants.
 
     ```mlir
@@ -300,63 +364,96 @@ def ExpandKeyRange : Pass<"attn-expand-key-range"> {
 //===----------------------------------------------------------------------===//
 
 def CopyInserted : Pass<"attn-copy-inserted", "::mlir::func::FuncOp"> {
-  let summary = "copy what is inserted and was not computed for its place";
+  let summary = "copy the source of a tensor.insert_slice unless an op computes it for its place";
+  let description = [{
+    The copy is an op that empty-tensor elimination can let write directly to the place. IR before and after:
+    passes/bufferize/CopyInserted.cpp.
+  }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def CopyOverwritten : Pass<"attn-copy-overwritten", "::mlir::func::FuncOp"> {
-  let summary = "write in-out arguments in place, and copy before what is read later";
+  let summary = "write the results of in-out arguments in place, and copy elements that are read after the write";
+  let description = [{
+    The result of an argument with `attn.in_out` is computed in the memory of the argument or copied there at the end.
+    Ops that read the old elements later read a `linalg.copy`. IR before and after:
+    passes/bufferize/CopyOverwritten.cpp.
+  }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def OutParams : Pass<"attn-out-params", "::mlir::func::FuncOp"> {
-  let summary = "turn results into buffers of the caller";
+  let summary = "turn the results of functions into buffers that the caller passes";
+  let description = [{
+    Each result becomes a memref argument with `attn.output`, or the memref of its in-out argument, to which a
+    `bufferization.materialize_in_destination` writes. IR before and after: passes/bufferize/OutParams.cpp.
+  }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
-  let summary = "refuse writes to inputs, calls and returned buffers";
+  let summary = "refuse bufferized functions that write to inputs, call functions or return buffers";
   let description = [{
-    Checks, after bufferization, that no op writes to memory of an argument that is not an output, through views,
-    loops and choices; that there is no call; and that no function returns a buffer. Each violation is an error at the
-    source location. Nothing is changed.
+    Checks, after bufferization, that no op writes to the memory of an argument that is neither an output nor in-out,
+    through views, loops and choices; that there is no call; and that no function returns a buffer. Each violation is an
+    error at the source location. The pass changes nothing. Reasons: passes/bufferize/VerifyBuffers.cpp.
   }];
 }
 
 def NoteExtraWork : Pass<"attn-note-extra-work", "::mlir::func::FuncOp"> {
-  let summary = "remark on copies, buffers that are never read and work done twice";
+  let summary = "remark on copies, on buffers that are never read and on work done twice in bufferized functions";
   let description = [{
-    A remark at the source location of each copy, of each buffer that nothing reads, of each product that is computed
-    twice, and of each bias that is added in a pass of its own. The result is right and takes longer than it should.
-    Nothing is changed.
+    Gives a remark at the source location of each copy, of each buffer that nothing reads, of each product that is
+    computed twice, and of each bias that is added in a pass of its own. The result is correct but takes longer than it
+    should. The pass changes nothing. Causes: passes/bufferize/NoteExtraWork.cpp.
   }];
 }
 
 def KeepUnitDims : Pass<"attn-keep-unit-dims", "::mlir::func::FuncOp"> {
-  let summary = "write views that keep some dimensions of size 1 and drop others as casts of the whole part";
+  let summary = "rewrite each memref.subview that drops some dimensions of size 1 and keeps others";
+  let description = [{
+    Such a view becomes a `memref.subview` that keeps all dimensions, and a `memref.reinterpret_cast` of it, because
+    later passes guess which dimensions were dropped. IR before and after: passes/bufferize/KeepUnitDims.cpp.
+  }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
 def LowerCopies : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
-  let summary = "turn the copies that bufferization inserted into linalg ops";
+  let summary = "replace memref.copy by linalg.copy";
+  let description = [{
+    LLVM lowers `memref.copy` to a library call, which compiled code must not make; a linalg op becomes a loop. IR
+    before and after: passes/bufferize/LowerCopies.cpp.
+  }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
 def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
-  let summary = "make every temporary a slice of a planned workspace";
+  let summary = "replace each memref.alloc by a slice of a planned workspace";
+  let description = [{
+    Temporaries of the call are slices of the workspace argument, temporaries of a task are slices of the workspace of
+    its worker. A function `<name>.workspace` computes both sizes from the symbols. IR before and after:
+    passes/bufferize/PlanWorkspace.cpp.
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
 def OutlineTasks : Pass<"attn-outline-tasks", "::mlir::ModuleOp"> {
-  let summary = "make the body of every scf.forall a function";
+  let summary = "outline the body of every scf.forall to a function, which an attn.parallel_for calls";
+  let description = [{
+    IR before and after: passes/bufferize/OutlineTasks.cpp.
+  }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect"];
 }
 
 def ShareTasks : Pass<"attn-share-tasks", "::mlir::ModuleOp"> {
-  let summary = "compile tasks that differ in their arguments alone once";
+  let summary = "merge equal functions that attn.parallel_for calls into one";
+  let description = [{
+    Tasks that differ only in their arguments are compiled once. IR before and after:
+    passes/bufferize/ShareTasks.cpp.
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -364,9 +461,9 @@ def ShareTasks : Pass<"attn-share-tasks", "::mlir::ModuleOp"> {
 //===----------------------------------------------------------------------===//
 
 def MarkStage : Pass<"attn-mark-stage", "::mlir::ModuleOp"> {
-  let summary = "note the stage that the module has been through";
+  let summary = "set attn.stage of the module to the stage that it has been through";
   let description = [{
-    Sets `attn.stage`, which `attnc --from` reads.
+    `attnc --from` reads `attn.stage`. IR before and after: passes/MarkStage.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect"];
   let options = [Option<"stage", "stage", "std::string", /*default=*/"", "Its name">];
