@@ -20,7 +20,7 @@ using namespace attn;
 #include "dialect/Dialect.cpp.inc"
 #include "dialect/Enums.cpp.inc"
 
-/// The list of #attn.and, which may be empty where that of an array parameter may not.
+/// Parses the list of #attn.and, which may be empty; the generated parser of an array parameter needs an element.
 static ParseResult parseMasks(AsmParser &parser, SmallVectorImpl<Attribute> &masks) {
   return parser.parseCommaSeparatedList(
       AsmParser::Delimiter::Square, [&] { return parser.parseAttribute(masks.emplace_back()); });
@@ -36,8 +36,8 @@ static void printMasks(AsmPrinter &printer, ArrayRef<Attribute> masks) {
 #include "dialect/Attributes.cpp.inc"
 
 namespace {
-/// Constants of a score region stay in the region: a stage file is read one op at a time, and a
-/// region that captured nothing but its arguments can be copied to any tile.
+/// Keeps the constants of a score region in the region: people read a stage file one op at a time,
+/// and a region that uses only its arguments can be copied to any tile.
 struct KeepConstantsInRegion : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final { return true; }
@@ -141,8 +141,8 @@ static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribu
   return success();
 }
 
-/// An argument's `attn.bound` is a size or a symbol of the function, and its elements can be
-/// compared with one.
+/// An argument's `attn.bound` is a size or a symbol of the function, and the elements of the argument
+/// have a type that can be compared with it.
 static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attribute) {
   if (attribute.getName() != AttnDialect::kBoundAttr)
     return success();
@@ -184,7 +184,7 @@ std::optional<unsigned> attn::getInOutArgument(FunctionOpInterface function, uns
   return std::nullopt;
 }
 
-/// An argument's `attn.in_out` is the number of a result of its type that no other argument has.
+/// An argument's `attn.in_out` is the number of a result of the same type; no other argument has that number.
 static LogicalResult verifyInOut(FunctionOpInterface function, unsigned index,
                                  NamedAttribute attribute) {
   Type type = function.getArgumentTypes()[index];

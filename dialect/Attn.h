@@ -25,8 +25,8 @@
 
 namespace attn {
 
-/// A test that no integer set can state: element `capture` of the op's captured operands is nonzero
-/// (or zero).
+/// A test that no integer set can state: the element of captured operand `capture` is nonzero (or
+/// zero).
 struct DenseTest {
   unsigned capture;
   Polarity keeps;
@@ -39,7 +39,7 @@ struct KeptSet {
   llvm::SmallVector<unsigned> symbols;
   llvm::SmallVector<DenseTest> tests;
 
-  /// Every pair, as the one constraint that an integer set needs.
+  /// The set of all pairs, with one constraint that always holds, because an integer set needs one.
   static KeptSet always(mlir::MLIRContext *context, unsigned numBatch);
 };
 
@@ -57,7 +57,7 @@ struct KeptSet {
 
 namespace attn {
 
-/// Makes one-shot-bufferize know the destination-style ops of this dialect.
+/// Registers the destination-style ops of this dialect with one-shot-bufferize.
 void registerBufferization(mlir::DialectRegistry &registry);
 
 /// The machine that `op` is compiled for: `attn.target` of the closest module that has one, or
@@ -68,36 +68,36 @@ TargetAttr getTarget(mlir::Operation *op);
 /// or null.
 mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);
 
-/// Dimension `dim` of `value` as stated by the inits and slices it comes from, never as a
-/// tensor.dim of a producer: a use of the producer would keep it alive, whole, beside the copy that
-/// fusion makes.
+/// Size of dimension `dim` of `value`, taken from the inits and slices that `value` comes from, never
+/// from a tensor.dim of a producer: such a use would keep the whole producer alive beside the copy
+/// that fusion makes.
 mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                          int64_t dim);
 
-/// Remembers in the location of `op` that what its attribute `part` says was written at `from`.
+/// Records in the location of `op` that its attribute `part` comes from source location `from`.
 void addLocation(mlir::Operation *op, mlir::StringAttr part, mlir::Location from);
 
-/// Where what attribute `part` says was written: where `op` was, unless something is remembered.
+/// The source location of attribute `part`: the one that addLocation() recorded, else that of `op`.
 mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
 
-/// Whether an element of a dense mask, or each of a vector of them, keeps its pair. NaN is nonzero.
+/// Tests whether an element of a dense mask, or each element of a vector, keeps its pair. NaN is nonzero.
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);
 
-/// The number of the result whose elements a call leaves in argument `number`, or none if that is not in-out.
+/// The number of the result whose elements a call leaves in argument `number`, or none if it is not in-out.
 std::optional<unsigned> getInOutResult(mlir::FunctionOpInterface function, unsigned number);
 
 /// The in-out argument that result `number` is written to, if there is one.
 std::optional<unsigned> getInOutArgument(mlir::FunctionOpInterface function, unsigned number);
 
-/// Reports an error at `file` if `module` says that another stage than `stage` left it.
+/// Reports an error at `file` if the attributes of `module` say that another stage than `stage` left it.
 mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
 
-/// Reports an error if queries, keys, values, sums or outputs of `op` are of another type than f32,
-/// the only one that is compiled.
+/// Reports an error if queries, keys, values, sums or outputs of `op` have another type than f32,
+/// the only type that is compiled.
 mlir::LogicalResult verifyF32(AttentionOp op);
 
-/// Patterns that make constant sizes of a part of a tensor static and know which of its dimensions the part drops.
+/// Patterns that make constant sizes of slices and insertions static and keep track of the dimensions that these drop.
 void populateFoldPartSizes(mlir::RewritePatternSet &patterns);
 
 /// The constant c for which `op` computes c * value, if it does.

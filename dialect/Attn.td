@@ -14,9 +14,9 @@ def Attn_Dialect : Dialect {
   let cppNamespace = "::attn";
   let summary = "Attention, its masks and its tile-level steps";
   let description = [{
-    Only what MLIR lacks: attention as one operation on tensors, masks as integer sets, the steps of
-    the online softmax, packing, and the launch of parallel tasks. Projections, elementwise work and
-    loops stay in upstream dialects.
+    The dialect has only what MLIR lacks: attention as one operation on tensors, masks as integer
+    sets, the steps of the online softmax, packing, and the launch of parallel tasks. Projections,
+    elementwise ops and loops stay in upstream dialects.
 
     Letters: B batch, H heads, S length, Q K V query, key and value, D head size of Q and K, E head
     size of V, m row maximum, l row sum. An iteration space is always `(batch..., q, k, d, e)` with
@@ -34,39 +34,40 @@ def Attn_Dialect : Dialect {
     /// Module: the version of the dialect that wrote the file. Newer files are refused.
     static constexpr ::llvm::StringLiteral kVersionAttr = "attn.version";
     static constexpr int64_t kVersion = 1;
-    /// A pair that is not hidden weighs about two to this power at least: not 0, which would hide it, and nothing
-    /// whose products with values are denormal numbers, as a rule, which take some machines two hundred cycles.
+    /// The probability of a pair that is not hidden is at least about two to this power before it is normalised: 0
+    /// would hide the pair, and products of smaller numbers with values would often be denormal numbers, which take
+    /// some machines two hundred cycles.
     static constexpr int kLeastWeightExponent = -100;
-    /// Module: the stage that left it, by name.
+    /// Module: the name of the stage that left it.
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
-    /// The most that a program can address on x86-64: no tensor and no workspace is larger.
+    /// The most bytes that a program can address on x86-64: no tensor and no workspace is larger.
     static constexpr int64_t kMaxBytes = int64_t(1) << 47;
     /// Module: the machine that its functions are compiled for, an #attn.target.
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
     /// Module: the machines to compile for, an array of #attn.target, best first. Gone after `plan`.
     static constexpr ::llvm::StringLiteral kTargetsAttr = "attn.targets";
-    /// Argument and result: the name users know it by.
+    /// Argument and result: its name for users.
     static constexpr ::llvm::StringLiteral kNameAttr = "attn.name";
-    /// Argument and result: one string an axis: the symbol of a dynamic dimension, "" where it is static.
+    /// Argument and result: one string for each axis, the symbol of a dynamic dimension or "" for a static one.
     static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
     /// Argument: unit; the tensor is a weight, set once and not per call.
     static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
-    /// Argument: i64; the tensor is in-out: its caller owns it, and a call leaves there the elements of the result of
-    /// this number, which has the same type and name. In `bufferize`, where results become buffers, this one becomes the
-    /// argument's; from there on the number only says that the function writes to the argument.
+    /// Argument: i64; the tensor is in-out: the caller owns it, and a call leaves in it the elements of the result with
+    /// this number, which has the same type and name. In `bufferize`, where results become buffers, this result gets
+    /// the buffer of the argument; from there on the number only says that the function writes to the argument.
     static constexpr ::llvm::StringLiteral kInOutAttr = "attn.in_out";
-    /// Argument and result: unit; the elements, i8, are unsigned to users. Ops have no signs.
+    /// Argument and result: unit; the elements, i8, are unsigned to users. Types in the IR have no sign.
     static constexpr ::llvm::StringLiteral kUnsignedAttr = "attn.unsigned";
     /// Function: its symbols, an array of #attn.symbol.
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
-    /// Input: a size or a symbol; every element must lie in [0, it]. The runtime checks.
+    /// Input: a size or a symbol; every element must be in [0, bound]. The runtime checks this.
     static constexpr ::llvm::StringLiteral kBoundAttr = "attn.bound";
 
-    // From plan on, in the module of a level:
+    // From plan on, in the module of an ISA level:
 
-    /// Function: what the runtime knows it as, "entry", "workspace" or "pack".
+    /// Function: its role for the runtime, "entry", "workspace" or "pack".
     static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
-    /// Argument of an entry: i64, its place among what @<function>.pack computes from the weights.
+    /// Argument of an entry: i64, the number of the result of @<function>.pack that it takes.
     static constexpr ::llvm::StringLiteral kPackedAttr = "attn.packed";
     /// Argument: unit; a buffer that the function writes.
     static constexpr ::llvm::StringLiteral kOutputAttr = "attn.output";
@@ -74,7 +75,7 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Workspace function: its formula, for people.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
-    /// Entry: what was fused and how, a dictionary (docs/report.md). Module: what raise left unfused, and scalar loops.
+    /// Entry: a dictionary of what was fused and how (docs/report.md). Module: what raise left unfused; scalar loops.
     static constexpr ::llvm::StringLiteral kReportAttr = "attn.report";
     /// Entry: the schedules of its attentions, in order.
     static constexpr ::llvm::StringLiteral kSchedulesAttr = "attn.schedules";

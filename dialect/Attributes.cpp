@@ -29,7 +29,7 @@ TargetAttr attn::getTarget(Operation *op) {
 }
 
 void attn::addLocation(Operation *op, StringAttr part, Location from) {
-  // The op's own comes first: it is what a reader of the location sees.
+  // The location of the op itself comes first, because readers of the fused location see this one.
   op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc(), NameLoc::get(part, from)}));
 }
 

@@ -17,11 +17,12 @@ class Attn_Attr<string cppName, string attrMnemonic, list<Trait> traits = []>
 }
 
 def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
-  let summary = "the machine a module is compiled for, as values";
+  let summary = "the properties of the machine that a module is compiled for";
   let description = [{
-    What passes need to know of a machine, never its name: tile sizes and register blocks follow from
-    these numbers, so a stage file states its own machine. `level` is the name users force with
-    `--level`; the code generator looks up instruction sets by it.
+    The attribute has the numbers that passes need to know about a machine. Tile sizes and register
+    blocks follow from these numbers and never from a name, so a stage file states its own machine.
+    `level` names the ISA level, a set of instruction-set extensions such as x86-64-v3. Users force a
+    level with `--level`; the code generator looks up the instruction set by it.
 
     ```mlir
     module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32,
@@ -35,8 +36,8 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
     "bool":$fma,            // multiply-add is one instruction
     "unsigned":$l1,         // bytes
     "unsigned":$l2,         // bytes, of one core
-    DefaultValuedParameter<"bool", "false">:$scalef,  // so are p * 2^n and x - floor(x), vscalefps and vreduceps
-    DefaultValuedParameter<"bool", "false">:$halves); // so are the conversions of f16 and f32
+    DefaultValuedParameter<"bool", "false">:$scalef,  // p * 2^n and x - floor(x) are one each: vscalefps, vreduceps
+    DefaultValuedParameter<"bool", "false">:$halves); // so is each conversion between f16 and f32
   let assemblyFormat = [{ `<` $level `,` struct($lanes, $registers, $fma, $l1, $l2, $scalef, $halves) `>` }];
   let genVerifyDecl = 1;
 }
@@ -52,14 +53,14 @@ def Attn_Schedule : I32Enum<"Schedule", "how an attention becomes loops", [
 def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
   let summary = "how one attention is scheduled and tiled";
   let description = [{
-    Written by `attn-plan`, read by the `schedule` and `tile` stages, editable in between.
-    `q` and `k` are the sizes of a query tile and of a key tile.
+    `attn-plan` writes the plan, the `schedule` and `tile` stages read it, and users can edit it in
+    between. `q` and `k` are the sizes of a query tile and of a key tile.
 
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
-    * `phased`: projections in phases of their own, then a task for each tile of queries;
-    * `whole-scores`: tasks as per-head; the scores of a tile of few queries stay in the cache, and one softmax
-      follows; `k` is not used;
-    * `unfused`: scores in memory, three passes; neither is used.
+    * `phased`: projections are phases of their own; then a task attends each tile of queries;
+    * `whole-scores`: tasks are those of `per-head`; the scores of a tile of few queries stay in the cache, and one
+      softmax follows; `k` is not used;
+    * `unfused`: three passes with the scores in memory; `q` and `k` are not used.
 
     ```mlir
     #attn.plan<"per-head", q = 48, k = 128>
@@ -71,13 +72,13 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
 }
 
 def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
-  let summary = "a dimension known at the call only, with its range";
+  let summary = "a size that is known only at the call, with its range";
   let description = [{
-    Named after the first argument and axis that carry it unless the file has a better name.
-    Both ends are inclusive; a call outside is refused.
+    A symbol has the name of the first argument and axis of this size, unless the file has a better
+    name. Both ends of the range are inclusive; a call with a size outside the range is refused.
 
-    One that no input carries comes after those and is named by a formula of them, a size or a condition, whose
-    value is 1 where it holds:
+    A symbol that is not a dimension of an input comes after these symbols. Its name is a formula of them: a size,
+    or a condition, whose value is 1 if it holds:
 
     ```mlir
     #attn.symbol<"x.1", 0 to 4096>

@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Every op is destination style: its outputs are its buffers. What differs is whether an output is read.
+// Every op is destination style: it writes its results to the buffers of its outputs. The ops differ only in whether
+// they read an output.
 //
 //===----------------------------------------------------------------------===//
 

@@ -25,8 +25,8 @@ using namespace attn;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// An op that never runs its body leaves its outputs as they were; upstream's tiling would divide
-/// by its sizes.
+/// Drops an op that never runs its body: its outputs stay as they were. The upstream tiling would
+/// divide by its sizes.
 struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
@@ -46,7 +46,7 @@ struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInter
   }
 };
 
-/// A part without an element is read from nothing, so that what it is a part of need not be computed.
+/// Replaces a slice without elements by an empty tensor, so that the source of the slice need not be computed.
 struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -68,10 +68,10 @@ struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Parts without some of their dimensions
+// Slices that drop dimensions
 //===----------------------------------------------------------------------===//
 
-/// `type` with the sizes that are known by now of the dimensions which a part keeps.
+/// `type` with the constant sizes of those dimensions of a slice that are not `dropped`.
 static RankedTensorType withSizes(RankedTensorType type, const llvm::SmallBitVector &dropped,
                                   ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
@@ -97,14 +97,14 @@ struct ReplaceByCast {
   }
 };
 
-/// Sizes of a part that are constants become part of the op, as upstream does:
+/// Makes constant sizes of a slice static, as upstream does:
 ///   %part = tensor.extract_slice %t[%i, 0, 3] [%c1, %n, 1] [1, 1, 1] : tensor<6x?x4xf32> to tensor<?x?xf32>
-/// is a tensor<1x?xf32>. Upstream's pattern (LLVM 22) takes the first dimensions of size 1 for those that the part
-/// drops and reads a tensor<?x1xf32>, so ours comes first.
+/// becomes a tensor<1x?xf32>. The upstream pattern (LLVM 22) assumes that the slice drops the first dimensions of size
+/// 1 and makes it a tensor<?x1xf32>, so this pattern runs first.
 using FoldPartSizes = OpWithOffsetSizesAndStridesConstantArgumentFolder<tensor::ExtractSliceOp,
                                                                         PartType, ReplaceByCast>;
 
-/// The same of a part that is written.
+/// The same for the slice that an insertion writes.
 template <typename InsertOp> struct FoldInsertedSizes : OpRewritePattern<InsertOp> {
   using OpRewritePattern<InsertOp>::OpRewritePattern;
 
@@ -171,8 +171,8 @@ LogicalResult KeyRangeOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult
 
 namespace {
 /// Folds tensor.cast operands into an op with a score region, as upstream does for every
-/// destination-style op; its pattern (LLVM 22) crashes on an op whose region is empty, so ours
-/// comes first.
+/// destination-style op. The upstream pattern (LLVM 22) crashes on an op whose region is empty, so
+/// this pattern runs first.
 template <typename OpTy> struct FoldCasts : OpRewritePattern<OpTy> {
   explicit FoldCasts(MLIRContext *context) : OpRewritePattern<OpTy>(context, /*benefit=*/2) {}
 
@@ -267,7 +267,7 @@ std::optional<double> attn::constantFactor(Operation *op, Value value) {
 }
 
 LogicalResult AttentionOp::scaleBy(double factor) {
-  // In double the product of two f32 is exact.
+  // The product of two f32 is exact in double.
   double scale = getScale().convertToDouble() * factor;
   auto rounded = static_cast<float>(scale);
   if (!std::isnormal(rounded) || (getAccumulatorType().getWidth() > 32 && rounded != scale))
@@ -292,7 +292,7 @@ static int64_t sizeOf(Value operand, AffineMap map, unsigned dim) {
 }
 
 namespace {
-/// One flat list of masks without those that keep every pair; no mask where none is left.
+/// Flattens the mask to one list and drops the masks that keep every pair; removes the mask if none is left.
 struct SimplifyMask : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -323,7 +323,7 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// A sum over no key is 0.
+/// Replaces the output of an attention without keys by 0, the empty sum.
 struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -332,14 +332,14 @@ struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
       return rewriter.notifyMatchFailure(op, "expected tensors and a static number of keys of 0");
     Type type = getElementTypeOrSelf(op.getOuts()[0].getType());
     Value zero = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getZeroAttr(type));
-    SmallVector<Value> results(op.getOuts()); // weights have no element
+    SmallVector<Value> results(op.getOuts()); // probabilities have no elements
     results[0] = linalg::FillOp::create(rewriter, op.getLoc(), zero, results[0]).getResult(0);
     rewriter.replaceOp(op, results);
     return success();
   }
 };
 
-/// A score region that yields the score is no region; without a head size that is 0.
+/// Drops a score region that yields its score. With head size 0 the score is 0, so yielding 0 is the same.
 struct DropIdentityScore : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -357,7 +357,7 @@ struct DropIdentityScore : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// score(s) = f(s * c) with a constant c: c belongs to the scale.
+/// score(s) = f(s * c) with a constant c: moves c to the scale.
 struct FoldScoreFactor : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -383,7 +383,7 @@ struct FoldScoreFactor : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Weights that nothing reads are not computed.
+/// Drops returned probabilities that nothing reads.
 struct DropUnusedWeights : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -404,8 +404,8 @@ struct DropUnusedWeights : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Captured operands that neither the score nor the mask reads go, and so does the second of two
-/// that are the same value through the same map.
+/// Drops captured operands that neither the score nor the mask reads, and the second of two that are
+/// the same value read through the same map.
 struct CompactCaptures : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -12,11 +12,11 @@
 using namespace llvm;
 using namespace attn;
 
-// The text comes from files: what exceeds this is an attack.
+// The text comes from files: a formula beyond these limits is taken for an attack.
 static constexpr size_t kMaxOperations = 255, kMaxPower = 16;
 
 namespace {
-/// One function for each precedence, the loosest first. Each gives none where the text is no formula.
+/// One function for each precedence, the loosest first. Each returns none if the text is not a formula.
 class Parser {
 public:
   explicit Parser(StringRef text) : rest(text) {}
@@ -189,7 +189,7 @@ private:
     return result;
   }
 
-  /// Letters, digits, underscores and points, "()" and what brackets hold.
+  /// Reads letters, digits, underscores and points, "()", and brackets with their contents.
   StringRef parseName() {
     size_t end = 0;
     if (rest.empty() || !(isAlpha(rest.front()) || rest.front() == '_'))
@@ -210,7 +210,7 @@ private:
     return name;
   }
 
-  /// Of "[..]" with the quotes that it may hold; 0 where it does not end.
+  /// The length of "[..]" with the quotes that it may hold; 0 if the bracket is not closed.
   static size_t sizeOfBrackets(StringRef text) {
     size_t end = 1;
     if (end < text.size() && (text[end] == '\'' || text[end] == '"')) {

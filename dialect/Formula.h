@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A symbol of a function that no argument carries is named by what it is computed from:
+// A symbol of a function that is not a dimension of an argument is named by the formula that computes it:
 //   2*x.1 + 1
 //   x.0 == 1 or x.0 == mask.0
 // The syntax is that of Python, with its integer division and remainder.
@@ -29,7 +29,7 @@ struct Formula {
     Subtract,
     Multiply,
     Divide, // rounds down
-    Modulo, // of the divisor's sign
+    Modulo, // has the sign of the divisor
     Max,
     Min,
     Equal,
@@ -46,10 +46,10 @@ struct Formula {
   std::vector<Formula> operands;
 
   /// Reads numbers, names, + - * // % ** max min, comparisons, not, and, or. A name may have brackets, as in
-  /// "L['x'][0].size()[1]". None for whatever else.
+  /// "L['x'][0].size()[1]". Returns none for any other text.
   static std::optional<Formula> parse(llvm::StringRef text);
 
-  /// Whether it is true or false, not a number.
+  /// Whether the formula gives true or false rather than a number.
   bool isCondition() const { return op >= Op::Equal; }
 
   /// The formula with `newName` in place of every name, as text that parse() reads.

@@ -2,11 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A set of kept pairs is intersected with a tile, then the query and the symbols are eliminated:
-// what is left bounds the keys by affine functions of the tile. A symbol is any value between its
-// least and its greatest, so one that varies with q needs no case of its own. Elimination over the
-// rationals can only widen: kept keys are projected for [lo, hi), hidden keys for the complement of
-// [full_lo, full_hi), and both stay sound.
+// A set of kept pairs is intersected with a tile, then the query and the symbols are eliminated: the
+// remaining constraints bound the keys by affine functions of the tile. A symbol may have any value
+// between its least and its greatest, so a symbol that varies with q needs no special case.
+// Elimination over the rationals can only widen a set: kept keys are projected for [lo, hi), hidden
+// keys for the complement of [full_lo, full_hi), so both stay sound.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// The space of a tile and one set: the operands of attn.key_range, the key, then what is
-/// eliminated: the query and the value that each symbol of the set has there.
+/// The space of a tile and one set: the operands of attn.key_range, the key, then the dimensions that
+/// are eliminated: the query and the value of each symbol of the set.
 class TileSpace {
 public:
   TileSpace(MLIRContext *context, unsigned numBatch, unsigned numOperands, unsigned firstSymbol,
@@ -49,7 +49,7 @@ public:
     return expr.replaceDimsAndSymbols(dims, symbols);
   }
 
-  /// What holds for the pairs of every tile with a row, apart from the range of its keys.
+  /// Constraints that hold for the pairs of every tile with a row, without the range of the keys.
   SmallVector<AffineExpr> pairsOfTile() const {
     SmallVector<AffineExpr> exprs = {query() - firstQuery(), firstQuery() + rows() - 1 - query()};
     for (unsigned i = 0; i < numSymbols; ++i)
@@ -59,7 +59,7 @@ public:
     return exprs;
   }
 
-  /// What holds for every tile, of no rows too.
+  /// Constraints that hold for every tile, even without rows.
   SmallVector<AffineExpr> factsOfTile() const {
     SmallVector<AffineExpr> exprs = {firstQuery(), rows(), keys()};
     for (unsigned i = 0; i < numBatch; ++i)
@@ -73,7 +73,7 @@ public:
   };
 
   /// Bounds of the keys for which some query and symbols satisfy `exprs`, each >= 0 or == 0; none
-  /// if no key can.
+  /// if there is no such key.
   std::optional<Bounds> project(ArrayRef<AffineExpr> exprs, ArrayRef<bool> isEquality) const {
     FlatLinearValueConstraints system(IntegerSet::get(numDims(), 0, exprs, isEquality));
     if (system.isEmpty())
@@ -159,7 +159,7 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
     std::optional<TileSpace::Bounds> live = space.project(exprs, isEquality);
     if (!live)
       continue;
-    // The range of the keys may follow from what holds for a tile with kept pairs only.
+    // Projection may drop the range of the keys as redundant, but it is redundant only for a tile with kept pairs.
     AffineExpr zero = getAffineConstantExpr(0, context);
     for (auto [bounds, end] :
          {std::pair(&live->lower, zero), std::pair(&live->upper, space.keys())})
@@ -192,12 +192,12 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
     Disjunct disjunct;
     disjunct.hasFull = hasFull;
     disjunct.hiMayBeNegative = llvm::any_of(live->upper, mayBeNegative);
-    // [lo, hi) is never negative, [0, hi) with an end of its own neither if that end is not.
+    // The length of [lo, hi) is never negative, nor is that of [0, end) with an end of its own that is not negative.
     bool startsAtZero = live->lower == SmallVector<AffineExpr>{zero} && fullLower.empty();
     disjunct.fullMayBeNegative =
         !fullLower.empty() ||
         !(fullUpper.empty() || (startsAtZero && llvm::none_of(fullUpper, mayBeNegative)));
-    // The last dimension of the full bounds is lo or hi, which they do not repeat.
+    // The full bounds have lo or hi as their last dimension instead of repeating its expressions.
     auto map = [&](ArrayRef<AffineExpr> exprs, unsigned extraDims) {
       return AffineMap::get(numOperands + extraDims, 0, exprs, context);
     };
@@ -335,7 +335,7 @@ KeyBounds::compute(Algebra &algebra, ArrayRef<typename Algebra::Value> operands)
   if (ranges.empty())
     return {zero, zero, zero, zero};
 
-  // The hull of the sets, and the longest range that one of them keeps whole.
+  // The hull of the sets, and the longest range that one of them keeps completely.
   auto [lo, hi] = ranges.front();
   for (Range range : ArrayRef(ranges).drop_front()) {
     lo = algebra.min(both, {lo, range.lo});
@@ -355,7 +355,7 @@ KeyBounds::compute(Algebra &algebra, ArrayRef<typename Algebra::Value> operands)
     Value end =
         disjunct.fullHi.getNumResults() ? algebra.min(disjunct.fullHi, within(range.hi)) : range.hi;
     Value candidate = algebra.max(disjunct.fullMayBeNegative ? stepsOrZero : steps, {start, end});
-    // Too short for a step: an empty range at lo, so that the partial keys stay one range.
+    // A range too short for a step becomes an empty range at lo, so that the partial keys stay one range.
     fullLo = algebra.selectIfGreater(candidate, length, start, fullLo);
     length = length == zero ? candidate : algebra.max(both, {candidate, length});
   }
@@ -378,9 +378,8 @@ std::array<OpFoldResult, 4> KeyBounds::build(OpBuilder &builder, Location loc,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// All pairs of an attention, over (batch..., q, k). Symbols are what the mask reads, one for each
-/// captured operand whichever set names it, then the counts of queries and keys where they are
-/// unknown.
+/// All pairs of an attention, over (batch..., q, k). There is one symbol for each captured operand
+/// that a set of the mask names, then one for each number of queries and keys that is unknown.
 class PairSpace {
 public:
   PairSpace(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned numBatch, PairCounts counts)
@@ -398,7 +397,7 @@ public:
     someKey = counts.someKey;
   }
 
-  /// The pairs of `set` that exist, of every pair without one.
+  /// The existing pairs of `set`, or all existing pairs if `set` is null.
   presburger::IntegerPolyhedron pairs(const KeptSet *set = nullptr) const {
     SmallVector<AffineExpr> exprs = rowConstraints();
     AffineExpr key = getAffineDimExpr(numBatch + 1, context);

@@ -11,14 +11,14 @@
 
 namespace attn {
 
-/// What attn.key_range computes, derived from the sets of a mask: the keys [lo, hi) that some row
-/// of a tile keeps and the keys [full_lo, full_hi) that every row keeps.
+/// The results of attn.key_range, derived from the sets of a mask: the keys [lo, hi) that some row of
+/// a tile keeps and the keys [full_lo, full_hi) that every row keeps.
 ///
 /// Bounds are affine functions of the op's operands, in their order: batch..., q, rows, keys, then
 /// the least and the greatest value of each symbol.
 class KeyBounds {
 public:
-  /// The bounds of `mask`, of everything if it is null.
+  /// The bounds of `mask`; a null mask keeps every pair.
   static KeyBounds get(mlir::MLIRContext *context, MaskInterface mask, unsigned numBatch,
                        int64_t step);
   static KeyBounds get(mlir::MLIRContext *context, llvm::ArrayRef<KeptSet> kept, unsigned numBatch,
@@ -27,7 +27,7 @@ public:
   /// lo, full_lo, full_hi, hi of one tile.
   std::array<int64_t, 4> evaluate(llvm::ArrayRef<int64_t> operands) const;
 
-  /// The same four as operations; what is constant folds.
+  /// The same four bounds as operations; constant bounds fold.
   std::array<mlir::OpFoldResult, 4> build(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::OpFoldResult> operands) const;
 
@@ -35,16 +35,16 @@ public:
   bool isFunctionOf(unsigned operand) const;
 
 private:
-  /// Of one set. A lower bound is the greatest result of its map, an upper bound the least and
-  /// exclusive.
+  /// The bounds of one set. A lower bound is the greatest result of its map; an upper bound is the
+  /// least result, and exclusive.
   struct Disjunct {
     mlir::AffineMap lo, hi;
-    /// Beyond lo and hi, what keeps a key from being kept by every row.
+    /// Besides lo and hi, the bounds of the keys that every row keeps.
     mlir::AffineMap fullLo, fullHi;
-    /// False where no affine bound on the keys hides pairs: dense tests, conditions on q alone,
-    /// strides.
+    /// False if something other than affine bounds on the keys hides pairs: dense tests, conditions
+    /// on q alone, strides.
     bool hasFull;
-    /// Whether the stated bounds can be negative whatever the tile: those need a clamp.
+    /// Whether the bounds may be negative for some tile: such bounds need a clamp.
     bool hiMayBeNegative, fullMayBeNegative;
   };
 
@@ -57,16 +57,16 @@ private:
   llvm::SmallVector<Disjunct, 1> disjuncts;
 };
 
-/// How many queries or keys there are; unknown is ShapedType::kDynamic.
+/// The numbers of queries and keys; an unknown number is ShapedType::kDynamic.
 struct PairCounts {
   int64_t queries, keys;
-  /// Known to be equal although neither is known.
+  /// The numbers are known to be equal although neither is known.
   bool equal = false;
-  /// Known to be keys although it is not known how many.
+  /// There is known to be a key although the number of keys is not known.
   bool someKey = false;
 };
 
-/// How many queries and keys `op` has; equal where one symbol of its function names both sizes.
+/// The numbers of queries and keys of `op`; `equal` if one symbol of its function names both sizes.
 PairCounts countPairs(AttentionOp op);
 
 /// Whether a row may be without a kept key: false is a proof that every row keeps one.

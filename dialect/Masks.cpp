@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One function a mask, kept(). Each states its sets over (batch..., q, k); everything else derives
-// from them.
+// Each mask has one function, kept(), which states its sets over (batch..., q, k); everything else
+// derives from these sets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using namespace attn;
 
 #include "dialect/MaskInterface.cpp.inc"
 
-/// The set where each expression, given q, k and one symbol, is >= 0.
+/// The set of pairs for which each expression of `constraints`, over q, k and the symbols, is >= 0.
 static KeptSet
 keptWhere(MLIRContext *context, unsigned numBatch, ArrayRef<unsigned> symbols,
           llvm::function_ref<SmallVector<AffineExpr>(AffineExpr q, AffineExpr k)> constraints) {
@@ -70,7 +70,7 @@ Value attn::createDenseTest(OpBuilder &builder, Location loc, Value element, Pol
       builder, loc, nonzero ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq, element, zero);
 }
 
-/// Both hold: constraints, symbols and tests of one after those of the other.
+/// The intersection: constraints, symbols and tests of `b` after those of `a`.
 static KeptSet intersect(const KeptSet &a, const KeptSet &b) {
   unsigned numDims = a.pairs.getNumDims(), numSymbols = a.pairs.getNumSymbols();
   SmallVector<AffineExpr> exprs(a.pairs.getConstraints());
@@ -115,8 +115,7 @@ MaskInterface AndAttr::remap(ArrayRef<unsigned> captures) const {
              }));
 }
 
-/// Distances beyond any number of keys could overflow where they are added to coordinates and to
-/// each other.
+/// Refuses distances beyond any number of keys: sums of such distances and coordinates could overflow.
 static LogicalResult verifyDistances(llvm::function_ref<InFlightDiagnostic()> emitError,
                                      ArrayRef<int64_t> distances) {
   constexpr int64_t kLargest = int64_t(1) << 40;

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A mask states which pairs (batch..., q, k) are kept: a list (or) of integer sets whose symbols are
-// captured operands of the op. From that one fact follow loop bounds, the in-tile test, the proof that no
-// row is empty, and the reference. A new mask is one def here and, in Masks.cpp, kept() and remap().
+// A mask states which pairs (batch..., q, k) are kept, as a union of integer sets whose symbols are captured
+// operands of the op. Loop bounds, the test inside a tile, the proof that no row is empty, and the reference
+// all derive from these sets. A new mask is one def here and, in Masks.cpp, kept() and remap().
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ def Attn_MaskInterface : AttrInterface<"MaskInterface"> {
   let description = [{ Which pairs of a query and a key are kept. }];
   let methods = [
     InterfaceMethod<[{
-        The kept pairs as a list of sets: a pair is kept if one of them holds. The dimensions of each set
-        are the `numBatch` batch coordinates, then q, then k.
+        The kept pairs as a list of sets: a pair is kept if one of the sets contains it. The dimensions of each
+        set are the `numBatch` batch coordinates, then q, then k.
       }], "::llvm::SmallVector<::attn::KeptSet>", "kept", (ins "unsigned":$numBatch)>,
     InterfaceMethod<[{
         The same mask where captured operand `i` has become `captures[i]`.
@@ -48,7 +48,7 @@ def Attn_CausalAttr : Attn_Mask<"Causal", "causal"> {
 def Attn_WindowAttr : Attn_Mask<"Window", "window"> {
   let summary = "query q sees key k when q + offset - left <= k <= q + offset + right";
   let description = [{
-    Inclusive counts of keys before and after the query's own.
+    `left` and `right` are the numbers of keys that are kept before and after the query's own key.
 
     ```mlir
     #attn.window<left = 255, right = 0>

@@ -48,22 +48,22 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
         p[q,k] = exp(s[q,k] - max_k s) / sum_k exp(s[q,k] - max_k s)
         out[q,e] = sum_k p[q,k] * V[k,e]          weights[q,k] = p[q,k], 0 where the pair is not kept
 
-    A `sink` is one more score of the query, of a key that has no value: it counts in the maximum and in the sum
-    by which p is divided, and so takes a share of the weight.
+    The second output, `weights`, has the probabilities p. A `sink` is one more score of each query, for a key without
+    a value: it counts in the maximum and in the sum that divides p, and so takes a share of the probability.
 
-    A pair that is not kept has no influence, whatever Q, K, V and the captured operands hold there. A NaN
-    in a kept pair gives NaN in its row (weights of pairs that are not kept are then 0 or NaN). A query whose kept
-    scores, if any, are all -inf, and which has no sink or one of -inf, is an empty row: its outputs are `empty_row`,
-    zero or NaN. Where no key exists at all, out is the sum over none, 0.
+    A pair that is not kept has no influence, whatever Q, K, V and the captured operands contain there. A NaN
+    in a kept pair gives NaN in its row (probabilities of pairs that are not kept are then 0 or NaN). A query whose kept
+    scores, if any, are all -inf, and which has no sink or a sink of -inf, is an empty row: its outputs are `empty_row`,
+    zero or NaN. If there is no key at all, out is the empty sum, 0.
 
-    `indexing_maps` places every operand in the iteration space (batch..., q, k, d, e): query, key, value, the
+    `indexing_maps` has a map from the iteration space (batch..., q, k, d, e) to every operand: query, key, value, the
     captured operands, the sink if there is one, out, and weights if returned. Batch dimensions that the key lacks are
     query groups (grouped heads). Captured operands are read at (batch..., q, k) only. D may be 0: all scores are then 0.
 
     The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute
     indices, the scaled score in the accumulator type, and one element of each captured operand. Without a
-    region the score stays as it is. `at` holds the origin of a tile, one index for each of (batch..., q, k):
-    tiling moves it and never touches the region.
+    region the score stays as it is. `at` has the origin of a tile, one index for each of (batch..., q, k):
+    tiling changes the origin and never the region.
 
     Constraints:
     * (A1) one indexing map for each of query, key, value, captured operands and outputs, over the same
@@ -71,13 +71,13 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     * (A2) every map is a projected permutation whose only constant is 0;
     * (A3) query names q and d, not k or e; key names k and d, not q or e; value names k and e, not q or d;
     * (A4) out names every batch dimension, q and e; weights every batch dimension, q and k;
-    * (A5) captured operands name neither d nor e, and the sink none of k, d and e;
+    * (A5) captured operands name neither d nor e; the sink names none of k, d and e;
     * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
     * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide;
     * (A8) the region's arguments are the indices, the score and the captured elements; it yields a score;
     * (A9) region ops are pure, elementwise scalar ops;
-    * (A10) the mask names captured operands that exist; the symbols of its sets, lengths say, are integers that
-      do not vary with k;
+    * (A10) the mask names captured operands that exist; the symbols of its sets, such as lengths, are integers
+      that do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
     * (A12) one or two outputs.
 
@@ -109,7 +109,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
   }];
   let hasCanonicalizer = 1;
   let extraClassDeclaration = dpsDecl # [{
-    /// Query, key, value, captured operands and the sink: what is read.
+    /// The number of operands that are read: query, key, value, captured operands and the sink.
     unsigned getNumInputs() { return 3 + getCaptures().size() + (getSink() ? 1 : 0); }
 
     /// Map of operand i: query, key, value, captures..., sink, outs....
@@ -131,8 +131,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     unsigned getEDim() { return getNumBatch() + 3; }
 
     bool returnsWeights() { return getOuts().size() > 1; }
-    /// Multiplies the scale, or fails where f32 does not hold the product as a normal number, for a wider
-    /// accumulator exactly.
+    /// Multiplies the scale by `factor`. Fails if f32 cannot hold the product as a normal number or, with a wider
+    /// accumulator, cannot hold it exactly.
     ::llvm::LogicalResult scaleBy(double factor);
     /// The type of scores, sums and the running state; f32 unless stated.
     ::mlir::FloatType getAccumulatorType() {
@@ -153,7 +153,7 @@ def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator]> {
 //===----------------------------------------------------------------------===//
 
 def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
-  let summary = "the keys that a tile of queries needs, and those it needs whole";
+  let summary = "the range of keys that a tile of queries needs, and the range that all its queries keep";
   let description = [{
     For the queries `[q, q + rows)` and the keys `[0, keys)`, with absolute coordinates:
 
@@ -161,9 +161,9 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
     * every pair with a key in `[full_lo, full_hi)` is kept, and `full_hi - full_lo` is a multiple of `step`;
     * `lo <= full_lo <= full_hi <= hi`.
 
-    Without a mask everything is kept. The batch coordinates, one for each batch dimension, and the value of each
-    symbol of the mask's sets are operands; a symbol that varies with q gives its least and greatest value over
-    the rows of the tile. Where no whole step is kept, full_lo = full_hi = lo.
+    Without a mask every pair is kept. The operands include the batch coordinates, one for each batch dimension, and
+    for each symbol of the mask's sets its least and greatest value over the rows of the tile. If no whole step is
+    kept, full_lo = full_hi = lo.
 
     Constraints: (R1) two symbol operands, least and greatest, for each symbol of the mask; (R2) step is positive.
 
@@ -183,8 +183,8 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
   let hasFolder = 1;
 }
 
-// The steps share a frame: 2-D tiles with queries in the last dimension, scores `(k, q)` and accumulator
-// `(e, q)`, so that a vector holds one key of neighbouring queries and no sum crosses lanes.
+// The steps share a layout: 2-D tiles with queries in the last dimension, scores `(k, q)` and accumulator
+// `(e, q)`, so that the lanes of a vector hold neighbouring queries with the same key and no sum crosses lanes.
 class Attn_StepOp<string mnemonic, list<Trait> traits = []> : Attn_DpsOp<mnemonic, traits>;
 
 def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
@@ -204,7 +204,7 @@ def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
   let assemblyFormat = [{ `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)? }];
 }
 
-// Scores of a tile of pairs become weights; shared by step, update and weights.
+// The base of the ops that turn the scores of a tile into probabilities: step, update and weights.
 class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments]> {
   code scoreDecl = dpsDecl # [{
     /// Map of captured tile i over (k, q).
@@ -218,7 +218,7 @@ class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemo
 }
 
 def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
-  let summary = "one tile of keys: the readable form";
+  let summary = "the online softmax over one more tile of keys, as one op";
   let description = [{
     With query `(d, q)`, key `(k, d)`, value `(k, e)` and the state max `(q)`, sum `(q)`, acc `(e, q)`:
 
@@ -228,9 +228,9 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
 
     Where m is -inf, p is 0 and a is 1.
 
-    `scores (k, q)`, the first output, is scratch whose contents are not specified afterwards. Captured tiles
-    are read through `capture_maps` over (k, q). `attn-decompose-steps` turns a step into contraction,
-    `attn.online_update`, contraction.
+    `scores (k, q)`, the first output, is scratch: its contents are not specified afterwards. Captured tiles
+    are read through `capture_maps` over (k, q). `attn-decompose-steps` turns a step into a contraction, an
+    `attn.online_update` and a contraction.
 
     Constraints: (S1) outputs are scores, max, sum, acc of one float type and of agreeing sizes; (S2) query, key
     and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank; (S4) the region as
@@ -258,15 +258,15 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
 }
 
 def Attn_OnlineUpdateOp : Attn_ScoreOp<"online_update"> {
-  let summary = "the softmax part of a step: products in, weights and a new state out";
+  let summary = "the softmax part of a step: turns products into probabilities and updates the state";
   let description = [{
-    The heart of `attn.online_step` once its two products are contractions. On entry `scores (k, q)` holds
-    K Q^T; on exit it holds the weights p, exactly 0 where a pair is not kept or its score is -inf and at least
-    about 2^-100 elsewhere: a product that skips zeros skips hidden pairs and nothing else. The exception is an
-    update without mask and region, which hides no pair: a score of -inf, then an infinite product, may weigh
-    2^-100 too, but the sum of a row of such scores alone stays 0. max and sum are updated, acc is rescaled by
-    exp(old max - new max). max may stay behind the greatest score as long as weights are far from overflow: sum,
-    acc and every later weight are relative to the same max.
+    The part of `attn.online_step` that remains when its two products are contractions. On entry `scores (k, q)`
+    holds K Q^T; on exit it holds the unnormalised probabilities p. These are exactly 0 where a pair is not kept or its
+    score is -inf, and at least about 2^-100 elsewhere: a product that skips zeros skips hidden pairs and nothing else.
+    The exception is an update without mask and region, which hides no pair: there a score of -inf, an infinite
+    product, may also give 2^-100, but the sum of a row of such scores alone stays 0. max and sum are updated, and acc
+    is rescaled by exp(old max - new max). max may be less than the greatest score as long as p is far from overflow:
+    sum, acc and every later p are relative to the same max.
 
     Constraints: (U1) outputs are scores, max, sum, acc of one float type and of agreeing sizes; (U3) to (U6) as
     (S3) to (S6).
@@ -290,10 +290,10 @@ def Attn_OnlineUpdateOp : Attn_ScoreOp<"online_update"> {
 }
 
 def Attn_OnlineWeightsOp : Attn_ScoreOp<"online_weights"> {
-  let summary = "normalised weights of a tile, from the final state";
+  let summary = "the probabilities of a tile, from the final state";
   let description = [{
-    The second pass for an attention that returns its weights: on entry `scores (k, q)` holds K Q^T, on exit
-    exp(s[k,q] - max[q]) / sum[q], 0 where a pair is not kept, and `empty_row` in rows whose sum is 0.
+    The second pass for an attention that returns its probabilities: on entry `scores (k, q)` holds K Q^T; on exit it
+    holds exp(s[k,q] - max[q]) / sum[q], 0 where a pair is not kept, and `empty_row` in rows whose sum is 0.
 
     Constraints: (W1) inputs are max (q) and sum (q), the output is scores (k, q), all of one float type;
     (W3) to (W6) as (S3) to (S6).
@@ -320,7 +320,7 @@ def Attn_OnlineWeightsOp : Attn_ScoreOp<"online_weights"> {
 def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
   let summary = "the output of a tile of queries";
   let description = [{
-    out[q,e] = acc[e,q] / sum[q], `empty_row` where sum[q] is 0.
+    out[q,e] = acc[e,q] / sum[q], or `empty_row` where sum[q] is 0.
 
     Constraint (F1): inputs are sum (q) and acc (e, q) of one float type, the output is out (q, e) of agreeing
     sizes and of a float type.
@@ -344,7 +344,7 @@ def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
 //===----------------------------------------------------------------------===//
 
 def Attn_PackOp : Attn_DpsOp<"pack"> {
-  let summary = "panels that a register block reads row by row";
+  let summary = "copy a tensor to panels that a register block reads row by row";
   let description = [{
     Copies `source (batch..., n, k)` to `out (batch..., panel, k, w)`, w = the static width of a panel:
 
@@ -352,12 +352,11 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
 
     With `from_rows` the source is `(batch..., k, n)` and rows stay rows: out[..., p, i, j] = source[..., i, p * w + j].
     With `scale` every element is multiplied by it.
-    Queries, weights and captured tiles are packed by this one op; a pack of weights alone runs when the
-    weights are set.
+    This op packs queries, weights and captured tiles; a pack of weights alone runs when the weights are set.
 
     Constraints: (P1) out has one dimension more than the source, the same element type and agreeing batch
-    and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) what
-    is scaled is f32.
+    and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) with
+    `scale`, the source is f32.
 
     ```mlir
     %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>
@@ -380,11 +379,11 @@ def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<Symb
   let summary = "run a task function for every index below a count";
   let description = [{
     Calls `task(index, worker, args...)` for each index in [0, count) through the parallel_for of the call, in any
-    order and on any worker. `worker` names the slice of the task workspace that is the task's own.
+    order and on any worker. `worker` selects the slice of the task workspace that belongs to the task.
 
     Constraint (L1): the callee is a function without results whose first two arguments are indices and whose
-    others are of the types of `args`. One more, a memref<?xi8> marked `attn.scratch`, may follow: the workspace
-    of the worker, which the call supplies.
+    other arguments have the types of `args`. One more argument, a memref<?xi8> marked `attn.scratch`, may follow:
+    the workspace of the worker, which the call supplies.
 
     ```mlir
     attn.parallel_for @layer.attend(%x, %out) count(%n) : memref<512x768xf32>, memref<512x768xf32>
@@ -395,10 +394,10 @@ def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<Symb
 }
 
 def Attn_CountTilesOp : Attn_Op<"count_tiles", [MemoryEffects<[MemWrite]>]> {
-  let summary = "what a loop over keys did, for the statistics of the call";
+  let summary = "count the tiles that a loop over keys ran and skipped, for the statistics of the call";
   let description = [{
-    Adds `run`, the tiles of queries by keys whose scores are computed, and `skipped`, those that the mask leaves
-    out, to the counts of the worker at hand.
+    Adds `run`, the number of tiles of queries by keys whose scores are computed, and `skipped`, the number of tiles
+    that the mask leaves out, to the counts of the current worker.
 
     ```mlir
     attn.count_tiles run(%run) skipped(%skipped)

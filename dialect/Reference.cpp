@@ -108,7 +108,7 @@ bool attn::isKept(ArrayRef<KeptSet> kept, ArrayRef<int64_t> pair, ArrayRef<doubl
 }
 
 namespace {
-/// What mask and score region make of the product of a query and a key.
+/// Applies the mask and the score region to the product of a query and a key.
 class PairScore {
 public:
   template <typename OpTy>
@@ -186,7 +186,7 @@ private:
 };
 } // namespace
 
-/// exp(score - max), never 0 for a score above -inf: times an infinity that would be NaN.
+/// exp(score - max), but never 0 for a score above -inf: 0 times an infinite value would be NaN.
 static double weightOf(double score, double max) {
   if (score == -kInfinity)
     return 0;
@@ -290,8 +290,8 @@ ReferenceResults attn::evaluate(KeyRangeOp op, const ReferenceValues &values) {
       parts.push_back(std::move(part));
     }
   }
-  // Whether a pair may be kept, and whether it is, whatever the symbols and the dense operands
-  // hold.
+  // Whether a pair may be kept, and whether it must be, for all contents of the symbols and of the
+  // dense operands.
   auto test = [&](int64_t k, bool &may, bool &must) {
     may = must = !op.getMask();
     pair.back() = k;
@@ -351,7 +351,7 @@ static SmallVector<ReferenceTensor> getAll(ValueRange outs, const ReferenceValue
   return llvm::map_to_vector(outs, [&](Value out) { return values.at(out); });
 }
 
-/// Products become weights and `outs`, scores, max, sum, acc, the state after them.
+/// Turns the products in `outs` (scores, max, sum, acc) into unnormalised probabilities and updates the state.
 static void update(PairScore &score, MutableArrayRef<ReferenceTensor> outs) {
   ReferenceTensor &p = outs[0], &max = outs[1], &sum = outs[2], &acc = outs[3];
   for (int64_t q = 0; q < p.shape[1]; ++q) {
@@ -360,7 +360,7 @@ static void update(PairScore &score, MutableArrayRef<ReferenceTensor> outs) {
       p.at({k, q}) = score.scoreInTile(k, q, p.at({k, q}));
       m = std::max(m, p.at({k, q}));
     }
-    // Without a score above -inf, so far, the state stays as it began.
+    // Without a score above -inf so far, the state stays as it began.
     double a = m == -kInfinity ? 1 : std::exp(max.at(q) - m);
     max.at(q) = m;
     sum.at(q) *= a;
@@ -399,7 +399,7 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
       if (score->keepsInTile(k, at[1]))
         acc.at(at) += value.at({k, at[0]}) * p.at({k, at[1]});
   });
-  // Scratch: whoever reads it is wrong.
+  // Scratch: no code may read it.
   p = ReferenceTensor(p.shape, kNaN);
   return results;
 }

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Ops.td as loops over doubles, to be read as the specification and to compare compiled code with.
-// Nothing is rounded to the types of the module and nothing is fast. attn.parallel_for, which
-// launches and computes nothing, has no reference.
+// Implements Ops.td as loops over doubles, to be read as the specification and to compare compiled
+// code with. The loops do not round to the types of the module and are not fast. attn.parallel_for
+// has no reference, because it launches tasks and computes nothing itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,13 @@
 
 namespace attn {
 
-/// A row-major tensor; see Scalars.h for how elements of any type are doubles. Scalars have rank 0.
+/// A row-major tensor; see Scalars.h for how doubles represent elements of any type. Scalars have rank 0.
 struct ReferenceTensor {
   explicit ReferenceTensor(llvm::ArrayRef<int64_t> shape = {}, double fill = 0);
 
   double &at(llvm::ArrayRef<int64_t> index);
   double at(llvm::ArrayRef<int64_t> index) const;
-  /// Where `map` places a point of an iteration space.
+  /// The element that `map` reads at a point of an iteration space.
   double &at(mlir::AffineMap map, llvm::ArrayRef<int64_t> point);
   double at(mlir::AffineMap map, llvm::ArrayRef<int64_t> point) const;
 
@@ -31,15 +31,16 @@ struct ReferenceTensor {
   std::vector<double> elements;
 };
 
-/// What operands, and values used in regions, hold.
+/// The contents of operands and of values used in regions.
 using ReferenceValues = llvm::DenseMap<mlir::Value, ReferenceTensor>;
 
-/// One for each result. Fails, with an error, where a score region holds an op that is not known.
+/// One tensor for each result. Fails with an error if a score region has an unknown op.
 using ReferenceResults = mlir::FailureOr<llvm::SmallVector<ReferenceTensor>>;
 
 ReferenceResults evaluate(AttentionOp op, const ReferenceValues &values);
-/// The exact bounds, which the op allows to be wider; the longest run of whole steps. Where symbols
-/// vary over the rows of the tile every value between theirs counts as one that some row has.
+/// Computes the exact bounds, although the op allows wider ones, and the longest run of whole steps.
+/// If a symbol varies over the rows of the tile, every value between its least and its greatest
+/// counts as the value of some row.
 ReferenceResults evaluate(KeyRangeOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineInitOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineStepOp op, const ReferenceValues &values);

@@ -1,8 +1,8 @@
-//===- Report.cpp - what attn.report says ----------------------------------===//
+//===- Report.cpp - the contents of attn.report ----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A stage file may hold any dictionary: a field that is missing, or of another type, is left out.
+// A stage file may hold any dictionary: the output leaves out a field that is missing or of another type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,7 +107,7 @@ std::string attn::printAttention(DictionaryAttr attention) {
   return text;
 }
 
-/// What its operands come from and what becomes of its scores, or an empty string.
+/// The ops that the operands come from and the ops on the scores, or an empty string.
 static std::string printFeatures(DictionaryAttr attention) {
   std::string text;
   llvm::raw_string_ostream out(text);

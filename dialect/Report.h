@@ -1,9 +1,9 @@
-//===- Report.h - what attn.report says ---------------------------*- C++ -*-===//
+//===- Report.h - the contents of attn.report ---------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The attribute attn.report is a dictionary, so that a stage file keeps what was found in a form that people and
-// programs can read. docs/report.md says what its fields mean.
+// The attribute attn.report is a dictionary, so that a stage file keeps the findings in a form that people and programs
+// can read. docs/report.md says what its fields mean.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@ std::string getSource(mlir::Location loc);
 /// The dictionaries of the list `name` in `fields`; none if there is no such list, or `fields` is null.
 llvm::SmallVector<mlir::DictionaryAttr> getList(mlir::DictionaryAttr fields, llvm::StringRef name);
 
-/// The same as JSON. Attributes that JSON has no form for, such as masks, become their text.
+/// `attribute` as JSON. Attributes that JSON has no form for, such as masks, become their text.
 llvm::json::Value toJSON(mlir::Attribute attribute);
 
-/// The same for people: the lines, each attention's first line without indentation.
+/// The report as lines of text for people; the first line of each attention has no indentation.
 std::string printReport(mlir::DictionaryAttr report);
 
 /// Whether an entry of the list `attentions` stands for an attention that was fused.

@@ -40,7 +40,7 @@ double attn::toDouble(Attribute number) {
   return ::toDouble(cast<IntegerAttr>(number).getValue());
 }
 
-/// The bits of an integer `value`; a double beyond 64 bits stands for the greatest or the least.
+/// The bits of an integer `value`; a double beyond 64 bits becomes the greatest or the least integer.
 static APInt toInteger(double value, unsigned width) {
   constexpr double kLimit = 9223372036854775808.0;
   int64_t integer = value >= kLimit    ? std::numeric_limits<int64_t>::max()
@@ -61,7 +61,7 @@ template <typename Compute> static ScalarFunction binary(Compute compute) {
   return [=](ArrayRef<double> x) -> double { return compute(x[0], x[1]); };
 }
 
-/// Integers of the operands' width, whose sums and products wrap.
+/// Computes on integers of the operands' width, whose sums and products wrap.
 template <typename Compute> static ScalarFunction integers(Operation *op, Compute compute) {
   unsigned width = widthOf(op->getOperand(0));
   return binary([=](double a, double b) {
@@ -69,7 +69,7 @@ template <typename Compute> static ScalarFunction integers(Operation *op, Comput
   });
 }
 
-/// An integer of another width.
+/// Converts an integer to another width.
 static ScalarFunction resized(Operation *op, bool isSigned) {
   unsigned from = widthOf(op->getOperand(0)), to = widthOf(op->getResult(0));
   return unary([=](double x) {
@@ -83,7 +83,7 @@ static ScalarFunction integerToFloat(Operation *op, bool isSigned) {
   return unary([=](double x) { return toInteger(x, width).roundToDouble(isSigned); });
 }
 
-/// Shifts by an amount beyond the width have no meaning.
+/// Shifts by an amount beyond the width are undefined; here they give 0.
 template <typename Compute> static ScalarFunction shifted(Operation *op, Compute compute) {
   unsigned width = widthOf(op->getOperand(0));
   return integers(op, [=](const APInt &a, const APInt &amount) {
@@ -191,7 +191,7 @@ ScalarFunction attn::getScalarFunction(Operation *op) {
       .Case([](arith::AddIOp op) { return integers(op, [](APInt a, APInt b) { return a + b; }); })
       .Case([](arith::SubIOp op) { return integers(op, [](APInt a, APInt b) { return a - b; }); })
       .Case([](arith::MulIOp op) { return integers(op, [](APInt a, APInt b) { return a * b; }); })
-      // Of 0, they have no meaning.
+      // A division by 0 is undefined; here it gives 0.
       .Case([](arith::DivUIOp op) {
         return integers(op, [](APInt a, APInt b) { return b.isZero() ? b : a.udiv(b); });
       })

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The arith, math and affine ops of score regions, linalg bodies and sizes, on doubles. A float of
-// any type is a double that is never rounded; an integer or index is the double of the same value,
-// a boolean 0 or 1. Integers beyond 2^53 are not exact.
+// Evaluates the arith, math and affine ops of score regions, linalg bodies and sizes on doubles. A
+// float of any type is represented by a double that is never rounded, an integer or index by the
+// double of the same value, a boolean by 0 or 1. Integers beyond 2^53 are not exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,15 +31,15 @@ double toDouble(mlir::Attribute number);
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
                  llvm::ArrayRef<int64_t> symbols = {});
 
-/// Says that the reference does not know `op`.
+/// Reports that the reference does not know `op`.
 mlir::LogicalResult reportUnknown(mlir::Operation *op);
 
 /// A block of scalar ops, resolved once and run for many elements.
 class ScalarBlock {
 public:
   /// `outer` gives the values that the block uses and does not define. `numLoops` is the number of
-  /// coordinates that its linalg.index read. Tensors that its tensor.extract read are given by `tensor`, as functions
-  /// of coordinates; a block whose ops compute on scalars alone has none.
+  /// coordinates that its linalg.index ops read. `tensor` gives the tensors that its tensor.extract ops read, as
+  /// functions of coordinates; it is null for a block that computes on scalars alone.
   static mlir::FailureOr<ScalarBlock>
   get(mlir::Block &block, unsigned numLoops, llvm::function_ref<double(mlir::Value)> outer,
       llvm::function_ref<ScalarFunction(mlir::Value)> tensor = nullptr);
@@ -54,7 +54,7 @@ private:
     unsigned result;
   };
 
-  /// Of every value of the block; steps name them by position.
+  /// The values of the block; steps name them by position.
   std::vector<double> values;
   std::vector<Step> steps;
   llvm::SmallVector<unsigned> yielded;

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Batch, q and e are parallel; k and d reduce and are never tiled here: the key loop belongs to
-// attn-tile-keys, where bounds and masks are.
+// Batch, q and e are parallel; k and d are reductions and are never tiled here: attn-tile-keys makes
+// the key loop, because it handles bounds and masks.
 //
 //===----------------------------------------------------------------------===//
 
