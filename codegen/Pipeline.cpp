@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The only file that knows the order. Why a pass stands where it stands is said beside its line.
+// Only this file defines the order of stages and passes. Comments beside the passes give the reasons for the order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Sizes of results in terms of operands, so that no size keeps a producer alive.
+/// Computes the sizes of results from operands, so that a `tensor.dim` does not keep a producer alive.
 static void addResolveSizes(OpPassManager &manager) {
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   manager.addPass(createCanonicalizerPass());
@@ -33,7 +33,7 @@ static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
   manager.addNestedPass<func::FuncOp>(createFoldGathers());
   manager.addNestedPass<func::FuncOp>(createRaiseSoftmax());
   manager.addNestedPass<func::FuncOp>(createSplitMergedBatch());
-  addResolveSizes(manager); // of what was split
+  addResolveSizes(manager); // for the results of SplitMergedBatch
   manager.addNestedPass<func::FuncOp>(createRaiseAttention());
   manager.addNestedPass<func::FuncOp>(createExtractMask());
   manager.addNestedPass<func::FuncOp>(createFoldScale());
@@ -45,8 +45,8 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
   };
-  // Sizes first: a tensor.dim of a product is a use, and products with a second use stay as they
-  // are.
+  // Resolve sizes first: a tensor.dim of a product is a use, and products with a second use are not
+  // rewritten.
   addResolveSizes(manager);
   manager.addNestedPass<func::FuncOp>(createUnifyDims());
   cleanUp();
@@ -71,7 +71,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
   level.addNestedPass<func::FuncOp>(createPackOperands());
   level.addPass(createCanonicalizerPass());
-  // Functions that packing no longer reads would count as uses of the weights.
+  // Canonicalise first: dead ops that packing no longer reads would count as uses of the weights.
   level.addPass(createOutlineWeights());
   level.addPass(createCanonicalizerPass());
 }
@@ -79,21 +79,21 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
 static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createDecomposeAttention());
-  // The products that decomposition made have biases and layouts to settle too.
+  // The products that DecomposeAttention made also need their biases folded and their operands packed.
   level.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
   level.addNestedPass<func::FuncOp>(createPackOperands());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPerHead());
-  level.addNestedPass<func::FuncOp>(createDecomposeAttention()); // of tasks
-  level.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());   // of their scores
+  level.addNestedPass<func::FuncOp>(createDecomposeAttention()); // attentions inside tasks
+  level.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());   // the products that compute their scores
   level.addNestedPass<func::FuncOp>(createPhased());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPhases());
   addResolveSizes(level);
 }
 
-// No CSE from here to bufferization: it would merge the inits of two products, and one of them
-// would be copied.
+// No CSE from here to bufferization: CSE would merge the inits of two products, and bufferization
+// would copy one of them.
 static void buildTile(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createTileKeys());
@@ -113,7 +113,7 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   options.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
   level.addPass(bufferization::createOneShotBufferizePass(options));
   level.addNestedPass<func::FuncOp>(createKeepUnitDims());
-  // In this order: copies of a buffer to itself fold once CSE has merged the two subviews.
+  // CSE first: a copy of a buffer to itself folds only after CSE has merged its two subviews.
   level.addPass(createCSEPass());
   level.addPass(createCanonicalizerPass());
   level.addPass(createVerifyBuffers());
@@ -128,12 +128,12 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
 
 static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &functions = manager.nest<ModuleOp>().nest<func::FuncOp>();
-  // Ahead of the products, which an update takes into itself.
+  // Before ContractToVector: an online update absorbs the product that computes its scores.
   functions.addPass(createOnlineToVector());
   functions.addPass(createContractToVector());
   functions.addPass(createPackToVector());
   functions.addPass(createSoftmaxToVector());
-  // What remains is elementwise or reduces: plain loops, which LLVM vectorises.
+  // The remaining ops are elementwise ops and reductions: they become plain loops, which LLVM vectorises.
   functions.addPass(createNoteSlowLoops());
   functions.addPass(createReassociateSums());
   functions.addPass(createConvertLinalgToLoopsPass());
@@ -163,7 +163,7 @@ void attn::addStage(OpPassManager &manager, const Stage &stage, const PipelineOp
 
 void attn::addLintRules(OpPassManager &manager, StringRef stage) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
-  if (stage == "import") { // what is dropped is still there
+  if (stage == "import") { // no pass has removed anything yet
     functions.addPass(createLintDroppedMask());
     functions.addPass(createLintSoftmaxAxis());
     functions.addPass(createLintUnusedWeights());

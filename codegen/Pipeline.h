@@ -13,14 +13,15 @@
 
 namespace attn {
 
-/// What a user decides about all stages.
+/// Options that a user sets for all stages.
 struct PipelineOptions {
-  /// Name of the schedule of every attention; the fastest by prediction if empty.
+  /// Name of the schedule for every attention. If empty, each attention gets the schedule that is predicted to be
+  /// fastest.
   std::string schedule;
 };
 
-/// A stage: its name is its folder, its pipeline (`attn-opt --attn-to-<name>`), its dump file and
-/// the place to resume from (`attnc --from=<name>`).
+/// A stage. Its name also names its pipeline (`attn-opt --attn-to-<name>`), its dump file, the place to resume from
+/// (`attnc --from=<name>`) and its folder in passes/. (The folder of `vectorize` is codegen/cpu/.)
 struct Stage {
   llvm::StringLiteral name;
   llvm::StringLiteral leaves; ///< what the IR holds after it
@@ -30,13 +31,13 @@ struct Stage {
 /// Every stage that transforms modules, in order. `import` comes before them, `emit` after.
 llvm::ArrayRef<Stage> getStages();
 
-/// Adds the passes of `stage` and the note in the module that it has been through them.
+/// Adds the passes of `stage`, then a pass that marks the module as having completed the stage.
 void addStage(mlir::OpPassManager &manager, const Stage &stage, const PipelineOptions &options);
 
-/// Adds the rules of `attnc --lint` that read a module as `stage` leaves it.
+/// Adds the rules of `attnc --lint` that run on the module after `stage`.
 void addLintRules(mlir::OpPassManager &manager, llvm::StringRef stage);
 
-/// Registers `attn-to-<stage>` for every stage: all stages up to and including it.
+/// Registers a pipeline `attn-to-<stage>` for every stage. It runs all stages up to and including that stage.
 void registerStagePipelines();
 
 } // namespace attn

@@ -26,7 +26,7 @@ TargetAttr Target::getAttr(mlir::MLIRContext *context) const {
   return TargetAttr::get(context, level, lanes, registers, fma, l1, l2, scalef, halves);
 }
 
-/// `architecture` is a triple, or how one starts.
+/// `architecture` is a target triple, or the first component of one.
 static bool isOf(const Target &target, llvm::StringRef architecture) {
   return llvm::Triple(target.triple).getArch() == llvm::Triple(architecture).getArch();
 }

@@ -18,14 +18,14 @@
 //     vector.store %acc#0, %crow[...]                                     // 24 of them
 //   }
 //
-// Contraction.h says which loop is what. A fill into the output just before is where the accumulators start; a
-// broadcast just before, or the output itself, is added to them last. A long sum goes through the blocks in parts.
-// The product may be guarded: zeros of one input then take no part, whatever the other holds there (cmpf une, select
-// in the body).
+// Contraction.h defines the roles of the loops. If a fill into the output comes just before, the accumulators start
+// from its value. Otherwise they start from zero, and the source of a broadcast just before, or else the output itself,
+// is added last. A long sum is split into parts. The product may be guarded: zeros of one input then do not contribute,
+// whatever the other input holds there (cmpf une and select in the body).
 //
-// Where both inputs are contiguous along the sum instead, lanes run along it, DotProducts.h. Without any loop for lanes
-// a contraction becomes scalar loops, with a remark. Left alone: element types other than
-// f32, operands that are not strided memrefs read through projected permutations, every other op.
+// If Contraction.h finds no loop for the lanes, but both inputs are contiguous along the sum, the lanes run along the
+// sum (DotProducts.h). Otherwise the contraction becomes scalar loops, with a remark. The pass leaves alone element
+// types other than f32, operands that are not strided memrefs read through projected permutations, and all other ops.
 // Test: test/codegen/cpu/contract-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -66,7 +66,7 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
       return signalPassFailure();
     }
 
-    // All starts before any loop: they are found by looking at whole ops.
+    // Find all starts before creating any loop, because findStart() looks at whole ops.
     auto &aliases = getAnalysis<AliasAnalysis>();
     SmallVector<Start> starts;
     for (Contraction &contraction : contractions)

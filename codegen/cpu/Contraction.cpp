@@ -1,4 +1,4 @@
-//===- Contraction.cpp - contractions on buffers: what their loops are for -===//
+//===- Contraction.cpp - contractions on buffers: the roles of their loops -===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -44,7 +44,7 @@ static std::optional<Body> matchBody(linalg::LinalgOp op) {
   return Body{keep.getLhs() == a ? 0u : 1u};
 }
 
-/// The product sum that `op` computes if it is a contraction of strided f32 buffers.
+/// The sum of products that `op` computes, if `op` is a contraction of strided f32 buffers.
 static std::optional<Body> matchProductSum(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics() ||
       op.getNumReductionLoops() == 0 ||
@@ -64,7 +64,7 @@ static int64_t staticStride(linalg::LinalgOp op, OpOperand *operand, unsigned lo
                           op.getMatchingIndexingMap(operand)))[loop];
 }
 
-/// Assigns roles to the loops; unit loops are plain ones whatever their strides.
+/// Assigns roles to the loops. A loop of one iteration is never n or m, whatever its strides.
 static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   OpOperand *out = op.getDpsInitOperand(0);
@@ -81,8 +81,8 @@ static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op) {
   if (!roles)
     return std::nullopt;
 
-  // The longest loop of the scalar operand alone gives the rows, one of unknown length before all
-  // others.
+  // m is the longest loop that only the scalar operand has. A loop of unknown length counts as the
+  // longest.
   OpOperand *vector = op.getDpsInputOperand(roles->vectorInput),
             *scalar = op.getDpsInputOperand(1 - roles->vectorInput);
   auto length = [&](unsigned loop) {

@@ -15,13 +15,14 @@
 
 namespace attn {
 
-/// A contraction of two f32 buffers and what its loops are for.
+/// A contraction of two f32 buffers and the roles of its loops.
 ///
-/// The lanes are n, the loop whose neighbours are adjacent in the output and in one input, the
-/// vector operand; the rows of a block are m, a parallel loop of the other input, the scalar
-/// operand. Every other parallel loop is a plain loop outside, every reduction one inside, so that
-/// accumulators stay in registers for all of them: one for each vector of the block or, where a long
-/// sum and a small block allow it, one for its even and one for its odd products.
+/// The lanes run along n, a loop that is contiguous in the output and in one input, the vector
+/// operand. The rows of a register block run along m, a parallel loop of the other input, the scalar
+/// operand. All other parallel loops are plain loops outside the block. All reductions are loops
+/// inside the block, so that the accumulators stay in registers. Each vector of the block has one
+/// accumulator or, if the sum is long and the block is small, one for the even and one for the odd
+/// products.
 struct Contraction {
   struct Roles {
     unsigned vectorInput; // 0 or 1: the input that has n
@@ -30,56 +31,57 @@ struct Contraction {
     llvm::SmallVector<unsigned> outer, reductions;
   };
 
-  /// `op` as a contraction, or none if it is no product sum of strided f32 buffers.
+  /// `op` as a contraction, or none if it is not a sum of products of strided f32 buffers.
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
 
-  /// How much of its sum goes through register blocks at once, if it is so long that it is split: its
-  /// parts are then added to the output.
+  /// The length of the parts of the sum, if the sum is so long that it is split. The parts are then
+  /// added to the output one after the other.
   std::optional<int64_t> getSplit(TargetAttr target) const;
 
   mlir::linalg::LinalgOp op;
   std::optional<unsigned>
-      guarded;                // zeros of this input take no part, whatever the other holds there
-  std::optional<Roles> roles; // none: no loop can be lanes
+      guarded;                // zeros of this input do not contribute, whatever the other input holds there
+  std::optional<Roles> roles; // none if no loop can be n
 };
 
-/// What the sum starts from: a scalar, or an operand read through a map over the loops of the
-/// contraction, which is added last.
+/// The start of a sum: a scalar, or an operand that is read through a map over the loops of the
+/// contraction and is added last.
 struct Start {
   mlir::Value value;
   mlir::AffineMap map;     // null for a scalar
-  mlir::Operation *writer; // the op that stored it to the output; null for the output itself
+  mlir::Operation *writer; // the op that stored the start to the output; null for the output itself
 };
 
-/// A fill or broadcast into the output just before the contraction is where it starts, unless
-/// something between them touches the output or changes what was broadcast.
+/// The start is the value of a fill or broadcast into the output just before the contraction, unless
+/// an op between the two accesses the output or changes the source of the broadcast. Otherwise the
+/// start is the output itself.
 Start findStart(const Contraction &contraction, mlir::AliasAnalysis &aliases);
 
 /// The last op before `op`, in its block, that may read or write `buffer`; null if none does.
 mlir::Operation *findLastAccess(mlir::Operation *op, mlir::Value buffer,
                                 mlir::AliasAnalysis &aliases);
 
-/// The size of each loop: static if it is so in any operand.
+/// The size of each loop: static if any operand has a static size for the loop.
 llvm::SmallVector<mlir::OpFoldResult> getLoopSizes(mlir::OpBuilder &builder,
                                                    mlir::linalg::LinalgOp op);
 
-/// What is stored of accumulators.
+/// Turns the accumulators of register blocks into the values to store.
 class Epilogue {
 public:
   virtual ~Epilogue() = default;
 
-  /// Called before the first row of a block of columns. Returns what is carried down the rows.
+  /// Called before the first row of a block of columns. Returns the values that the loops over rows carry.
   virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder,
                                                llvm::ArrayRef<Lanes> columns) = 0;
-  /// Called in every iteration of the loop that sums the products of `rows` up, where its length is known: `steps` of
-  /// `length` steps from `step` on. Emits what is to be under way meanwhile.
+  /// Called in every iteration of the loop that sums up the products of `rows`, if the trip count is known. The
+  /// iteration does `steps` of `length` steps, starting at `step`. Emits work to overlap with them, such as prefetches.
   virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,
                        int64_t steps, int64_t length) {}
-  /// Stores `value` where accumulator number `accumulator`, row by row, belongs.
+  /// Stores `value` at the output position of accumulator number `accumulator`, counted row by row.
   using Store =
       llvm::function_ref<void(mlir::OpBuilder &builder, size_t accumulator, mlir::Value value)>;
-  /// Stores what becomes of `sums`, the accumulators of `rows`: each once on every path, as soon as it is known,
-  /// so that its register is free. Returns what is carried on.
+  /// Computes and stores the results of `sums`, the accumulators of `rows`. Stores each result exactly once on every
+  /// path, and as soon as it is known, so that its register becomes free. Returns the carried values.
   virtual llvm::SmallVector<mlir::Value>
   finish(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, llvm::ArrayRef<Lanes> columns,
          mlir::ValueRange sums, mlir::ValueRange carried, Store store) = 0;
@@ -88,7 +90,7 @@ public:
                    mlir::ValueRange carried) = 0;
 };
 
-/// Emits `contraction`, which has roles, as loops over register blocks that fit `target`.
+/// Emits `contraction`, which must have roles, as loops over register blocks that fit `target`.
 void createContraction(mlir::OpBuilder &builder, const Contraction &contraction, const Start &start,
                        TargetAttr target, Epilogue *epilogue = nullptr);
 

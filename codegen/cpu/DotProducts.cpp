@@ -1,4 +1,4 @@
-//===- DotProducts.cpp - contractions along their sums ---------------------===//
+//===- DotProducts.cpp - contractions with lanes along the sum -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -36,7 +36,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     return stride(op.getDpsInitOperand(0), loop) == 1 &&
            stride(op.getDpsInputOperand(1 - input), loop) == 0;
   };
-  // A loop with a single step will do as well, whatever its strides: they are not used.
+  // A loop of one step is possible too, whatever its strides, because they are not used.
   for (bool isSingle : {false, true})
     for (unsigned input : {1, 0})
       for (unsigned loop : parallel)
@@ -59,7 +59,7 @@ struct DotBuilder {
   SmallVector<OpFoldResult> sizes; // of each loop
   StridedView rows, row, out;
   Value start;       // a scalar, or null for the output itself
-  bool isFromMemory; // the rows, of which more follow
+  bool isFromMemory; // the rows come from memory, and more of them follow
 
   struct Origin {
     Value rows, row, out;
@@ -94,18 +94,18 @@ struct DotBuilder {
     });
   }
 
-  /// The row whose turn it is L products later comes while the one at `row` is used. Asking again, in the
-  /// next pass or for the rest of a line, costs a slot.
+  /// Prefetches the row that is used L products later, while the row at `row` is used. Prefetching a line
+  /// again, in the next pass or for its other elements, only costs an instruction slot.
   void prefetchNextRow(OpBuilder &b, Value row, const Lanes &k) const {
     Value count = arith::ConstantIndexOp::create(b, loc, lanes);
     Value next = rows.advance(b, loc, row, products.n, count);
     createPrefetch(b, loc, rows.row, rows.advance(b, loc, next, products.reduction, k.offset));
   }
 
-  /// The sum of each vector in a lane of its own.
+  /// A vector that holds the sum of each of `sums` in its own lane.
   Value createTotals(OpBuilder &b, ArrayRef<Value> sums) const {
     VectorType type = VectorType::get(lanes, b.getF32Type());
-    // One by one as long as that takes fewer shuffles than a transposition.
+    // Add them up one by one as long as this takes fewer shuffles than a transposition.
     if (int64_t(sums.size()) < lanes / 2) {
       SmallVector<Value> totals(lanes, floatConstant(b, loc, b.getF32Type(), 0));
       for (auto [total, sum] : llvm::zip(totals, sums))
@@ -120,12 +120,12 @@ struct DotBuilder {
         parts, [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
   }
 
-  /// L products, or as many as there are.
+  /// Emits L products, or fewer at the end.
   void createVector(OpBuilder &b, const Lanes &n, Origin origin) const {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
-    // The rows that there are, if that is known; otherwise the last stands for those beyond.
+    // Use only the existing rows if their number is known. Otherwise the last row replaces the rows beyond it.
     std::optional<int64_t> size = getConstantIntValue(sizes[products.n]);
     int64_t count = n.mask && size ? *size % lanes : lanes;
     Value last;

@@ -1,4 +1,4 @@
-//===- DotProducts.h - contractions along their sums --------------*- C++ -*-===//
+//===- DotProducts.h - contractions with lanes along the sum -----*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,19 +11,21 @@
 
 namespace attn {
 
-/// A contraction whose inputs are both contiguous along its sum: scores of few queries, for which
-/// keys are not worth transposing. L dot products at a time, the lanes along the sum; their lanes
-/// are added up by a transposition, or one by one where they are few.
+/// A contraction whose inputs are both contiguous along the sum, such as the scores of few queries,
+/// for which transposing the keys does not pay. The code computes L dot products at a time, with the
+/// lanes along the sum. A transposition adds up the lanes of all L sums; a few sums are added up one
+/// by one.
 struct DotProducts {
-  /// `contraction` as dot products, or none: no loop of one input alone is contiguous in the output,
-  /// and none has a single step.
+  /// `contraction` as dot products, or none. n must be a loop of one input only that is contiguous in
+  /// the output, or else a loop of one step.
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;
-  unsigned rows;      // the input with a row for each of L products; the other has one for all
-  unsigned n;         // their loop
-  unsigned reduction; // the sum
-  /// The other loops: L rows come from memory once, for all of those that do not choose rows.
+  unsigned rows;      // the input with a row for each of L products; the other has one row for all
+  unsigned n;         // the loop over the products
+  unsigned reduction; // the loop of the sum
+  /// The other loops. The loops in `outer` select the rows. Those in `inner` do not, so that L rows
+  /// come from memory only once for all iterations of `inner`.
   llvm::SmallVector<unsigned> outer, inner;
 };
 

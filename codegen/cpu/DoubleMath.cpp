@@ -17,7 +17,7 @@ using namespace attn;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-/// 1.5 * 2^52: a sum with it has no bits for a fraction, and its low bits are the integer nearest to the other summand.
+/// 1.5 * 2^52. The sum of x and this constant has no bits for a fraction; its low bits are the integer nearest to x.
 static constexpr double kRound = 6755399441055744.0;
 
 namespace {
@@ -93,7 +93,7 @@ struct Doubles {
     Value exponent = with<arith::ShRSIOp>(shifted, kMantissa);
     Value m = toDouble(arith::SubIOp::create(builder, loc, toBits(x),
                                              with<arith::ShLIOp>(exponent, kMantissa)));
-    // As a number: the sum with 1.5 * 2^52 has the integer in its low bits.
+    // Convert the exponent to f64: its sum with 1.5 * 2^52 has the integer in the low bits.
     Value e = sub(toDouble(arith::AddIOp::create(builder, loc, exponent, toBits(constant(kRound)))),
                   constant(kRound));
     Value s = div(sub(m, constant(1)), add(m, constant(1))), square = mul(s, s);
@@ -115,7 +115,7 @@ struct Doubles {
     return mul(polynomial(r, kSeries), toDouble(with<arith::ShLIOp>(biased, 52)));
   }
 
-  /// `result` for positive numbers, and what a logarithm is elsewhere.
+  /// `result` for positive finite numbers; otherwise the value of a logarithm at 0, infinity, a negative number or NaN.
   Value logarithm(Value x, Value result) {
     result = select(is(x, kInfinity), x, result);
     result = select(is(x, 0), constant(-kInfinity), result);
@@ -142,7 +142,7 @@ Value attn::createLog(OpBuilder &builder, Location loc, Value x) {
   return d.round(d.logarithm(wide, d.mul(d.log2(wide), d.constant(llvm::numbers::ln2))));
 }
 
-/// log(1 + x); near 0, where the sum would lose bits of x, x - x^2/2 + x^3/3.
+/// log(1 + x). Near 0, where the sum would lose bits of x, it is x - x^2/2 + x^3/3.
 Value attn::createLog1p(OpBuilder &builder, Location loc, Value x) {
   Doubles d(builder, loc, x.getType());
   Value wide = d.extend(x), sum = d.add(wide, d.constant(1));
@@ -151,7 +151,7 @@ Value attn::createLog1p(OpBuilder &builder, Location loc, Value x) {
   return d.round(d.select(d.isLess(d.abs(wide), 0x1p-12), near, far));
 }
 
-/// e^x - 1; near 0 by its series.
+/// e^x - 1, computed by its series near 0.
 Value attn::createExpM1(OpBuilder &builder, Location loc, Value x) {
   Doubles d(builder, loc, x.getType());
   Value wide = d.extend(x);
@@ -181,7 +181,7 @@ Value attn::createPow(OpBuilder &builder, Location loc, Value x, Value y) {
   };
   Value magnitude = d.abs(power), half = d.mul(magnitude, d.constant(0.5));
   Value isInteger = isWhole(magnitude), isEven = isWhole(half);
-  // The sign bit, not a comparison: -0 to an odd power is -0.
+  // Test the sign bit instead of comparing with 0, because -0 to an odd power is -0.
   Value isNegative = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, d.toBits(base),
                                            d.integer(0));
   Value isNegativeNumber = d.both(d.isLess(base, 0), d.isLess(size, kInfinity));
@@ -195,7 +195,8 @@ Value attn::createPow(OpBuilder &builder, Location loc, Value x, Value y) {
   return d.round(d.select(isOne, one, result));
 }
 
-/// x = k pi/2 + r with |r| up to pi/4. pi/2 in parts of 23 bits, whose products with k, of 30 bits, are exact.
+/// x = k pi/2 + r with |r| up to pi/4. pi/2 is split into parts: the first two have at most 23 bits, so that their
+/// products with k, which has up to 30 bits, are exact.
 static Angle createAngle(Doubles &d, Value x) {
   static constexpr double kParts[] = {0x1.921fb4p+0, 0x1.4442dp-24, 0x1.8469898cc5170p-48};
   Value isKnown = d.compare(arith::CmpFPredicate::OLE, d.abs(x), d.constant(0x1p30));
@@ -211,7 +212,8 @@ static Angle createAngle(Doubles &d, Value x) {
   return {sine, cosine, d.toBits(sum), isKnown};
 }
 
-/// sin(x + shift pi/2): the sine or cosine of the rest, by whether the multiple is odd, negative in the lower half.
+/// sin(x + shift pi/2): the sine of r if the multiple k of pi/2 is even, the cosine of r if it is odd, negated if k mod
+/// 4 is 2 or 3.
 static Value createWave(OpBuilder &builder, Location loc, Value x, int64_t shift) {
   Doubles d(builder, loc, x.getType());
   Angle angle = createAngle(d, d.extend(x));

@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// For functions that no inner loop of a fused kernel computes: twice the width buys results that are right to the last
-// bit but one without the care that f32 would need. Each takes and returns f32 or a vector of it. Without a library.
+// These functions are for code outside the inner loops of fused kernels. Computing in f64 gives results that are right
+// to the last bit but one, without the care that f32 would need. Each function takes and returns f32 or a vector of
+// f32, and calls no library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,7 @@
 
 namespace attn {
 
-/// Whether ExpandMath.cpp makes one of the functions below of `op`.
+/// Whether ExpandMath.cpp replaces `op` by one of the functions below.
 bool isComputedInDouble(mlir::Operation *op);
 
 // Errors are at most 1 ulp for all arguments, infinities, denormal numbers and NaN included, unless said otherwise.

@@ -2,14 +2,15 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23
-// rounds: the sum has no bits for a fraction, and its low bits are n. 2^r is a polynomial with
-// p(0) = 1, so that 2^0 is exactly 1. Multiplying by 2^n, and not adding n to the exponent, keeps NaN;
-// where the machine has an instruction for it (vscalefps), that takes one instead of two. Where it has
-// one for r as well (vreduceps), n is the integer below and r lies in [0, 1).
+// 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23 to x
+// rounds it: the sum has no bits for a fraction, and its low bits are n. 2^r is approximated by a
+// polynomial p with p(0) = 1, so that 2^0 is exactly 1. The result is p multiplied by 2^n: adding n to
+// the exponent bits instead would lose NaN. On machines with vscalefps, this multiplication is one
+// instruction instead of two. On those machines vreduceps computes r: n is then the integer below x,
+// and r lies in [0, 1).
 //
-// Relative error of the power, polynomial and roundings: 1.7e-7 around 0, 1.6e-7 from 0 on. The coefficients
-// minimise the error before rounding: 9.1e-8 and 8.3e-8.
+// Relative error of the power, polynomial and roundings: 1.7e-7 for r around 0, 1.6e-7 for r from 0 on. The
+// coefficients minimise the error before rounding, which is 9.1e-8 and 8.3e-8.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ using namespace attn;
 static constexpr double kRound = 12582912.0; // 1.5 * 2^23
 static constexpr int64_t kMantissaBits = 23;
 static constexpr int64_t kExponentBias = 127;
-/// For the instructions below: exceptions as they are set.
+/// An operand of the AVX-512 instructions below: use the current rounding direction and exception settings.
 static constexpr int32_t kCurrentDirection = 4;
 static constexpr double kPolynomial[] = {1.326472731e-03, 9.671512991e-03, 5.550733581e-02,
                                          2.402224988e-01, 6.931470037e-01, 1.0};
@@ -53,10 +54,10 @@ struct FloatBuilder {
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
   Value negate(Value x) { return arith::NegFOp::create(builder, loc, x); }
   Value fma(Value a, Value b, Value c) { return createMultiplyAdd(builder, loc, a, b, c); }
-  /// Rounded once without exception: LLVM may fold a vector.fma of constants in two steps.
+  /// A multiply-add that is always rounded only once. LLVM may fold a vector.fma of constants with two roundings.
   Value fused(Value a, Value b, Value c) { return LLVM::FMAOp::create(builder, loc, a, b, c); }
 
-  /// `bound` where x lies beyond it; NaN stays.
+  /// `bound` where x lies beyond it, otherwise x. NaN stays NaN.
   Value clamp(Value x, arith::CmpFPredicate beyond, double bound) {
     Value limit = constant(bound);
     Value isBeyond = arith::CmpFOp::create(builder, loc, beyond, x, limit);
@@ -83,8 +84,8 @@ struct FloatBuilder {
     return arith::BitcastOp::create(builder, loc, type, shifted);
   }
 
-  /// p * 2^n for n from -252 to 254: in two steps, for 2^n alone may be no number although the
-  /// product is.
+  /// p * 2^n for n from -252 to 254. Multiplies in two steps, because 2^n alone may be out of range
+  /// even if the product is not.
   Value scale(Value p, Value n) {
     Value half = arith::ShRSIOp::create(builder, loc, n, integer(1));
     Value rest = arith::SubIOp::create(builder, loc, n, half);
@@ -95,7 +96,7 @@ struct FloatBuilder {
 };
 } // namespace
 
-/// The least max * factor that is large. The rounding error of a smaller one is at most 2^-13.
+/// The smallest max * factor that counts as large. The rounding error of smaller values is at most 2^-13.
 static constexpr double kLarge = 1 << 12;
 
 Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double scale, TargetAttr target)
@@ -143,7 +144,7 @@ Value attn::createMultiplyAdd(OpBuilder &builder, Location loc, Value a, Value b
   return arith::AddFOp::create(builder, loc, arith::MulFOp::create(builder, loc, a, b), c);
 }
 
-/// The polynomial with these coefficients, the highest first, of each value.
+/// Evaluates the polynomial with these coefficients, the highest power first, at each of `rs`.
 static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs,
                                            ArrayRef<double> coefficients) {
   SmallVector<Value> ps(rs.size(), f.constant(coefficients.front()));
@@ -155,19 +156,19 @@ static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs,
   return ps;
 }
 
-/// p * 2^n with n the integer at or below `exponent`, any number.
+/// p * 2^n, where n is the integer at or below `exponent`, which may be any number.
 static Value createScaleF(FloatBuilder &f, Value p, Value exponent) {
   auto constant = [&](TypedAttr value) {
     return arith::ConstantOp::create(f.builder, f.loc, value);
   };
-  // Operands in the order of the intrinsic, which is not that of their names: value, by what, value
-  // where the mask is off, mask.
+  // The operands are in the order of the intrinsic, which the names of the op's operands do not
+  // follow: value, exponent, value for lanes that are masked off, mask.
   return x86vector::MaskScaleFOp::create(f.builder, f.loc, f.type, p, exponent, p,
                                          constant(f.builder.getI16IntegerAttr(-1)),
                                          constant(f.builder.getI32IntegerAttr(kCurrentDirection)));
 }
 
-/// x less the integer at or below it; 0 for infinity.
+/// x minus the integer at or below x; 0 for infinity.
 static Value createReduce(FloatBuilder &f, Value x) {
   static constexpr int32_t kDown = 1;
   OpBuilder &b = f.builder;
@@ -181,7 +182,7 @@ static Value createReduce(FloatBuilder &f, Value x) {
       .getResult(0);
 }
 
-/// By instructions that take an exponent apart.
+/// 2^x by vreduceps and vscalefps.
 static SmallVector<Value> createExp2ByReducing(FloatBuilder &f, ArrayRef<Value> xs) {
   auto rs = llvm::map_to_vector(xs, [&](Value x) { return createReduce(f, x); });
   SmallVector<Value> ps = createPolynomial(f, rs, kFromZero);
@@ -190,9 +191,9 @@ static SmallVector<Value> createExp2ByReducing(FloatBuilder &f, ArrayRef<Value> 
   return ps;
 }
 
-/// By the addition that rounds.
+/// 2^x by an addition that rounds x.
 static SmallVector<Value> createExp2ByRounding(FloatBuilder &f, ArrayRef<Value> xs) {
-  // The rounding constant carries the bias of the exponent too, so that the low bits need no addition.
+  // The rounding constant includes the exponent bias, so that the low bits of the sum are the biased exponent.
   Value round = f.constant(kRound + kExponentBias);
   SmallVector<Value> sums, rs;
   for (Value x : xs) {
@@ -210,7 +211,7 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
   FloatBuilder f(builder, loc, xs.front().getType());
   bool scales = target.getScalef();
   Value least = f.constant(AttnDialect::kLeastWeightExponent);
-  // Of one below the least normal exponent the low bits are 0, and so is the power.
+  // For the exponent below the least normal one, the low bits of the sum are 0, and so is the power.
   Value gone = f.constant(-kExponentBias);
   SmallVector<Value> clamped(xs), areSmall;
   for (Value &x : clamped) {
@@ -231,7 +232,7 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
 
 Value attn::createFullExp2(OpBuilder &builder, Location loc, Value x) {
   FloatBuilder f(builder, loc, x.getType());
-  // Beyond these the result is 0 and infinity.
+  // Beyond these bounds the result is 0 or infinity.
   x = f.clamp(x, -151.0, 129.0);
   Value round = f.constant(kRound);
   Value sum = f.add(x, round);
@@ -245,8 +246,8 @@ Value attn::createFullExp(OpBuilder &builder, Location loc, Value x) {
   Value round = f.constant(kRound), log2e = f.constant(llvm::numbers::log2e);
   Value sum = f.fma(x, log2e, round);
   Value n = f.sub(sum, round);
-  // x - n ln 2 in two steps: the first part of ln 2 has 9 bits, so that its product is exact
-  // without fma too.
+  // Subtract n ln 2 in two steps: the first part of ln 2 has 9 bits, so that its product with n is
+  // exact even without fma.
   Value r = f.fma(n, f.constant(-0.693359375), x);
   r = f.fma(n, f.constant(2.12194440054690581e-4), r);
   Value p = createPolynomial(f, f.mul(r, log2e), kPolynomial).front();

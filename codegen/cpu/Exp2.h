@@ -13,41 +13,41 @@
 
 namespace attn {
 
-/// What becomes of small powers, those of -inf among them.
+/// The result for small powers, including 2^-inf.
 enum class Underflow {
-  Live, // about 2^kLeastWeightExponent at least
-  Zero, // 0 below it
+  Live, // at least about 2^kLeastWeightExponent
+  Zero, // 0 below 2^kLeastWeightExponent
 };
 
-/// What becomes of powers beyond the greatest number.
+/// The result for powers beyond the greatest number.
 enum class Overflow {
   Never, // exponents are known to be small enough
   Large, // 2^100 or more, infinity, or NaN
 };
 
-/// Scores as exponents of two relative to their maximum: (s - max) * factor.
+/// Converts scores to exponents of two relative to their maximum: (s - max) * factor.
 ///
-/// An exponent depends on the score and on the maximum alone, never on the tile that the score is in, and is rounded
-/// at its own size, not at that of the scores. Where multiply-adds are fused and max * factor is moderate, it is
-/// s * factor - c with c = max * factor, rounded: one instruction. The rounding error of c is the same for all scores of
-/// a row, so that it cancels in the division by their sum. Elsewhere max is subtracted first: no finite score
-/// overflows, and no rounding error grows with the scores.
+/// An exponent depends only on the score and on the maximum, never on the tile of the score. Its rounding error is
+/// relative to the exponent, not to the scores. If multiply-adds are fused and max * factor is moderate, the exponent
+/// is s * factor - c with c = max * factor, rounded: one instruction. The rounding error of c is the same for all
+/// scores of a row, so that it cancels in the division by their sum. Otherwise max is subtracted first, so that no
+/// finite score overflows and no rounding error grows with the scores.
 class Exponents {
 public:
-  /// `max` holds the maximum of each lane, -inf where there is none yet.
+  /// `max` holds the maximum of each lane, -inf for a lane that has none yet.
   Exponents(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value max, double factor,
             TargetAttr target);
 
   /// The exponent of any finite score.
   mlir::Value of(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// The same bits by one instruction where no lane `needsExact`.
+  /// The same bits as `of` by one instruction, provided that no lane `needsExact`.
   mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
 
   /// Lanes where the maximum is -inf or NaN, or is so large that `ofModerate` is not exact.
   mlir::Value needsExact() const { return isLarge; }
 
-  /// The exponent that takes powers relative to this maximum to powers relative to `next`.
+  /// The exponent of the factor that rescales powers relative to this maximum to powers relative to `next`.
   mlir::Value changeTo(mlir::OpBuilder &builder, const Exponents &next) const;
 
 private:
@@ -56,27 +56,28 @@ private:
   bool isFused;
   mlir::Value isLarge;
   mlir::Value offset; // -max * factor, rounded
-  // What `of` subtracts from a score, and what it adds to the product with the factor.
+  // `of` subtracts `subtracted` from a score, multiplies by the factor, and adds `added`.
   mlir::Value subtracted; // max in large lanes, 0 elsewhere
   mlir::Value added;      // 0 in large lanes, the offset elsewhere
 };
 
-/// How many vectors createExp2 best gets at once: each needs three registers, their constants and
-/// what a loop carries about ten.
+/// The best number of vectors for one call of createExp2. Each vector needs three registers; the
+/// constants and the values that a loop carries need about ten.
 int64_t exponentialsInFlight(TargetAttr target);
 
-/// 2^x of each vector of f32, for x up to 127 unless overflow is expected, or NaN: the exponential of a
-/// softmax. Values are computed stage by stage: one alone waits for its own polynomial.
+/// 2^x of each vector of f32: the exponential of a softmax. x is NaN or, unless overflow is expected, at
+/// most 127. The vectors are computed together, step by step, because a single vector waits for the
+/// results of its own polynomial.
 llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::Value> xs, TargetAttr target,
                                           Underflow underflow,
                                           Overflow overflow = Overflow::Never);
 
-/// 2^x and e^x for every x, with infinities and denormals.
+/// 2^x and e^x for every x, including infinities and denormals.
 mlir::Value createFullExp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createFullExp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 
-/// a * b + c, fused where the machine can; never a call.
+/// a * b + c, fused if the machine has the instruction. Never becomes a library call.
 mlir::Value createMultiplyAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
                               mlir::Value b, mlir::Value c);
 

@@ -9,8 +9,9 @@
 //   %s = arith.addf %a, %b : f32
 //   %z = arith.truncf %s : f32 to f16
 //
-// and the same for bf16. A conversion that is no instruction of the target becomes integer arithmetic: LLVM would call a
-// library function for it, and kernels have no undefined symbols. f64 is converted through f32.
+// If the target has no instructions for the conversions, they become integer arithmetic: LLVM would
+// call a library, but kernels must not have undefined symbols. Conversions between f16 and f64 go
+// through f32.
 // Test: test/codegen/cpu/expand-halves.mlir, test/run/halves.test
 //
 //===----------------------------------------------------------------------===//
@@ -79,10 +80,10 @@ static Value extend(ImplicitLocOpBuilder &b, Value half) {
                                      arith::BitcastOp::create(b, bits.of(b.getI16Type()), half));
   Value sign = bits.binary<arith::ShLIOp>(bits.binary<arith::AndIOp>(all, 0x8000), 16);
   Value magnitude = bits.binary<arith::ShLIOp>(bits.binary<arith::AndIOp>(all, 0x7fff), 13);
-  // The exponent of f32 starts 112 lower.
+  // The exponent bias of f32 is greater by 112.
   Value normal = bits.binary<arith::AddIOp>(magnitude, 112u << 23);
   Value special = bits.binary<arith::OrIOp>(magnitude, exponentOfF32(128));
-  // 2^-14 and the fraction, less 2^-14: exact, and without a denormal f32.
+  // (2^-14 + fraction) - 2^-14 is exact and does not need a denormal f32.
   Value least = bits.constant(exponentOfF32(-14));
   Value denormal = bits.ofFloat(bits.binary<arith::SubFOp>(
       bits.asFloat(bits.binary<arith::AddIOp>(magnitude, least)), bits.asFloat(least)));
@@ -97,10 +98,11 @@ static Value truncate(ImplicitLocOpBuilder &b, Value x) {
   Value all = bits.ofFloat(x);
   Value magnitude = bits.binary<arith::AndIOp>(all, 0x7fffffff);
   Value sign = bits.binary<arith::ShRUIOp>(bits.binary<arith::XOrIOp>(all, magnitude), 16);
-  // Values of 2^16 and more are infinity, NaN stays NaN. A value that rounds up to 2^16 becomes infinity by the carry.
+  // Values of 2^16 and more become infinity, and NaN stays NaN. For a value that rounds up to 2^16, the carry gives
+  // infinity.
   Value special = bits.select(bits.isBelow(magnitude, exponentOfF32(128) + 1),
                               bits.constant(0x7c00), bits.constant(0x7e00));
-  // An ulp of 0.5 is the least denormal: the sum rounds.
+  // The ulp of 0.5 in f32 is the least denormal f16, so that adding 0.5 rounds.
   Value half = bits.constant(exponentOfF32(-1));
   Value denormal = bits.binary<arith::SubIOp>(
       bits.ofFloat(bits.binary<arith::AddFOp>(bits.asFloat(magnitude), bits.asFloat(half))), half);
@@ -118,9 +120,8 @@ static Value truncate(ImplicitLocOpBuilder &b, Value x) {
 /// Replaces arithmetic on f16 and bf16 by arithmetic on f32 between conversions.
 static LogicalResult computeInF32(func::FuncOp function) {
   MLIRContext *context = function.getContext();
-  Type f16 = Float16Type::get(context), bf16 = BFloat16Type::get(context);
-  Type f32 = Float32Type::get(context);
-  // Functions first: their expansions are arithmetic.
+  Type f16 = Float16Type::get(context), f32 = Float32Type::get(context);
+  // Convert functions first, because this creates arithmetic ops on f16.
   {
     TypeConverter converter;
     llvm::SetVector<Type> supported;
@@ -192,9 +193,30 @@ struct ExpandHalves : attn::impl::ExpandHalvesBase<ExpandHalves> {
       return signalPassFailure();
     TargetAttr machine = getTarget(function);
     bool isInstruction = machine && machine.getHalves();
-    function.walk([&](Operation *op) {
-      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
-        expandConversion(op, isInstruction);
+    getOperation().walk([&](Operation *op) {
+      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+        return;
+      Value from = op->getOperand(0);
+      Type to = op->getResult(0).getType(), source = getElementTypeOrSelf(from),
+           target = getElementTypeOrSelf(to);
+      bool widens = source.isF16(), isDouble = source.isF64() || target.isF64();
+      if ((!widens && !target.isF16()) || (isInstruction && !isDouble))
+        return;
+      ImplicitLocOpBuilder b(op->getLoc(), op);
+      Type single = Bits{b, to}.of(b.getF32Type());
+      Value result;
+      if (widens) {
+        result = extend(b, from);
+        if (isDouble)
+          result = arith::ExtFOp::create(b, to, result);
+      } else {
+        // LLVM would merge two converting instructions into one conversion, for which there is no instruction.
+        if (isDouble)
+          from = arith::TruncFOp::create(b, single, from);
+        result = truncate(b, from);
+      }
+      op->replaceAllUsesWith(ValueRange(result));
+      op->erase();
     });
     if (failed(expandBF16(function)))
       return signalPassFailure();

@@ -7,10 +7,10 @@
 //   %s = math.sqrt %x : vector<16xf32>
 //   %y = arith.divf %one, %s : vector<16xf32>
 //
-// and exp, exp2, tanh and erf become polynomials, on scalars and vectors of f32; the logarithms, sine, cosine, powers and
-// expm1 are computed in f64. floor, ceil, trunc, roundeven and rsqrt have expansions that are right for f64 as well.
-// Kernels have no undefined symbols, so whatever LLVM would turn into a call on the smallest machine is refused;
-// math.absf, math.copysign and math.sqrt are instructions everywhere.
+// Likewise, exp, exp2, tanh and erf become polynomials on scalars and vectors of f32. The logarithms, sine, cosine,
+// powers and expm1 are computed in f64. The expansions of floor, ceil, trunc, roundeven and rsqrt work for f64 too.
+// Kernels must not have undefined symbols, so the pass refuses any other function that LLVM would turn into a call on
+// the smallest machine. math.absf, math.copysign and math.sqrt stay: they are instructions on every machine.
 // Test: test/codegen/cpu/expand-math.mlir, test/run/functions.test
 //
 //===----------------------------------------------------------------------===//
@@ -43,7 +43,7 @@ static Value createReciprocalSqrt(OpBuilder &builder, Location loc, Value x) {
   return arith::DivFOp::create(builder, loc, one, math::SqrtOp::create(builder, loc, x));
 }
 
-/// Near 0 the odd polynomial x + x^3 P(x^2), which keeps the relative error; elsewhere 1 - 2 /
+/// Near 0, the odd polynomial x + x^3 P(x^2), which keeps the relative error small. Elsewhere, 1 - 2 /
 /// (e^2|x| + 1).
 static Value createTanh(OpBuilder &builder, Location loc, Value x) {
   static constexpr double kNear = 0.625;
@@ -71,8 +71,8 @@ static Value createTanh(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
-/// The nearest integer, ties to even: a sum with 2^23 (2^52 in f64) has no bits for a fraction. Numbers of that size are
-/// integers.
+/// The nearest integer, ties to even. The sum of |x| and 2^23 (2^52 in f64) has no bits for a fraction. Larger numbers
+/// are integers already.
 static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
   Value magnitude = math::AbsFOp::create(builder, loc, x);
   auto type = cast<FloatType>(getElementTypeOrSelf(x.getType()));
@@ -86,14 +86,14 @@ static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
-/// `rounded` less `step` where it lies on the other side of x.
+/// `rounded` minus `step` where `rounded` compares as `beyond` to x, otherwise `rounded`.
 static Value createCorrected(OpBuilder &builder, Location loc, Value x, Value rounded,
                              arith::CmpFPredicate beyond, double step) {
   Value isBeyond = arith::CmpFOp::create(builder, loc, beyond, rounded, x);
   Value corrected = arith::SubFOp::create(builder, loc, rounded,
                                           floatConstant(builder, loc, x.getType(), step));
   Value result = arith::SelectOp::create(builder, loc, isBeyond, corrected, rounded);
-  // The floor of 0.5 is 0, that of -0 is -0.
+  // The floor of 0.5 is 0, and the floor of -0 is -0.
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
@@ -107,13 +107,13 @@ static Value createCeil(OpBuilder &builder, Location loc, Value x) {
                          arith::CmpFPredicate::OLT, -1);
 }
 
-/// Towards 0.
+/// Rounds towards 0.
 static Value createTrunc(OpBuilder &builder, Location loc, Value x) {
   Value floor = createFloor(builder, loc, math::AbsFOp::create(builder, loc, x));
   return math::CopySignOp::create(builder, loc, floor, x);
 }
 
-/// Functions for which MLIR has polynomials in f32, and the multiply-adds of those.
+/// Expands functions for which MLIR has polynomials in f32, and the math.fma ops of these polynomials.
 static LogicalResult approximate(Operation *root) {
   RewritePatternSet patterns(root->getContext());
   populatePolynomialApproximateErfPattern(patterns);
@@ -160,7 +160,7 @@ static Expansion expansionOf(Operation *op) {
       .Default([](Operation *) { return nullptr; });
 }
 
-/// Whether the expansion is right in every type; the others have constants for f32.
+/// Whether the expansion of `op` is right for every float type. The other expansions have constants for f32.
 static bool isOfAnyFloat(Operation *op) {
   return isa<math::CeilOp, math::FloorOp, math::RoundEvenOp, math::RsqrtOp, math::TruncOp>(op);
 }

@@ -1,4 +1,4 @@
-//===- FusedUpdate.cpp - an update that takes its product in ---------------===//
+//===- FusedUpdate.cpp - an update fused with its product ------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -23,8 +23,8 @@ using namespace attn;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// Makes weights of products while they are in registers, relative to the maximum so far; products stay
-/// what they are where `exact` is true.
+/// Turns products into unnormalised probabilities while they are in registers, relative to the maximum so
+/// far. If `exact` is true, stores the products unchanged instead.
 class WeightsEpilogue : public Epilogue {
 public:
   WeightsEpilogue(OnlineUpdateOp op, linalg::LinalgOp product, const ScoreRegion &region,
@@ -69,11 +69,11 @@ public:
   }
 
 private:
-  /// Stores the weights of products. Returns the sums of their columns, with those added.
+  /// Stores the probabilities of `products`. Returns `sums` plus the sums of their columns.
   SmallVector<Value> createWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
                                    ValueRange products, ValueRange sums, Store store) {
     size_t inFlight = exponentialsInFlight(target);
-    // Summed up by themselves first: short chains err less.
+    // Sum up each column of the block first: short chains have smaller rounding errors.
     SmallVector<Value> parts(columns.size());
     for (size_t first = 0; first < products.size(); first += inFlight) {
       SmallVector<Value> scores, exponents;
@@ -110,7 +110,7 @@ private:
   SmallVector<ScoreRegion::Queries> queries;
 };
 
-/// Stores products as they are.
+/// Stores products unchanged.
 class StoringEpilogue : public Epilogue {
 public:
   SmallVector<Value> begin(OpBuilder &, ArrayRef<Lanes>) override { return {}; }
@@ -123,14 +123,14 @@ public:
   void end(OpBuilder &, ArrayRef<Lanes>, ValueRange) override {}
 };
 
-/// What computes the scores of an op, from zero, just before.
+/// The contraction that computes the scores of an op just before the op, starting from zero.
 struct Product {
   Contraction contraction;
   Start start;
 };
 } // namespace
 
-/// The most queries that a tile of scores has, from the buffer it is a part of.
+/// The greatest number of queries in a tile of scores, which is the last size of the buffer that contains the tile.
 static int64_t boundOfQueries(Value scores) {
   return cast<MemRefType>(getSource(scores).getType()).getShape().back();
 }
@@ -152,7 +152,7 @@ static std::optional<Product> findProduct(Operation *op, Value scores, AliasAnal
   return Product{*contraction, start};
 }
 
-/// Whether any value of a row of vectors `is`, a comparison of one of them.
+/// Whether `is` holds for any value of the row. `is` emits the comparison of one vector.
 static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t lanes,
                          llvm::function_ref<Value(OpBuilder &, Value)> is) {
   Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));

@@ -36,13 +36,13 @@ void Lanes::store(OpBuilder &builder, Location loc, Value value, Value buffer,
     vector::StoreOp::create(builder, loc, value, buffer, indices);
 }
 
-/// A number that divides `index`, as great as is known: a tile of 48 of 512 queries is a multiple of 16, the
-/// last one too.
+/// The greatest known divisor of `index`. For example, the size of every tile of 48 of 512 queries is a multiple
+/// of 16, also that of the last tile.
 static int64_t knownDivisor(OpFoldResult index) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))
     return *constant; // 0 is a multiple of everything
   auto value = cast<Value>(index);
-  scf::ForOp loop = scf::getForInductionVarOwner(value); // of any argument of its body
+  scf::ForOp loop = scf::getForInductionVarOwner(value); // for any argument of the loop body
   if (loop && value == loop.getInductionVar())
     return std::gcd(knownDivisor(loop.getLowerBound()), knownDivisor(loop.getStep()));
   Operation *op = value.getDefiningOp();

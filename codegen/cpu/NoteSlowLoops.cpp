@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A remark at each op that makes its loop slow: one over scalars, because its body reads memory at indices
-// that are data, or one over vectors of half the lanes, because its body calls a function that is computed in f64. The
-// report lists the remarks. Nothing changes.
+// Emits a remark at each op that makes its loop slow. A body that reads memory at indices that are data makes a loop
+// over scalars. A body that calls a function that is computed in f64 makes a loop over vectors of half the lanes. The
+// report lists the remarks. The pass does not change the IR.
 // Test: test/codegen/cpu/note-slow-loops.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -28,7 +28,7 @@ namespace {
 struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
   void runOnOperation() override {
     getOperation().walk([](linalg::LinalgOp op) {
-      // Ops of several lines become one: what makes it slow knows its line.
+      // Ops from several source lines may be fused into this one; the inner op knows its own line.
       op.getBlock()->walk([](Operation *inner) {
         if (isa<memref::LoadOp>(inner))
           inner->emitRemark() << "loop over scalars: reads memory at indices that are data";

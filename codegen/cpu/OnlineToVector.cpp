@@ -7,17 +7,17 @@
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
 //     %greatest = scf.for %k = 0 to 128 step 4 ...   // of the tile, from the old maximum
 //     %alpha = exp2(the exponent of the old max relative to %greatest)
-//     %l = scf.for %k = 0 to 128 step 4 ...          // weights in place of scores, and their sum
+//     %l = scf.for %k = 0 to 128 step 4 ...          // probabilities in place of scores, and their sum
 //     vector.store %greatest, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha
 //   }
 //
-// and attn.online_init, attn.online_weights and attn.online_finish likewise; finish transposes. The last
-// vector of queries is masked where L does not divide their number.
-// Where a contraction computes %scores just before, FusedUpdate.h takes it into the update.
-// ScoreRegion.h says in which units scores and max are. All operands are f32 buffers whose queries
-// are neighbours; the output of finish may have any strides. Test:
-// test/codegen/cpu/online-to-vector.mlir
+// attn.online_init, attn.online_weights and attn.online_finish are lowered likewise; finish also
+// transposes. If L does not divide the number of queries, the last vector of queries is masked.
+// If a contraction computes %scores just before, FusedUpdate.h fuses it with the update. ScoreRegion.h
+// defines the units of scores and max. All operands are f32 buffers with adjacent queries; the output
+// of finish may have any strides.
+// Test: test/codegen/cpu/online-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,7 @@ namespace attn {
 static constexpr int64_t kRows = 4;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// f32 buffers whose last dimension, the queries, is contiguous.
+/// Verifies that `tiles` are f32 buffers whose last dimension, the queries, is contiguous.
 static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
   for (Value tile : tiles) {
     auto type = dyn_cast<MemRefType>(tile.getType());
@@ -62,7 +62,7 @@ static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
   return success();
 }
 
-/// `replacement` in the lanes of `value` that hold `constant`.
+/// `value` with `replacement` in the lanes that equal `constant`.
 static Value createReplace(OpBuilder &builder, Location loc, Value value, double constant,
                            double replacement) {
   Value isEqual = createIsEqual(builder, loc, value, constant);
@@ -78,7 +78,7 @@ static Value createSum(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::AddFOp::create(builder, loc, a, b);
 }
 
-/// The powers of two of scores.
+/// The unnormalised probabilities of `scores`, which are powers of two.
 static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueRange scores,
                                         const Exponents &relative, TargetAttr target) {
   auto exponents = llvm::map_to_vector(scores, [&](Value s) { return relative.of(builder, s); });
@@ -131,8 +131,8 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
   VectorType type = q.vectorOf(builder.getF32Type());
   Value oldMax = q.load(builder, loc, max, q.offset);
 
-  // The maximum over kept keys only: a hidden score may be anything. Several maxima keep the chain
-  // short, and none is ever NaN, so that a NaN hides no other score.
+  // Compute the maximum over kept keys only, because a hidden score may have any value. Several
+  // maxima keep the chain short. No maximum is ever NaN, so that a NaN score does not hide others.
   SmallVector<Value> greatest =
       createUnrolledLoop(builder, loc, numKeys, unroll, SmallVector<Value>(unroll, oldMax),
                          [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange carried) {
@@ -152,7 +152,7 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
   Value newMax =
       reduceTree(greatest, [&](Value x, Value y) { return createMax(builder, loc, x, y); });
 
-  // Without a live key so far max stays -inf, and -inf - -inf would be NaN.
+  // As long as every score is -inf, max is -inf, and -inf - -inf would be NaN.
   auto relativeTo = [&](Value max) {
     return region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), target);
   };
@@ -176,13 +176,13 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
         return SmallVector<Value>{createSum(b, loc, carried[0], total)};
       })[0];
   if (!region.canHide()) {
-    // Products that are all -inf leave the row empty; NaN stays NaN.
+    // If all products are -inf, the row stays empty: its sum is 0. NaN stays NaN.
     Value isEmpty = createIsEqual(builder, loc, newMax, -kInfinity);
     tileSum = createProduct(builder, loc, tileSum,
                             arith::SelectOp::create(builder, loc, isEmpty, zero, one));
   }
 
-  // Before the first live key there is nothing to rescale.
+  // If the old maximum is -inf, there is nothing to rescale yet.
   Value change = relativeTo(oldMax).changeTo(builder, relative);
   Value alpha = createExp2(builder, loc, change, target, Underflow::Live)[0];
   alpha = arith::SelectOp::create(builder, loc, createIsEqual(builder, loc, oldMax, -kInfinity),
@@ -245,8 +245,8 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
   Value emptyRow = floatConstant(builder, loc, type, valueOf(op.getEmptyRow()));
   Value inverse = arith::SelectOp::create(builder, loc, isEmpty, emptyRow,
                                           arith::DivFOp::create(builder, loc, one, sum));
-  // A pair that the mask hides has weight 0 even if the row is NaN elsewhere. One that only has a score of -inf has the
-  // NaN of its row: other scores may be NaN where -inf was added to them.
+  // A pair that the mask hides has probability 0 even if other pairs of its row are NaN. Without a mask, a pair with a
+  // score of -inf gets the NaN of its row, because other scores may have become NaN by adding -inf to them.
   Value unweighted = op.getMask() ? zero : createProduct(builder, loc, zero, inverse);
   Value hidden = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, unweighted);
   createUnrolledLoop(
@@ -300,7 +300,7 @@ static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
   OpFoldResult numElements = memref::getMixedSize(builder, loc, acc, 0);
   double empty = valueOf(op.getEmptyRow());
-  // What multiplies the accumulator of some queries.
+  // The factor for the accumulators of some queries, and the value of their empty rows.
   struct Divisor {
     Value inverse, isEmpty, emptyRow;
   };

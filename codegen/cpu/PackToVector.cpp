@@ -13,11 +13,12 @@
 //       vector.store %t0, %prow[...]                         // 16 rows of the panel
 //     }
 //   }
-// and linalg.transpose does too, between the innermost dimensions of its two sides, unit dimensions aside.
-// Blocks at the edges are masked. What is not f32 or not adjacent on both sides is copied by element. `from_rows` copies
-// rows by vectors. Columns of the last panel beyond the source become zero.
+// linalg.transpose is lowered likewise: the blocks span the innermost dimensions of its input and output, not counting
+// unit dimensions. Blocks at the edges are masked. Elements that are not f32, or not adjacent in both operands, are
+// copied one by one. With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the source
+// become zero.
 //
-// Left alone: tensors, and linalg.transpose that keeps the innermost dimension innermost.
+// The pass leaves alone tensors, and any linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -48,7 +49,7 @@ using namespace attn;
 
 namespace {
 
-/// A place in one side of a copy.
+/// A position in the source or in the output of a copy.
 struct Cursor {
   const StridedView &view;
   Value index;
@@ -67,7 +68,7 @@ struct Copy {
   StridedView source, out;
   /// Lanes of the vectors, 0 if elements are copied one by one.
   int64_t lanes;
-  /// What elements of f32 are multiplied by.
+  /// The factor for f32 elements, if any.
   std::optional<double> scale;
 
   Value scaled(OpBuilder &b, Value value) const;
@@ -110,7 +111,7 @@ void Copy::elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loo
   });
 }
 
-/// Rows whose elements are adjacent on both sides.
+/// Copies rows whose elements are adjacent in the source and in the output.
 void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                 OpFoldResult numRows, OpFoldResult numColumns) const {
   OpFoldResult zero = b.getIndexAttr(0);
@@ -129,7 +130,7 @@ void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned col
   });
 }
 
-/// Elements are adjacent along `column` in the source and along `row` in the output.
+/// Copies elements that are adjacent along `column` in the source and along `row` in the output.
 void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                       OpFoldResult numRows, OpFoldResult numColumns) const {
   OpFoldResult zero = b.getIndexAttr(0);
@@ -159,7 +160,7 @@ static void forEachPoint(OpBuilder &b, Location loc, ArrayRef<unsigned> loops,
   });
 }
 
-/// Vectors serve f32 that is adjacent along `loop` on that side of the copy.
+/// Whether vectors can be used for this operand: its elements are f32 and adjacent along `loop`.
 static bool isAdjacent(Value memref, AffineMap map, unsigned loop) {
   auto type = cast<MemRefType>(memref.getType());
   return type.getElementType().isF32() && (*getLoopStrides(type, map))[loop] == 1;
@@ -169,7 +170,7 @@ static bool isAdjacent(Value memref, AffineMap map, unsigned loop) {
 // attn.pack
 //===----------------------------------------------------------------------===//
 
-/// Loops: batch..., n, k, with n advancing inside a panel; panels are apart.
+/// The loops are batch..., panel, k, n, where n is the column inside a panel.
 static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
   Location loc = op.getLoc();
   MLIRContext *context = op.getContext();
@@ -241,7 +242,7 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
 // linalg.transpose
 //===----------------------------------------------------------------------===//
 
-/// Loops: the dimensions of the source. Fails if both sides have the same innermost dimension.
+/// The loops are the dimensions of the source. Fails if input and output have the same innermost dimension.
 static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, TargetAttr target) {
   Location loc = op.getLoc();
   Value source = op.getInput(), out = op.getInit();
@@ -254,7 +255,7 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
   if (failed(getLoopStrides(sourceType, sourceMap)) || failed(getLoopStrides(outType, outMap)))
     return failure();
 
-  // The innermost dimension of each side; both must differ, or rows stay rows.
+  // The innermost dimensions of input and output must differ; otherwise rows stay rows.
   auto innermost = [&](AffineMap map) -> std::optional<unsigned> {
     for (AffineExpr expr : llvm::reverse(map.getResults()))
       if (unsigned loop = cast<AffineDimExpr>(expr).getPosition(); sourceType.getDimSize(loop) != 1)

@@ -12,11 +12,14 @@ include "mlir/Pass/PassBase.td"
 def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions to register blocks of vectors";
   let description = [{
-    Lowers every f32 contraction on buffers, plain or guarded, to loops over register blocks: accumulators are
-    vectors of exactly the target's lanes that live in registers for the whole reduction. The block follows from
-    the `attn.target` of an enclosing module. A fill or broadcast into the output becomes the start of the
-    sum; while a block is computed, the rows of the next are asked for. A contraction without a
-    dimension that is contiguous in the output and one input becomes scalar loops, with a remark.
+    Lowers every f32 contraction on buffers, plain or guarded, to loops over register blocks. The accumulators are
+    vectors of exactly the target's lanes, which stay in registers during the reduction. The `attn.target` of an
+    enclosing module determines the size of the blocks. A fill or broadcast into the output becomes the start of
+    the sum. While a block is computed, the code prefetches the rows of the next block.
+
+    The lanes run along a dimension that is contiguous in the output and in one input. Without such a dimension,
+    they run along the sum if both inputs are contiguous there; otherwise the contraction becomes scalar loops,
+    with a remark. For the IR before and after, see the header of `codegen/cpu/ContractToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -27,10 +30,13 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower the online softmax to vectors with queries in lanes";
   let description = [{
     Lowers `attn.online_init`, `attn.online_update`, `attn.online_weights` and `attn.online_finish` on buffers to
-    loops over vectors of exactly the target's lanes, with masks where the lanes do not divide the queries.
-    Exponentials are polynomials; nothing becomes a call. A contraction that computes the scores of an update just
-    before becomes a part of it: weights are made of its accumulators, relative to the maximum so far, and only
-    where that turns out to be too small is the tile computed as it stands.
+    loops over vectors of exactly the target's lanes. The last vector is masked if the number of queries is not a
+    multiple of the lanes. Exponentials become polynomials, and no op becomes a library call.
+
+    If a contraction just before an update computes its scores, the two are fused: the probabilities are computed
+    from the accumulators of the contraction, relative to the maximum so far. Only if that maximum turns out to be
+    too small are the scores of the tile stored and updated as usual. For the IR before and after, see the headers of
+    `codegen/cpu/OnlineToVector.cpp` and `codegen/cpu/FusedUpdate.h`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -42,8 +48,9 @@ def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower linalg.softmax to vectors";
   let description = [{
     Lowers `linalg.softmax` on f32 buffers to three passes over each row: maximum, exponentials and their sum, scaling.
-    Where the elements of the last dimension lie apart it takes them one by one. A row that holds NaN or +inf, or nothing but -inf, gives NaN, as the
-    formula says.
+    If the elements of the last dimension are not adjacent, the code handles them one by one. A row that contains NaN
+    or +inf, or only -inf, gives NaN, as the formula does. For the IR before and after, see the header of
+    `codegen/cpu/SoftmaxToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -55,8 +62,9 @@ def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower packing and transposition to shuffles";
   let description = [{
     Lowers `attn.pack` and `linalg.transpose` on buffers to loops over L x L blocks that are transposed in
-    registers, L the target's lanes; edges and element types other than f32 are copied by element. Panels are
-    padded with zeros.
+    registers, where L is the number of the target's lanes. Blocks at the edges are masked. Element types other than
+    f32 are copied element by element. Panels are padded with zeros. For the IR before and after, see the header of
+    `codegen/cpu/PackToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -64,10 +72,17 @@ def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
 }
 
 def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
-  let summary = "let LLVM add up in vectors what is a sum";
+  let summary = "allow LLVM to vectorise sums";
   let description = [{
-    Marks the additions by which a `linalg` op reduces as free to be reassociated. For reductions that no pass has
-    lowered to vectors, right before they become plain loops.
+    Sets the fast-math flag `reassoc` on the additions by which a `linalg` op reduces:
+
+    ```mlir
+    %sum = arith.addf %out, %in : f32
+    // becomes
+    %sum = arith.addf %out, %in fastmath<reassoc> : f32
+    ```
+
+    The pass runs right before the reductions that no other pass has lowered to vectors become plain loops.
   }];
 }
 
@@ -75,29 +90,30 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
   let summary = "replace functions of a math library by arithmetic";
   let description = [{
     Rewrites exponentials, logarithms, `math.powf`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.rsqrt` and
-    roundings of f32, scalars or vectors, so that no call remains. Functions that are instructions everywhere stay; any
-    other is refused.
+    roundings of f32, scalars or vectors, so that no library call remains. Functions that are instructions on every
+    machine stay; any other function is an error. For an example, see the header of `codegen/cpu/ExpandMath.cpp`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
 
 def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
-  let summary = "Compute on f16 and bf16 in f32";
+  let summary = "compute f16 arithmetic in f32";
   let description = [{
-    Converts the operands of arithmetic on f16 and bf16, scalars and vectors, to f32 and its results back, so that no
-    library is called. Where the `attn.target` of an enclosing module says `halves`, the conversions of f16 are
-    instructions. Those of bf16, and of f16 elsewhere, become integer arithmetic. f64 is converted through f32.
+    Converts the operands of f16 arithmetic, scalars and vectors, to f32 and the results back to f16, so that no library
+    is called. If the `attn.target` of an enclosing module has `halves`, the two conversions are instructions;
+    otherwise they become integer arithmetic. Conversions between f64 and f16 go through f32. For the IR before and
+    after, see the header of `codegen/cpu/ExpandHalves.cpp`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def NoteSlowLoops : Pass<"attn-note-slow-loops", "::mlir::func::FuncOp"> {
-  let summary = "a remark at each op that becomes a slow loop";
+  let summary = "emit a remark at each op that becomes a slow loop";
   let description = [{
-    Of the ops that are left to plain loops, those whose bodies read memory at indices that are data become loops over
-    scalars, and those that call a function that is computed in f64 have half the lanes. Changes nothing; the report
-    lists the remarks.
+    Emits a remark at two kinds of ops among those that become plain loops. An op whose body reads memory at indices
+    that are data becomes a loop over scalars. An op whose body calls a function that is computed in f64 has half the
+    lanes. The pass does not change the IR; the report lists the remarks.
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- Prefetch.cpp - asking for memory ahead of time ----------------------===//
+//===- Prefetch.cpp - prefetch instructions --------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Prefetch.h - asking for memory ahead of time --------------*- C++ -*-===//
+//===- Prefetch.h - prefetch instructions ------------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,21 +11,21 @@
 
 namespace attn {
 
-/// Of a cache's line.
+/// Bytes per cache line.
 inline constexpr int64_t kBytesPerLine = 64;
-/// Of f32, in a line.
+/// Elements of f32 per cache line.
 inline constexpr int64_t kElementsPerLine = kBytesPerLine / 4;
 
 enum class Cache { First, Second };
 
-/// Asks for the line of an element; an address is never wrong.
+/// Prefetches the cache line of an element. A prefetch never faults, so any address is allowed.
 void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
                     mlir::ValueRange indices, Cache level = Cache::First);
 
-/// Asks for the line at `pointer`, of the LLVM dialect.
+/// Prefetches the cache line at `pointer`, a pointer of the LLVM dialect.
 void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value pointer, Cache level);
 
-/// Whether `view` is a part of an argument of the function. What a task computes itself is in its caches.
+/// Whether `view` is a part of an argument of the function. Data that a task computes itself is already in its caches.
 bool isOfArgument(mlir::Value view);
 
 } // namespace attn

@@ -22,8 +22,8 @@ using namespace attn;
 
 /// The shortest sum that gets a second accumulator, if there are registers for it.
 static constexpr int64_t kLongChain = 64;
-/// How far ahead vectors that are used once are asked for: what a core reads from memory in the time
-/// that memory takes to answer.
+/// The prefetch distance, in vectors, for vectors that are used only once: the number of vectors that
+/// a core reads from memory during the latency of one access.
 static constexpr int64_t kVectorsAhead = 64;
 
 namespace {
@@ -49,7 +49,7 @@ public:
   }
 
 private:
-  /// Where a block begins: an index into the row of each operand.
+  /// The start of a block: an index into the StridedView of each operand.
   struct Origin {
     Value scalar, vector, out, start;
   };
@@ -60,7 +60,7 @@ private:
 
   void emitOuter(OpBuilder &b, ArrayRef<unsigned> loops, Origin origin);
   void emitColumns(OpBuilder &b, Origin origin);
-  /// Vectors side by side, the first at column `offset`; `mask` of the last, or null.
+  /// `count` adjacent vectors, the first at column `offset`. `mask` is the mask of the last vector, or null.
   SmallVector<Lanes> columnsAt(OpBuilder &b, Value offset, int64_t count, Value mask);
   void emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns);
   SmallVector<Value> emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
@@ -90,19 +90,21 @@ private:
   int64_t lanes;
   RegisterBlock block;
   int64_t wholeHeight;               // rows of the tallest block of the whole product
-  std::optional<int64_t> depthBlock; // of the sum, if it is split
+  std::optional<int64_t> depthBlock; // length of the parts of the sum, if it is split
   SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
-  Value startScalar; // instead of a start view
-  // The vectors come from memory, and
-  bool passesOnce; // one block has all the rows that they meet, or
-  bool isPanel;    // many do, and those of a step lie behind those of the step before.
+  Value startScalar; // replaces the view `start` if the sum starts from a scalar
+  /// The vectors come from memory, and a single block of rows uses all of them.
+  bool passesOnce;
+  /// The vectors come from memory, several blocks of rows use them, and the vectors of each step directly follow those
+  /// of the previous step.
+  bool isPanel;
 };
 
 } // namespace
 
-/// The number of columns as far as known: the size of a tile that is ragged at the edge only is its
-/// bound.
+/// An upper bound of the number of columns, or kDynamic if none is known. For a tile that is smaller
+/// only at the edge, the bound is the size of a full tile.
 static int64_t boundOf(OpFoldResult size) {
   FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
       presburger::BoundType::UB, ValueBoundsConstraintSet::Variable(size),
@@ -135,10 +137,11 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   std::optional<int64_t> split = contraction.getSplit(target);
   if (!start.writer && !epilogue)
     depthBlock = split;
-  // An epilogue waits for the whole sum: its parts stay in registers, of fewer rows.
+  // An epilogue needs the whole sum, so the sum is not split. The block has fewer rows instead, so
+  // that registers are left for two partial sums of each element.
   if (epilogue && split)
     block = fitTwoSums(target, block);
-  // With an epilogue, the rows may be the tail of a larger tile, whose sums have the order of whole blocks.
+  // With an epilogue, the rows may be the tail of a larger tile, whose sums have the same order as in whole blocks.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
     this->start = out;
@@ -174,9 +177,10 @@ SmallVector<Lanes> Lowering::columnsAt(OpBuilder &b, Value offset, int64_t count
   return columns;
 }
 
-/// Full blocks of columns, then the rest, whose last vector may be partial: one narrower block where
-/// their number is known, otherwise halves down to a vector: more loads, but no multiplication more, and
-/// not a piece of code for each number.
+/// Emits full blocks of columns, then the tail, whose last vector may be partial. If the number of columns
+/// is known, the tail is one narrower block. Otherwise it is covered by blocks of half, a quarter and so on
+/// of the width, down to one vector. This takes more loads, but no additional multiplications, and it does
+/// not need separate code for each width.
 void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   OpFoldResult size = sizes[roles.n], whole = roundDown(b, loc, size, block.vectors * lanes);
   auto emit = [&](OpBuilder &inner, Value j, int64_t vectors, Value mask) {
@@ -218,7 +222,8 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   });
 }
 
-/// Blocks of the full height, then lower ones: the known remainder, or halves down to single rows.
+/// Emits blocks of full height, then lower blocks for the tail: one block if the number of rows is known, otherwise
+/// blocks of half, a quarter and so on of the height, down to single rows.
 void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   SmallVector<Value> carried;
   if (epilogue)
@@ -231,7 +236,7 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
     for (int64_t height = block.rows / 2; height > 0; height /= 2)
       heights.push_back(height);
   for (int64_t height : heights) {
-    // Each height divides those before it; a known remainder takes what is left.
+    // Each height divides the heights before it. The block of a known tail takes all remaining rows.
     OpFoldResult end = height == heights.back() ? size : roundDown(b, loc, size, height);
     carried = createLoop(b, loc, begin, end, height, carried,
                          [&](OpBuilder &inner, Value i, ValueRange values) {
@@ -252,7 +257,7 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
   auto columnIndex = [&](OpBuilder &inner, StridedView &view, Value index, int64_t vector) {
     return view.advance(inner, loc, index, roles.n, constant(inner, vector * lanes));
   };
-  // What was summed up before is added last: a sum in parts errs less than one long chain.
+  // A start value from memory is added last: a sum in parts has a smaller error than one long chain.
   Value initial = startScalar ? splat(b, startScalar)
                               : floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0);
   SmallVector<Value> sums, rowNumbers;
@@ -305,12 +310,12 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   std::optional<int64_t> length = getConstantIntValue(sizes[loop]);
   bool isEven = isMultiple(sizes[loop], 2);
   int64_t height = rows.size(), width = columns.size();
-  // Every other step adds to sums of its own where registers are left for them: shorter chains err less, and wait
-  // less. The height of whole blocks decides for their tails too, so that equal rows have equal sums.
+  // If registers are left, even and odd steps have separate sums: shorter chains have smaller errors and less latency.
+  // The height of whole blocks decides this for tails too, so that equal rows have equal sums.
   bool alternates = isEven && target.getFma() && length.value_or(0) >= kLongChain &&
                     fitsRegisters(target, {2 * wholeHeight, width}, guarded.has_value());
-  // Two steps an iteration where they always come in pairs and it pays: blocks that are not full are for
-  // edges. Not where products are separate instructions: LLVM moves them up until they spill.
+  // Emit two steps per iteration if the trip count is even and it pays: blocks that are not full are only
+  // for edges. Without FMA it does not pay: LLVM moves the separate multiplications up until registers spill.
   bool isFull = height == block.rows;
   bool inPairs = target.getFma() && isEven && (isFull || alternates);
   int64_t steps = inPairs ? 2 : 1;
@@ -347,14 +352,16 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   return totals;
 }
 
-/// The rows of later blocks come from memory while this one is computed, at `k`:
-/// - rows that are neighbours: an element stands for all of a line, which at least two blocks share. In pairs of
-///   steps each block asks for every other element of the last row of the block after the next, and so two blocks
-///   for all of a line before the first that reads it, wherever lines begin;
-/// - rows behind each other: a part of the stretch that the next block is;
-/// - others: an element of the row whose turn it is.
-/// The last two not in single steps. At the last block that is what lies behind the operand, often the next
-/// tile; an address is never wrong.
+/// Prefetches rows of later blocks while this block is at step `k`:
+/// - Adjacent rows (stride 1): one element prefetches a whole line, which at least two blocks share. With two steps
+///   per iteration, each block prefetches every other element of the last row of the block after the next. So two
+///   blocks together prefetch all lines of a block before the first block that reads them, wherever lines begin. With
+///   one step per iteration, each block prefetches the first row of the next block.
+/// - Dense rows, which follow each other in memory: the next block is one contiguous range, and each iteration
+///   prefetches its part of that range.
+/// - Other rows: each iteration prefetches an element of one row of the next block; the rows take turns.
+/// The last two cases apply only with two steps per iteration. The last block prefetches from behind the operand,
+/// often from the next tile; a prefetch never faults.
 void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k, Value scalarIndex,
                                 int64_t steps) {
   assert(2 * block.rows <= kElementsPerLine && "two steps ask for more than a line");
@@ -386,9 +393,9 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
     createPrefetch(b, loc, scalars.row, index);
 }
 
-/// What lies behind the vectors of this sum, those of its next part or of the next panel, comes to the
-/// second cache while the rows pass: of a pair of steps, at `k`, a line, so that a block of rows asks for
-/// an eighth of it, of four vectors of 16. More blocks ask for the last lines again.
+/// Prefetches to L2 the data behind the vectors of this sum: the next part of the sum, or the next panel.
+/// Each pair of steps, at `k`, prefetches one line. So a block of rows prefetches, for four vectors of 16
+/// lanes, an eighth of that data. Blocks beyond the eighth prefetch the last lines again.
 void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,
                                  Value vectorIndex) {
   int64_t elements = length * block.vectors * lanes, share = length / 2 * kElementsPerLine;
@@ -403,7 +410,7 @@ void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value 
   createPrefetch(b, loc, vectors.row, index, Cache::Second);
 }
 
-/// The vectors of a later step come from memory while those at `vectorIndex` are used.
+/// Prefetches the vectors of a later step while those at `vectorIndex` are used.
 void Lowering::prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width) {
   Value ahead = vectors.advance(b, loc, vectorIndex, loop, constant(b, kVectorsAhead / width));
   int64_t vectorsPerLine = std::max<int64_t>(kElementsPerLine / lanes, 1);
@@ -412,7 +419,7 @@ void Lowering::prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, i
                    vectors.advance(b, loc, ahead, roles.n, constant(b, vector * lanes)));
 }
 
-/// One element of each row times one row of vectors.
+/// Emits one step: multiplies one element of each row by one row of vectors.
 SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex,
                                       ValueRange sums, int64_t rows, ArrayRef<Lanes> columns) {
   VectorType type = VectorType::get(lanes, b.getF32Type());

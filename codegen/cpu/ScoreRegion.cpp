@@ -27,7 +27,7 @@ static Value toVector(OpBuilder &builder, Location loc, Value value, int64_t lan
   return vector::BroadcastOp::create(builder, loc, VectorType::get(lanes, value.getType()), value);
 }
 
-/// An index of each integer element; an index stays.
+/// Casts an integer, or a vector of integers, to index.
 static Value toIndex(OpBuilder &builder, Location loc, Value value) {
   Type index = builder.getIndexType();
   Type type = isVector(value) ? cast<VectorType>(value.getType()).clone(index) : index;
@@ -45,7 +45,7 @@ static Value createBinary(OpBuilder &builder, Location loc, Value a, Value b, in
   return OpTy::create(builder, loc, a, b);
 }
 
-/// The constant change of `expr` when `variable` grows by one; none unless it is linear in it.
+/// The constant by which `expr` changes when `variable` grows by one; none if `expr` is not linear in `variable`.
 static std::optional<int64_t> slopeOf(AffineExpr expr, AffineExpr variable, unsigned numDims,
                                       unsigned numSymbols) {
   AffineExpr change =
@@ -90,8 +90,8 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
   };
   if (!map.isFunctionOfDim(1))
     return memref::LoadOp::create(builder, loc, buffer, indicesAt(lanes.offset));
-  // A vector of i1 is packed in memory, a buffer of i1 holds bytes, which are also faster to
-  // gather.
+  // A vector of i1 would be read as packed bits, but a buffer of i1 holds bytes, which are also
+  // faster to gather.
   bool isBoolean = type.getElementType().isInteger(1);
   bool isQueryLast = map.getResults().back() == getAffineDimExpr(1, map.getContext());
   if (isQueryLast && isRowContiguous(type) && !isBoolean)
@@ -167,7 +167,8 @@ Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsi
   auto predicate =
       set.pairs.isEq(constraint) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
 
-  // The value at lane 0, with 0 for symbols that vary with the query; and what each of those adds.
+  // `base` is the value at lane 0, with 0 for the symbols that vary with the query. `varying` is the sum
+  // of the terms of those symbols.
   SmallVector<Value> dims(origin.drop_back(2)), symbols;
   llvm::append_values(dims, queries.index, k);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), varying;
@@ -187,8 +188,8 @@ Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsi
   if (slope == 0 && !varying)
     return arith::CmpIOp::create(builder, loc, predicate, base, zero);
 
-  // Lane i holds base + i * slope. Without varying symbols what matters of the base is whether it
-  // lies within reach of the lanes, so that 32 bits hold it whatever the sequence length.
+  // Lane i holds base + i * slope. Without varying symbols, clamping the base to the range that
+  // i * slope can reach does not change the result. So 32 bits hold it for any sequence length.
   Value bound = arith::SubIOp::create(builder, loc, zero, base);
   Type element = builder.getIndexType();
   if (!varying) {
@@ -221,7 +222,7 @@ Value ScoreRegion::createKept(OpBuilder &builder, Value k, ValueRange elements,
     SmallVector<Value> tests;
     for (unsigned i = 0; i < set.pairs.getNumConstraints(); ++i)
       if (set.pairs.getConstraint(i) !=
-          getAffineConstantExpr(0, builder.getContext())) // holds always
+          getAffineConstantExpr(0, builder.getContext())) // always holds
         tests.push_back(createConstraint(builder, set, i, k, elements, queries));
     for (DenseTest test : set.tests)
       tests.push_back(createDenseTest(builder, loc, elements[test.capture], test.keeps));

@@ -15,10 +15,10 @@ namespace attn {
 
 /// How one tile step turns products K Q^T into scores, a vector of queries at a time.
 ///
-/// Without a region and with a positive scale, unless it is huge, the greatest product is the greatest score: products
-/// then stay as they are, max is in units of products, and the scale is part of the factor of the exponent, at
-/// no cost. Otherwise scores are what the definition says. `attn.online_update` and `attn.online_weights`
-/// of one attention have the same region and scale, hence the same units.
+/// Without a region, and with a positive scale that is not huge, the greatest product belongs to the greatest score.
+/// Products then stay unchanged, max is in units of products, and the scale is folded into the factor of the exponent,
+/// at no cost. Otherwise the scores are computed as the op defines them. `attn.online_update` and
+/// `attn.online_weights` of one attention have the same region and scale, and therefore the same units.
 class ScoreRegion {
 public:
   template <typename OpTy>
@@ -31,22 +31,22 @@ public:
       kept = mask.kept(op.getNumBatch());
   }
 
-  /// Reports what cannot be computed on vectors.
+  /// Reports an error for a mask that cannot be computed on vectors.
   llvm::LogicalResult verify() const;
 
-  /// Scores relative to `max`, in the units of both, as exponents of two.
+  /// Converts scores to exponents of two relative to `max`, which has the same units.
   Exponents createExponents(mlir::OpBuilder &builder, mlir::Value max, TargetAttr target) const;
 
-  /// Whether products are scores as they are.
+  /// Whether products need no change to be scores.
   bool isIdentity() const { return isRaw() && kept.empty(); }
 
-  /// Whether scores of -inf are expected: hidden pairs, or what a region gives.
+  /// Whether scores of -inf are expected, from hidden pairs or from a region.
   bool canHide() const { return !kept.empty() || !region.empty(); }
 
-  /// What a vector of queries needs at every key: loaded once.
+  /// Values that a vector of queries needs at every key. They are loaded once.
   struct Queries {
     Lanes lanes;
-    mlir::Value index;                       // of lane 0, absolute
+    mlir::Value index;                       // absolute query index of lane 0
     llvm::SmallVector<mlir::Value> captures; // null where the captured tile varies with k
   };
   Queries createQueries(mlir::OpBuilder &builder, const Lanes &lanes) const;
@@ -56,7 +56,7 @@ public:
                            const Queries &queries) const;
 
 private:
-  /// The factor of the exponent, scale * log2(e), of a larger scale might overflow.
+  /// With a larger scale, the factor of the exponent, scale * log2(e), might overflow.
   static constexpr double kGreatestRawScale = 0x1p126;
   bool isRaw() const { return region.empty() && scale > 0 && scale <= kGreatestRawScale; }
   mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value k,

@@ -10,10 +10,10 @@
 //     scf.for %j = 0 to 48 step 16 ...          // y *= 1 / l
 //   }
 //
-// Vectors lie along the last dimension. Where it is the one reduced, a row ends in a reduction of
-// lanes; where another one is, every lane has a maximum and a sum of its own and nothing crosses
-// lanes. The same buffer may be input and output. Where elements of the last dimension lie apart, a
-// vector has one lane.
+// Vectors run along the last dimension. If the softmax reduces this dimension, the maximum and the
+// sum of a row end in a reduction across lanes. If it reduces another dimension, every lane has its
+// own maximum and sum, and no op crosses lanes. Input and output may be the same buffer. If the
+// elements of the last dimension are not adjacent, vectors have one lane.
 // Test: test/codegen/cpu/softmax-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -91,7 +91,7 @@ struct SoftmaxBuilder {
                  output, at);
   }
 
-  /// The reduced dimension is the last: lanes beyond its end hold -inf, whose exponential is 0.
+  /// The reduced dimension is the last one. Lanes beyond its end hold -inf, whose exponential is 0.
   void createRow(OpBuilder &builder) {
     VectorType type = VectorType::get(lanes, builder.getF32Type());
     OpFoldResult size = sizeOf(builder, dim);
@@ -174,7 +174,7 @@ struct SoftmaxBuilder {
   }
 };
 
-/// A machine that loads and stores elements one by one.
+/// `target` with one lane, so that elements are loaded and stored one by one.
 TargetAttr withOneLane(TargetAttr target) {
   return TargetAttr::get(target.getContext(), target.getLevel(), /*lanes=*/1, target.getRegisters(),
                          target.getFma(), target.getL1(), target.getL2(), /*scalef=*/false,

@@ -13,17 +13,17 @@
 
 namespace attn {
 
-/// The distance in memory between neighbours along each loop of an operand of `type` read through
-/// `map`: 0 for a loop that it lacks, kDynamic where unknown. Fails unless the type is strided and
-/// the map is a projected permutation.
+/// The stride of each loop in an operand of `type` that is read through `map`: 0 for a loop that the
+/// operand lacks, kDynamic if unknown. Fails unless the type is strided and the map is a projected
+/// permutation.
 llvm::FailureOr<llvm::SmallVector<int64_t>> getLoopStrides(mlir::MemRefType type,
                                                            mlir::AffineMap map);
 
-/// An operand seen as one row of elements whose indices are sums of loop index times stride. Any
-/// layout, order of dimensions and unit dimension is then the same case, and addresses are
-/// arithmetic that LLVM folds.
+/// An operand seen as one row of elements. The index of an element is the sum of loop index times
+/// stride over all loops. All layouts, orders of dimensions and unit dimensions are then the same
+/// case, and LLVM folds the address arithmetic.
 struct StridedView {
-  mlir::Value row; // memref<?xT, strided<[1]>>, its first element that of index 0 in every loop
+  mlir::Value row; // memref<?xT, strided<[1]>>; its first element has index 0 in every loop
   llvm::SmallVector<mlir::Value> strides; // of each loop; null for a loop that the operand lacks
 
   /// The view of `memref` read through `map`, for which getLoopStrides() succeeds.

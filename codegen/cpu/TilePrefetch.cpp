@@ -1,4 +1,4 @@
-//===- TilePrefetch.cpp - what a tile needs next comes meanwhile -----------===//
+//===- TilePrefetch.cpp - prefetching the next tile ------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,14 +17,14 @@
 using namespace mlir;
 using namespace attn;
 
-/// Whether `buffer` is rows of f32, of a known length.
+/// Whether `buffer` consists of f32 rows of static length.
 static bool hasRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return type && type.getRank() == 2 && type.getElementType().isF32() && !type.isDynamicDim(1) &&
          isRowContiguous(type);
 }
 
-/// Whether `view` is known to be all of what it is a view of, but for one index of some dimensions.
+/// Whether `view` is known to cover its whole source, except that it may select a single index of some dimensions.
 static bool isWhole(Value view) {
   auto part = view.getDefiningOp<memref::SubViewOp>();
   return !part || (llvm::all_of_zip(part.getStaticSizes(), part.getSourceType().getShape(),
@@ -87,14 +87,14 @@ Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value 
 }
 
 //===----------------------------------------------------------------------===//
-// What is due
+// What to prefetch
 //===----------------------------------------------------------------------===//
 
-/// Calls `body` with the keys and the values of the products before and after `update`, as far as they
-/// are rows of an argument.
+/// Calls `body` with the keys of the product before `update` and the values of the product after it, if
+/// they are rows of a function argument.
 static void forEachKeys(OnlineUpdateOp update, int64_t numKeys,
                         llvm::function_ref<void(Value rows, bool isKeys)> body) {
-  // Scores out, weights in.
+  // The product before writes the scores; the product after reads the probabilities from the same buffer.
   Value scores = update.getOuts()[0];
   DominanceInfo dominance;
   for (auto product : update->getBlock()->getOps<linalg::LinalgOp>()) {
@@ -120,8 +120,8 @@ void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
   });
 }
 
-/// The type of the argument that `rows` are a part of, if its heads follow each other and the rows of a
-/// head too.
+/// The type of the argument that `rows` are a part of, if its heads, and the rows of each head, follow each
+/// other in memory without a gap. Otherwise null.
 static MemRefType getTypeOfHeads(Value rows) {
   auto type = cast<MemRefType>(rows.getType());
   auto heads = cast<MemRefType>(getSource(rows).getType());
@@ -150,7 +150,7 @@ void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value que
     bytesOfHead += getRowsOfHead(keys) * keys.getShape().back() * size;
     tiles.push_back(rows);
   });
-  // Either all heads stay from call to call, or two do not fit.
+  // Do not prefetch if all heads stay in L2 from call to call, or if two heads do not fit into L2.
   if (bytes <= l2 || 2 * bytesOfHead > l2)
     return;
 
@@ -165,7 +165,7 @@ void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value que
     Value first =
         arith::AddIOp::create(builder, loc, constant(count),
                               arith::MulIOp::create(builder, loc, tileIndex, constant(share)));
-    // From where the tile of keys begins.
+    // Make `first` relative to the start of the tile of keys.
     first = arith::SubIOp::create(builder, loc, first, update.getOrigin().back());
     ofTile.push_back({rows, first, share});
   }
@@ -175,8 +175,8 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update, linalg::LinalgOp produc
   TilePrefetch result;
   auto loop = dyn_cast<scf::ForOp>(update->getParentOp());
   if (loop && loop.getInductionVar() != update.getOrigin().back())
-    loop = {}; // over something else
-  // A tile behind a loop over the others: those have asked.
+    loop = {}; // not a loop over keys
+  // This tile of keys comes after a loop over the other tiles, which already contains the prefetches.
   if (!loop && !isConstantIntValue(update.getOrigin().back(), 0))
     return result;
   result.loop = loop;
@@ -206,7 +206,7 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update, linalg::LinalgOp produc
 
   std::optional<int64_t> keysOfTile =
       getConstantIntValue(memref::getMixedSize(builder, loc, update.getOuts()[0], 0));
-  // There is no other tile of queries of the head.
+  // True if the head has no other tile of queries.
   bool readsKeysOnce = isOfArgument(queries) && isWhole(queries);
   if (readsKeysOnce && keysOfTile)
     result.addKeys(update, *keysOfTile);
@@ -224,7 +224,7 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update, linalg::LinalgOp produc
 }
 
 //===----------------------------------------------------------------------===//
-// When
+// When to prefetch
 //===----------------------------------------------------------------------===//
 
 void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int64_t height,
@@ -232,12 +232,12 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
   auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
   int64_t iterations = llvm::divideCeil(length, steps);
   Value iteration = arith::DivUIOp::create(builder, loc, step, constant(steps));
-  // `perIteration` of the lines of rows, one row behind the other.
+  // Prefetches `perIteration` lines of the rows, row after row.
   auto createLines = [&](Value pointer, Value stride, int64_t linesOfRow, int64_t perIteration) {
     for (int64_t i = 0; i < perIteration; ++i) {
       Value line = arith::MulIOp::create(builder, loc, iteration, constant(perIteration));
       line = arith::AddIOp::create(builder, loc, line, constant(i));
-      // Rows without a gap are one row of lines.
+      // If rows follow each other without a gap, this is one long row of lines.
       Value row = arith::DivUIOp::create(builder, loc, line, constant(linesOfRow));
       Value gap = arith::SubIOp::create(builder, loc, stride, constant(linesOfRow * kBytesPerLine));
       Value bytes = arith::AddIOp::create(
@@ -252,8 +252,8 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
   if (ofTile.empty())
     return;
 
-  // Groups of rows with a line for each iteration: those of all buffers, one behind the other, are dealt to
-  // the blocks of keys.
+  // The rows of all buffers form groups with about one line for each iteration. The groups, buffer after
+  // buffer, are distributed over the blocks of keys.
   int64_t linesOfRow = 0, numGroups = 0;
   for (const Rows &rows : ofTile)
     linesOfRow = std::max(linesOfRow, rows.getLines());
@@ -274,7 +274,7 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
   for (int64_t i = 0; i < atOnce; ++i) {
     Value group = arith::MulIOp::create(builder, loc, block, constant(atOnce));
     group = arith::AddIOp::create(builder, loc, group, constant(i));
-    // Beyond the last group, that one again.
+    // Beyond the last group, prefetch the last group again.
     group = arith::MinUIOp::create(builder, loc, group, constant(numGroups - 1));
     Value pointer, stride;
     for (auto [rows, firstGroup] : llvm::zip_equal(ofTile, firstGroups)) {

@@ -1,4 +1,4 @@
-//===- TilePrefetch.h - what a tile needs next comes meanwhile ---*- C++ -*-===//
+//===- TilePrefetch.h - prefetching the next tile ----------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,45 +14,46 @@
 
 namespace attn {
 
-/// A tile of queries is packed, and one of outputs written, in one go between two long computations, and
-/// nothing there hides the way to memory. Keys and values are new to the caches where a head begins. So the
-/// steps of the products ask for them, one line or a few at a time: a cache has few lines under way, and what
-/// asks for more at once waits, with all that follows.
+/// A tile of queries is packed, and a tile of outputs written, in one go between two long computations, so that
+/// no computation hides the memory latency. The keys and values of a new head are not in the caches either. So
+/// the steps of the products prefetch all of these, one line or a few at a time. A cache can have only a few
+/// lines in flight: with too many prefetches at once, the next access waits, and so does all later code.
 ///
-/// A tile asks for its outputs, for the next queries, which lie behind its own, and for its share of the keys and
-/// values of the next head, if the head has other tiles of queries: once in each loop over keys. Otherwise each
-/// block of keys asks for the values that belong to it and for the keys as far behind as the tile of keys is
-/// long.
+/// Once in each loop over keys, a tile prefetches its outputs and the next queries, which follow its own in
+/// memory. If the head has other tiles of queries, the tile also prefetches its share of the keys and values of
+/// the next head. Otherwise each block of keys prefetches its own values, and the keys at the same position in
+/// the next tile of keys.
 class TilePrefetch {
 public:
-  /// For what is packed for `product`, the scores of `update`, before it or the loop over keys around it,
-  /// and finished behind, as far as rows are contiguous.
+  /// Finds the buffers to prefetch. `product` computes the scores of `update`. The queries are those that an
+  /// attn.pack before `update`, or before the loop over keys around it, packs for `product`. The outputs are
+  /// those of an attn.online_finish after it. Only buffers with contiguous rows are prefetched.
   static TilePrefetch create(OnlineUpdateOp update, mlir::linalg::LinalgOp product);
 
-  /// Asks for what is due in `steps` of the `length` steps, from `step` on, of the products of the keys
-  /// `[key, key + height)` of the update.
+  /// Emits the prefetches that belong to `steps` of the `length` steps, starting at `step`, of the products of the
+  /// keys `[key, key + height)` of the update.
   void createShare(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t height,
                    mlir::Value step, int64_t steps, int64_t length) const;
 
 private:
-  /// Rows of a buffer, `count` of them from `first` on.
+  /// `count` rows of a buffer, starting at row `first`.
   struct Rows {
     mlir::Value buffer;
     mlir::Value first;
     int64_t count;
 
-    int64_t getLines() const; // of a row
-    /// Where row `first + row` begins, an LLVM pointer.
+    int64_t getLines() const; // cache lines per row
+    /// The LLVM pointer to the start of row `first + row`.
     mlir::Value createPointer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value row) const;
     mlir::Value createStride(mlir::OpBuilder &builder, mlir::Location loc) const; // in bytes
   };
-  /// Keys and values that no other tile of queries reads.
+  /// Adds keys and values that no other tile of queries reads.
   void addKeys(OnlineUpdateOp update, int64_t numKeys);
-  /// A share of the keys and values of the head behind this one.
+  /// Adds this tile's share of the keys and values of the next head.
   void addNextHead(OnlineUpdateOp update, int64_t numKeys, mlir::Value queries, int64_t tile);
 
-  mlir::scf::ForOp loop;          // null for a single tile of keys
-  std::optional<int64_t> numKeys; // of all tiles
+  mlir::scf::ForOp loop;          // over tiles of keys; null if there is a single tile
+  std::optional<int64_t> numKeys; // in all tiles of keys
   llvm::SmallVector<Rows, 2> ofKeys;
   llvm::SmallVector<Rows, 4> ofTile;
 };

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Every stage pairs rows that are some distance apart and replaces the two by two shuffles of them,
-// each one instruction on machines whose registers are made of blocks of 4 lanes:
+// Every round pairs the rows that are a certain distance apart and replaces the two by two shuffles
+// of them. Each shuffle is one instruction on machines whose registers consist of blocks of 4 lanes:
 //
 //   interleave within blocks:  a0 b0 a1 b1 | ...   and   a2 b2 a3 b3 | ...     rows 2 apart, then 1
 //   blocks of even number of both rows, then those of odd number              rows 4 apart, then 8
@@ -19,8 +19,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// Replaces each pair (a, b) of rows `distance` apart by shuffles whose lane i is lane `source(i, 0
-/// or 1)` of a followed by b.
+/// Replaces each pair (a, b) of rows `distance` apart by two shuffles of the concatenation of a and
+/// b. Lane i of shuffle 0 or 1 is lane `source(i, 0 or 1)` of the concatenation.
 static void pairUp(OpBuilder &builder, Location loc, MutableArrayRef<Value> rows, int64_t distance,
                    llvm::function_ref<int64_t(int64_t lane, int64_t part)> source) {
   int64_t lanes = rows.size();
@@ -44,8 +44,8 @@ SmallVector<Value> attn::createTranspose(OpBuilder &builder, Location loc, Array
       int64_t base = lane / block * block, within = lane % block;
       return base + part * block / 2 + within / 2 + within % 2 * lanes;
     });
-  // After the first of two rounds of k blocks, k / 2 come from either row; the second round puts
-  // them in order.
+  // After the first of two rounds, half of the blocks of a row come from each of the two rows; the
+  // second round puts them in order.
   for (int64_t distance = block; distance < lanes; distance *= 2)
     pairUp(builder, loc, result, distance, [&](int64_t lane, int64_t part) {
       return (2 * (lane / block) + part) * block + lane % block;
@@ -54,11 +54,11 @@ SmallVector<Value> attn::createTranspose(OpBuilder &builder, Location loc, Array
 }
 
 namespace {
-/// L positions of a dimension, from `begin` on, or those there are before `end`.
+/// L positions of a dimension, starting at `begin`, or fewer at the end of the dimension.
 struct BlockEdge {
   int64_t lanes;
   Value begin;
-  /// How many; L where all are.
+  /// The number of positions; L for a full block.
   OpFoldResult count;
 
   static BlockEdge whole(OpBuilder &b, int64_t lanes, Value begin) {

@@ -15,9 +15,10 @@ namespace attn {
 llvm::SmallVector<mlir::Value> createTranspose(mlir::OpBuilder &builder, mlir::Location loc,
                                                llvm::ArrayRef<mlir::Value> rows);
 
-/// Element [column, row] of the output is element [row, column] of the input: `load` gives elements
-/// of a row from the offset of the lanes on, `store` takes elements of a column. Whole blocks of L x
-/// L, and blocks with masks at the edges, in which the last row stands for those that there are not.
+/// Copies element [row, column] of the input to element [column, row] of the output. `load` returns
+/// elements of a row, starting at the offset of the lanes; `store` receives elements of a column. The
+/// copy uses whole blocks of L x L, and masked blocks at the edges. In masked blocks, the last row
+/// replaces the missing rows.
 void createTransposedCopy(
     mlir::OpBuilder &builder, mlir::Location loc, int64_t lanes, mlir::OpFoldResult numRows,
     mlir::OpFoldResult numColumns,

@@ -60,13 +60,13 @@ createTargetMachine(llvm::StringRef triple) {
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
   if (!target)
     return llvm::createStringError(error);
-  // Each function states its CPU and features; the machine as a whole is the least one.
+  // Each function states its own CPU and features; the TargetMachine is the baseline of the triple.
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       llvm::Triple(triple), /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// Lowers `module` and returns its description, which lowering drops.
+/// Lowers `module` and returns its description, which the lowering removes from the module.
 static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llvm::StringRef name) {
   auto failure = [] {
     return llvm::createStringError("the module could not be lowered to LLVM IR");
@@ -103,7 +103,7 @@ static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llv
   return std::move(*library);
 }
 
-/// Every weight that a function names is there, of the type it names.
+/// Verifies that `weights` has every weight that a function names, with the type that the function names.
 static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weight> weights) {
   for (const FunctionInfo &function : library.functions)
     for (const TensorInfo &info : function.weights) {
@@ -159,7 +159,7 @@ llvm::Expected<LLVMModule> attn::parseLLVMIR(llvm::MemoryBufferRef text) {
 // From LLVM IR to machine code
 //===----------------------------------------------------------------------===//
 
-/// What a sanitizer's code names: its runtime, and the ends of a section that may be absent.
+/// Whether `name` is a symbol that the sanitizer's code uses: its runtime, or the ends of a section that may be absent.
 static bool isSymbolOf(Sanitizer sanitizer, llvm::StringRef name) {
   switch (sanitizer) {
   case Sanitizer::None:
@@ -178,10 +178,10 @@ static void addAttribute(llvm::Module &ir, llvm::Attribute::AttrKind attribute) 
       function.addFnAttr(attribute);
 }
 
-/// Has `builder` add the AddressSanitizer's checks to its pipelines for `ir`.
+/// Makes `builder` add the checks of AddressSanitizer to its pipelines for `ir`.
 static void addAddressSanitizer(llvm::PassBuilder &builder, llvm::Module &ir) {
   addAttribute(ir, llvm::Attribute::SanitizeAddress);
-  // Tables and constants, which nothing indexes by what a call brings.
+  // Globals need no checks: they are tables and constants, and no index into them comes from a caller.
   llvm::GlobalValue::SanitizerMetadata unchecked;
   unchecked.NoAddress = true;
   for (llvm::GlobalVariable &variable : ir.globals())
@@ -192,12 +192,12 @@ static void addAddressSanitizer(llvm::PassBuilder &builder, llvm::Module &ir) {
       });
 }
 
-/// The same for the ThreadSanitizer, which has no checks of masked accesses, nor of more than 16
-/// bytes: the former become branches before, and vectors their elements.
+/// The same for ThreadSanitizer. It cannot check masked accesses, nor accesses of more than 16 bytes, so
+/// masked accesses become branches first, and vectors are split into elements.
 static void addThreadSanitizer(llvm::PassBuilder &builder, llvm::Module &ir,
                                llvm::FunctionAnalysisManager &functions) {
   addAttribute(ir, llvm::Attribute::SanitizeThread);
-  // What is known of a target with masked accesses would keep them.
+  // Hide the target from these passes: they would keep masked accesses that the target supports.
   functions.registerPass([] { return llvm::TargetIRAnalysis(); });
   builder.registerOptimizerLastEPCallback(
       [](llvm::ModulePassManager &manager, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
@@ -227,7 +227,7 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitiz
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  // Loops come unrolled as far as registers allow; more of it only costs time to compile.
+  // Loops are already unrolled as far as registers allow; more unrolling only costs compile time.
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
   tuning.SLPVectorization = false;
@@ -253,7 +253,7 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitiz
   return llvm::Error::success();
 }
 
-/// Kernels bring all they need: a call of the C library would be a mistake of a lowering.
+/// Kernels are self-contained: a call of the C library would be a bug in a lowering.
 static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object, Sanitizer sanitizer) {
   auto file = llvm::object::ObjectFile::createObjectFile(object);
   if (!file)
@@ -298,7 +298,7 @@ llvm::Error attn::emitMLIR(mlir::ModuleOp module, llvm::StringRef path) {
   return files.keep();
 }
 
-/// The header, the manifest and the weights.
+/// Adds the header, the manifest and the weights.
 static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
                                  const EmitOptions &options) {
   auto add = [&](llvm::StringRef suffix, llvm::function_ref<void(llvm::raw_ostream &)> write) {

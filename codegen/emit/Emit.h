@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The last stage. What it compiles is LLVM IR before optimisation, complete with the tables of the
-// library; resuming from its text gives the same bytes.
+// The last stage. It compiles unoptimised LLVM IR that already includes the tables of the library.
+// Resuming from the text of this LLVM IR gives the same bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,25 +22,26 @@
 
 namespace attn {
 
-/// What to write.
+/// The kind of file to write.
 enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
 
-/// As the suffix of `path` says: .so .a .o .s .ll .mlir.
+/// The kind that the suffix of `path` means: .so .a .o .s .ll .mlir.
 llvm::Expected<OutputKind> getOutputKind(llvm::StringRef path);
 
-/// The sanitizer whose checks are compiled into every memory access; the program that loads the library runs it.
+/// The sanitizer whose checks are compiled into every memory access. The program that loads the library provides the
+/// sanitizer's runtime.
 enum class Sanitizer { None, Address, Thread };
 
 struct EmitOptions {
-  /// Beside .so, .a and .o go the header (.h), the manifest (.json) and, where there are weights,
-  /// their data (.safetensors).
+  /// The path of the output. The header (.h), the manifest (.json) and, if there are weights, their
+  /// data (.safetensors) are written beside .so, .a and .o files.
   std::string output;
-  /// What the import read. May be empty: users then bring their own.
+  /// The weights that the import read. May be empty: users then supply their own.
   llvm::ArrayRef<Weight> weights;
   Sanitizer sanitizer = Sanitizer::None;
 };
 
-/// Makes what both tools and passes need known to the context: the translations to LLVM IR.
+/// Registers the translations to LLVM IR, which tools and passes need.
 void registerEmission(mlir::DialectRegistry &registry);
 
 /// Writes `module` with its locations: the text that a compilation resumes from.
@@ -56,18 +57,18 @@ struct LLVMModule {
   std::unique_ptr<llvm::Module> module;
 };
 
-/// Lowers `module`, which holds what `vectorize` left, to LLVM IR. The library exports
-/// attn_query_<library> and holds the weights in `embedded`, all or none. The module is LLVM dialect
-/// afterwards. Errors of passes go to the diagnostic handler, the Error then says only that there
-/// were some.
+/// Lowers `module`, the result of `vectorize`, to LLVM IR. The library exports attn_query_<library> and
+/// contains the weights in `embedded`, which holds all weights or none. Afterwards the module is in the
+/// LLVM dialect. Errors of passes go to the diagnostic handler; the returned Error then only says that
+/// the lowering failed.
 llvm::Expected<LLVMModule> lowerToLLVMIR(mlir::ModuleOp module, llvm::StringRef library,
                                          llvm::ArrayRef<Weight> embedded = {});
 
-/// Reads the text of such LLVM IR.
+/// Parses the text of LLVM IR that lowerToLLVMIR() made.
 llvm::Expected<LLVMModule> parseLLVMIR(llvm::MemoryBufferRef text);
 
-/// Compiles such LLVM IR and writes the kind of file that `options.output` names, except MLIR. All files are
-/// written completely, or none is.
+/// Compiles LLVM IR that lowerToLLVMIR() made, and writes the kind of file that `options.output` names, except
+/// MLIR. Either all files are written completely, or none is.
 llvm::Error emitLLVMIR(LLVMModule ir, const EmitOptions &options);
 
 } // namespace attn

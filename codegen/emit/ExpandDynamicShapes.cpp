@@ -1,4 +1,4 @@
-//===- ExpandDynamicShapes.cpp - a dimension as several unknown ones -------===//
+//===- ExpandDynamicShapes.cpp - a dimension as several dynamic ones -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,8 +8,9 @@
 //   %stride = affine.apply (s * 8)
 //   %y = memref.reinterpret_cast %base to offset: [0], sizes: [%b, %s, 8], strides: [%stride, 8, 1]
 //
-// expand-strided-metadata, which comes next, computes sizes by division and knows none where a group has more than one
-// that is dynamic. The op has them all. Test: test/codegen/emit/expand-dynamic-shapes.mlir
+// expand-strided-metadata, which runs next, computes a dynamic size by division. It cannot do so if a group has more
+// than one dynamic size, but the operands of the op give all sizes.
+// Test: test/codegen/emit/expand-dynamic-shapes.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,7 @@ namespace attn {
 
 using namespace mlir;
 
-/// `value`, or the number that a type has in its place.
+/// `number` if it is static, otherwise `value`.
 static OpFoldResult known(OpBuilder &builder, int64_t number, OpFoldResult value) {
   return ShapedType::isDynamic(number) ? value : OpFoldResult(builder.getIndexAttr(number));
 }

@@ -13,7 +13,7 @@
 //       passthrough = ["no-builtins", ...]} { func.call @f.rows.x86-64-v3(...) }
 //   func.func private @f.rows.x86-64-v3(...) attributes {target_cpu = ...} {...}
 //
-// The attributes are those of llvm.func: the conversion of functions hands them on. Nested modules
+// The attributes are those of llvm.func; the conversion of functions copies them. Nested modules
 // without attn.target stay where they are.
 //
 //===----------------------------------------------------------------------===//
@@ -47,8 +47,8 @@ static void setTarget(func::FuncOp function, const Target &target) {
   auto pair = [&](StringRef name, const Twine &value) -> Attribute {
     return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(value)});
   };
-  // No idiom may become a call of the C library, which kernels do not link. Vectors are as wide as
-  // written.
+  // LLVM must not turn an idiom into a call of the C library, which kernels do not link. Vectors keep
+  // the width that the IR gives them.
   function->setAttr("passthrough", builder.getArrayAttr(
                                        {builder.getStringAttr("no-builtins"),
                                         builder.getStringAttr("nounwind"), pair("uwtable", "2"),

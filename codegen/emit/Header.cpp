@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// For each function one inline function that takes a typed pointer for every tensor and an int64_t
-// for every symbol, wraps them as DLTensors and calls attn_call.
+// The header has one inline function for each function of the library. It takes a typed pointer for
+// every tensor and an int64_t for every symbol, wraps them as DLTensors and calls attn_call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ std::string attn::toIdentifier(llvm::StringRef name) {
   return result;
 }
 
-/// Whether C11 or C++20 keeps `name` for itself, or the header means something by it.
+/// Whether `name` is reserved in C11 or C++20, or used by the header itself.
 static bool isWord(llvm::StringRef name) {
   static constexpr llvm::StringLiteral kWords =
       "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
@@ -44,7 +44,7 @@ static bool isWord(llvm::StringRef name) {
 }
 
 namespace {
-/// Identifiers of one scope, all different and free.
+/// Creates identifiers for one scope. They are all different, and none is reserved.
 class Scope {
 public:
   std::string add(llvm::StringRef name) {
@@ -134,7 +134,7 @@ private:
     out << "\n */\n";
   }
 
-  /// What a comment can hold: neither its end nor its beginning.
+  /// Replaces by '?' what a C comment cannot hold: backslashes, unprintable characters, its own beginning and end.
   static std::string printable(llvm::StringRef name) {
     std::string result;
     for (char c : name) {
@@ -145,8 +145,8 @@ private:
     return result;
   }
 
-  /// Declares a DLTensor for each parameter and an array of them; returns what to pass. The library is asked for sizes
-  /// that it computes.
+  /// Declares a DLTensor for each parameter and an array of them, and returns the expression to pass for the array. The
+  /// generated code asks the library for the sizes that the library computes.
   std::string writeTensors(llvm::ArrayRef<TensorInfo> tensors, llvm::ArrayRef<std::string> data,
                            llvm::StringRef list) {
     llvm::SmallVector<std::string> addresses;

@@ -23,8 +23,8 @@ namespace json = llvm::json;
 //===----------------------------------------------------------------------===//
 
 llvm::ArrayRef<DataType> DataType::all() {
-  // numpy has no bfloat16, and so it travels as the only type of its width that stands for nothing
-  // else.
+  // numpy has no bfloat16, so .npy files hold it as uint16, the only type of this width that no other
+  // element type uses.
   static constexpr DataType kTypes[] = {
       {"f16", "F16", "<f2", "uint16_t", 2, 16}, {"bf16", "BF16", "<u2", "uint16_t", 4, 16},
       {"f32", "F32", "<f4", "float", 2, 32},    {"f64", "F64", "<f8", "double", 2, 64},
@@ -66,8 +66,8 @@ static bool hasNames(const FunctionInfo &info, const Formula &formula, size_t nu
   });
 }
 
-/// A symbol that no input carries is computed by the formula that is its name. Fails where it is none, and where a
-/// symbol that an input carries comes later.
+/// Sets the formulas of symbols. A symbol that no input carries is computed by a formula, and its name is that formula.
+/// Fails if the name is not a formula, or if a symbol that an input carries comes after it.
 static llvm::Error setFormulas(FunctionInfo &info) {
   llvm::SmallDenseSet<int32_t> carried;
   for (const TensorInfo &input : info.inputs)
@@ -237,14 +237,14 @@ private:
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
       if (failed(written) || failed(read))
         return failure();
-      // Behind what the entry reads is what packing needs between its ops.
+      // The tensors that the entry reads come first, then the intermediate tensors of packing.
       size_t count = read->offsets.size();
       if (written->offsets.size() < count ||
           ArrayRef(written->offsets).take_front(count) != ArrayRef(read->offsets))
         return pack.emitError() << "expected the packed tensors that the entry reads";
       variant.packedBytes = written->bytes;
-      // What packs decides what is packed: its text, without locations and the function's name,
-      // identifies the layout.
+      // The pack function determines the packed data, so a hash of its text, without locations and
+      // without its name, identifies the layout.
       OwningOpRef<func::FuncOp> nameless = pack.clone();
       nameless->setSymName("pack");
       std::string code;
@@ -279,7 +279,7 @@ FailureOr<LibraryInfo> attn::describe(ModuleOp module, StringRef libraryName) {
 // Manifest
 //===----------------------------------------------------------------------===//
 
-/// A symbol by its name, a size as a number.
+/// Writes a symbol as its name, and a static size as a number.
 static json::Value dimToJSON(const FunctionInfo &function, DimInfo dim) {
   return dim.symbol < 0 ? json::Value(dim.size) : json::Value(function.symbols[dim.symbol].name);
 }
@@ -332,7 +332,7 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                 out.attribute("level", variant.level);
                 out.attribute("workspace", variant.workspace);
                 out.attribute("packed_bytes", variant.packedBytes);
-                // A string: readers of JSON round numbers of 64 bits.
+                // Write a string, because readers of JSON round 64-bit numbers.
                 out.attribute("packed_hash",
                               llvm::utohexstr(variant.packedHash, /*LowerCase=*/true, 16));
                 out.attribute("report", variant.report);
@@ -345,7 +345,7 @@ std::string attn::writeManifest(const LibraryInfo &library) {
   return text + "\n";
 }
 
-// Names found by llvm::json::fromJSON.
+// llvm::json finds these functions by argument-dependent lookup.
 namespace attn {
 
 static bool dimFromJSON(const FunctionInfo &function, const json::Value &value, DimInfo &dim,
@@ -370,7 +370,7 @@ static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &ob
     path.field(role).report("expected an array");
     return false;
   }
-  json::Path list = path.field(role); // a path refers to the one that it continues
+  json::Path list = path.field(role); // must outlive the paths below, which refer to it
   for (auto [i, value] : llvm::enumerate(*array)) {
     json::Path at = list.index(i);
     std::string dtype;

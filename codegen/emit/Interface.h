@@ -1,4 +1,4 @@
-//===- Interface.h - what a library says of itself ---------------*- C++ -*-===//
+//===- Interface.h - the description of a library ----------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,19 +22,19 @@
 
 namespace attn {
 
-/// An element type by its names: attn's, safetensors', numpy's and C's, and DLPack's numbers.
+/// An element type: its names in attn, safetensors, numpy and C, and its numbers in DLPack.
 struct DataType {
   llvm::StringLiteral name, safetensors, npy, c;
   uint8_t code, bits;
 
-  /// Null where no DataType stands for the type.
+  /// Null if no DataType represents the type.
   static const DataType *get(mlir::Type type);
   static const DataType *get(llvm::StringRef name);
   static llvm::ArrayRef<DataType> all();
   unsigned bytes() const { return bits / 8; }
 };
 
-/// A size known now, or the number of a symbol.
+/// A static size, or the number of a symbol.
 struct DimInfo {
   int64_t size = 0;
   int32_t symbol = -1;
@@ -51,7 +51,7 @@ struct TensorInfo {
 struct SymbolInfo {
   std::string name;
   int64_t min, max;
-  std::optional<Formula> formula = std::nullopt; ///< of symbols that inputs carry, where none carries this
+  std::optional<Formula> formula = std::nullopt; ///< computes a symbol that no input carries from the carried ones
 };
 
 struct VariantInfo {
@@ -70,7 +70,7 @@ struct FunctionInfo {
     return llvm::ArrayRef(symbols).take_until(
         [](const SymbolInfo &symbol) { return symbol.formula.has_value(); });
   }
-  /// The number of a symbol, -1 where the function has none of that name.
+  /// The number of the symbol `name`, or -1 if the function has no such symbol.
   int32_t findSymbol(llvm::StringRef name) const;
 };
 
@@ -85,12 +85,13 @@ struct PackedLayout {
   int64_t bytes = 0;
 };
 
-/// Which packed tensor argument `i` of an entry or a pack function is, if it is one: an entry's are
-/// marked attn.packed, a pack function's are all that follow its weights.
+/// The number of the packed tensor that argument `i` is, or none if it is not a packed tensor. In an
+/// entry, the packed tensors are marked attn.packed. In a pack function, they are all arguments that are
+/// not weights.
 std::optional<int64_t> packedIndex(mlir::func::FuncOp function, unsigned i);
 
-/// The layout of the packed tensors among the arguments of `function`; the same for an entry and
-/// its pack.
+/// The layout of the packed tensors among the arguments of `function`. The layout of an entry is the
+/// beginning of the layout of its pack function.
 mlir::FailureOr<PackedLayout> packedLayout(mlir::func::FuncOp function);
 
 /// Describes the functions declared in `module`, whose level modules hold the code.
@@ -102,7 +103,7 @@ llvm::Expected<LibraryInfo> readManifest(llvm::StringRef json);
 /// A header for C and C++: typed functions over attn.h.
 std::string writeHeader(const LibraryInfo &library);
 
-/// `name` with what a C identifier cannot hold replaced by underscores.
+/// `name` with the characters that a C identifier cannot hold replaced by underscores.
 std::string toIdentifier(llvm::StringRef name);
 
 } // namespace attn

@@ -66,6 +66,6 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::Memor
       llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!linked)
     return llvm::createFileError(output, linked.getError());
-  // A copy: the file goes away, and a mapping of it must not.
+  // Copy the content, because the file is removed and the result must not depend on it.
   return llvm::MemoryBuffer::getMemBufferCopy((*linked)->getBuffer());
 }

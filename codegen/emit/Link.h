@@ -12,8 +12,9 @@
 
 namespace attn {
 
-/// The shared library made of `object`, which depends on no other and exports `query`, also as
-/// attn_query. With `allowUndefined` the program that loads it supplies what the object lacks.
+/// Links `object` into a shared library that depends on no other library and exports `query`, also
+/// under the name attn_query. With `allowUndefined`, the program that loads the library supplies the
+/// undefined symbols.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> linkShared(llvm::MemoryBufferRef object,
                                                                llvm::StringRef soname,
                                                                llvm::StringRef query,

@@ -1,4 +1,4 @@
-//===- LowerKernelAbi.cpp - kernels take what the runtime hands them -------===//
+//===- LowerKernelAbi.cpp - give kernels the ABI of the runtime ------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -22,10 +22,10 @@
 //     %scratch = call->task_workspace + %worker * call->task_stride
 //   }
 //
-// attn.count_tiles adds to call->tiles[%worker], in an entry to those of worker 0, which runs it.
-// Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Values cross
-// between memrefs and descriptors, index and i64, by unrealized casts that the conversion to LLVM
-// resolves. Other functions stay as they are.
+// attn.count_tiles adds to call->tiles[%worker]; in an entry, to the counts of worker 0, which runs the
+// entry. Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Unrealized
+// casts convert between memrefs and descriptors, and between index and i64; the conversion to LLVM
+// resolves them. Other functions stay as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,8 +71,7 @@ struct AbiBuilder : ImplicitLocOpBuilder {
   Type ptr() { return LLVM::LLVMPointerType::get(getContext()); }
   Type i64() { return getI64Type(); }
 
-  /// The same value as another of the two types that stand for it, before and after the conversion
-  /// to LLVM.
+  /// Casts `value` between its type before and its type after the conversion to LLVM.
   Value cast(Value value, Type type) {
     return value.getType() == type
                ? value
@@ -105,7 +104,7 @@ struct AbiBuilder : ImplicitLocOpBuilder {
     return load(type.getBody()[index], field(type, call, index));
   }
 
-  /// Adds what `op` counts to the attn_tile_counts of `worker`.
+  /// Adds the counts of `op` to the attn_tile_counts of `worker`.
   void countTiles(CountTilesOp op, Value call, Value worker) {
     Value counts = advance(callField(call, CallField::Tiles),
                            multiply(worker, constant(sizeof(attn_tile_counts))));
@@ -172,7 +171,8 @@ private:
     return AbiBuilder(function.getLoc(), &function.front(), function.front().begin(), *converter);
   }
 
-  /// What attn's attributes said is in the code now, which others shall read too.
+  /// Removes attn's attributes. The code now contains their information, and tools without attn's dialect must be able
+  /// to read it.
   static void dropAttributes(Operation *op) {
     for (NamedAttribute attribute : llvm::to_vector(op->getDiscardableAttrs()))
       if (isa_and_present<AttnDialect>(attribute.getNameDialect()))
@@ -193,7 +193,7 @@ private:
 
   static bool needsCall(func::FuncOp task) { return usesScratch(task) || !counts(task).empty(); }
 
-  /// What a task finds at its context: the call where it needs it, then the captured values.
+  /// The type of a task's context: the call, if the task needs the call, then the captured values.
   LLVM::LLVMStructType contextType(func::FuncOp task) {
     SmallVector<Type> fields;
     if (needsCall(task))
@@ -203,8 +203,8 @@ private:
     return LLVM::LLVMStructType::getLiteral(&getContext(), fields);
   }
 
-  /// Gives `function` the signature (types...) -> () and returns its new arguments. The old ones
-  /// come before them until the caller, having replaced their uses, erases them.
+  /// Gives `function` the signature (types...) -> () and returns its new arguments. The old arguments
+  /// stay before the new ones; the caller must replace their uses and erase them.
   static SmallVector<Value> addArguments(func::FuncOp function, TypeRange types) {
     function->removeAttr(function.getArgAttrsAttrName());
     function.setFunctionType(FunctionType::get(function.getContext(), types, {}));
@@ -223,7 +223,7 @@ private:
     Value call = entry.getArgument(0);
     LLVM::LLVMStructType type = contextType(task);
 
-    // In the entry block: a loop round this one must not grow the stack.
+    // Allocate in the entry block: a loop around this one must not grow the stack.
     AbiBuilder top = atEntryOf(entry);
     Value context = LLVM::AllocaOp::create(top, top.ptr(), type, top.constant(1));
 
@@ -273,7 +273,7 @@ private:
       AbiBuilder(op.getLoc(), op->getBlock(), op->getIterator(), *converter)
           .countTiles(op, call, worker);
     task.front().eraseArguments(0, old.size());
-    // Other uses of the address are constants of the function type.
+    // The remaining uses of the task's name are constants of the old function type.
     auto uses = SymbolTable::getSymbolUses(task, getOperation());
     for (SymbolTable::SymbolUse use : *uses)
       if (auto constant = dyn_cast<func::ConstantOp>(use.getUser()))
@@ -336,7 +336,7 @@ private:
         data = b.load(b.ptr(), b.element(b.ptr(), outputs, numOutputs++));
       } else if (i + 1 == entry.getNumArguments()) {
         data = b.callField(call, CallField::Workspace);
-        // Its size is what the workspace function says; views of it do not ask.
+        // The workspace function defines the real size; views of the workspace do not read the size.
         dynamicSizes = {b.constant(std::numeric_limits<int64_t>::max())};
       } else {
         data = b.load(b.ptr(), b.element(b.ptr(), inputs, numInputs++));

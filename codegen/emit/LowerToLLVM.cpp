@@ -25,9 +25,9 @@ using namespace attn;
 void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createFlattenLevels());
   manager.addPass(createLowerKernelAbi());
-  // Transfers of more than one dimension become transfers of rows. What is left of vectors goes to
-  // LLVM before control flow does: transposes are shuffles of whole registers only while their
-  // loops are still loops.
+  // Transfers of more than one dimension become transfers of rows. The remaining vector ops are lowered
+  // to LLVM before control flow is: transposes become shuffles of whole registers only while their loops
+  // are still loops.
   manager.addPass(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   ConvertVectorToLLVMPassOptions vectors;
   vectors.vectorTransposeLowering = vector::VectorTransposeLowering::Shuffle16x16;
@@ -40,11 +40,10 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createReadBooleans());
-  manager.addPass(createStoreBF16AsI16());
-  // Once: LLVM's own passes make the same code of what is cleaned up earlier.
+  // Clean up only once: cleaning up earlier too would not change the code after LLVM's own passes.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // Line tables, so that profilers and debuggers show stages and the user's source.
+  // Add line tables, so that profilers and debuggers show stages and the user's source.
   manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }
 

@@ -17,10 +17,10 @@ namespace attn {
 #define GEN_PASS_REGISTRATION
 #include "codegen/emit/Passes.h.inc"
 
-/// From what `vectorize` leaves, a module for each level, to one module of the LLVM dialect.
+/// Lowers the result of `vectorize`, a module for each level, to one module in the LLVM dialect.
 void addLowerToLLVMPipeline(mlir::OpPassManager &manager);
 
-/// Registers it as --attn-lower-to-llvm.
+/// Registers that pipeline as --attn-lower-to-llvm.
 void registerLowerToLLVMPipeline();
 
 } // namespace attn

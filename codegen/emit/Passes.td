@@ -12,9 +12,9 @@ include "mlir/Pass/PassBase.td"
 def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
   let summary = "Move the functions of all level modules into one";
   let description = [{
-    Every symbol gets the name of its level as a suffix, every function the instructions that its level may use,
-    so that one object holds the code of several levels. Signatures of users, declared beside the level modules,
-    are dropped.
+    Every symbol gets the name of its level as a suffix, and every function gets the CPU features of its level, so that
+    one object file can hold the code of several levels. The declarations of the user's functions beside the level
+    modules are removed. For the IR before and after, see the header of `codegen/emit/FlattenLevels.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -22,16 +22,18 @@ def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
 def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
   let summary = "Give kernels the signatures of attn_kernel.h";
   let description = [{
-    Entries, workspace and pack functions and tasks take pointers and build their memrefs from them;
-    attn.parallel_for becomes a call through the parallel_for of the call, with a context on the stack.
+    Entries, workspace functions, pack functions and tasks take pointers and build their memrefs from them.
+    `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with a context on the stack.
+    For the IR before and after, see the header of `codegen/emit/LowerKernelAbi.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp"> {
-  let summary = "Expand a dimension of a buffer to several of unknown size";
+  let summary = "Lower memref.expand_shape of one dimension to several dynamic ones";
   let description = [{
-    The sizes are those that memref.expand_shape gives, where the upstream lowering would divide.
+    Takes the sizes from the operands of `memref.expand_shape`, where the upstream lowering would compute them by
+    division. For the IR before and after, see the header of `codegen/emit/ExpandDynamicShapes.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
 }
@@ -39,7 +41,8 @@ def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp">
 def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
   let summary = "Read a boolean as a byte compared with 0";
   let description = [{
-    A load of i1 in the LLVM dialect says nothing of bytes that are neither 0 nor 1, which a mask may hold.
+    A load of i1 in the LLVM dialect is undefined for a byte that is neither 0 nor 1, and a mask may hold such bytes.
+    For the IR before and after, see the header of `codegen/emit/ReadBooleans.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

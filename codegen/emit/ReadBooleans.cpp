@@ -7,9 +7,10 @@
 //   %byte = llvm.load %p : !llvm.ptr -> i8
 //   %a = llvm.icmp "ne" %byte, %zero : i8
 //
-// LLVM lets a load of i1 be anything where the byte is neither 0 nor 1, and users' masks may hold
-// such bytes: one result would depend on the level and the schedule. Vectors of i1, packed in
-// memory, are left alone: no buffer of ours holds them. Test: test/codegen/emit/read-booleans.mlir
+// In LLVM, a load of i1 may give any value if the byte is neither 0 nor 1, and users' masks may hold
+// such bytes: the result would depend on the level and the schedule. The pass leaves alone vectors of
+// i1, which are packed in memory, because no buffer of attn holds them.
+// Test: test/codegen/emit/read-booleans.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -58,7 +58,7 @@ private:
     return global(name, llvm::ConstantDataArray::getString(context, value));
   }
 
-  /// Null where there is nothing.
+  /// Null if `elements` is empty.
   llvm::Constant *array(llvm::ArrayRef<llvm::Constant *> elements) {
     if (elements.empty())
       return null();
@@ -86,7 +86,7 @@ private:
     return array(table);
   }
 
-  /// The data of each weight, null where none is embedded. Functions that share a weight share it.
+  /// The data of each weight, or null if no weights are embedded. Functions that share a weight share its data.
   llvm::Constant *weights(const FunctionInfo &function) {
     std::vector<llvm::Constant *> table;
     for (const TensorInfo &info : function.weights) {
@@ -153,7 +153,7 @@ private:
     llvm_unreachable("every operation returns");
   }
 
-  /// The operands of an operation, then the operation.
+  /// Adds the steps in postfix order: the operands of an operation, then the operation.
   void addSteps(const FunctionInfo &info, const Formula &formula,
                 std::vector<llvm::Constant *> &steps) {
     for (const Formula &operand : formula.operands)

@@ -14,7 +14,7 @@
 
 namespace attn {
 
-/// Adds the tables of attn_kernel.h and the exported attn_query_<library>; all else becomes
+/// Adds the tables of attn_kernel.h and the exported attn_query_<library>; all other symbols become
 /// internal. The code of function f for level l is @f.l, @f.workspace.l and @f.pack.l. `embedded`
 /// holds the data of all weights or of none.
 void addTables(llvm::Module &module, const LibraryInfo &library, llvm::ArrayRef<Weight> embedded);
@@ -22,7 +22,7 @@ void addTables(llvm::Module &module, const LibraryInfo &library, llvm::ArrayRef<
 /// The description of the library whose tables `module` holds.
 llvm::Expected<LibraryInfo> readTables(const llvm::Module &module);
 
-/// The function that leads to the tables of a library.
+/// The name of the function that returns the tables of a library.
 std::string queryName(llvm::StringRef libraryName);
 
 } // namespace attn

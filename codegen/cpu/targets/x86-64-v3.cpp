@@ -23,7 +23,7 @@ const Target x86_64_v3 = {
     /*lanes=*/8,
     /*registers=*/16,
     /*fma=*/true,
-    // Haswell's, the smallest of the level.
+    // The caches of Haswell, the smallest of this level.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*scalef=*/false,

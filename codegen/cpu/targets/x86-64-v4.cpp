@@ -24,7 +24,7 @@ const Target x86_64_v4 = {
     /*lanes=*/16,
     /*registers=*/32,
     /*fma=*/true,
-    // Those of Skylake-SP and of Zen 4.
+    // The caches of Skylake-SP and of Zen 4.
     /*l1=*/32 * 1024,
     /*l2=*/1024 * 1024,
     /*scalef=*/true,

@@ -19,7 +19,7 @@ const Target x86_64 = {
     /*lanes=*/4,
     /*registers=*/16,
     /*fma=*/false,
-    // The smallest caches still met.
+    // The smallest caches that are still in use.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*scalef=*/false,
