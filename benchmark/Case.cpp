@@ -1,4 +1,4 @@
-//===- Case.cpp - something to measure ------------------------------------===//
+//===- Case.cpp - one benchmark case --------------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,7 +11,7 @@
 using namespace llvm;
 using namespace attn::bench;
 
-/// Heads one after the other, each dense.
+/// Computes the heads one after the other. Each head is a dense matrix.
 static void attend(const AttentionShape &shape, ArrayRef<const float *> arguments, float *out) {
   int64_t depth = shape.depth;
   const float *q = arguments[0], *k = arguments[1], *v = arguments[2];
@@ -37,7 +37,7 @@ static ProductShape getOutProjection(const AttentionShape &shape) {
 static void runLayer(const AttentionShape &shape, ArrayRef<const float *> arguments, float *out) {
   ProductShape in = getInProjection(shape);
   int64_t width = in.k;
-  // As the projection leaves them: the rows of a head lie 3 x width apart.
+  // The layout that the projection produces: the rows of a head are 3 x width elements apart.
   static std::vector<float> qkv, attended;
   qkv.resize(in.m * in.n);
   attended.resize(in.m * width);

@@ -1,4 +1,4 @@
-//===- Case.h - something to measure ----------------------------*- C++ -*-===//
+//===- Case.h - one benchmark case ------------------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -16,16 +16,16 @@
 
 namespace attn::bench {
 
-/// Something to compute, by attn and by OpenBLAS.
+/// A computation that attn and OpenBLAS both do.
 struct Case {
   std::string name;
   double flop;
-  std::string module; ///< of @forward, see Modules.h
-  /// The same from the arguments of @forward, inputs before weights.
+  std::string module; ///< the MLIR module with @forward, see Modules.h
+  /// Computes the same result from the arguments of @forward, inputs before weights.
   std::function<void(llvm::ArrayRef<const float *> arguments, float *result)> openblas;
 };
 
-/// Attention alone: softmax(Q K^T / sqrt(d)) V. `plan` as in Modules.h.
+/// Attention alone: softmax(Q K^T / sqrt(d)) V. For `plan`, see Modules.h.
 Case getAttention(const AttentionShape &shape, llvm::StringRef plan = "");
 
 /// A whole layer: the projection to queries, keys and values, attention, the output projection.

@@ -1,4 +1,4 @@
-//===- Kernel.cpp - MLIR text as something to call ------------------------===//
+//===- Kernel.cpp - compile MLIR text to a callable kernel ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -67,7 +67,7 @@ Error Kernel::load(const std::string &path, const Target &target) {
   attn_library *loaded = nullptr;
   if (Error error = check(attn_library_load(path.c_str(), &loaded)))
     return error;
-  rt::Library library(loaded); // a function keeps what it needs
+  rt::Library library(loaded); // may be released early: a function keeps the library alive
   attn_function_options options = {sizeof(options), target.level.data()};
   attn_function *created = nullptr;
   if (Error error = check(attn_function_create(loaded, "forward", &options, &created)))
@@ -95,7 +95,7 @@ Error Kernel::makeTensors(attn_role role, Group &group) {
     }
     size_t bytes = alignTo(tensor.numElements * sizeof(float), kAlignment);
     tensor.data.reset(static_cast<float *>(std::aligned_alloc(kAlignment, bytes)));
-    // Products with weights are as large as what went in: exponentials stay those of real layers.
+    // Scale weights so that their products are as large as the inputs, and exponentials as in real layers.
     float scale = role == ATTN_WEIGHT ? 1 / std::sqrt(float(tensor.shape.back())) : 1;
     std::generate_n(tensor.data.get(), tensor.numElements,
                     [&] { return scale * normal(generator); });

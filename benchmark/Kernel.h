@@ -1,4 +1,4 @@
-//===- Kernel.h - MLIR text as something to call ----------------*- C++ -*-===//
+//===- Kernel.h - compile MLIR text to a callable kernel --------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -27,16 +27,16 @@ struct Tensor {
       data; ///< aligned to a cache line, as other libraries' tensors are
 };
 
-/// What the user of a compiled library has: a function, packed weights, arguments.
+/// The objects that a user of a compiled library holds: a function, packed weights, arguments.
 class Kernel {
 public:
-  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it, makes random
-  /// arguments, unless those of a `twin` serve it, and calls it once. `pool` may be null.
+  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it and calls it once.
+  /// The arguments are those of `twin`, or random ones without a twin. `pool` may be null.
   static llvm::Expected<std::unique_ptr<Kernel>> create(llvm::StringRef module,
                                                         const Target &target, attn_pool *pool,
                                                         const Kernel *twin = nullptr);
 
-  /// Cannot fail: it did not the first time.
+  /// Cannot fail, because the first call succeeded.
   attn_status call();
 
   /// Inputs, then weights.
@@ -44,7 +44,7 @@ public:
   llvm::ArrayRef<float> getResult() const;
 
 private:
-  /// The tensors of a role, and as the runtime takes them.
+  /// The tensors of a role, and the views of them that the runtime takes.
   struct Group {
     std::vector<Tensor> tensors;
     std::vector<DLTensor> views;

@@ -1,4 +1,4 @@
-//===- Main.cpp - the main of every benchmark -----------------------------===//
+//===- Main.cpp - the main function of every benchmark --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -56,7 +56,7 @@ static Error measure(const Target &target, int64_t threads, int64_t samples,
 static constexpr StringLiteral kOverview =
     "attn-bench measures what attn compiles, beside OpenBLAS";
 
-/// --help ends in Google Benchmark's parser, which runs before ours.
+/// Prints the help of both parsers: Google Benchmark's parser runs first and handles --help.
 static void printHelp() {
   ::benchmark::PrintDefaultHelp();
   char program[] = "attn-bench", help[] = "--help";
@@ -67,12 +67,12 @@ static void printHelp() {
 int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Table &)> run,
                            int64_t numSamples) {
   InitLLVM init(argc, argv);
-  cl::ResetCommandLineParser(); // names such as --threads are the libraries' own otherwise
+  cl::ResetCommandLineParser(); // libraries have registered options of the same names, such as --threads
   Flags flags;
   flags.samples.setInitialValue(numSamples);
   ::benchmark::Initialize(&argc, argv, printHelp);
   parseCommandLine(argc, argv, kOverview, {&category()});
-  // Linking in process resets the flags: what is used later is copied here.
+  // Copy the flags that are used later, because linking in process resets them.
   int64_t threads = flags.threads, samples = flags.samples;
   if (threads < 1 || samples < 1)
     return reportError("attn-bench", createStringError("expected at least 1 thread and 1 sample"));

@@ -1,8 +1,8 @@
-//===- Modules.cpp - what is measured, as MLIR ----------------------------===//
+//===- Modules.cpp - the MLIR modules of benchmark cases ------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Types are aliases, so that the text of a function is the same for all sizes.
+// The functions use type aliases, so that their text is the same for all sizes.
 //
 //===----------------------------------------------------------------------===//
 

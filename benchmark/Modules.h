@@ -1,9 +1,10 @@
-//===- Modules.h - what is measured, as MLIR --------------------*- C++ -*-===//
+//===- Modules.h - the MLIR modules of benchmark cases ----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function writes a module with @forward as the importers would leave it. The compiler plans its
-// attention unless a plan is given, such as #attn.plan<phased, q = 48, k = 96>.
+// Each function returns the text of a module with @forward, in the form that importers produce. The
+// compiler chooses the plan of an attention unless `plan` gives one, such as
+// #attn.plan<phased, q = 48, k = 96>.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +17,8 @@
 
 namespace attn::bench {
 
-/// Products whose zeros of the second matrix take no part, as weights behind a mask, or all.
+/// Whether the zeros of the second matrix are skipped (Zeros), like the probabilities of masked pairs, or
+/// all products are added up (None).
 enum class Guard { None, Zeros };
 
 /// (a: m x k, b: k x n) -> a b

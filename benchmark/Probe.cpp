@@ -1,4 +1,4 @@
-//===- Probe.cpp - time, beside what the machine can do -------------------===//
+//===- Probe.cpp - time kernels while the CPU reaches its peak ------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,13 +13,13 @@
 
 using namespace attn::bench;
 
-/// Of the best probe, what both neighbours of a sample must reach.
+/// The fraction of the best rate that the probes before and after a sample must reach.
 static constexpr double kQuiet = 0.97;
-/// Shorter samples are more disturbed by their own probes, longer ones by the machine.
+/// Probes disturb shorter samples more, and other processes disturb longer samples more.
 static constexpr double kSecondsPerSample = 5e-3;
-/// Attempts at a sample. Where none is undisturbed the machine is too busy, and the row says so.
+/// Attempts at a sample. If all are disturbed, the machine is too busy, and the row reports this.
 static constexpr unsigned kAttempts = 5;
-/// Some 0.1 ms: long beside the start of a parallel loop, short beside a sample.
+/// About 0.1 ms: much longer than the start of a parallel loop, much shorter than a sample.
 static constexpr long kSteps = 40000;
 
 /// Seconds that one call of `body` takes, disturbed or not.
@@ -31,7 +31,7 @@ static double timeOnce(llvm::function_ref<void()> body) {
 }
 
 Probe::Probe(unsigned lanes, attn_pool *pool) : loop(FmaLoop::get(lanes)), pool(pool) {
-  // Some 0.2 s: long enough for a clock to settle.
+  // About 0.2 s: long enough for the clock frequency to settle.
   for (unsigned i = 0; i < 1000; ++i)
     isQuiet();
 }
@@ -49,13 +49,14 @@ double Probe::burst() {
 }
 
 bool Probe::isQuiet() {
-  // The first of two wakes the workers of the pool.
+  // The first of the two bursts wakes the workers of the pool.
   double rate = std::max(burst(), burst());
   peak = std::max(peak, rate);
   return rate >= kQuiet * peak;
 }
 
-/// Seconds of one of `count` calls, between two probes; again, but not for ever, where disturbed.
+/// The seconds of one of `count` calls, timed between two probes. Repeats a disturbed sample, up to kAttempts
+/// times in all.
 double Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &timing) {
   for (unsigned attempt = 1;; ++attempt) {
     bool before = isQuiet();
@@ -66,8 +67,8 @@ double Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &tim
     });
     double busy = double(std::clock() - cpu) / CLOCKS_PER_SEC;
     bool after = isQuiet();
-    // Probes are too short to meet the process that took the core for a while; a thread alone, which
-    // never waits, knows what it missed.
+    // Probes are too short to notice another process that took the core for a while. A single thread never
+    // waits, so its CPU time shows how much it missed.
     bool ran = pool || busy >= kQuiet * seconds;
     bool quiet = before && after && ran;
     if (quiet || attempt == kAttempts) {
@@ -81,7 +82,7 @@ double Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &tim
 std::vector<Timing> Probe::time(llvm::ArrayRef<std::function<void()>> calls, int64_t numSamples) {
   std::vector<int64_t> counts;
   for (const auto &call : calls) {
-    call(); // memory is touched and code is there
+    call(); // touches all memory and loads the code
     counts.push_back(std::ceil(kSecondsPerSample / std::min(timeOnce(call), timeOnce(call))));
   }
   std::vector<Timing> timings(calls.size());
@@ -89,7 +90,7 @@ std::vector<Timing> Probe::time(llvm::ArrayRef<std::function<void()>> calls, int
   for (int64_t turn = 0; turn < numSamples; ++turn)
     for (size_t i = 0; i < calls.size(); ++i) {
       if (calls.size() > 1)
-        calls[i](); // the caches hold what another one left
+        calls[i](); // warm up: the caches hold data of another call
       samples[i].push_back(sample(calls[i], counts[i], timings[i]));
     }
   for (auto [timing, seconds] : llvm::zip_equal(timings, samples)) {

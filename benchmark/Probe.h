@@ -1,4 +1,4 @@
-//===- Probe.h - time, beside what the machine can do -----------*- C++ -*-===//
+//===- Probe.h - time kernels while the CPU reaches its peak ----*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,26 +18,27 @@
 
 namespace attn::bench {
 
-/// What the samples of a call say.
+/// The result of sampling one call.
 struct Timing {
-  double seconds = 0;    ///< of one call, the lower quartile: disturbed samples are the longer ones
+  double seconds = 0;    ///< of one call: the lower quartile, because disturbances only make samples longer
   int64_t rejected = 0;  ///< attempts at samples that were disturbed
   int64_t disturbed = 0; ///< samples whose last attempt was disturbed too
 };
 
-/// Measures the multiply-add peak of the threads that a kernel runs on, again and again, and times
-/// only while they reach it: who shares the machine, a clock that is lowered or another process
-/// would else be counted as the kernel's.
+/// Measures the multiply-add peak of the threads that a kernel runs on, again and again, and accepts
+/// timings only while the threads reach this peak. Otherwise the time of a kernel would include the
+/// effects of other users of the machine, a lowered clock or another process.
 class Probe {
 public:
-  /// `lanes` of f32 are the vectors that kernels use. `pool` holds their threads; null: this one.
+  /// `lanes` is the number of f32 in the vectors of the kernels. `pool` holds the threads of the kernels;
+  /// null means the calling thread.
   Probe(unsigned lanes, attn_pool *pool);
 
-  /// The best so far, of all threads together, in FLOP/s.
+  /// The best rate so far, of all threads together, in FLOP/s.
   double getPeak() const { return peak; }
 
-  /// Times `calls` by that many samples of some milliseconds each, and in turn: a machine whose speed
-  /// drifts is as slow for one as for the other.
+  /// Times each of `calls` by `numSamples` samples of a few milliseconds. The calls take turns, so that a
+  /// drift in the machine's speed affects all of them alike.
   std::vector<Timing> time(llvm::ArrayRef<std::function<void()>> calls, int64_t numSamples);
 
 private:

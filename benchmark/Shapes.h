@@ -13,7 +13,7 @@
 
 namespace attn::bench {
 
-/// m x k by k x n.
+/// The product of an m x k and a k x n matrix.
 struct ProductShape {
   int64_t m, n, k;
 
@@ -27,15 +27,15 @@ struct AttentionShape {
   bool causal;
 
   std::string getName() const; ///< "causal_b1_h12_s512_d64", "cross_b8_h12_q64_k1500_d64"
-  double getFlop() const;      ///< useful work: half of it under a causal mask
+  double getFlop() const;      ///< useful work: half of all products with a causal mask
   float getScale() const;
 };
 
-/// Attention alone: every length from one token to 4096 and every head size that people use, with
-/// as many heads as make a call take some 1 to 100 ms on a core.
+/// Attention alone: lengths from 1 to 4096 tokens and all common head sizes. The number of heads is such
+/// that a call takes about 1 to 100 ms on one core.
 const std::vector<AttentionShape> &getAttentionShapes();
 
-/// Layers, whose width is heads x depth.
+/// Attention layers. Their width is heads x depth.
 const std::vector<AttentionShape> &getLayerShapes();
 
 /// Projections of real layers.

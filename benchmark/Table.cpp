@@ -1,4 +1,4 @@
-//===- Table.cpp - what a benchmark program measures -----------------------===//
+//===- Table.cpp - the rows of a benchmark program -------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,7 @@
 using namespace llvm;
 using namespace attn::bench;
 
-/// Allowed difference from OpenBLAS, relative to the largest value: other orders of summation.
+/// Allowed difference from OpenBLAS, relative to the largest value, because the orders of summation differ.
 static constexpr double kTolerance = 1e-5;
 
 static Error compare(ArrayRef<float> got, ArrayRef<float> expected) {
@@ -47,7 +47,7 @@ Error Table::prepare(const Case &next) {
   if (current == &next && kernel)
     return Error::success();
   current = &next;
-  kernel.reset(); // never two at once: the largest are as large as memory allows
+  kernel.reset(); // release first: the largest kernels fill the memory, so two at once may not fit
   if (Error error = compile(next).moveInto(kernel))
     return error;
   result.resize(kernel->getResult().size());

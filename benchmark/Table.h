@@ -1,4 +1,4 @@
-//===- Table.h - what a benchmark program measures ------------*- C++ -*-===//
+//===- Table.h - the rows of a benchmark program ----------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,7 +18,7 @@
 
 namespace attn::bench {
 
-/// Rows of Google Benchmark, and what they are measured on.
+/// Rows of Google Benchmark, and the target and threads that they are measured on.
 class Table {
 public:
   /// `pool` may be null. A row has `numSamples` samples.
@@ -26,18 +26,18 @@ public:
       : target(target), pool(pool), numSamples(numSamples), probe(target.lanes, pool) {}
 
   const Target &getTarget() const { return target; }
-  /// The multiply-add peak so far, of all threads together, in FLOP/s.
+  /// The best multiply-add rate so far, of all threads together, in FLOP/s.
   double getPeak() const { return probe.getPeak(); }
 
-  /// Adds two rows: attn's and, on one thread, OpenBLAS's.
+  /// Adds two rows, one for attn and one for OpenBLAS. With more than one thread, adds only the row for attn.
   void add(Case added);
 
-  /// Adds a row that `fill` fills, with what follows here. Its error ends the row, and later the
-  /// program.
+  /// Adds a row. `fill` measures and reports it, by the functions below. An error of `fill` ends the row,
+  /// and makes the program fail at the end.
   using Row = ::benchmark::State;
   void addRow(const std::string &name, std::function<llvm::Error(Row &)> fill);
 
-  /// Compiles a case, whose result must be OpenBLAS's. See Kernel.h.
+  /// Compiles a case. Its result must agree with that of OpenBLAS. For `twin`, see Kernel.h.
   llvm::Expected<std::unique_ptr<Kernel>> compile(const Case &of, const Kernel *twin = nullptr);
 
   /// See Probe.h.
@@ -48,7 +48,7 @@ public:
   /// Writes the figures of README.md.
   void report(Row &row, const Timing &timing, double flop);
 
-  /// Measures those rows that Google Benchmark's own flags choose.
+  /// Measures the rows that the flags of Google Benchmark select.
   llvm::Error measure();
 
 private:
@@ -60,14 +60,14 @@ private:
   Probe probe;
   unsigned numFailed = 0;
   std::list<Case> cases;
-  /// The case that is measured now: its rows follow each other and share the kernel.
+  /// The case that is being measured. Its rows follow each other and share the kernel.
   const Case *current = nullptr;
   std::unique_ptr<Kernel> kernel;
-  std::vector<float> result; ///< OpenBLAS's
+  std::vector<float> result; ///< output of OpenBLAS
 };
 
-/// The main of every program, which measures what `run` adds to a table. A row has `numSamples`
-/// samples unless the user says otherwise.
+/// The main function of every program. It measures the rows that `run` adds to a table. A row has
+/// `numSamples` samples unless the user sets another number.
 int benchMain(int argc, char **argv, llvm::function_ref<llvm::Error(Table &)> run,
               int64_t numSamples = 20);
 

@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Compiled for this machine and with reassociation, so that the loops of softmax become vectors.
+// This file is compiled for the host CPU and with reassociation, so that the compiler vectorises the loops of
+// softmax.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +34,8 @@ void attn::bench::project(const ProductShape &shape, const float *x, const float
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, 1, out, n);
 }
 
-/// e^x for x <= 0, to a few ulp: 2^f by the series of e^(f ln 2), |f| <= 1/2, and the exponent by
-/// hand. libm's would be a call for every element.
+/// e^x for x <= 0, to a few ulp: 2^f by the series of e^(f ln 2) for |f| <= 1/2, and the exponent by
+/// bit arithmetic. The function of libm would be a call for every element.
 static float fastExp(float x) {
   float y = std::max(x * 1.44269504f, -126.0f);
   float whole = std::nearbyint(y), f = y - whole;
@@ -58,7 +59,7 @@ static void softmax(float *row, int64_t count) {
 void attn::bench::attendHead(const AttentionShape &shape, Rows<const float> q, Rows<const float> k,
                              Rows<const float> v, Rows<float> out) {
   int64_t queries = shape.queries, keys = shape.keys, depth = shape.depth;
-  static std::vector<float> scores; // kept: fresh memory would cost more than the work
+  static std::vector<float> scores; // reused, because allocating fresh memory would cost more than the work
   scores.resize(std::max<size_t>(scores.size(), queries * keys));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, queries, keys, depth, shape.getScale(),
               q.data, q.stride, k.data, k.stride, 0, scores.data(), keys);

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// What one would write with a good BLAS and a little care: the line that a fused kernel has to beat.
+// A careful implementation on top of a good BLAS: the baseline that a fused kernel has to beat.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,23 +15,25 @@
 
 namespace attn::bench {
 
-/// A matrix of f32 whose rows lie `stride` elements apart.
+/// A matrix of f32 with rows that are `stride` elements apart.
 template <typename T> struct Rows {
   T *data;
   int64_t stride;
 };
 
-/// The kernels that OpenBLAS chose for this CPU. From here on it uses the calling thread alone.
+/// Makes OpenBLAS use only the calling thread from now on. Returns the name of the kernels that OpenBLAS chose
+/// for this CPU.
 std::string useOneBlasThread();
 
-/// out = a b, m x k by k x n.
+/// out = a b, where a is m x k and b is k x n.
 void multiply(const ProductShape &shape, const float *a, const float *b, float *out);
 
-/// out = x w^T + bias, m x k by n x k.
+/// out = x w^T + bias, where x is m x k and w is n x k.
 void project(const ProductShape &shape, const float *x, const float *w, const float *bias,
              float *out);
 
-/// One head of `shape`: scores in memory, softmax over them in passes, their product with v.
+/// Computes one head of `shape`: all scores in memory, a softmax in several passes over them, and the
+/// product of the result with v.
 void attendHead(const AttentionShape &shape, Rows<const float> q, Rows<const float> k,
                 Rows<const float> v, Rows<float> out);
 

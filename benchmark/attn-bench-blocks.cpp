@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One product whose operands stay in the caches, for every width of the register blocks that the
-// target picks, a width that is no multiple of its lanes, and a number of rows that is none of the
-// block's. The bound of everything else. OpenBLAS guards nothing.
+// Measures one product with operands that stay in the caches. The cases cover every width of the
+// register blocks that the target chooses, a width that is not a multiple of the lanes, and a number of
+// rows that is not a multiple of the block's rows. The result bounds the speed of all other kernels.
+// OpenBLAS computes the product without a guard.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,10 +28,10 @@ static llvm::Error run(Table &table) {
   for (Guard guard : {Guard::None, Guard::Zeros}) {
     bool guarded = guard == Guard::Zeros;
     for (int64_t columns : {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 2 * lanes + 5})
-      // Whole blocks of eight, six and four rows; three rows more.
+      // 480 rows are whole blocks of eight, six or four rows; 483 leave a tail of three rows.
       for (int64_t rows : {480, 483}) {
-        // A row of the second operand for each step of a depth that attention has: 128 of them fit
-        // the first cache. Rows enough to pay for the call.
+        // A typical depth of attention: the 128 rows of the second operand fit in L1. There are enough
+        // rows to make the cost of the call small.
         ProductShape shape = {rows, columns, 128};
         RegisterBlock block = chooseRegisterBlock(target, columns, guarded);
         table.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,

@@ -1,9 +1,9 @@
-//===- attn-bench-call.cpp - what a call costs before and after the kernel -===//
+//===- attn-bench-call.cpp - the cost of a call without its kernel ---------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A function of six inputs and two outputs, rank 4, whose kernel does nothing: the time of a call is that of its
-// checks, its weights and its workspace. The bound is a microsecond with all checks on.
+// Measures a function of six inputs and two outputs of rank 4 with a kernel that does nothing. The time of a call is
+// that of its checks, its weights and its workspace. The limit is one microsecond with all checks on.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,10 @@
-//===- attn-bench-plans.cpp - is the chosen plan the fastest --------------===//
+//===- attn-bench-plans.cpp - is the chosen plan the fastest? -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Attention and layers by every plan that the compiler weighs, beside what it is predicted to take.
-// The plans of a shape are measured together, by the first of its rows that is; the last row is the
-// plan that the compiler chooses.
+// Measures attention and layers with every plan that the compiler considers, beside the predicted
+// time. The first row of a shape that is measured measures all plans of the shape together. The last
+// row repeats the plan that the compiler chooses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,10 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::bench;
 
-/// The loss to the fastest plan that is reported in the end.
+/// Chosen plans that lose more than this fraction to the fastest plan are reported at the end.
 static constexpr double kLoss = 0.03;
 
-/// The plans of the attention in `module` as the stage `plan` predicts them, the best first.
+/// The plans of the attention in `module` with the predictions of the stage `plan`, the best plan first.
 static llvm::Expected<SmallVector<Prediction>> predict(StringRef module, TargetAttr target) {
   auto parsed = parseSourceString<ModuleOp>(module, target.getContext());
   PassManager manager(target.getContext());
@@ -45,13 +45,13 @@ struct Candidate {
   std::string name;
   Case of;
   bool isFused;
-  double predicted; ///< in millions of the unit of Cost.h, as all cycles here
+  double predicted; ///< time in millions of the unit of Cost.h, like all cycles in this file
   std::string error = {};
   Timing timing = {};
-  size_t rank = 0; ///< 1 is the fastest; 0: not measured
+  size_t rank = 0; ///< 1 for the fastest plan, 0 if not measured
 };
 
-/// The plans of a shape against each other.
+/// Compares the plans of a shape.
 class Contest {
 public:
   Contest(std::string name, ArrayRef<Prediction> predictions,
@@ -64,14 +64,14 @@ public:
   void print(raw_ostream &out) const;
 
 private:
-  /// As Plan.cpp does.
+  /// The plan that Plan.cpp would choose.
   const Candidate &getChosen() const {
     return *llvm::find_if(candidates, [](const Candidate &plan) { return plan.isFused; });
   }
   const Candidate &getFastest() const {
     return *llvm::find_if(candidates, [](const Candidate &plan) { return plan.rank == 1; });
   }
-  /// The share of the fastest plan's time that `plan` takes beyond it.
+  /// The time that `plan` takes beyond the fastest plan, as a fraction of the fastest plan's time.
   double getLoss(const Candidate &plan) const {
     return plan.timing.seconds / getFastest().timing.seconds - 1;
   }
@@ -102,7 +102,7 @@ void Contest::measure(Table &table) {
   std::vector<std::function<void()>> calls;
   std::vector<Candidate *> measured;
   for (Candidate &plan : candidates) {
-    // The same tensors for all: where they lie makes a difference too.
+    // All plans share the same tensors, because their addresses influence the time.
     const Kernel *twin = kernels.empty() ? nullptr : kernels.front().get();
     llvm::Expected<std::unique_ptr<Kernel>> kernel = table.compile(plan.of, twin);
     if (!kernel) {
@@ -150,7 +150,7 @@ void Contest::print(raw_ostream &out) const {
                        getChosen().name, getFastest().name);
 }
 
-/// The verdict, on the stream of Google Benchmark's own remarks.
+/// Prints the summary to stderr, where Google Benchmark prints its own remarks.
 static void summarize(const std::list<Contest> &contests) {
   SmallVector<const Contest *> measured;
   for (const Contest &contest : contests)
@@ -163,7 +163,7 @@ static void summarize(const std::list<Contest> &contests) {
   llvm::errs() << llvm::formatv(
       "\nIn {0} of {1} shapes the chosen plan loses more than {2:F0} percent to the fastest\n",
       numLosing, measured.size(), 100 * kLoss);
-  // The worst always.
+  // Always print at least the worst shape.
   for (const Contest *contest : ArrayRef(measured).take_front(std::max<size_t>(numLosing, 1)))
     contest->print(llvm::errs());
 }

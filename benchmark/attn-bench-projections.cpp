@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// x W^T + b, W packed before the call: what is around attention in a layer.
+// Measures x W^T + b with W packed before the call: the products around attention in a layer.
 //
 //===----------------------------------------------------------------------===//
 
