@@ -1,4 +1,4 @@
-# lit configuration: a folder says the kind of test, one file holds one thing.
+# lit configuration. The folder of a test says what kind of test it is; each file tests one thing.
 import os
 import shutil
 import sys

@@ -40,7 +40,7 @@ func.func @zero_score(%q: tensor<2x8x0xf32>, %v: tensor<2x8x4xf32>) -> tensor<2x
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 
-// A score that is only multiplied leaves no region.
+// If the region only multiplies the score, it is removed.
 // CHECK-LABEL: @factor
 // CHECK: scale = 1.250000e-01 : f32} -> tensor
 func.func @factor(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
@@ -89,7 +89,7 @@ func.func @divisor_of_softcap(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
-// No factor: a reciprocal, a division by zero.
+// Not a factor: a reciprocal, a division by zero.
 // CHECK-LABEL: @divisor_kept
 // CHECK: scale = 5.000000e-01 : f32}
 // CHECK: arith.divf
@@ -115,7 +115,7 @@ func.func @divisor_kept(%q: tensor<2x8x4xf32>) -> (tensor<2x8x4xf32>, tensor<2x8
   return %o, %p : tensor<2x8x4xf32>, tensor<2x8x4xf32>
 }
 
-// The factor is not the score's alone, or takes the scale out of the range of f32.
+// The score has another use than the factor, or the factor moves the scale out of the range of f32.
 // CHECK-LABEL: @factor_kept
 // CHECK: scale = 5.000000e-01 : f32}
 // CHECK: arith.mulf
@@ -171,7 +171,7 @@ func.func @masks(%q: tensor<2x8x4xf32>, %n: tensor<2xi32>, %b: index) -> tensor<
       captures(%n : tensor<2xi32>) outs(%q : tensor<2x8x4xf32>)
       mask(#attn.and<[#attn.and<[#attn.causal, #attn.lengths<0>]>, #attn.causal, #attn.window<left = 9, right = 7>]>)
       {indexing_maps = [#d, #k, #v, #n, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
-  // The queries of a tile lie anywhere.
+  // The position of the queries of a tile is unknown.
   // CHECK: mask(#attn.causal<offset = 7>)
   %4 = attn.attention ins(%3, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
       outs(%q : tensor<2x8x4xf32>) at(%b, %b, %b) mask(#attn.causal<offset = 7>)

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s | attn-opt | FileCheck %s
 
-// What is a default is not printed.
+// Default values are not printed.
 // CHECK-LABEL: @masks
 // CHECK-SAME: m0 = #attn.causal, m1 = #attn.causal<offset = -3>, m2 = #attn.causal,
 // CHECK-SAME: m3 = #attn.window<left = 255, right = 0>, m4 = #attn.window<left = -1, right = 3, offset = 7>,

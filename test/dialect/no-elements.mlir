@@ -1,8 +1,8 @@
 // RUN: attn-opt %s -canonicalize | FileCheck %s
 
-// An attribute of attn loads its dialect, whose patterns these are.
+// An attribute of attn loads the dialect, which defines these patterns.
 
-// A part without an element is read from nothing, and what it was a part of is not computed.
+// A slice without elements reads nothing, and its source is not computed.
 // CHECK-LABEL: @part(
 // CHECK-NEXT: %[[E:.*]] = tensor.empty() : tensor<0x5xf32>
 // CHECK-NEXT: return %[[E]]
@@ -13,7 +13,7 @@ func.func @part(%x: tensor<3x4x5xf32>) -> tensor<0x5xf32> attributes {mask = #at
   return %p : tensor<0x5xf32>
 }
 
-// So is an op that never runs its body.
+// An op that never runs its body is not computed either.
 // CHECK-LABEL: @op(
 // CHECK-NEXT: %[[E:.*]] = tensor.empty() : tensor<0x5xf32>
 // CHECK-NEXT: return %[[E]]

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -canonicalize -split-input-file | FileCheck %s
 
-// An attribute of attn loads its dialect, whose patterns these are. The first dimension stays where the last is dropped.
+// An attribute of attn loads the dialect, which defines these patterns. The first dimension stays, the last is dropped.
 // CHECK-LABEL: @read(
 // CHECK: %[[P:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}, 0, 3] [1, %{{.*}}, 1] {{.*}} to tensor<1x?xf32>
 // CHECK: tensor.cast %[[P]] : tensor<1x?xf32> to tensor<?x?xf32>

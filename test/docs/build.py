@@ -1,10 +1,11 @@
-"""Builds programs of a copy of the tree to which a page was applied.
+"""Applies a page of patches to a copy of the tree, and builds programs of the copy.
 
     build.py PAGE COPY PROGRAM... [-- SOURCE...]
 
-What a page shows is patches, and `git apply` takes the page itself. Compiled are the sources that it changes and the
-SOURCEs, which include what its TableGen files generate; everything else comes from the build of the tree, which stays
-as it is. New sources must stand in a CMake file, and are compiled as their neighbours are.
+The page contains patches, and `git apply` accepts the page itself. The script compiles the sources that the patches
+change, and the SOURCEs, which include files that changed TableGen files generate. Everything else comes from the build
+of the original tree, which stays unchanged. A new source must be listed in a CMake file, and is compiled with the
+flags of a source in the same folder.
 """
 
 import pathlib

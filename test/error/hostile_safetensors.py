@@ -1,4 +1,4 @@
-"""hostile_safetensors.py FOLDER: writes files of one weight w that are not what they say."""
+"""hostile_safetensors.py FOLDER: writes files of one weight w with wrong headers."""
 import json
 import pathlib
 import struct

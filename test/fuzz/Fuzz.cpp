@@ -1,4 +1,4 @@
-//===- Fuzz.cpp - what the fuzz targets share -------------------------------===//
+//===- Fuzz.cpp - functions that the fuzz targets share ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,9 +1,9 @@
-//===- Fuzz.h - what the fuzz targets share ----------------------*- C++ -*-===//
+//===- Fuzz.h - functions that the fuzz targets share ------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A target is one file that defines LLVMFuzzerTestOneInput: it gives bytes to a reader and fails the process where the
-// reader breaks a promise. Who chooses the bytes is libFuzzer in the preset fuzz, and Replay.cpp in every other.
+// A target is one file that defines LLVMFuzzerTestOneInput. This function passes bytes to a reader, and fails the
+// process if the reader breaks a promise. libFuzzer chooses the bytes in the preset fuzz, Replay.cpp in all others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string>
 
-// What libFuzzer calls, and what it offers to mutators.
+// The functions that libFuzzer calls, and the function that it offers to mutators.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned seed);
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
@@ -28,19 +28,19 @@ inline llvm::StringRef toText(const uint8_t *data, size_t size) {
   return {reinterpret_cast<const char *>(data), size};
 }
 
-/// The path of a file with this suffix, in a folder of this process that goes with it.
+/// The path of a file with this suffix, in a folder that is removed when this process ends.
 std::string pathOf(llvm::StringRef suffix);
 
-/// Writes the bytes there; returns the path.
+/// Writes the bytes to that path and returns the path.
 std::string writeFile(llvm::StringRef suffix, llvm::StringRef bytes);
 
-/// Fails the process unless `condition` holds; `promise` says what was broken.
+/// Fails the process unless `condition` holds. `promise` describes what should have held.
 void expect(bool condition, llvm::StringRef promise);
 
-/// The text of the error, which must have one.
+/// The text of the error, which must not be empty.
 std::string textOf(llvm::Error error);
 
-/// Imports the model at `path`, as attnc does, and checks what an import promises.
+/// Imports the model at `path`, as attnc does, and checks the promises of an import.
 void importModel(llvm::StringRef path);
 
 } // namespace attn::fuzz

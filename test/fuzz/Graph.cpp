@@ -1,9 +1,9 @@
-//===- Graph.cpp - a .pt2 file that is a sound zip file of any entries -----===//
+//===- Graph.cpp - a .pt2 file: a valid zip file with arbitrary entries ----===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Bytes of a zip file seldom change without a mismatch of a checksum, which hides everything behind it. Here they are
-// the entries themselves, each of which ends with a zero: the graph, the table of the weights, the data of each weight.
+// A changed byte of a zip file mostly causes a checksum error, so that nothing after it is read. Here the input bytes
+// are the entries themselves, each ended by a zero: the graph, the table of the weights, the data of each weight.
 //
 //===----------------------------------------------------------------------===//
 

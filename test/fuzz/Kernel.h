@@ -1,4 +1,4 @@
-//===- Kernel.h - a function that is linked in -------------------*- C++ -*-===//
+//===- Kernel.h - a function that is linked into the target ------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -24,7 +24,7 @@ inline rt::Function createFunction(const char *name) {
   return rt::Function(function);
 }
 
-/// Calls forward with these weights: its result is of no interest, what it reads is.
+/// Calls forward with these weights, to check the memory that it reads. The result does not matter.
 inline void callForward(attn_function *forward, const attn_weights *weights) {
   float x[8] = {}, residual[8] = {}, y[8], total[1];
   int32_t lengths[1] = {2};

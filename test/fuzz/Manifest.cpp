@@ -1,8 +1,8 @@
-//===- Manifest.cpp - the manifest of a library, of any text ----------------===//
+//===- Manifest.cpp - the manifest of a library, with arbitrary text --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// `attn-run --describe` reads it from a library, `attnc --from=emit` from LLVM IR.
+// `attn-run --describe` reads the manifest from a library, `attnc --from=emit` from LLVM IR.
 //
 //===----------------------------------------------------------------------===//
 

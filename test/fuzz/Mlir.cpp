@@ -1,4 +1,4 @@
-//===- Mlir.cpp - an .mlir file of any bytes --------------------------------===//
+//===- Mlir.cpp - an .mlir file of arbitrary bytes --------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Models.cpp - imports under the eyes of a fuzz target ----------------===//
+//===- Models.cpp - imports that a fuzz target checks ----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// What attnc's context can load.
+/// The dialects and extensions that attnc's context can load.
 static const DialectRegistry &registry() {
   static const DialectRegistry registry = [] {
     DialectRegistry all;
@@ -25,7 +25,7 @@ static const DialectRegistry &registry() {
   return registry;
 }
 
-/// To make a context takes longer than most imports, so that many share one; not all, for it only grows.
+/// Creating a context takes longer than most imports, so many imports share one. Not all do: a context only grows.
 static MLIRContext &context() {
   constexpr unsigned kRuns = 128;
   static std::unique_ptr<MLIRContext> context;

@@ -2,10 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The formats here are texts, or begin with one: JSON, MLIR, Python's literals. A byte changed at random mostly breaks
-// the syntax, and no reader gets further. So a text is taken as units (words, numbers, strings, all between two brackets
-// that belong together), and one takes the place of another of its kind, is left out, comes twice, or becomes a number
-// at a limit. One change in four is libFuzzer's own, of bytes.
+// The formats here are texts, or begin with a text: JSON, MLIR, Python literals. A byte changed at random mostly breaks
+// the syntax, so that no reader gets beyond the parser. So this mutator splits a text into units (words, numbers,
+// strings, everything between two matching brackets). A unit is replaced by another unit, mostly of the same kind, is
+// left out, is repeated, or becomes a number at a limit. One change in four is a change of bytes by libFuzzer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,7 @@ static std::vector<Unit> unitsOf(StringRef text) {
   return units;
 }
 
-/// `text` with one unit changed; what takes its place is from `other`.
+/// `text` with one unit changed; a replacement comes from `other`.
 static std::string changeUnit(StringRef text, StringRef other, std::mt19937 &generator) {
   static constexpr llvm::StringLiteral kNumbers[] = {
       "0",          "1",          "-1",         "2",           "7",  "-9223372036854775808", "9223372036854775807",
@@ -61,20 +61,20 @@ static std::string changeUnit(StringRef text, StringRef other, std::mt19937 &gen
   std::vector<Unit> units = unitsOf(text), others = unitsOf(other);
   if (units.empty() || others.empty())
     return text.str();
-  // A kind first: numbers decide more than there are of them.
+  // Choose the kind first: numbers matter more than their share of the units.
   Unit unit = units[below(units.size())];
   auto kind = Unit::Kind(below(4));
   for (int tries = 0; tries < 32 && unit.kind != kind; ++tries)
     unit = units[below(units.size())];
   StringRef before = text.take_front(unit.begin), after = text.drop_front(unit.end), own = text.slice(unit.begin, unit.end);
   switch (below(unit.kind == Unit::Number ? 10 : 5)) {
-  case 0: // left out, with the comma that follows or precedes
+  case 0: // leave the unit out, with the comma after or before it
     if (size_t comma = after.find_first_not_of(" \n"); comma != StringRef::npos && after[comma] == ',')
       return (before + after.drop_front(comma + 1)).str();
     return (before.rtrim(" \n").ends_with(",") ? before.rtrim(" \n").drop_back() + after : before + after).str();
-  case 1: // twice
+  case 1: // repeat the unit
     return (before + own + (below(4) ? ", " : " ") + own + after).str();
-  case 2: // what is in a string may be a text too
+  case 2: // change a unit inside a string, because the string may be a text too
     if (unit.kind == Unit::String && own.size() > 8)
       return (before + own.take_front(1) + changeUnit(own.drop_front().drop_back(), other, generator) +
               own.take_back(1) + after)

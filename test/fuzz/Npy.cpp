@@ -1,4 +1,4 @@
-//===- Npy.cpp - an .npy file of any bytes ----------------------------------===//
+//===- Npy.cpp - an .npy file of arbitrary bytes ----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,8 +1,8 @@
-//===- Options.cpp - values of options that are more than a word ------------===//
+//===- Options.cpp - values of options that have a syntax of their own ------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The first line is a value of --target, each other one of --dim.
+// The first line of the input is a value of --target; each other line is a value of --dim.
 //
 //===----------------------------------------------------------------------===//
 

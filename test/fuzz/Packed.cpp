@@ -1,4 +1,4 @@
-//===- Packed.cpp - a file of packed weights of any bytes ------------------===//
+//===- Packed.cpp - a file of packed weights with arbitrary bytes ----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

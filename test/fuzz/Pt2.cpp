@@ -1,4 +1,4 @@
-//===- Pt2.cpp - a .pt2 file of any bytes -----------------------------------===//
+//===- Pt2.cpp - a .pt2 file of arbitrary bytes -----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,10 +1,10 @@
-//===- Replay.cpp - the main of a fuzz target without libFuzzer ------------===//
+//===- Replay.cpp - the main function of a fuzz target without libFuzzer ---===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   attn-fuzz-TARGET [-mutations=N] FILE|FOLDER...
 //
-// Runs every file, and N mutations of it, which follow from its bytes alone: other files do not change them.
+// Runs every file, and N mutations of it. The mutations depend only on the bytes of the file, not on other files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,23 +23,23 @@ using Bytes = std::vector<uint8_t>;
 static constexpr size_t kMinRoom = 4096;
 static std::mt19937 generator;
 
-/// One of the changes that libFuzzer makes most.
+/// Makes one of the most frequent changes of libFuzzer.
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize) {
   auto below = [](size_t bound) { return generator() % bound; };
   size_t at = size ? below(size) : 0, length = size ? 1 + below(std::min<size_t>(size - at, 16)) : 0;
   switch (below(4)) {
-  case 0: // another bit
+  case 0: // change a bit
     if (size)
       data[at] ^= 1 << below(8);
     return size;
-  case 1: // another byte, one of those at which readers decide more often than not
+  case 1: // change a byte, often to a value that readers treat specially
     if (size)
       data[at] = below(2) ? below(256) : "\0\1\x7f\x80\xff\x0a 09"[below(9)];
     return size;
-  case 2: // bytes less
+  case 2: // remove bytes
     std::copy(data + at + length, data + size, data + at);
     return size - length;
-  default: // bytes twice
+  default: // repeat bytes
     if (size + length > maxSize)
       return size;
     std::copy_backward(data + at, data + size, data + size + length);
@@ -48,7 +48,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize) {
 }
 
 static void run(const Bytes &input) {
-  // Of its own size exactly, so that sanitizers see what is read behind it.
+  // Copy to a buffer of exactly this size, so that sanitizers detect reads beyond its end.
   std::unique_ptr<uint8_t[]> exact(new uint8_t[input.size()]);
   std::copy(input.begin(), input.end(), exact.get());
   LLVMFuzzerTestOneInput(exact.get(), input.size());
@@ -60,7 +60,7 @@ static void read(const std::string &path, std::vector<Bytes> &inputs) {
     std::error_code error;
     for (llvm::sys::fs::directory_iterator it(path, error), end; it != end && !error; it.increment(error))
       files.push_back(it->path());
-    llvm::sort(files); // the order of a folder is the file system's
+    llvm::sort(files); // the order of files in a folder depends on the file system
     for (const std::string &file : files)
       read(file, inputs);
     return;

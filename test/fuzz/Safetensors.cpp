@@ -1,8 +1,8 @@
-//===- Safetensors.cpp - a file of weights of any bytes ---------------------===//
+//===- Safetensors.cpp - a file of weights with arbitrary bytes -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Both readers: the runtime's, and that of `attn-run --reference`.
+// Tests both readers: that of the runtime, and that of `attn-run --reference`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,8 @@ static void read(llvm::StringRef bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::StringRef bytes = fuzz::toText(data, size);
   read(bytes);
-  // Behind a length that fits them, up to the first zero: otherwise few headers of another length are read.
+  // Read the bytes again after the right header length, which ends the header at the first zero. Otherwise the lengths
+  // of most mutated headers would be wrong.
   char length[8];
   llvm::support::endian::write64le(length, bytes.take_until([](char c) { return c == '\0'; }).size());
   read((llvm::StringRef(length, sizeof length) + bytes).str());

@@ -1,7 +1,7 @@
-"""Writes inputs of the target graph, in which one argument of a node is not what its op takes: arguments.py FOLDER
+"""Writes inputs of the fuzz target `graph` with one argument of a kind that the op does not take: arguments.py FOLDER
 
-Each argument of each case of ops/ is left out, or takes a value of every other kind in turn; of cases with the same
-op and kinds of arguments, the first stands for all.
+Each argument of each case in ops/ is left out, or gets a value of every other kind in turn. Of several cases with the
+same op and the same kinds of arguments, only the first is used.
 """
 
 import json

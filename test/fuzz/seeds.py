@@ -1,6 +1,6 @@
 """Writes the files that the fuzz targets start from: seeds.py FOLDER makes FOLDER/TARGET/NAME for each target.
 
-They come from the other tests, so that an op or a form of a module that has a test is fuzzed too.
+The files come from the other tests, so that every op and every form of a module that has a test is fuzzed too.
 """
 
 import io

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Bounds and proofs are compared with what kept() says of each pair. Cases are random; a failure
-// prints the seed that ATTN_SEED repeats.
+// Bounds and proofs are compared with the result of kept() for each pair. Cases are random; a failure
+// prints the seed, with which ATTN_SEED repeats the case.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// A tile and what its rows read: one value a captured operand and row.
+/// A tile and the values that its rows read: one value for each captured operand and row.
 struct Tile {
   int64_t q, rows, keys, step;
   SmallVector<SmallVector<int64_t>> captured;
@@ -33,7 +33,7 @@ struct Tile {
     for (const KeptSet &set : kept)
       for (unsigned capture : set.symbols) {
         ArrayRef<int64_t> values = captured[capture];
-        // Of no rows any value will do.
+        // Without rows, any value is right.
         result.push_back(values.empty() ? 0 : *llvm::min_element(values));
         result.push_back(values.empty() ? 0 : *llvm::max_element(values));
       }
@@ -72,7 +72,7 @@ protected:
     }
   }
 
-  /// A simple mask, or some of them at once.
+  /// A simple mask, or a conjunction of simple masks.
   MaskInterface mask() {
     if (chance(0.5))
       return simpleMask();
@@ -126,7 +126,7 @@ bool holds(const IntegerSet &set, ArrayRef<int64_t> dims, ArrayRef<int64_t> symb
   return true;
 }
 
-/// Whether a pair is kept; dense tests hold for some of the pairs.
+/// Whether a pair is kept. Dense tests hold for some fixed pairs.
 bool isKept(ArrayRef<KeptSet> kept, const Tile &tile, int64_t q, int64_t k) {
   return llvm::any_of(kept, [&](const KeptSet &set) {
     SmallVector<int64_t> symbols = llvm::map_to_vector(
@@ -135,7 +135,7 @@ bool isKept(ArrayRef<KeptSet> kept, const Tile &tile, int64_t q, int64_t k) {
   });
 }
 
-/// What must hold of the bounds of any mask.
+/// Checks the conditions that the bounds of every mask must fulfil.
 void expectSound(ArrayRef<KeptSet> kept, const Tile &tile, std::array<int64_t, 4> bounds) {
   auto [lo, fullLo, fullHi, hi] = bounds;
   EXPECT_LE(0, lo);
@@ -157,8 +157,8 @@ void expectSound(ArrayRef<KeptSet> kept, const Tile &tile, std::array<int64_t, 4
   }
 }
 
-/// The least range that holds every kept key, and the longest whole steps of keys that every row
-/// keeps.
+/// Checks that the bounds are the smallest range of all kept keys, and the longest range of whole
+/// steps whose keys every row keeps.
 void expectExact(ArrayRef<KeptSet> kept, const Tile &tile, std::array<int64_t, 4> bounds) {
   auto [lo, fullLo, fullHi, hi] = bounds;
   int64_t first = tile.keys, end = 0, run = 0, longestRun = 0;
@@ -248,7 +248,7 @@ TEST_F(MaskTest, BoundsWithoutMask) {
   }
 }
 
-/// Operations are folded on constants one by one, as a run would compute them.
+/// Operations are folded on constants one by one, in the way a run would compute them.
 TEST_F(MaskTest, OperationsComputeTheSame) {
   OpBuilder builder(&context);
   Location loc = builder.getUnknownLoc();
@@ -263,7 +263,7 @@ TEST_F(MaskTest, OperationsComputeTheSame) {
 
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
     builder.setInsertionPointToEnd(module->getBody());
-    // Some operands are known, others are results of an operation that is not.
+    // Some operands are constants, others are results of an unknown operation.
     llvm::DenseMap<Value, Attribute> constants;
     SmallVector<OpFoldResult> mixed;
     for (int64_t operand : operands) {
@@ -318,7 +318,7 @@ TEST_F(MaskTest, ProofsOfNamedMasks) {
     SCOPED_TRACE(describe(mask, {0, counts.queries, counts.keys, 1, {}}));
     EXPECT_EQ(mayHaveEmptyRow(mask, 0, counts), hasEmptyRow);
     EXPECT_EQ(keepsAll(mask, 0, counts), !hidesPair);
-    // With a count unknown a proof holds for this one too.
+    // A proof for an unknown count must hold for this count too.
     for (PairCounts unknown : {PairCounts{ShapedType::kDynamic, counts.keys},
                                PairCounts{counts.queries, ShapedType::kDynamic},
                                PairCounts{ShapedType::kDynamic, ShapedType::kDynamic}}) {

@@ -1,7 +1,7 @@
 """Steps a decoder through a sequence: step.py LIBRARY FOLDER
 
-FOLDER has tokens llama.x.npy and in llama.out.npy the scores that torch gives for them all at once, in float64. Each
-step's scores must be those, and it must leave the caches as they were, bit for bit, but in the row of its position.
+FOLDER has the tokens in llama.x.npy and, in llama.out.npy, the scores that torch computes for all tokens at once, in
+float64. Each step must give these scores, and must change only the row of its position in the caches, bit for bit.
 """
 import pathlib
 import subprocess

@@ -1,19 +1,19 @@
-"""A zoo of attention models: exports each, compiles it with attnc, and compares what it computes.
+"""A zoo of attention models: exports each model, compiles it with attnc, and compares its results with float64.
 
     zoo.py --bin DIR --out DIR [--only REGEX] [--decompose] [--dynamic] [--report-only]
     zoo.py --list
     zoo.py --ops --out DIR
 
 Models come from transformers, timm, torch.nn and handwritten.py, small and with random weights. One line
-for each says whether torch.export took it, whether attnc did (else the first line of why not), how many
-attentions were fused, and how far the results are from float64, beside torch's own error in float32.
+per model says whether torch.export accepted it, whether attnc did (otherwise the first line of the error
+message), how many attentions were fused, and the error against float64, beside torch's own error in float32.
 
---decompose exports core aten ops; --dynamic keeps every size open that a model's inputs leave open, and
-calls the one library with two sets of them. OUT keeps NAME.pt2, NAME.so, NAME.report.txt, inputs as
-NAME.in0.npy, float64 results as NAME.expected0.npy, and what attn gave as NAME.got/0.npy; those of the
-other sizes are NAME.other.in0.npy and so on. --ops counts the ops of the exported files there.
+--decompose exports core aten ops. --dynamic makes every size dynamic that a model's inputs allow, and calls
+the same library with two sets of sizes. OUT receives NAME.pt2, NAME.so, NAME.report.txt, inputs as
+NAME.in0.npy, float64 results as NAME.expected0.npy, and results of attn as NAME.got/0.npy; files of the
+second set of sizes are NAME.other.in0.npy and so on. --ops counts the ops of the exported files in OUT.
 
-Exits with 1 if an exported model is not compiled, or wrong; with --report-only never.
+Exits with 1 if an exported model does not compile or gives wrong results; never with --report-only.
 
 Needs torch, transformers, timm, einops and numpy.
 """

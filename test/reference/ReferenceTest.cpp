@@ -1,9 +1,9 @@
-//===- ReferenceTest.cpp - the reference of each op, by hand ---------------===//
+//===- ReferenceTest.cpp - the reference of each op, checked by hand -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Keys are 0 and ln 3 where scores matter, so that weights are quarters; where only the mask does
-// keys are 0, so that each kept value counts the same.
+// If scores matter, the keys are 0 and ln 3, so that probabilities are quarters. If only the mask
+// matters, all keys are 0, so that all kept values have the same probability.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,13 +81,13 @@ protected:
     }
   }
 
-  /// Of the steps.
+  /// Operands of the tests of steps.
   const ReferenceTensor query = tensorOf({1, 1}, {1}), keys = tensorOf({2, 1}, {0, kLog3});
 
   MLIRContext context;
 };
 
-/// Queries of 1, `keys` of 0 with the values 1, 2, 4, ... and, captured, `operand`.
+/// An attention with `mask`, which captures an operand of type `operand`, read by `map`.
 std::string masked(StringRef mask, StringRef operand = "", StringRef map = "", StringRef at = "") {
   std::string captures = operand.empty() ? "" : ("captures(%c : " + operand + ")").str();
   std::string argument = operand.empty() ? "" : (", %c: " + operand).str();
@@ -106,7 +106,7 @@ std::string masked(StringRef mask, StringRef operand = "", StringRef map = "", S
       .str();
 }
 
-/// Two queries of 1, keys 0 and ln 3; everything between the outputs and the attributes is `rest`.
+/// An attention of two queries and two keys. `rest` stands between the outputs and the attributes.
 std::string weighed(StringRef rest, StringRef attributes = "", StringRef score = "") {
   return ("func.func @f(%q: tensor<2x1xf32>, %k: tensor<2x1xf32>, %v: tensor<2x1xf32>)"
           " -> (tensor<2x1xf32>, tensor<2x2xf32>) {\n"
@@ -127,7 +127,7 @@ TEST_F(ReferenceTest, Attention) {
                   v = tensorOf({2, 1}, {8, 16});
   expect(run(weighed(""), {q, k, v}), {{14, 14}, {.25, .75, .25, .75}});
   expect(run(weighed("mask(#attn.causal)"), {q, k, v}), {{8, 14}, {1, 0, .25, .75}});
-  // Scores of any size; a weight that is small is not 0.
+  // Scores may have any size, and a small probability is not 0.
   k.elements = {1e5, -1e5};
   v.elements = {8, kInfinity};
   expect({run(weighed(""), {q, k, v})[0]}, {{kInfinity, kInfinity}});
@@ -287,7 +287,7 @@ TEST_F(ReferenceTest, OnlineStep) {
   expect(run("", -kInfinity, 0, 0), {{kNaN, kNaN}, {kLog3}, {4 / 3.}, {7}});
   expect(run("", 0, 1, 5), {{kNaN, kNaN}, {kLog3}, {5 / 3.}, {26 / 3.}});
   expect(run("mask(#attn.causal)", -kInfinity, 0, 0), {{kNaN, kNaN}, {0}, {1}, {3}});
-  // What is hidden leaves the state alone, also the first one, and whatever it holds.
+  // Hidden keys do not change the state, neither the initial one nor any other, whatever values they have.
   v.elements = {kNaN, kNaN};
   expect(run("mask(#attn.causal<offset = -1>)", -kInfinity, 0, 0),
          {{kNaN, kNaN}, {-kInfinity}, {0}, {0}});
@@ -304,7 +304,7 @@ TEST_F(ReferenceTest, OnlineUpdate) {
   expect(run("", -kInfinity, 0, 0), {{1 / 3., 1}, {kLog3}, {4 / 3.}, {0}});
   expect(run("", 0, 1, 5), {{1 / 3., 1}, {kLog3}, {5 / 3.}, {5 / 3.}});
   expect(run("mask(#attn.causal)", 0, 1, 5), {{1, 0}, {0}, {2}, {5}});
-  // Exactly 0 for what is hidden and nothing else.
+  // Only the probability of a hidden pair is exactly 0.
   products.elements = {-1e5, -kInfinity};
   std::vector<Elements> result = run("", 0, 1, 5);
   EXPECT_GT(result[0][0], 0);
@@ -359,7 +359,7 @@ TEST_F(ReferenceTest, Pack) {
 }
 
 TEST_F(ReferenceTest, Scalars) {
-  // Integers wrap at their width; their sign is the op's affair.
+  // Integers wrap at their width; the op decides whether they are signed.
   expect(run(R"(
     func.func @f(%a: i8, %b: i1, %x: f32) -> (i32, i32, i8, f32, i1, f32) {
       %1 = arith.extui %a : i8 to i32

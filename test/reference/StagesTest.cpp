@@ -1,9 +1,9 @@
-//===- StagesTest.cpp - every pass keeps what a module computes ------------===//
+//===- StagesTest.cpp - every pass preserves the results of a module -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Modules are interpreted as imported and after each pass of the stages on tensors, in both
-// schedules, with tiles so small that every loop runs more than once.
+// Modules are interpreted as imported, and after each pass of the stages on tensors. The schedules are
+// per-head, phased and unfused, with tiles so small that every loop runs more than once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// Calls `check` after every pass, wherever it ran, with the whole module.
+/// Calls `check` with the whole module after every pass, also after passes on nested ops.
 struct AfterEachPass : PassInstrumentation {
   AfterEachPass(ModuleOp module, std::function<void(StringRef pass)> check)
       : module(module), check(std::move(check)) {}
@@ -61,7 +61,7 @@ protected:
     return result;
   }
 
-  /// `meant` is what the outputs of a module were, `got` what they are after `pass`.
+  /// Compares the outputs of a module after `pass`, `got`, with its outputs before, `meant`.
   static void expectSame(StringRef pass, const ReferenceResults &got, const ReferenceResults &meant,
                          double tolerance) {
     ASSERT_TRUE(succeeded(got)) << "after " << pass.str();
@@ -95,7 +95,8 @@ protected:
           module->walk(
               [&](AttentionOp op) { op.setPlanAttr(PlanAttr::get(&context, schedule, 8, 4)); });
         SCOPED_TRACE((stage.name + ", schedule " + stringifySchedule(schedule)).str());
-        // Raising folds factors into one scale, and tiling splits it between queries and scores: f32 each time.
+        // Raising folds factors into one scale, and tiling splits the scale between queries and scores. Both round to
+        // f32.
         bool changesScale = stage.name == "raise" || stage.name == "tile";
         double tolerance = changesScale ? 1e-6 : 1e-12;
         PassManager manager(&context);
@@ -206,7 +207,7 @@ TEST_F(StagesTest, Lengths) {
   ReferenceTensor lengths({2});
   lengths.elements = {0, 17};
   run({"mask(#attn.lengths<0>)", "", "", {"tensor<2xi64>"}, {"(b)"}, {lengths}});
-  // Of every query its own.
+  // Each query has its own length.
   ReferenceTensor byRow({2, 19});
   for (auto [i, length] : llvm::enumerate(byRow.elements))
     length = i * 7 % 24;
@@ -254,7 +255,7 @@ TEST_F(StagesTest, ScoreRegion) {
   ReferenceTensor bias = normal({2, 19, 23});
   for (const char *mask : {"", "mask(#attn.causal)"})
     run({mask, "", score, {"tensor<2x19x23xf32>"}, {"(h, q, k)"}, {bias}, /*returnsWeights=*/true});
-  // A bias that hides.
+  // A bias that hides pairs.
   for (auto [i, element] : llvm::enumerate(bias.elements))
     if (i % 5 == 0 || i < 23)
       element = -std::numeric_limits<double>::infinity();
@@ -280,13 +281,13 @@ TEST_F(StagesTest, Sink) {
   run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/true, sink});
   sink.elements = {0.5, -std::numeric_limits<double>::infinity()};
   run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/true, sink});
-  // In a row that is NaN the weight of a hidden pair may be so too.
+  // In a row of NaN, the probability of a hidden pair may be NaN too.
   sink.elements = {0.5, std::nan("")};
   run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/false, sink});
 }
 
 TEST_F(StagesTest, NaN) {
-  // Behind the mask, and in one key and one value that some queries keep.
+  // NaN in hidden keys and values, and in one key and one value that some queries keep.
   for (int64_t e = 0; e < 5; ++e)
     value.at({0, 0, 22, e}) = std::nan("");
   key.at({0, 1, 22, 1}) = std::nan("");
@@ -322,7 +323,7 @@ TEST_F(StagesTest, GroupedHeadsOfDynamicSizes) {
         {normal({2, 2, 3, queries, 4}), normal({2, 2, keys, 4}), normal({2, 2, keys, 4})});
 }
 
-/// Projections, views, masks and softmaxes that torch spelled out, and weights that are packed.
+/// Models with projections, views, masks and softmaxes from torch, and with packed weights.
 TEST_F(StagesTest, Models) {
   for (const char *name :
        {"000_SelfAttentionV4", "001_MultiHeadAttention_x", "002_Multi_Head_Attention_dyn",

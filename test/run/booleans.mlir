@@ -1,4 +1,4 @@
-// A boolean is true where its byte is not 0, to every schedule and level.
+// A boolean is true if its byte is not 0, for every schedule and level.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/per-head.so
 // RUN: attnc %s -o %t/unfused.so --schedule=unfused

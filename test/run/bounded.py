@@ -1,8 +1,9 @@
-"""Float64 values with a bound on how far from them f32 arithmetic may end: the formulas of a graph's operations.
+"""Float64 values, each with a bound on the error of f32 arithmetic: the formulas of a graph's operations.
 
 A product of numbers on a common grid, such as small integers, is exact in f32 whatever the order of its sum: its bound
-is 0. Everything else adds a few roundings. Scores of size s are known to about 2^-24 s, hence probabilities to a factor
-exp(2^-22 s); scores equal to the row's largest and exact are the exception: equal keys get equal probabilities.
+is 0. All other operations add a few rounding errors. Scores of size s have an error of about 2^-24 s, and so
+probabilities may be wrong by a factor of exp(2^-22 s). Exact scores that equal the largest score of their row are an
+exception: equal keys get equal probabilities.
 """
 import numpy as np
 

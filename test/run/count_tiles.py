@@ -1,4 +1,4 @@
-"""count_tiles.py LIBRARY OPTION: the tiles that attn-run counts are those of a causal mask over 8 x 512 x 512 pairs."""
+"""count_tiles.py LIBRARY OPTION: checks that attn-run counts the tiles of a causal mask over 8 x 512 x 512 pairs."""
 import json
 import math
 import re

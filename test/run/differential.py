@@ -2,15 +2,15 @@
 
 A draw is one module: a single attn.attention (differential_op.py) or projections, attentions and sums as linalg text
 (differential_module.py). With --models it is a .pt2 file: a model (differential_model.py), or ops between views
-(differential_views.py); half of them are compiled from what attn-import writes. A model may be refused in one
-sentence: refusals and attentions that were not fused are counted by their reasons. A failure of a model is followed by
-a command that repeats it with as few features as it needs.
+(differential_views.py); half of them are compiled from the output of attn-import. attnc may refuse a model with an
+error message of one sentence. Errors, and attentions that were not fused, are counted by their reasons. If a model
+fails, the script prints a command that repeats the failure with as few features as possible.
 
-A module is compiled once for all its levels, and called with several sets of sizes and data. Each such problem is
-checked at every level that this CPU runs: three calls at each of two thread counts on one set of weights, with other
-bytes in the outputs and the workspace before each call, inputs and packed weights on read-only pages. All outputs of a
-level are the same to the bit, and within the bound of bounded.py of formulas in float64. The calls run in a child
-process. A draw depends on the seed and its index alone, so --only repeats it.
+A module is compiled once for all its levels, and called with several sets of sizes and data. Each of these problems is
+checked at every level that this CPU runs, by three calls at each of two thread counts on one set of weights. Before
+each call, the outputs and the workspace are filled with different bytes; inputs and packed weights are on read-only
+pages. All outputs of a level must have the same bits, and must be within the bound that bounded.py computes in float64.
+The calls run in a child process. A draw depends only on the seed and its index, so --only repeats it.
 """
 import argparse
 import collections

@@ -1,4 +1,4 @@
-"""Graphs of aten ops that are written as .pt2 files, with numpy's meaning of each node beside it.
+"""Graphs of aten ops that are written as .pt2 files and evaluated with numpy.
 
     graph = Graph()
     x = graph.input("x", ["B", 3, 8], "float32")
@@ -6,9 +6,9 @@
     graph.save("draw.pt2")
     graph.evaluate({"x": array}, {"B": 2})
 
-A size is a number, a symbol or a polynomial over symbols. A tensor has the methods of torch's, and each method that may
-be spelled in several ways takes the name of the op. References are computed in float64; what is beyond the range of
-float32 is infinite there too.
+A size is a number, a symbol or a polynomial over symbols. A tensor has the methods of a torch tensor. A method for
+which several ops exist takes the name of the op. References are computed in float64; values beyond the range of float32
+become infinite.
 """
 import math
 import pathlib

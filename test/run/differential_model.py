@@ -1,8 +1,8 @@
-"""Models drawn from the features of real ones, as .pt2 files.
+"""Random models with features of real models, as .pt2 files.
 
-ModelDraw strings together what users' models hold: normalisation, projections and how heads are split, rotations,
-caches, masks, biases and softmax in many spellings. Every decision has a name and a plain choice, and depends on the
-seed, the draw and its name alone, so that a failure is made smaller by one plain choice after the other.
+ModelDraw combines the parts of users' models: normalisation, projections, splitting into heads, rotations, caches,
+masks, biases and softmax in many spellings. Every decision has a name and a simplest choice. It depends only on the
+seed, the draw and its name, so a failure is reduced by setting one decision after another to its simplest choice.
 """
 import random
 import re

@@ -1,7 +1,7 @@
 """Whole modules as linalg text: projections, heads, masks, softmax, sums, one to three attentions.
 
-Graph writes each operation and its formula side by side. ModuleDraw strings operations together at random; weights are
-arguments with `attn.weight`. Every dimension is 1 often.
+Graph writes each operation together with its formula. ModuleDraw combines operations at random; weights are
+arguments with `attn.weight`. Every dimension is often 1.
 """
 import math
 

@@ -1,4 +1,4 @@
-"""One op of each class between two views, as .pt2 files: what stands before and behind an op is as random as the op."""
+"""One op of each class between two views, as .pt2 files: the views before and after an op are as random as the op."""
 import numpy as np
 
 from differential_model import Draw, tokens

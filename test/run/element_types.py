@@ -1,6 +1,6 @@
-"""element_types.py FOLDER: a product, a sum, a view and a conversion of every element type that is compiled, at every level.
+"""element_types.py FOLDER: checks a product, a sum, a view and a conversion of every element type at every level.
 
-The reference is attn-run's, op by op in float64: results of float types are a rounding of that.
+The reference is that of attn-run, op by op in float64. Results of float types must be the reference, rounded.
 """
 import pathlib, subprocess, sys
 

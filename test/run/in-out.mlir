@@ -1,5 +1,5 @@
-// A step that decodes a token: it writes a row to each of two caches and attends to what they hold then. The caches are
-// inputs and results of a call, which finds them anew in guarded memory each time.
+// A step that decodes a token: it writes a row to each of two caches, then attends to all rows in them. The caches are
+// inputs and results of a call; each call gets copies of them in guarded memory.
 // RUN: rm -rf %t && mkdir %t
 // RUN: %python %S/../error/npy.py %t/position.npy '<i8' 1 5
 // RUN: %python %S/../error/npy.py %t/lengths.npy '<i4' 2 6 6

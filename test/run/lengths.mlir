@@ -1,4 +1,4 @@
-// Lengths keep the keys before them, 0 none: what a mask of booleans says of each pair.
+// A length keeps the keys before it, and 0 keeps none: the results must equal those with a boolean mask.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/per-head.so --target=native
 // RUN: attnc %s -o %t/unfused.so --target=native --schedule=unfused

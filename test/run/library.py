@@ -1,6 +1,6 @@
-"""Calls of a compiled library through libattn.so, in memory that punishes a wrong access.
+"""Calls of a compiled library through libattn.so, in guarded memory.
 
-Every tensor starts or ends at a guard page, so that an access out of bounds faults. Inputs and packed weights lie on
+Every tensor starts or ends at a guard page, so that an out-of-bounds access faults. Inputs and packed weights are on
 read-only pages. The caller chooses the byte pattern that fills the workspace and the outputs before a call.
 """
 import ctypes

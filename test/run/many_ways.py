@@ -1,6 +1,6 @@
-"""Graphs in which each op is read twice by the next, so that 2^48 ways lead from the last to the first: many_ways.py FOLDER
+"""Graphs in which each op reads the previous op twice, so that 2^48 paths lead back to the first: many_ways.py FOLDER
 
-Each is compiled within 20 seconds.
+Each graph must compile within 20 seconds.
 """
 
 import os

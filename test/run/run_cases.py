@@ -1,9 +1,10 @@
-"""run_cases.py PREFIX...: every case in cases/ whose name starts so, through a shared library of all levels.
+"""run_cases.py PREFIX...: runs each case in cases/ with one of these prefixes, through a shared library of all levels.
 
-Each level that this CPU runs is forced, with 1, 2 and 7 workers: outputs within the case's tolerance of float64, NaN
-and infinities in the same places, and the same bits whatever the workers; no workspace grows with the square of the
-sequence, unless weights are an output; and nothing is copied, left unread or computed twice. Models are exports of attention modules by
-torch 2.15; outputs are the module run in float64.
+Each case runs at each level that this CPU supports, with 1, 2 and 7 workers. Outputs must be within the case's
+tolerance of float64, with NaN and infinities in the same places, and with the same bits for any number of workers. No
+workspace may grow with the square of the sequence, unless probabilities are an output. Nothing may be copied, left
+unread or computed twice. Models are exports of attention modules by torch 2.15; the expected outputs come from running
+the module in float64.
 """
 import array, json, math, pathlib, re, struct, subprocess, sys, tempfile
 

@@ -1,7 +1,7 @@
-"""scores.py DIR: scores of any size, at every ISA level that this CPU runs, against float64; and equal scores.
+"""scores.py DIR: compares scores of any size, and equal scores, with float64, at every ISA level that this CPU runs.
 
-Queries and keys are small integers times powers of two, so that every product is exact in f32 in any order of summation:
-what is left of the error is that of the softmax, and the tolerance stays tight however large the scores are.
+Queries and keys are small integers times powers of two, so every product is exact in f32 in any order of summation. The
+only error left is that of the softmax, so the tolerance is tight however large the scores are.
 """
 import array, json, math, pathlib, random, struct, subprocess, sys
 

@@ -2,7 +2,7 @@
 // RUN: %python %S/count_tiles.py %t.so --threads=1
 // RUN: %python %S/count_tiles.py %t.so --threads=3
 
-// What the statistics of a call say: a causal mask skips most of what lies above the diagonal.
+// The statistics of a call: a causal mask skips most tiles above the diagonal.
 #q = affine_map<(h, q, k, d, e) -> (h, q, d)>
 #k = affine_map<(h, q, k, d, e) -> (h, k, d)>
 #v = affine_map<(h, q, k, d, e) -> (h, k, e)>

@@ -1,4 +1,4 @@
-// In-out arguments of several tasks, of which what is computed is read on.
+// In-out arguments that several tasks write, and whose new elements are read later.
 // RUN: attn-run %s --entry=rows --reference
 // RUN: attn-run %s --entry=read_on --dim=n=200 --reference
 // RUN: attn-run %s --entry=product --reference

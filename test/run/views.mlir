@@ -10,7 +10,7 @@
 // RUN: attn-run %s --entry=attention_turned --reference
 // RUN: attn-run %s --entry=attention_turned --reference --schedule=whole-scores
 
-// What was joined is joined again, twice.
+// The result of a join is joined again, twice.
 func.func @joined_twice(%x: tensor<4x4xf32>) -> tensor<24x4xf32> {
   %e = tensor.empty() : tensor<4x4xf32>
   %y = linalg.exp ins(%x : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -31,7 +31,7 @@ func.func @joined_turned(%x: tensor<?x4xf32> {attn.name = "x", attn.dims = ["n",
   return %c : tensor<12x?xf32>
 }
 
-// Half of each row, all in a row.
+// Half of each row, collapsed to one row.
 func.func @slice_in_a_row(%x: tensor<4x6xf32>) -> tensor<12xf32> {
   %s = tensor.extract_slice %x[0, 3] [4, 3] [1, 1] : tensor<4x6xf32> to tensor<4x3xf32>
   %v = tensor.collapse_shape %s [[0, 1]] : tensor<4x3xf32> into tensor<12xf32>
@@ -40,7 +40,7 @@ func.func @slice_in_a_row(%x: tensor<4x6xf32>) -> tensor<12xf32> {
   return %y : tensor<12xf32>
 }
 
-// The last dimension is gone, and a task is of one element of the first.
+// One element of the last dimension is selected, and a task has one element of the first dimension.
 func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> {
   %s = tensor.extract_slice %x[0, 0, 0, 1] [4, 5, 6, 1] [1, 1, 1, 1] : tensor<4x5x6x2xf32> to tensor<4x5x6xf32>
   %e = tensor.empty() : tensor<4x5x6xf32>
@@ -48,7 +48,7 @@ func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> {
   return %y : tensor<4x5x6xf32>
 }
 
-// Neighbours of a row lie apart.
+// The elements of a row are not adjacent.
 func.func @softmax_of_steps(%x: tensor<5x60xf32>) -> tensor<5x20xf32> {
   %s = tensor.extract_slice %x[0, 1] [5, 20] [1, 3] : tensor<5x60xf32> to tensor<5x20xf32>
   %e = tensor.empty() : tensor<5x20xf32>
@@ -56,7 +56,7 @@ func.func @softmax_of_steps(%x: tensor<5x60xf32>) -> tensor<5x20xf32> {
   return %y : tensor<5x20xf32>
 }
 
-// Values lie in columns, as for a convolution.
+// The results are transposed to columns, as for a convolution.
 func.func @attention_turned(%q: tensor<2x40x8xf32>, %k: tensor<2x19x8xf32>, %v: tensor<2x19x7xf32>) -> tensor<2x7x40xf32> {
   %e = tensor.empty() : tensor<2x40x7xf32>
   %o = attn.attention ins(%q, %k, %v : tensor<2x40x8xf32>, tensor<2x19x8xf32>, tensor<2x19x7xf32>) outs(%e : tensor<2x40x7xf32>)
@@ -68,7 +68,7 @@ func.func @attention_turned(%q: tensor<2x40x8xf32>, %k: tensor<2x19x8xf32>, %v: 
   return %t : tensor<2x7x40xf32>
 }
 
-// A bias with dimensions of one element is what a product starts from, in its tasks.
+// A product starts from a bias with dimensions of size 1, in the tasks of the product.
 func.func @bias_of_one_row(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %b: tensor<1x1x7xf32>) -> tensor<4x5x7xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4x5x7xf32>
@@ -87,7 +87,7 @@ func.func @bias_of_one_row(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %b: ten
   return %p : tensor<4x5x7xf32>
 }
 
-// What is computed from positions is read at others than the scores': one row of a table, and two columns further.
+// A table computed from positions is read at other positions than the scores: one of its rows, two columns further.
 func.func @bias_from_table(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>) -> tensor<2x5x4xf32> {
   %zero = arith.constant 0.0 : f32
   %te = tensor.empty() : tensor<8x9xf32>

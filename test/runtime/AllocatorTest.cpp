@@ -1,4 +1,4 @@
-//===- AllocatorTest.cpp - memory from the application ---------------------===//
+//===- AllocatorTest.cpp - memory from the application's allocator ---------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -64,8 +64,8 @@ TEST_F(AllocatorTest, IsUsedForEverything) {
   int64_t before = counts.blocks;
   ASSERT_EQ(arguments.call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
   arguments.expectResult();
-  EXPECT_EQ(counts.blocks, before + 1); // the workspace, kept
-  // A library, a function, a pool, weights: the handle, what it holds and the packed tensors.
+  EXPECT_EQ(counts.blocks, before + 1); // the workspace, which is kept
+  // One block each for a library, a function and a pool; for weights: the handle, its content and the packed tensors.
   EXPECT_EQ(before, 6);
 }
 
@@ -74,7 +74,7 @@ std::string withoutNumbers(const std::string &message) {
   return std::regex_replace(message, std::regex("[0-9]+"), "#");
 }
 
-// Whatever is refused, nothing is lost and nothing is written.
+// If any allocation fails, no memory leaks and nothing is written.
 TEST_F(AllocatorTest, MayRefuse) {
   ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
   std::vector<std::string> messages;
@@ -124,7 +124,7 @@ TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
   ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();
   Library library = linkedLibrary();
   Function forward = createFunction(library.get(), "forward");
-  // Its header is no multiple of 8: its data are not aligned in the file.
+  // The header length is not a multiple of 8, so the data are not aligned in the file.
   std::string header = R"({"scale":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
                        R"("bias":{"dtype":"F32","shape":[4],"data_offsets":[16,32]}})";
   header.append(8 - header.size() % 8 + 3, ' ');
@@ -156,7 +156,7 @@ TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
                       }));
 }
 
-// Whoever writes a file in place may cut it off while it is read.
+// Another process that writes the file in place may truncate it while it is read.
 TEST_F(AllocatorTest, FileIsCutOffMeanwhile) {
   std::string path = testing::TempDir() + "attn-" + std::to_string(getpid()) + "-cut";
   ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();

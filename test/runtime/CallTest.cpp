@@ -64,7 +64,7 @@ TEST_F(CallTest, WorkspaceSize) {
   ASSERT_EQ(attn_workspace_size(forward.get(), inputs.data(), 3, 4, &size), ATTN_OK)
       << attn_last_error();
   EXPECT_EQ(size.per_call, 64);    // 4 * 3, rounded up
-  EXPECT_EQ(size.per_worker, 192); // 16 * 5, rounded up, and its counts of tiles
+  EXPECT_EQ(size.per_worker, 192); // 16 * 5, rounded up, and the worker's counts of tiles
   EXPECT_EQ(size.total, 64 + 4 * 192);
 }
 
@@ -114,7 +114,7 @@ TEST_F(CallTest, CallersWorkspaceNeedsNoSystemCall) {
   pid_t child = fork();
   if (!child) {
     alarm(60);
-    // From here on any system call but read, write and exit kills.
+    // From here on, any system call other than read, write and exit kills the process.
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
     syscall(SYS_exit, call(forward.get(), weights.get(), &options));
   }
@@ -166,7 +166,7 @@ TEST_F(CallTest, OptionsWithoutSize) {
 TEST_F(CallTest, OlderOptionsAreShorter) {
   attn_call_options options = callOptions();
   options.size = offsetof(attn_call_options, parallel_for);
-  options.stream = this; // beyond what this caller knows of
+  options.stream = this; // must be ignored: it is beyond the size that this caller passes
   ASSERT_EQ(call(forward.get(), weights.get(), &options), ATTN_OK) << attn_last_error();
   expectResult();
 }
@@ -242,7 +242,7 @@ TEST_F(CallTest, Statistics) {
   options.parallel_for = attn_pool_parallel_for;
   options.pool = pool.get();
   options.statistics = &statistics;
-  // Which workers run is up to the system: ask until more than one did.
+  // The system decides which workers run: repeat the call until more than one worker did.
   int64_t busy = 0;
   for (int attempt = 0; attempt < 1000 && busy < 2; ++attempt) {
     ASSERT_EQ(many.call(forward.get(), weights.get(), &options), ATTN_OK) << attn_last_error();
@@ -287,7 +287,7 @@ TEST_F(CallTest, ErrorHandler) {
   EXPECT_EQ(seen.status, ATTN_ERROR_RANK);
   EXPECT_EQ(seen.message, attn_last_error());
   seen = {};
-  call(forward.get(), weights.get()); // without user data again
+  call(forward.get(), weights.get()); // a call without user data
   EXPECT_EQ(seen.status, ATTN_OK);
   attn_set_error_handler(nullptr);
 }

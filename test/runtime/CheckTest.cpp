@@ -1,4 +1,4 @@
-//===- CheckTest.cpp - one test a check: the message, and nothing written -===//
+//===- CheckTest.cpp - one test per check: the message, nothing written ---===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -179,7 +179,7 @@ TEST_F(CheckTest, OutputOverlapsOutput) {
                 "forward: argument 'total' expected memory of its own, got some of 'y'");
 }
 
-/// Arguments of append, and what its in-out ones must still hold after a refusal.
+/// Arguments of append. The in-out arguments must be unchanged after an error.
 struct AppendTest : testing::Test {
   Tensor<float> row{{4}, 2}, cache{{8, 4}, untouched}, sums{{8}, untouched}, y{{4}, untouched};
   Tensor<int64_t> at{{1}, 5};
@@ -281,7 +281,7 @@ TEST_F(CheckTest, LongValues) {
   EXPECT_EQ(half.elements[0], 4.5f);
 }
 
-// What an argument's table says is never taken for more than what its memory holds.
+// A bound in the tables of a library must not make the check read beyond the memory of an argument.
 TEST_F(CheckTest, BoundOfAnotherType) {
   Function bounded = createFunction(library.get(), "bounded");
   Tensor<int8_t> mask({3});
@@ -314,13 +314,13 @@ TEST_F(CheckTest, EmptyTensorsNeedNoData) {
   }
 }
 
-/// A function whose output's size and conditions are computed.
+/// A function with a computed output size and computed conditions.
 struct SizedTest : testing::Test {
   Library library = linkedLibrary();
   Function sized = createFunction(library.get(), "sized");
 
   attn_status call(int64_t a, int64_t b, int64_t size, const attn_call_options *options = nullptr) {
-    // Nothing is read of the inputs, which may be larger than memory.
+    // The inputs are not read, and may be larger than memory.
     float element = 0;
     std::vector<float> y(std::max<int64_t>(size, 1), untouched);
     DLTensor inputs[] = {{&element, {kDLCPU, 0}, 1, dtypeOf<float>(), &a, nullptr, 0},

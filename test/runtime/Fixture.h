@@ -1,4 +1,4 @@
-//===- Fixture.h - tensors, and a call of forward that is right -----------===//
+//===- Fixture.h - tensors, and a valid call of forward -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,7 +8,7 @@
 #define ATTN_TEST_FIXTURE_H
 
 #include "attn.hpp"
-// After attn.hpp, which must not mind; the runtime itself is built with structs of its own.
+// Included after attn.hpp to test that this works. The runtime itself is built with its own structs.
 #include <dlpack/dlpack.h>
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ inline Weights createWeights(const attn_function *function) {
   Tensor<float> scale({4}), bias({4});
   scale.elements = {1, 2, 3, 4};
   bias.elements = {5, 6, 7, 8};
-  // Not the order of the signature.
+  // The order differs from the signature.
   const char *names[] = {"bias", "scale"};
   const DLTensor *tensors[] = {&bias.dl, &scale.dl};
   attn_weights *weights = nullptr;

@@ -1,4 +1,4 @@
-//===- LibraryTest.cpp - loading, refusing, lifetime ----------------------===//
+//===- LibraryTest.cpp - loading, errors, lifetime ------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -80,7 +80,7 @@ TEST(LibraryTest, NotALibrary) {
   expectLoadRefused(__FILE__, "library '" __FILE__ "': expected a shared library, got: ");
 }
 
-// Cut off anywhere it is refused, or still holds all that is loaded.
+// A library that is truncated anywhere is refused, unless it still contains everything that is loaded.
 TEST(LibraryTest, Truncated) {
   std::ifstream file(KERNEL_LIBRARY, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};

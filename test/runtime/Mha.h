@@ -1,9 +1,9 @@
-//===- Mha.h - calls of examples/models/mha.pt2, and what it answers ---------===//
+//===- Mha.h - calls of examples/models/mha.pt2, and their results -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// For programs that call the layer from several threads while its objects change: sets of weights,
-// the answer of each in double, and a call that stops in its middle.
+// For programs that call the layer from several threads while its objects change. Contains sets of
+// weights, the result for each set in double, and a call that stops in the middle.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ inline std::vector<float> randomFloats(size_t size, std::mt19937 &generator) {
   return values;
 }
 
-/// What every caller passes.
+/// The input that every caller passes.
 inline std::vector<float> randomInput() {
   std::mt19937 generator(7);
   return randomFloats(kBatch * kRows * kWidth, generator);
@@ -84,7 +84,7 @@ struct WeightSet {
     return weights;
   }
 
-  /// What examples/multi_head_attention.py says, in double.
+  /// The result of examples/multi_head_attention.py, computed in double.
   std::vector<double> answer(const std::vector<float> &input) const {
     std::vector<double> x(input.begin(), input.end()), merged(input.size());
     std::vector<double> projected = project(x, qkv, qkvBias);
@@ -116,7 +116,7 @@ struct WeightSet {
 /// The tensors of one caller.
 class Caller {
 public:
-  /// A copy of `input`: callers share nothing but what the program gives to their calls.
+  /// Copies `input`: callers share only the objects that the program passes to their calls.
   explicit Caller(const std::vector<float> &input) : in(input), out(input.size()) {}
 
   void call(attn_function *layer, const attn_weights *weights,
@@ -129,7 +129,7 @@ public:
     check(attn_call(layer, weights, inputs, 1, outputs, 1, options));
   }
 
-  /// Whether the last call answered so.
+  /// Whether the last call gave this result.
   bool got(const std::vector<double> &answer) const {
     for (size_t i = 0; i < out.size(); ++i)
       if (!(std::fabs(out[i] - answer[i]) < 1e-5))
@@ -149,7 +149,7 @@ inline attn_call_options inPool(attn_pool *pool) {
   return options;
 }
 
-/// Stops a call in its first loop, whose indices a pool shares, until `resume` is called.
+/// Stops a call in its first loop, which runs in a pool, until `resume` is called.
 class Pause {
 public:
   explicit Pause(attn_pool *pool) : pool(pool) {}

@@ -1,4 +1,4 @@
-//===- PoolTest.cpp - every index once, workers in range, fork ------------===//
+//===- PoolTest.cpp - each index runs once, workers in range, fork --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Counts what a loop does; `inside` catches two tasks on one worker at a time.
+/// Counts the tasks of a loop. `inside` detects two tasks on one worker at the same time.
 struct Loop {
   int64_t workers;
   std::vector<std::atomic<int>> runs;
@@ -64,7 +64,7 @@ TEST(PoolTest, EveryIndexOnce) {
   }
 }
 
-/// The first index of each thread that takes part, where none ends it before `workers` have begun.
+/// The first index of each thread that takes part. No thread ends this index before `workers` threads have begun.
 std::map<std::thread::id, int64_t> firstIndices(attn_pool *pool, int64_t count, int64_t workers) {
   Loop loop(count, workers);
   std::mutex mutex;
@@ -99,7 +99,7 @@ TEST(PoolTest, WhoHasFinishedHelps) {
   Pool pool = createPool(3);
   Loop loop(100, 3);
   std::atomic<int> others{0};
-  // The first task ends after all others, so those behind it in its share are for other workers.
+  // The first task ends after all others, so other workers must take the tasks after it in its share.
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   loop.body = [&](int64_t index) {
     if (index) {
@@ -130,8 +130,8 @@ TEST(PoolTest, WakesAndWaitsForSleepers) {
     std::this_thread::sleep_for(5ms); // long enough for the workers to sleep
     Loop loop(3, 3);
     std::atomic<int> arrived{0};
-    // No task ends before all three have begun, so each needs a worker of its own; then those that
-    // are not the caller's last long enough for the caller to sleep.
+    // No task ends before all three have begun, so each needs its own worker. Then the tasks of the
+    // other workers last long enough for the caller to sleep.
     std::thread::id caller = std::this_thread::get_id();
     loop.body = [&](int64_t) {
       ++arrived;
@@ -145,7 +145,7 @@ TEST(PoolTest, WakesAndWaitsForSleepers) {
   }
 }
 
-// A fault on a worker reaches the application's handler, its timers do not.
+// A fault on a worker reaches the application's signal handler; timer signals do not reach a worker.
 TEST(PoolTest, SignalsOfWorkers) {
   Pool pool = createPool(2);
   Loop loop(2, 2);
@@ -196,7 +196,7 @@ TEST(PoolTest, SharedByThreads) {
     thread.join();
 }
 
-/// Runs `body` in a child of fork; whether it came back true.
+/// Runs `body` in a forked child process, and returns whether `body` returned true.
 template <typename Body> bool inChild(Body body) {
   pid_t child = fork();
   if (!child) {
@@ -288,7 +288,7 @@ TEST(PoolTest, NoThreads) {
     rlimit limit = {1, 1};
     setrlimit(RLIMIT_AS, &limit);
     attn_pool *pool = nullptr;
-    // Stacks of threads that ended are kept, and used again.
+    // The system keeps and reuses the stacks of threads that ended.
     return attn_pool_create(1000, &pool) == ATTN_ERROR_RESOURCE && !pool &&
            std::string(attn_last_error()).find("attn_pool_create: expected 999 threads, got ") == 0;
   }));

@@ -1,4 +1,4 @@
-//===- WeightsFileTest.cpp - safetensors, packed files, and hostile ones --===//
+//===- WeightsFileTest.cpp - safetensors, packed and hostile files --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -35,7 +35,7 @@ struct WeightsFileTest : ForwardTest {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  /// A safetensors file of this header, with the weights of createWeights as its data.
+  /// A safetensors file with this header, and with the weights of createWeights as its data.
   static std::string safetensors(const std::string &header) {
     float data[] = {1, 2, 3, 4, 5, 6, 7, 8};
     std::string bytes;
@@ -52,7 +52,7 @@ struct WeightsFileTest : ForwardTest {
     expectResult();
   }
 
-  /// The file is refused with this message after its name.
+  /// Checks that the file is refused with its name and this message.
   void expectLoadRefused(const std::string &bytes, attn_status status, const std::string &message) {
     SCOPED_TRACE(message);
     write(bytes);
@@ -98,7 +98,7 @@ TEST_F(WeightsFileTest, NamesAndShapesAreChecked) {
                     R"(,"bias":{"dtype":"I32","shape":[4],"data_offsets":[16,32]}})"));
   EXPECT_EQ(load(), ATTN_ERROR_DTYPE);
   EXPECT_STREQ(attn_last_error(), "forward: weight 'bias' expected float32, got int32");
-  // A name may hold what a terminal would obey.
+  // A name may contain control sequences of a terminal.
   write(safetensors(R"({"a\u001b[1m\nb":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})"));
   EXPECT_EQ(load(), ATTN_ERROR_NAME);
   EXPECT_STREQ(attn_last_error(), "forward: expected weights of this function, got 'a?[1m?b'");
@@ -173,7 +173,7 @@ TEST_F(WeightsFileTest, Maps) {
   EXPECT_EQ(info.mapped, 1);
   EXPECT_EQ(info.source_hash, saved.source_hash);
   expectResultWith(loaded);
-  // Mapped and packed ones are exchanged like any others, and a file may be replaced meanwhile.
+  // Mapped and packed weights can be swapped like any others, and the file may be replaced meanwhile.
   ASSERT_EQ(attn_weights_swap(weights.get(), loaded), ATTN_OK) << attn_last_error();
   ASSERT_EQ(attn_weights_save(loaded, path.c_str()), ATTN_OK) << attn_last_error();
   expectResultWith(weights.get());
@@ -251,8 +251,8 @@ TEST_F(WeightsFileTest, MisalignedInTheFile) {
                     "'scale' expected data aligned to 4 bytes in the file, got byte 2");
 }
 
-// Many save at once, where others left what they had begun: the file is one of theirs, and nothing
-// stays behind.
+// Many threads save at once, beside temporary files that other processes left. The result is the file of
+// one of the threads, and no temporary file stays.
 TEST_F(WeightsFileTest, SavedByMany) {
   std::string left = path + "." + std::to_string(getpid()) + "-";
   for (int i = 0; i < 300; i += 2)

@@ -17,7 +17,7 @@
 
 constexpr int kCallers = 3, kWorkers = 3, kForks = 20;
 
-/// An index of a loop that ends only where each has a thread of its own.
+/// An index of a loop. It ends only after every index has started, each on its own thread.
 void meet(void *met, int64_t, int64_t) {
   auto *count = static_cast<std::atomic<int64_t> *>(met);
   ++*count;
@@ -25,7 +25,7 @@ void meet(void *met, int64_t, int64_t) {
     std::this_thread::yield();
 }
 
-/// Ends the child: with 0 if all is right, and by a signal if it waits for a thread of the parent.
+/// Ends the child process: with 0 if all is right, by a signal if it waits for a thread of the parent.
 [[noreturn]] void runChild(attn_function *layer, const attn_weights *weights, attn_pool *pool,
                            Caller &caller, const std::vector<double> &answer) {
   alarm(20);
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: fork mha.so\n");
     return 1;
   }
-  alarm(60); // where a promise is broken, threads may wait for each other
+  alarm(60); // if a promise is broken, threads may wait for each other forever
   attn_library *library;
   attn_function *layer;
   attn_pool *pool;

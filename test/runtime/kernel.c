@@ -1,4 +1,4 @@
-//===- kernel.c - what attnc would write for two small functions ----------===//
+//===- kernel.c - a library as attnc would write it, by hand --------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,7 +10,7 @@
 //   append(row [4], at i64 [1] in [0, 7], cache [8, 4] in-out, sums [8] in-out): y [4] = cache[at] before it is row,
 //     whose sum is added to sums[at]
 //
-// forward comes at every level, the lowest with a packed layout of its own, and with its weights.
+// forward exists at every level, with embedded weights; the lowest level has its own packed layout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ static inline void forward_row(const attn_kernel_call *call, int64_t b, int64_t 
   for (int64_t i = 0; i < rows * 4; ++i)
     total += y[i] = row[i];
   ((float *)call->workspace)[b] = total;
-  // As if a row were a tile.
+  // Counts rows as if they were tiles.
   call->tiles[worker].run += length;
   call->tiles[worker].skipped += rows - length;
 }
@@ -97,7 +97,7 @@ static void count(const attn_kernel_call *call) {
 }
 
 static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
-  // Bytes that no machine has, for one size.
+  // For one size, more bytes than any machine has.
   bytes[0] = dims[0] == 1000 ? INT64_MAX : 0;
   bytes[1] = 0;
 }
@@ -238,7 +238,7 @@ static const attn_function_info functions[] = {
      NULL},
     {"sized", 2, 1, 0, COUNT(sized_symbols), 1, 0, sized_inputs, sized_outputs, NULL, sized_symbols,
      sized_variants, NULL},
-    // Its symbol is a size of the output alone.
+    // The symbol of this function is a size of the output only.
     {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants, NULL},
     {"bounded", 1, 1, 0, 1, 1, 0, bounded_inputs, halve_outputs, NULL, halve_symbols,
      halve_variants, NULL},

@@ -1,4 +1,4 @@
-//===- release.cpp - weights are released as early as they may be ------------===//
+//===- release.cpp - weights are released as early as allowed ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,7 +17,7 @@
 
 constexpr int kCallers = 2, kSwaps = 20;
 
-/// Releases the weights, then does what the call asked for.
+/// Releases the weights, then runs the tasks of the call.
 void releaseFirst(void *weights, attn_task_fn task, void *context, int64_t count) {
   auto *held = static_cast<attn_weights **>(weights);
   attn_weights_release(*held);
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: release mha.so PACKED [misuse]\n");
     return 1;
   }
-  alarm(60); // where a promise is broken, threads may wait for each other
+  alarm(60); // if a promise is broken, threads may wait for each other forever
   attn_library *library;
   attn_function *layer;
   attn_pool *pool, *pausePool;
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
   attn_weights *shared = sets[1].pack(layer);
   check(attn_weights_save(shared, argv[2]));
   for (int i = 1; i <= kSwaps; ++i) {
-    // A call of the set `i`, in its middle.
+    // A call with set `i`, stopped in the middle.
     Pause pause(pausePool);
     std::thread paused([&, i] {
       Caller caller(x);
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
       wrong += !caller.got(answers[i % 2]);
     });
     pause.awaitStop();
-    // A swap to the next set, which must leave that call its own.
+    // A swap to the next set; the stopped call must keep its own set.
     std::thread swapper([&, i] {
       attn_weights *next;
       if (i % 2)

@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: unload mha.so\n");
     return 1;
   }
-  alarm(60); // where a promise is broken, threads may wait for each other
+  alarm(60); // if a promise is broken, threads may wait for each other forever
   attn_pool *pool;
   check(attn_pool_create(2, &pool));
   std::vector<float> x = randomInput();

@@ -1,4 +1,4 @@
-// What a script does not ask for goes: here all but one attention.
+// Everything that the script does not require is removed: here all but one attention.
 // RUN: attn-reduce %s --reduction-tree='traversal-mode=0 test=%S/Inputs/is-attention.sh' | FileCheck %s
 
 // CHECK-NOT: @other

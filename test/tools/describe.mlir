@@ -1,4 +1,4 @@
-// attn-run --describe: what can be called and how, with neither weights nor inputs there.
+// attn-run --describe: the functions and their arguments, without weights or inputs.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/f.so --target=all
 // RUN: attn-run %t/f.so --describe --level=x86-64 | FileCheck %s --match-full-lines
@@ -34,7 +34,7 @@
 // JSON-NEXT: "levels": [
 // JSON: "name": "S"
 
-// Where no level runs, the best is described.
+// If this CPU runs no level, the best level is described.
 // NONE: levels x86-64-v4, x86-64-v3, x86-64; none runs here
 // NONE: report {{.*}}: attention fused
 // NULL: "level": null,

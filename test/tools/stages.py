@@ -1,4 +1,4 @@
-"""stages.py MODEL FOLDER: the file of each stage is taken by --from=<that stage>, and by no other stage's."""
+"""stages.py MODEL FOLDER: checks that --from=<stage> accepts the file of that stage, and of no other stage."""
 import pathlib, re, subprocess, sys
 
 model, folder = sys.argv[1], pathlib.Path(sys.argv[2])

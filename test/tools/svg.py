@@ -1,4 +1,4 @@
-"""svg.py FILE CLASS=N ..: the image is XML and has N rectangles of each class, beside those of the legend, within it."""
+"""svg.py FILE CLASS=N ..: checks that the image is XML, and has N rectangles of each class in it besides the legend."""
 import collections
 import sys
 import xml.etree.ElementTree

@@ -1,4 +1,4 @@
-// The inner loop of each level: as many multiply-adds as the block holds, nothing on the stack.
+// The inner loop of each level has as many multiply-adds as the block, and no access to the stack.
 //
 // DEFINE: %{target} =
 // DEFINE: %{cpu} =
@@ -54,7 +54,7 @@ func.func @narrow(%a: memref<240x64xf32>, %b: memref<64x16xf32>, %c: memref<240x
   return
 }
 
-// The guard costs a mask register: no select of its own with AVX-512.
+// The guard costs only a mask register: with AVX-512 there is no separate select.
 // CHECK-LABEL: guarded:
 // CHECK:         Inner Loop Header
 // V4-NOT:        (%rsp

@@ -9,8 +9,8 @@
 
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
 
-// The fill is where the accumulators start; 8 rows by 3 vectors, two steps of k an iteration.
-// Each iteration asks for a part of the next rows, 8 elements for each of its steps.
+// The accumulators start from the value of the fill; 8 rows by 3 vectors, two steps of k per iteration.
+// Each iteration prefetches a part of the next rows, 8 elements for each of its steps.
 // CHECK-LABEL: @contract
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
@@ -42,7 +42,7 @@ func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<12
   return
 }
 
-// Of rows with gaps between them, one after the other.
+// Rows with gaps between them are prefetched in turn.
 // CHECK-LABEL: @rows_apart
 // CHECK:         iter_args
 // CHECK:           %[[TURN:.*]] = arith.remui %{{.*}}, %c8
@@ -57,9 +57,9 @@ func.func @rows_apart(%a: memref<128x64xf32, strided<[256, 1]>>, %b: memref<64x4
   return
 }
 
-// Without a fill the output is added, after the loop: a sum in parts errs less than one long chain. The names of the
-// inputs and the layout of the scalar one do not matter: here the first input has n, the second is read along its
-// columns. Blocks of 8 rows ask for the line of those after the next, in even or in odd steps.
+// Without a fill the output is added after the loop: a sum in parts has a smaller error than one long chain. Names of
+// inputs and the layout of the scalar input do not matter: here the first input has n, the second is read along its
+// columns. Blocks of 8 rows prefetch lines of the block after the next, in even or in odd steps.
 // CHECK-LABEL: @accumulate
 // CHECK-DAG:      %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK:          %{{.*}}:24 = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
@@ -96,7 +96,7 @@ func.func @bias(%bias: memref<64xf32>, %a: memref<12x32xf32>, %b: memref<32x64xf
   return
 }
 
-// Zeros of the guarded input take no part. The next rows are asked for in steps that come in no pairs as well.
+// Zeros of the guarded input do not contribute. The next rows are prefetched with one step per iteration as well.
 // CHECK-LABEL: @guarded
 // CHECK-SAME:    %[[V:[a-z0-9]*]]: memref<?x64xf32>
 // CHECK:         %[[ROWS:.*]] = memref.reinterpret_cast %[[V]]
@@ -121,7 +121,7 @@ func.func @guarded(%v: memref<?x64xf32>, %p: memref<?x48xf32>, %o: memref<64x48x
   return
 }
 
-// 17 rows are two blocks of 8 and one row; 37 columns are two vectors and one of 5 lanes. Nothing else is emitted.
+// 17 rows are two blocks of 8 and one row; 37 columns are two vectors and a vector of 5 lanes. Nothing else is emitted.
 // CHECK-LABEL: @static_edges
 // CHECK:         %[[MASK:.*]] = vector.constant_mask [5] : vector<16xi1>
 // CHECK:         scf.for
@@ -138,8 +138,8 @@ func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref
   return
 }
 
-// Rows left of unknown number: blocks of half the height, down to one. Columns: two vectors, then vector by vector. Of two
-// vectors and of one even whole blocks have two sums, and so have lower ones: equal rows have equal sums.
+// A tail of unknown size: rows in blocks of half the height, down to one; columns in two vectors, then one by one. With
+// two vectors or one, even whole blocks have two sums, and so have lower blocks: equal rows have equal sums.
 // CHECK-LABEL: @dynamic_edges
 // CHECK:         scf.for %{{.*}} step %c64
 // CHECK:           %{{.*}}:24 = scf.for
@@ -161,7 +161,7 @@ func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<
   return
 }
 
-// A tile that is ragged at the edge has the block of a whole tile, and of what is left two vectors go together.
+// A tile that is smaller at the edge has the block of a whole tile; in its tail, two vectors go together.
 // CHECK-LABEL: @bounded_columns
 // CHECK:         scf.for %{{.*}} = %c0 to %[[WHOLE:.*]] step %c48
 // CHECK:           %{{.*}}:24 = scf.for
@@ -179,8 +179,8 @@ func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x4
   return
 }
 
-// Tiles of 48 of 512 are multiples of 16, the last one too: no mask, and no rows but blocks of 8. So are tasks that begin at
-// a product.
+// Tiles of 48 of 512 are multiples of 16, also the last one: no mask, only blocks of 8 rows. So are tasks that start
+// at a product.
 // CHECK-LABEL: @multiples
 // CHECK-NOT:     vector.create_mask
 // CHECK:         scf.for
@@ -216,8 +216,8 @@ func.func @multiples(%task: index, %a: memref<512x64xf32>, %b: memref<64x512xf32
   return
 }
 
-// Of 40 of 512 only 8 is known to divide the last: rows are whole blocks, columns need their mask. Nothing is known of what a
-// loop carries.
+// For tiles of 40 of 512, only 8 is known to divide the last: rows are whole blocks, columns need a mask. Nothing is
+// known of values that a loop carries.
 // CHECK-LABEL: @not_multiples
 // CHECK:         scf.for %{{.*}} to %{{.*}} step %c40
 // CHECK-NOT:       scf.for {{.*}} step %c4 {
@@ -267,7 +267,7 @@ func.func @panels_and_reductions(%a: memref<1x36x3x768xf32>, %w: memref<12x3x768
   return
 }
 
-// A row alone: a matrix times a vector. Registers are left for a second sum of each vector, which takes every other step.
+// A single row: a matrix times a vector. Registers are left for a second sum of each vector, for every other step.
 // CHECK-LABEL: @one_row
 // CHECK:         %[[SUMS:.*]]:8 = scf.for %{{.*}} = %c0 to %c96 step %c2 iter_args(%[[EVEN:[^ ]*]] = %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[ODD:[^ ]*]] =
 // CHECK:           vector.fma %{{.*}}, %{{.*}}, %[[EVEN]]
@@ -279,8 +279,8 @@ func.func @one_row(%a: memref<96xf32>, %b: memref<96x64xf32>, %c: memref<64xf32>
   return
 }
 
-// Fewer rows than a block has: none follow that could be asked for. But each vector of an argument is used once: in
-// both of two steps those of a later step are.
+// Fewer rows than a block: there are no next rows to prefetch. But each vector of an argument is used only once, so
+// each of the two steps prefetches the vectors of a later step.
 // CHECK-LABEL: @few_rows
 // CHECK-SAME:    %[[B:[^:]*]]: memref<96x64xf32>
 // CHECK:         %[[VECTORS:.*]] = memref.reinterpret_cast %[[B]]
@@ -292,7 +292,7 @@ func.func @few_rows(%a: memref<3x96xf32>, %b: memref<96x64xf32>, %c: memref<3x64
   return
 }
 
-// The fill stays where something reads the output in between.
+// The fill stays if an op between the two reads the output.
 // CHECK-LABEL: @fill_is_read
 // CHECK:         linalg.fill
 // CHECK:         memref.copy
@@ -305,7 +305,7 @@ func.func @fill_is_read(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x
   return
 }
 
-// The broadcast stays where its source changes in between.
+// The broadcast stays if its source changes between the two.
 // CHECK-LABEL: @bias_changes
 // CHECK:         linalg.broadcast
 // CHECK:         memref.store
@@ -319,7 +319,7 @@ func.func @bias_changes(%bias: memref<16xf32>, %x: f32, %a: memref<8x8xf32>, %b:
   return %c : memref<8x16xf32>
 }
 
-// A buffer of its own is no obstacle: the fills of two outputs may stand together.
+// An access to another buffer is no obstacle: the fills of two outputs may stand together.
 // CHECK-LABEL: @two_fills
 // CHECK-NOT:     linalg
 // CHECK:         return
@@ -333,8 +333,8 @@ func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16x
   return
 }
 
-// A long sum is split: the output is filled first, and each part is added to it. The vectors are panels, of which the next
-// part, 192 * 64 elements, comes to the second cache: a line an iteration, up to the last 96.
+// A long sum is split: the output is filled first, and each part is added to it. The vectors are panels. The next part,
+// 192 * 64 elements, is prefetched to L2: one line per iteration, up to the last 96 lines.
 // CHECK-LABEL: @long_sum
 // CHECK-SAME:    %{{[^:]*}}: memref<12x3072xf32>, %[[B:[^:]*]]: memref<3072x64xf32>
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 10752 : index
@@ -355,8 +355,8 @@ func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref
   return
 }
 
-// Rows of neither input run along n, but both along the sum: 16 dot products at a time, whose lanes a transposition adds
-// up, for each of 3 rows while they are in the cache. The rows after these are asked for meanwhile. 40 are two vectors and
+// Neither input is contiguous along n, but both are along the sum: 16 dot products at a time. A transposition adds up
+// their lanes, for each of 3 rows while they are in the cache. The next rows are prefetched. 40 are two vectors and
 // a half: the last has 8 products.
 // CHECK-LABEL: @dot_products
 // CHECK-SAME:    %[[A:[^:]*]]: memref<3x64xf32>
@@ -378,7 +378,7 @@ func.func @dot_products(%a: memref<3x64xf32>, %b: memref<40x64xf32>, %c: memref<
   return
 }
 
-// Of a number that is not known the last row stands for those beyond the end.
+// If the number of rows is unknown, the last row replaces the rows beyond the end.
 // CHECK-LABEL: @unknown_dot_products
 // CHECK:         %[[LAST:.*]] = arith.subi %{{.*}}, %c1
 // CHECK-COUNT-16: arith.minui %{{.*}}, %[[LAST]]
@@ -388,7 +388,7 @@ func.func @unknown_dot_products(%a: memref<3x64xf32>, %b: memref<?x64xf32>, %c: 
   return
 }
 
-// A product alone, of a query and its only key.
+// A single product, of a query and its only key.
 // CHECK-LABEL: @dot_product
 // CHECK:         %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c64 step %c16
 // CHECK:         vector.reduction <add>, %[[SUM]]

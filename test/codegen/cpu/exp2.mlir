@@ -1,13 +1,13 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(builtin.module(func.func(attn-online-to-vector,attn-softmax-to-vector),canonicalize,cse))' \
 // RUN:   | FileCheck %s
 
-// Exponentials of a level with instructions that take an exponent apart and scale by it. No power is a denormal number.
+// Exponentials of a level that has vreduceps and vscalefps. No power is a denormal number.
 
 module {
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576, scalef = true>} {
 
-// An exponent is a difference times log2(e), plus an offset where the maximum is not large. Where 0 says hidden, as of
-// -inf, what is too small is 0 as well.
+// An exponent is a difference times log2(e), plus an offset if the maximum is not large. Where the power of -inf must
+// be 0, powers that are too small are 0 as well.
 // CHECK-LABEL: @softmax
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-1.000000e+02> : vector<16xf32>
@@ -27,7 +27,7 @@ func.func @softmax(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
   return
 }
 
-// No weight is 0 that is not hidden.
+// Only the probability of a hidden pair is 0.
 // CHECK-LABEL: @update
 // CHECK-DAG:     %[[LIVE:.*]] = arith.constant dense<-1.000000e+02> : vector<16xf32>
 // CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X:.*]], %[[LIVE]]
@@ -43,7 +43,7 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 }
 }
 
-// Without such instructions: below the bound stands an exponent whose bits are 0.
+// Without these instructions, exponents below the bound are replaced by one with bits of 0.
 module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>} {
 // CHECK-LABEL: @softmax_by_rounding
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-1.000000e+02> : vector<8xf32>
@@ -60,7 +60,7 @@ func.func @softmax_by_rounding(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
 }
 }
 
-// Without multiply-adds scores are subtracted before the product, which would be rounded at their size.
+// Without multiply-adds, the maximum is subtracted before the product, which would have a rounding error of its size.
 module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
 // CHECK-LABEL: @softmax_without_fma
 // CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>

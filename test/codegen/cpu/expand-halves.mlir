@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-expand-halves -split-input-file | FileCheck %s
 
-// Where the conversions are instructions they stay, and arithmetic between them is f32.
+// If the conversions are instructions, they stay, and the arithmetic between them is f32.
 module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144, halves = true>} {
   // CHECK-LABEL: @converts
   // CHECK-DAG:     %[[A:.*]] = arith.extf %arg0 {{.*}}: f16 to f32
@@ -13,7 +13,7 @@ module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers 
     return %z : f16
   }
 
-  // A function of f16 is one of f32.
+  // A function of f16 is computed in f32.
   // CHECK-LABEL: @exp
   // CHECK:         %[[X:.*]] = arith.extf %arg0 {{.*}}: f16 to f32
   // CHECK:         %[[Y:.*]] = math.exp %[[X]] : f32
@@ -23,7 +23,7 @@ module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers 
     return %y : f16
   }
 
-  // No instruction converts f64, and LLVM makes one conversion of two.
+  // No instruction converts f64 to f16, and LLVM would merge two conversions.
   // CHECK-LABEL: @double
   // CHECK:         %[[F:.*]] = arith.truncf %arg0 : f64 to f32
   // CHECK-NOT:     arith.truncf
@@ -36,7 +36,7 @@ module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers 
 
 // -----
 
-// Elsewhere they are integer arithmetic, of vectors too.
+// Otherwise the conversions are integer arithmetic, also for vectors.
 module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
   // CHECK-LABEL: @widen
   // CHECK-NOT:     arith.extf

@@ -18,7 +18,7 @@ func.func @exp(%x: vector<8xf32>) -> vector<8xf32> {
   return %y : vector<8xf32>
 }
 
-// A scalar multiply-add would be a call where there is no instruction.
+// A scalar multiply-add would be a library call on machines without the instruction.
 // CHECK-LABEL: @exp2_scalar
 // CHECK-NOT:   fma
 // CHECK:       arith.shli %{{.*}} : i32
@@ -57,7 +57,7 @@ func.func @rsqrt_of_double(%x: f64) -> f64 {
   return %y : f64
 }
 
-// Instructions everywhere.
+// These are instructions on every machine.
 // CHECK-LABEL: @kept
 // CHECK:       math.absf
 // CHECK:       math.sqrt

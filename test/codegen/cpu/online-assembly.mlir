@@ -1,5 +1,5 @@
-// The exponential of each level: twelve instructions a vector after the exponent, eight where there are some that take
-// it apart and scale by it; no stack in the loop, no call.
+// The exponential of each level: twelve instructions per vector after the exponent, eight with vreduceps and
+// vscalefps; no access to the stack in the loop, and no call.
 //
 // DEFINE: %{target} =
 // DEFINE: %{cpu} =
@@ -27,8 +27,8 @@
 #score = affine_map<(k, q, c) -> (k, q)>
 module attributes {attn.target = #attn.target<LEVEL>} {
 
-// Maxima first: an instruction each. Then a difference and a multiply-add of each exponent and 5 multiply-adds of its
-// power, of 4 or 2 exponentials.
+// Maxima first: one instruction each. Then a difference and a multiply-add for each exponent, and 5 multiply-adds for
+// its power, for 4 or 2 exponentials.
 // CHECK-LABEL: update:
 // CHECK-NOT:     call
 // CHECK:         Inner Loop Header
@@ -58,8 +58,8 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
   return
 }
 
-// With its product: the loop of an 8 x 3 or 4 x 3 block as it is without, and weights of its accumulators. Once the first
-// four are stored, nothing of the others goes to the stack. Those of 16 lanes stand before the loop.
+// Fused with its product: the loop of an 8 x 3 or 4 x 3 block is unchanged, and its accumulators become probabilities.
+// Once the first four are stored, the others do not go to the stack. With 16 lanes, this code comes before the loop.
 // CHECK-LABEL: fused:
 // CHECK-NOT:     call
 // V4-COUNT-4:    vscalefps

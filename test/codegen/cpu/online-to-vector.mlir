@@ -41,10 +41,10 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
   return
 }
 
-// A product just before: weights come out of its accumulators, each exponent by one multiply-add with what its query
-// subtracts, and no score is stored, but each weight as soon as it is known, four at a time. Only where there is no max
-// yet, or a large one, or the sums are too big for it, is the product stored and the tile updated as above. Both start
-// from zero, so that a product has the same bits either way.
+// A product just before: its accumulators become probabilities, each exponent by one multiply-add with the offset of
+// its query. No score is stored, but each probability as soon as it is known, four at a time. Only if there is no max
+// yet, or max is large, or the sums are too big, is the product stored and the tile updated as above. Both products
+// start from zero, so that they have the same bits.
 // CHECK-LABEL: @fast
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
 // CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
@@ -72,7 +72,7 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
 // CHECK-COUNT-20:    vector.fma
 // CHECK-NOT:         vector.fma
-// Behind a row of three vectors and one of the next.
+// After a row of three vectors and a vector of the next row.
 // CHECK:             %[[INDEX:.*]] = arith.addi %{{.*}}, %c64
 // CHECK:             vector.store %{{.*}}, %[[SCORES]][%[[INDEX]]]
 // CHECK-COUNT-3:     vector.store %{{.*}}, %[[SCORES]]
@@ -109,7 +109,7 @@ func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memre
   return
 }
 
-// A sum of 256 products is one of two chains, for which registers are left in 4 of 8 rows; nothing of it is stored.
+// A sum of 256 products has two chains; registers suffice for 4 of 8 rows. No part of the sum is stored.
 // CHECK-LABEL: @fast_long_heads
 // CHECK:       scf.while
 // CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c4 iter_args
@@ -129,7 +129,7 @@ func.func @fast_long_heads(%keys: memref<96x256xf32>, %queries: memref<256x48xf3
   return
 }
 
-// Under a mask a score is made before the maximum is taken from it, and what is hidden weighs nothing.
+// With a mask, the score is computed before the maximum is subtracted, and hidden pairs have probability 0.
 // CHECK-LABEL: @fast_causal
 // CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
 // CHECK:       scf.while (%[[EXACT:.*]] = %
@@ -152,7 +152,7 @@ func.func @fast_causal(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s
   return
 }
 
-// Not from zero: nothing is known of a product that goes on with other sums.
+// The product does not start from zero, so it is not fused: it continues other sums.
 // CHECK-LABEL: @not_from_zero
 // CHECK-NOT:   scf.while
 // CHECK:       return
@@ -165,8 +165,8 @@ func.func @not_from_zero(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, 
   return
 }
 
-// In a loop over keys the steps of each block of eight ask, line by line, for eight rows: of what is written after the loop,
-// six blocks, then of what is packed before the next, six too. Later blocks ask for the last again.
+// In a loop over keys, the steps of each block of eight prefetch eight rows, line by line: of the output of the loop in
+// six blocks, then of the next queries to pack in six more. Later blocks prefetch the last rows again.
 // CHECK-LABEL: @edges
 // CHECK:       scf.for
 // CHECK:         scf.for {{.*}} step %c8
@@ -208,8 +208,8 @@ func.func @edges(%queries: memref<192x32xf32>, %keys: memref<?x32xf32>, %packed:
   return
 }
 
-// Keys and values of all heads do not fit the second cache. Each of 11 tiles of queries asks for 47 rows of those of the next
-// head, 512 rows behind this one: six blocks for the keys, after six for the next queries, and six for the values.
+// Keys and values of all heads do not fit in L2. Each of 11 tiles of queries prefetches 47 rows of keys and values of
+// the next head, 512 rows further: six blocks for the keys, after six for the next queries, and six for the values.
 // CHECK-LABEL: @next_head
 // CHECK:       scf.for %[[K0:.*]] = %c0
 // CHECK:         %[[TILE:.*]] = arith.divui %{{.*}}, %c48
@@ -252,7 +252,7 @@ func.func @next_head(%queries: memref<24x512x32xf32>, %keys: memref<24x512x32xf3
   return
 }
 
-// All heads stay in the second cache.
+// All heads stay in L2.
 // CHECK-LABEL: @few_heads
 // CHECK:       arith.minui %{{.*}}, %c5
 // CHECK-NOT:   arith.select {{.*}} : !llvm.ptr
@@ -279,7 +279,7 @@ func.func @few_heads(%queries: memref<4x512x32xf32>, %keys: memref<4x512x32xf32>
   return
 }
 
-// No other tile of queries reads the keys: each block asks for those as far behind as the tile is long, and for its values.
+// No other tile of queries reads the keys: each block prefetches the keys one tile further, and its own values.
 // CHECK-LABEL: @single_tile
 // CHECK:         scf.for %[[KEY:.*]] = %c0 to %c96 step %c8
 // CHECK:           scf.for
@@ -311,7 +311,7 @@ func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %va
   return
 }
 
-// Nor is there another tile of keys: the same, at the keys of the next head.
+// There is also no other tile of keys: the same prefetches reach the keys of the next head.
 // CHECK-LABEL: @single_tile_of_keys
 // CHECK:       scf.for %[[KEY:.*]] = %c0 to %c96 step %c8
 // CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c2
@@ -350,7 +350,7 @@ func.func @init(%m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>) {
   return
 }
 
-// A static remainder: no loop for the one full vector, a constant mask for the two queries after it.
+// A static tail: no loop for the one full vector, a constant mask for the two queries after it.
 // CHECK-LABEL: @remainder
 // CHECK:       vector.store %{{.*}}[%c0] : memref<18xf32>
 // CHECK:       vector.constant_mask [2] : vector<16xi1>
@@ -373,7 +373,7 @@ func.func @dynamic(%m: memref<?xf32>, %l: memref<?xf32>, %a: memref<?x?xf32, str
   return
 }
 
-// The mask hides before the maximum; what is compared with the lanes fits 32 bits whatever the coordinates.
+// Pairs are hidden before the maximum is computed. The bound that lanes are compared with fits 32 bits.
 // CHECK-LABEL: @causal
 // CHECK-DAG:   %[[LANES:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : vector<16xi32>
 // CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
@@ -456,7 +456,7 @@ func.func @boolean(%s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>
   return
 }
 
-// Weights come from the final state; an empty row gives what the op says.
+// Probabilities come from the final state; an empty row gives the value that the op states.
 // CHECK-LABEL: @weights
 // CHECK-DAG:   %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<16xf32>
 // CHECK:       arith.divf

@@ -33,7 +33,7 @@ func.func @ragged(%w: memref<40x64xf32>, %p: memref<2x64x32xf32>) {
   return
 }
 
-// Edges of unknown size: what lies beyond is the last row again, and is not stored.
+// Edges of unknown size: the last row replaces the rows beyond the end, and is not stored.
 // CHECK-LABEL: @dynamic
 // CHECK:         %[[REST:.*]] = arith.subi %{{.*}} : index
 // CHECK:         %[[MASK:.*]] = vector.create_mask %[[REST]]
@@ -45,7 +45,7 @@ func.func @dynamic(%q: memref<?x64xf32>, %p: memref<1x64x48xf32>) {
   return
 }
 
-// Rows stay rows: vectors, the last one masked.
+// Rows stay rows: they are copied as vectors, the last one masked.
 // CHECK-LABEL: @from_rows
 // CHECK-NOT:     vector.shuffle
 // CHECK:         %[[V:.*]] = vector.load
@@ -57,7 +57,7 @@ func.func @from_rows(%w: memref<2x64x24xf32>, %p: memref<2x1x64x24xf32>) {
   return
 }
 
-// Other types go by element.
+// Other types are copied element by element.
 // CHECK-LABEL: @half
 // CHECK-NOT:     vector
 // CHECK:         memref.load %{{.*}} : memref<4096xf16

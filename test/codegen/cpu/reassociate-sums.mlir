@@ -3,7 +3,7 @@
 #x = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 
-// The sum, not the additions under it.
+// Only the sum is marked, not the additions before it.
 // CHECK-LABEL: @squares
 // CHECK: arith.addf %{{.*}}, %{{.*}} : f32
 // CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f32

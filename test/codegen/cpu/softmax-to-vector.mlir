@@ -3,7 +3,7 @@
 #v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
 
 module attributes {attn.target = #v4} {
-// Three passes over each row; lanes meet at their ends.
+// Three passes over each row; reductions across lanes come at the ends of passes.
 // CHECK-LABEL: @rows
 // CHECK:       scf.for %{{.*}} = %c0 to %c4 step %c1
 // CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c16 iter_args
@@ -48,7 +48,7 @@ func.func @columns(%x: memref<2x8x32xf32>, %y: memref<2x8x32xf32>) {
   return
 }
 
-// Elements that lie apart are taken one by one.
+// Elements that are not adjacent are handled one by one.
 // CHECK-LABEL: @apart
 // CHECK:       scf.for %{{.*}} = %c0 to %c48 step %c1 iter_args
 // CHECK:         vector.load {{.*}} : memref<4x48xf32, strided<[144, 3]>>, vector<1xf32>

@@ -27,9 +27,9 @@ using namespace attn;
 
 namespace {
 
-// y[i] = x[i] * scale + bias, computed by one task a row into scratch, then stored by a second; sum
-// = number of rows, by way of the workspace. Packed: scale and bias, interleaved tensors of their
-// own.
+// y[i] = x[i] * scale + bias: for each row, a first task multiplies by way of its scratch memory, and
+// a second task adds the bias. The number of rows goes through the workspace. scale and bias are packed
+// tensors.
 constexpr llvm::StringLiteral kDeclaration = R"mlir(
 func.func private @forward(%x: tensor<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
                            %length: tensor<i32> {attn.name = "length", attn.bound = "n"},
@@ -137,8 +137,8 @@ protected:
   }
   ~EmitTest() override { llvm::sys::fs::remove_directories(directory); }
 
-  /// The module that the vectorize stage would leave for every target, `level` being the code of
-  /// each.
+  /// A module as the vectorize stage would leave it, for all targets. `level` is the code of each
+  /// level.
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef level = kLevel) {
     std::string text(kDeclaration);
     llvm::raw_string_ostream out(text);
@@ -347,7 +347,7 @@ TEST_F(EmitTest, NothingIsLeftOfAFailure) {
             "expected code without undefined symbols, got 'memcpy'");
   EXPECT_EQ(filesLeft(), std::vector<std::string>());
   EXPECT_NE(emitError(*parse(), {path("no/such/folder/layer.so"), {}}), "");
-  // The header comes before what cannot be written, the library behind.
+  // The header is written before the file that cannot be written, and the library after it.
   ASSERT_FALSE(llvm::sys::fs::create_directory(path("layer.json")));
   EXPECT_NE(emitError(*parse(), {path("layer.so"), {}}), "");
   EXPECT_EQ(filesLeft(), std::vector<std::string>{"layer.json"});
@@ -373,7 +373,7 @@ TEST_F(EmitTest, OtherLLVMIRIsRefused) {
       << message;
 }
 
-// Names that are words of the languages, of the header's own, or equal once they are identifiers.
+// Names that are words of C or C++, that the header uses itself, or that become equal as identifiers.
 TEST_F(EmitTest, HeadersCompile) {
   FunctionInfo function{"for.ward", {}, {}, {}, {{"x.0", 0, 9}, {"x_0", 1, 2}}, {}};
   for (llvm::StringRef name :

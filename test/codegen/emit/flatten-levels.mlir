@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --attn-flatten-levels --split-input-file --verify-diagnostics | FileCheck %s
 
-// Symbols and their uses get the level as a suffix, functions what it may use; the signature is dropped.
-// The module that is no level stays.
+// Symbols and their uses get the level as a suffix, functions get its CPU features; the declaration is removed.
+// A module that is not a level stays.
 // CHECK-NOT: tensor
 // CHECK: module @other {
 // CHECK-NEXT: func.func private @f()

@@ -161,7 +161,7 @@ func.func private @use(memref<0x4xf32>)
 
 // -----
 
-// Counts go to the line of the worker, 64 bytes each: that of the task, or of the caller.
+// Counts go to the 64 bytes of the worker: that of the task or, in an entry, of the caller.
 // CHECK-LABEL: func.func @counts(
 // CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[0, 9]
 // CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr

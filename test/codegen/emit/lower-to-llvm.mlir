@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --attn-lower-to-llvm | FileCheck %s
 // RUN: attn-opt %s --attn-lower-to-llvm --mlir-print-debuginfo | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=IR
 
-// Nothing but the LLVM dialect is left: a task reads its context, an entry writes it and calls through the call.
+// Only the LLVM dialect is left: a task reads its context; an entry writes the context and calls parallel_for.
 // CHECK-NOT: unrealized_conversion_cast
 // CHECK-LABEL: llvm.func @"add.x86-64-v4"(%arg0: !llvm.ptr)
 // CHECK: llvm.alloca {{.*}} !llvm.struct<(struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)>

@@ -19,7 +19,7 @@ func.func @sum(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
   return %r : tensor<?xf32>
 }
 
-// Keys and values are as many, queries are not.
+// Keys and values have the same number; the number of queries differs.
 // CHECK-LABEL: func.func @attention(
 // CHECK-SAME: attn.dims = ["arg0.0", ""]
 // CHECK-SAME: attn.dims = ["arg1.0", ""]
@@ -47,7 +47,7 @@ func.func @flattened(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> (tensor<?x?xf3
   return %r, %y : tensor<?x?xf32>, tensor<?x?xf32>
 }
 
-// A size that must be one number is, and a tensor has room for its slices.
+// A size that must be one number becomes that number, and a tensor is at least as large as its slices.
 // CHECK-LABEL: func.func @ranges(
 // CHECK-SAME: [#attn.symbol<"arg0.0", 3 to 3>, #attn.symbol<"arg2.0", 8 to 16>]
 func.func @ranges(%x: tensor<?xf32>, %y: tensor<3xf32>, %z: tensor<?xf32>, %table: tensor<16xf32>) -> (tensor<3xf32>, tensor<5xf32>, tensor<?xf32>) {

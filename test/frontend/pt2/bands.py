@@ -1,7 +1,7 @@
-"""Buffers that hold a band of a matrix are formulas, others are weights: bands.py FOLDER
+"""Checks that buffers that hold a band of a matrix become formulas, and other buffers weights: bands.py FOLDER
 
-Each buffer is added to an input, and the sum compared with numpy's; whether the buffer is a weight of the library is
-compared with what is expected. Then attentions whose masks are slices of such buffers must have the named mask.
+Each model adds a buffer to an input. The sum must equal that of numpy, and the buffer must be a weight of the library
+exactly if this is expected. Attentions with masks that are slices of band buffers must then have the named mask.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Decodes token by token with caches of keys and values, which the graph writes to: caches.py FOLDER
 
-Every way in which torch.export says that a cache is written is a case. A step projects its tokens, writes their keys and
-values to the caches and attends to all that these hold. The outputs of all steps must be those of causal attention over
-the whole sequence, computed in float64; the caches must hold the keys and values so far, and what they held before, bit
-for bit, elsewhere.
+There is one case for each way in which torch.export states that a cache is written. A step projects its tokens, writes
+their keys and values to the caches, and attends to all keys and values in the caches. The outputs of all steps must be
+those of causal attention over the whole sequence, computed in float64. The caches must hold the keys and values so far;
+all other elements must be unchanged, bit for bit.
 """
 
 import concurrent.futures

@@ -1,9 +1,9 @@
-"""Calls of ops with references, which many files hold and ops.py runs; and the data that they share.
+"""Defines cases that call an op and compare with a reference, and data that cases share.
 
-A case is an op, what it should return, and its arguments by the names of torch's schemas. References are computed in
-float64. Results that are integers or booleans must be equal; floats may differ by some units in the last place (ulps),
-or, where many elements are summed, by a fraction of the largest (near). Many cases share a file, which is compiled
-once. Complex numbers are passed and compared as pairs.
+The files in ops/ contain the cases; ops.py runs them. A case is an op, the expected result, and the arguments by their
+names in torch's schemas. References are computed in float64. Results that are integers or booleans must be equal.
+Floats may differ by some units in the last place (ulps) or, if many elements are summed, by a fraction of the largest
+(near). Many cases share a file, which is compiled once. Complex numbers are passed and compared as pairs.
 """
 
 import inspect

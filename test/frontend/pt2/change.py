@@ -1,4 +1,4 @@
-"""Writes a .pt2 file with one thing changed, most often broken: change.py CHANGE SOUND.pt2 CHANGED.pt2"""
+"""Writes a copy of a .pt2 file with one change, which usually breaks it: change.py CHANGE SOUND.pt2 CHANGED.pt2"""
 
 import copy
 import io

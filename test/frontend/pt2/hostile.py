@@ -1,6 +1,6 @@
-"""Arguments that ops refuse, such as numbers at the limits of 64 bits, each in a file of its own: hostile.py FOLDER
+"""Writes a file for each argument that an op refuses, such as numbers at the limits of 64 bits: hostile.py FOLDER
 
-Every file is refused with its message, within 10 seconds and 2 GiB.
+Every file must be refused with its error message, within 10 seconds and 2 GiB.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Calls every op that .pt2 files may hold, on every level of this machine, and compares with numpy: ops.py FOLDER GROUP...
+"""Calls every op that .pt2 files may hold, at every level of this machine; compares with numpy: ops.py FOLDER GROUP...
 
-A group is a file of ops/; see calls.py. Without one, fails if `attn-import --ops` lists an op without a case.
+A group is a file in ops/; see calls.py. Without a group, fails if `attn-import --ops` lists an op that has no case.
 """
 
 import concurrent.futures

@@ -6,7 +6,7 @@
     program.output(y)
     program.save("add.pt2")
 
-What a tensor is (type, sizes and strides) is said by a numpy array of that kind; its elements count for weights alone.
+A numpy array describes a tensor by its type, sizes and strides. The elements of the array matter only for weights.
 """
 
 import io

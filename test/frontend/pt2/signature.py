@@ -1,9 +1,9 @@
-"""signature.py FOLDER: models that take and return what is no tensor, or nest it, with inputs and expected results.
+"""signature.py FOLDER: models that take and return nested values or other values than tensors, with inputs and results.
 
     nested.pt2   takes a flag and None beside a tensor, and returns {"y": x + w, "n": its rows, "none": None, "pair": (2x, 7)}
     named.pt2    an input has the name of a weight
     starred.pt2  forward(self, x, *args, **kw): guards call the inputs L['args'][0] and L['kw']['k']
-    strided.pt2  weights that are views of others in the file: a transpose, a part and an expanded row
+    strided.pt2  weights that are views of other weights in the file: a transpose, a part and an expanded row
 """
 import os
 import sys

@@ -1,6 +1,6 @@
-"""sizes.py FOLDER: sizes that follow from others, and what files assume of sizes, compiled and called at many sizes.
+"""sizes.py FOLDER: compiles models with computed sizes and with conditions on sizes, and calls them with many sizes.
 
-Results are compared with numpy; calls that a file does not allow must be refused with the condition and the values.
+Results are compared with numpy. Calls that violate a condition must be refused with the condition and the values.
 """
 
 import itertools

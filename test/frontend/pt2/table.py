@@ -1,4 +1,4 @@
-"""table.py DIR: reads and writes of rows of a table of 5 as files, and indices within it, above it and below it."""
+"""table.py DIR: writes models that read and write rows of a table of 5, and indices within, above and below it."""
 import pathlib
 import sys
 

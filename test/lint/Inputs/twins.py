@@ -1,5 +1,5 @@
-"""Every mistake that docs/lint.md lists, once, and the same model without: made twins-mistaken.pt2 and
-twins-corrected.pt2. Names, sizes and spelling are others than in the models of test/run/cases."""
+"""A model with every mistake that docs/lint.md lists, once, and the same model without mistakes. This file made
+twins-mistaken.pt2 and twins-corrected.pt2. Names, sizes and spelling differ from the models of test/run/cases."""
 
 import io
 import json

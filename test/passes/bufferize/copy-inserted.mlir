@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-copy-inserted | FileCheck %s
 
-// An argument is copied, a view too, and a value with another use; what is computed for its place alone is not, since the
-// insertion before it has moved ahead.
+// An argument, a view, and a value with another use are copied. A value that is computed only for its place is not: the
+// insertion before it has been moved ahead of it.
 // CHECK-LABEL: @parts
 // CHECK-SAME:  %[[A:[^:]*]]: tensor<2x4xf32>
 // CHECK:       %[[E:.*]] = bufferization.alloc_tensor() : tensor<2x16xf32>
@@ -38,7 +38,7 @@ func.func @put_back(%a: tensor<4xf32>, %e: tensor<2x4xf32>) -> (tensor<2x4xf32>,
   return %r, %y : tensor<2x4xf32>, tensor<4xf32>
 }
 
-// The place of the whole is memory; all of an empty tensor is that tensor, which its insertion can replace.
+// The whole becomes allocated memory; a slice of all of an empty tensor is that tensor, which the insertion replaces.
 // CHECK-LABEL: @place
 // CHECK:       %[[WHOLE:.*]] = bufferization.alloc_tensor() : tensor<8x4xf32>
 // CHECK:       %[[PART:.*]] = tensor.empty() : tensor<4x4xf32>

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-copy-overwritten -split-input-file | FileCheck %s
 
-// Rows are written in place; what was read before stays as it is.
+// Rows are written in place; reads before the write need no copy.
 // CHECK-LABEL: @rows
 // CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x8xf32>, %[[CACHE:[a-z0-9]*]]: tensor<64x8xf32>
 // CHECK-NOT: linalg.copy
@@ -18,7 +18,7 @@ func.func @rows(%k: tensor<1x8xf32>, %cache: tensor<64x8xf32> {attn.in_out = 1},
 
 // -----
 
-// What is read afterwards is copied before, a part of it where a part is read, and so is what is returned.
+// Values that are read or returned after the write are copied before it; if only a part is read, that part.
 // CHECK-LABEL: @read_after
 // CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x8xf32>, %[[CACHE:[a-z0-9]*]]: tensor<?x8xf32>
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[CACHE]]
@@ -37,7 +37,7 @@ func.func @read_after(%k: tensor<1x8xf32>, %cache: tensor<?x8xf32> {attn.in_out 
 
 // -----
 
-// A part moves within the memory: the op that writes reads, too.
+// A part moves within the memory: the writing op reads the memory too.
 // CHECK-LABEL: @shifted
 // CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<64x8xf32>
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[CACHE]]
@@ -51,7 +51,7 @@ func.func @shifted(%cache: tensor<64x8xf32> {attn.in_out = 0}) -> tensor<64x8xf3
 
 // -----
 
-// Through a view and a loop, twice; between the two writes the elements of the first are read.
+// Two writes, through a view and a loop; the elements of the first are read between the two.
 // CHECK-LABEL: @loop_of_view
 // CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<4x16x8xf32>
 // CHECK-NOT: linalg.copy
@@ -80,7 +80,7 @@ func.func @loop_of_view(%cache: tensor<4x16x8xf32> {attn.in_out = 2}, %k: tensor
 
 // -----
 
-// What is computed in an empty tensor is computed in the argument, of which a copy is read.
+// A result in an empty tensor is computed in the argument; the op reads a copy of the argument.
 // CHECK-LABEL: @computed
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
 // CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
@@ -97,7 +97,7 @@ func.func @computed(%a: tensor<8xf32> {attn.in_out = 0}, %b: tensor<8xf32> {attn
 
 // -----
 
-// So is what tasks compute.
+// The same holds for results of tasks.
 // CHECK-LABEL: @tasks
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<200x8xf32>
 // CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
@@ -118,7 +118,7 @@ func.func @tasks(%a: tensor<200x8xf32> {attn.in_out = 0}) -> tensor<200x8xf32> {
 
 // -----
 
-// What is computed in the memory of another result is copied at the end.
+// A result that is computed in the memory of another result is copied at the end.
 // CHECK-LABEL: @computed_twice
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}
 // CHECK: %[[X:.*]] = linalg.exp
@@ -134,7 +134,7 @@ func.func @computed_twice(%a: tensor<8xf32> {attn.in_out = 0}) -> (tensor<8xf32>
 
 // -----
 
-// Each gets the elements of the other.
+// Each argument gets the elements of the other.
 // CHECK-LABEL: @swapped
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
 // CHECK: %[[OLD:.*]] = linalg.copy ins(%[[B]]

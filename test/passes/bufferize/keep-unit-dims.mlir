@@ -18,7 +18,7 @@ func.func @step(%m: memref<2x1x4xf32>) -> memref<1x4xf32, strided<[12, 1]>> {
   return %0 : memref<1x4xf32, strided<[12, 1]>>
 }
 
-// Nothing is left open where every dimension of size 1 is dropped, or none.
+// If all or none of the dimensions of size 1 are dropped, nothing is ambiguous.
 // CHECK-LABEL: @clear
 // CHECK-NOT:   reinterpret_cast
 func.func @clear(%m: memref<1x2x6x?xf32>) -> (memref<2xf32, strided<[?], offset: ?>>, memref<1x2x1x1xf32, strided<[?, ?, ?, 1], offset: ?>>) {

@@ -41,7 +41,7 @@ func.func @layer(%x: memref<96x64xf32>, %w: memref<2x64x32xf32>, %b: memref<32xf
 
 // -----
 
-// A producer kept whole beside its fused copy, held by a question for its size: nothing reads it.
+// A producer stays beside its fused copy because a tensor.dim uses it: nothing reads its elements.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 func.func @unread(%x: memref<?x64xf32>, %w: memref<64x32xf32>) -> index {
   %c0 = arith.constant 0 : index
@@ -57,7 +57,7 @@ func.func @unread(%x: memref<?x64xf32>, %w: memref<64x32xf32>) -> index {
 
 // -----
 
-// Two products began from one fill: one of them has to copy it, in every task.
+// Two products start from the same fill: one of them must copy it, in every task.
 func.func @merged_fills(%k: memref<2x8x4xf32> {attn.output}, %v: memref<2x8x4xf32> {attn.output}) {
   %zero = arith.constant 0.0 : f32
   scf.forall (%h) in (2) {
@@ -72,7 +72,7 @@ func.func @merged_fills(%k: memref<2x8x4xf32> {attn.output}, %v: memref<2x8x4xf3
 
 // -----
 
-// A bias that needs a pass of its own.
+// A bias that needs a separate pass over memory.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 #id = affine_map<(s, n) -> (s, n)>
 func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}) {
@@ -92,7 +92,7 @@ func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>,
 
 // -----
 
-// What cannot be an init: the product is read by another op too, or starts from something already.
+// The bias cannot be an init: another op reads the product too, or the product already has another start.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 #id = affine_map<(s, n) -> (s, n)>
 func.func @no_bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}, %sums: memref<8x32xf32> {attn.output}) {
@@ -135,7 +135,7 @@ func.func @repeated(%x: memref<2x8x64xf32>, %w: memref<64x32xf32>, %out: memref<
 
 // -----
 
-// An operand that the loop writes is another one each time.
+// An operand that the loop writes is different in each iteration.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 func.func @rewritten(%x: memref<32x8x64xf32>, %w: memref<64x32xf32>, %out: memref<8x32xf32> {attn.output}) {
   %c0 = arith.constant 0 : index

@@ -12,7 +12,7 @@ func.func @forward(%x: tensor<?x768xf32>, %e: tensor<?x768xf32>) -> (tensor<?x76
 
 // -----
 
-// What is written part by part is written into the buffer.
+// A result that is written part by part is written into the buffer.
 // CHECK-LABEL: @parts(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<1x8xf32> {attn.output})
 // CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
@@ -45,7 +45,7 @@ func.func @part_of_empty(%x: tensor<13x8xf32>) -> tensor<13x8xf32> {
 
 // -----
 
-// What is inserted as a whole is computed in the buffer.
+// A value that is inserted as a whole is computed in the buffer.
 // CHECK-LABEL: @whole_inserted(
 // CHECK-SAME: %[[N:[^:]*]]: index, %[[OUT:[^ ]*]]: memref<1x?xf32> {attn.output})
 // CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
@@ -62,7 +62,7 @@ func.func @whole_inserted(%x: tensor<1x?xf32>, %n: index) -> tensor<1x?xf32> {
 
 // -----
 
-// The buffer takes the shape of what is computed.
+// The buffer gets the shape of the computed value.
 // CHECK-LABEL: @reshaped(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<2x?x768xf32> {attn.output})
 // CHECK: %[[S:.*]] = memref.dim %[[OUT]]
@@ -93,7 +93,7 @@ func.func @split(%x: tensor<2x3xf32>) -> tensor<1x2x3xf32> {
 
 // -----
 
-// A shape that the buffer does not tell is copied.
+// A result with a shape that does not follow from the buffer is copied.
 // CHECK-LABEL: @guessed(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x64xf32> {attn.output})
 // CHECK: %[[R:.*]] = tensor.collapse_shape

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-outline-tasks -canonicalize -split-input-file | FileCheck %s
 
-// The call comes first, the scratch last and from the call.
+// The first argument is the call; the last is the scratch memory, which comes from the call.
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME: %[[CALL:.*]]: !llvm.ptr, %[[X:.*]]: memref<?x12x64xf32>, %[[OUT:.*]]: memref<?x12x64xf32> {attn.output}, %{{.*}}: memref<?xi8>) attributes {attn.kernel = "entry"}
 // CHECK: %[[N:.*]] = memref.dim %[[X]]
@@ -29,7 +29,7 @@ func.func @forward(%x: memref<?x12x64xf32>, %out: memref<?x12x64xf32> {attn.outp
 
 // -----
 
-// Tasks say what they do; a step makes fewer of them. One that needs no scratch gets none.
+// The names of tasks describe their work; a step reduces their number. A task that needs no scratch gets none.
 // CHECK-LABEL: func.func @layer(
 // CHECK: %[[N:.*]] = memref.dim
 // CHECK: %[[COUNT:.*]] = affine.apply #{{.*}}()[%[[N]]]

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-plan-workspace -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck %s
-// Through Polynomial.cpp, whose sums and products every size below is.
+// Tests Polynomial.cpp too: every size below is a sum or product of it.
 
-// What tasks allocate lies in the scratch of their worker, which tasks of the next forall use again; every temporary
+// Buffers of tasks are in the scratch of their worker, which tasks of the next forall use again; every temporary
 // starts on a cache line.
 // CHECK-LABEL: @forward(
 // CHECK-SAME: %[[X:[^ ]*]]: memref<?x768xf32> {{.*}}, %[[WORKSPACE:.*]]: memref<?xi8>, %[[SCRATCH:.*]]: memref<?xi8> {attn.scratch}) attributes {attn.kernel = "entry",
@@ -96,7 +96,7 @@ func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes 
 
 // -----
 
-// The pack function has no workspace: what it needs in between is packed too.
+// The pack function has no workspace: its intermediate buffers are packed tensors too.
 // CHECK-LABEL: @forward.pack(
 // CHECK-SAME: %[[W:[^ ]*]]: memref<64x64xf32> {attn.weight}, %[[P:.*]]: memref<64x64xf32> {attn.output}, %[[T:.*]]: memref<64x64xf32> {attn.output}) attributes {attn.kernel = "pack"}
 // CHECK: linalg.exp ins(%[[W]] : memref<64x64xf32>) outs(%[[T]] :
@@ -144,7 +144,7 @@ func.func @unbounded.pack(%n: index) attributes {attn.kernel = "pack"} {
 
 // -----
 
-// Of sizes that are no sums every operand is bounded: products, quotients, remainders, maxima, minima.
+// For sizes other than sums, every operand is bounded: products, quotients, remainders, maxima, minima.
 // CHECK-LABEL: @nonlinear.workspace(
 // CHECK-SAME: attn.text = "per call 65344*x.0*x.1 + 640000*x.0 + 5171264, per worker 0"
 func.func @nonlinear(%x: memref<?x?xf32> {attn.dims = ["x.0", "x.1"]})

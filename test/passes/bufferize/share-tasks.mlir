@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-share-tasks | FileCheck %s
 
-// Equal but for their arguments and locations; the first stays.
+// The tasks differ only in their arguments and locations; the first stays.
 // CHECK-LABEL: func.func @forward(
 // CHECK: attn.parallel_for @forward.map(%arg1, %arg2)
 // CHECK: attn.parallel_for @forward.map(%arg2, %arg1)
@@ -38,7 +38,7 @@ func.func private @forward.map_2(%index: index, %worker: index, %x: memref<64xf3
   linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
   return
 }
-// What other entries need stays, though it is equal.
+// Functions that entries need stay, although they are equal.
 // CHECK: func.func @f.pack()
 // CHECK: func.func @g.pack()
 func.func @f.pack() attributes {attn.kernel = "pack"} {

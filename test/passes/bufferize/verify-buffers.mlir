@@ -12,7 +12,7 @@ func.func @returned(%x: memref<8xf32>) -> memref<8xf32> {
 
 func.func private @project(memref<8x4xf32>)
 
-// Its operands are copied where their layout is not the callee's.
+// Operands are copied because their layout is not that of the callee.
 func.func @call_boundary(%x: memref<8x4xf32> {attn.output}) {
   // expected-error@+1 {{expected calls to be inlined, got one of @project}}
   call @project(%x) : (memref<8x4xf32>) -> ()

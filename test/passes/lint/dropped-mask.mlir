@@ -16,7 +16,7 @@ func.func @fill_of_products(%x: tensor<?x?x8xf32>, %hidden: tensor<?x1x?xi1>, %z
     %f = arith.select %h, %inf, %e : f32
     linalg.yield %f : f32
   } -> tensor<?x?x?xf32>
-  // What else is made of what was dropped is named no second time.
+  // Other uses of the dropped value give no second finding.
   %again = linalg.generic {indexing_maps = [#id, #key, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%masked, %hidden : tensor<?x?x?xf32>, tensor<?x1x?xi1>) outs(%empty : tensor<?x?x?xf32>) {
   ^bb0(%e: f32, %h: i1, %o: f32):
     %f = arith.select %h, %inf, %e : f32
@@ -57,7 +57,7 @@ func.func @sum_with_bias(%x: tensor<9x8xf32>, %bias: tensor<9x9xf32>, %zero: ten
 #qk = affine_map<(q, k, d) -> (q, k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// Silent: a mask that is used, an op that masks nothing, and fills of what is no score.
+// No finding: a mask that is used, an op that masks nothing, and fills of values that are not scores.
 func.func @used(%x: tensor<9x8xf32>, %hidden: tensor<9x9xi1>, %other: tensor<9x9xf32>, %zero: tensor<9x9xf32>, %empty: tensor<9x9xf32>) -> (tensor<9x9xf32>, tensor<9x9xf32>) {
   %inf = arith.constant 0xFF800000 : f32
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : tensor<9x8xf32>, tensor<9x8xf32>) outs(%zero : tensor<9x9xf32>) -> tensor<9x9xf32>

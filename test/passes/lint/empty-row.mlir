@@ -10,7 +10,7 @@
 !x = tensor<2x9x8xf32>
 !y = tensor<2x?x8xf32>
 
-// At the line of the fill.
+// The finding is at the line of the fill.
 func.func @padding(%x: !x, %hidden: tensor<2x1x9xi1>) -> !x {
   %o = attn.attention ins(%x, %x, %x : !x, !x, !x) captures(%hidden : tensor<2x1x9xi1>) outs(%x : !x)
       {indexing_maps = [#q, #k, #v, #bk, #o], scale = 1.0 : f32, empty_row = #attn.empty_row<nan>} score {
@@ -50,7 +50,7 @@ func.func @sizes(%x: !y {attn.dims = ["", "S", ""]}, %y: !y {attn.dims = ["", "T
   return %0, %1, %2 : !y, !y, !y
 }
 
-// Silent: 0 instead of NaN, a finite fill, a stored triangle.
+// No finding: 0 instead of NaN, a finite fill, a stored triangle.
 func.func @never(%x: !x, %hidden: tensor<2x1x9xi1>, %past: tensor<9x9xf32> {attn.weight}) -> (!x, !x, !x) {
   %0 = attn.attention ins(%x, %x, %x : !x, !x, !x) captures(%hidden : tensor<2x1x9xi1>) outs(%x : !x) mask(#attn.dense<0>)
       {indexing_maps = [#q, #k, #v, #bk, #o], scale = 1.0 : f32, empty_row = #attn.empty_row<zero>} -> !x

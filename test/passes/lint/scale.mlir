@@ -23,7 +23,7 @@ func.func @multiplied(%q: !h, %out: !h) -> !h {
   return %o : !h
 }
 
-// At the line of the factor, not of the attention.
+// The finding is at the line of the factor, not of the attention.
 func.func @factor_of_score(%x: !x3, %out: !x3) -> !x3 {
   %o = attn.attention ins(%x, %x, %x : !x3, !x3, !x3) outs(%out : !x3) {indexing_maps = [#q3, #k3, #v3, #o3], scale = 1.0 : f32} score {
     ^bb0(%b: index, %q: index, %k: index, %s: f32):
@@ -54,7 +54,7 @@ func.func @all_heads(%q: !h, %out: !h) -> !h {
   return %o : !h
 }
 
-// The width of what is projected, behind views and a bias: one head of several, each an attention of its own.
+// The width of the projection, found through views and a bias: one of several heads, each with its own attention.
 func.func @projected(%x: tensor<2x9x64xf32>, %w: tensor<16x64xf32>, %bias: !x3, %zero: !x3, %out: !x3) -> !x3 {
   %p = linalg.contract indexing_maps = [#x3, #w3, #p3] ins(%x, %w : tensor<2x9x64xf32>, tensor<16x64xf32>) outs(%zero : !x3) -> !x3
   %q = linalg.add ins(%p, %bias : !x3, !x3) outs(%zero : !x3) -> !x3
@@ -63,7 +63,7 @@ func.func @projected(%x: tensor<2x9x64xf32>, %w: tensor<16x64xf32>, %bias: !x3, 
   return %o : !x3
 }
 
-// Silent: what the formula says, no scale, and any other.
+// No finding: the scale of the formula, no scale, and an unrelated scale.
 func.func @meant(%q: !h, %out: !h) -> (!h, !h, !h, !h) {
   %0 = attn.attention ins(%q, %q, %q : !h, !h, !h) outs(%out : !h) {indexing_maps = [#q, #k, #v, #o], scale = 0.176776695 : f32} -> !h
   %1 = attn.attention ins(%q, %q, %q : !h, !h, !h) outs(%out : !h) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> !h
@@ -72,7 +72,7 @@ func.func @meant(%q: !h, %out: !h) -> (!h, !h, !h, !h) {
   return %0, %1, %2, %3 : !h, !h, !h, !h
 }
 
-// 16 is the head size and 1/4 right, whatever else 16 is; 9 samples of head size 4 are no 9 heads.
+// 16 is the head size, so 1/4 is right, even if 16 is also another size; 9 samples of head size 4 are not 9 heads.
 func.func @coincidence(%x: !x3, %w: tensor<16x16xf32>, %zero: !x3, %out: !x3, %y: tensor<9x5x4xf32>) -> (!x3, tensor<9x5x4xf32>) {
   %q = linalg.contract indexing_maps = [#x3, #w3, #p3] ins(%x, %w : !x3, tensor<16x16xf32>) outs(%zero : !x3) -> !x3
   %0 = attn.attention ins(%q, %q, %q : !x3, !x3, !x3) outs(%out : !x3) {indexing_maps = [#q3, #k3, #v3, #o3], scale = 0.25 : f32} -> !x3

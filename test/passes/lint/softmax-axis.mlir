@@ -18,7 +18,7 @@ func.func @over_queries(%x: !x, %s0: !s, %o0: !x) -> !x {
   return %o : !x
 }
 
-// Through a transposition, and over the batch.
+// The softmax is found through a transposition, and over the batch.
 func.func @over_batch(%x: !x, %s0: !s, %o0: !x) -> !x {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   // expected-warning @below {{softmax is over dimension -3 and the sum of the values over dimension -2}}
@@ -54,7 +54,7 @@ func.func @two_softmaxes(%x: !x, %s0: !s) -> !s {
   return %o : !s
 }
 
-// No scores: their softmax is no attention.
+// These are not scores: the softmax does not belong to an attention.
 func.func @no_product(%s: !s, %x: !x, %s0: !s, %o0: !x) -> !x {
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
   %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x

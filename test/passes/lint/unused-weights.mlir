@@ -21,7 +21,7 @@ func.func @scores_instead(%x: !x, %s0: !s, %o0: !x) -> (!x, !s) {
   return %o, %p : !x, !s
 }
 
-// Neither returned: the softmax itself is dropped.
+// The probabilities are not returned either: the softmax itself is dropped.
 func.func @dropped_softmax(%x: !x, %s0: !s, %o0: !x) -> !x {
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   // expected-warning @below {{the weights multiply no values}}
@@ -51,7 +51,7 @@ func.func @dropped_mean(%x: !x, %s0: !s, %o0: !x, %m0: tensor<?xf32>) -> !x {
   return %o : !x
 }
 
-// What the function returns is used as far as anybody can tell; sizes and views compute nothing.
+// Values that the function returns count as used; sizes and views compute nothing.
 func.func @returned(%x: !x, %s0: !s, %o0: !x) -> (!x, !s) {
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s

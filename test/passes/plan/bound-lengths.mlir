@@ -16,7 +16,7 @@ func.func @dynamic(%x: tensor<2x5x64xf32>, %y: tensor<2x?x64xf32> {attn.dims = [
   return %o : tensor<2x5x64xf32>
 }
 
-// In a conjunction too.
+// The same in a conjunction.
 // CHECK-LABEL: @static(
 // CHECK-SAME: tensor<2xi64> {attn.bound = 9 : i64}
 func.func @static(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi64>, %e: tensor<2x5x64xf32>) -> tensor<2x5x64xf32> {
@@ -25,7 +25,7 @@ func.func @static(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi
   return %o : tensor<2x5x64xf32>
 }
 
-// The file knows better.
+// A bound in the file stays.
 // CHECK-LABEL: @bounded(
 // CHECK-SAME: tensor<2xi64> {attn.bound = 4 : i64}
 func.func @bounded(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi64> {attn.bound = 4 : i64}, %e: tensor<2x5x64xf32>) -> tensor<2x5x64xf32> {

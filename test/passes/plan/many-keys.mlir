@@ -1,6 +1,6 @@
 // RUN: timeout 60 attnc %s -o %t.so --opt-report | FileCheck %s
 
-// What a prediction takes does not grow with the sizes: a thousand million queries and keys, a mask that leaves all
+// The time of a prediction does not grow with the sizes: a thousand million queries and keys, a mask that leaves all
 // ranges of keys, some ten million key tiles for each of twenty million query tiles.
 // CHECK-COUNT-3: attention fused
 func.func @f(%q: tensor<1000000000x16xf32>, %k: tensor<1000000000x16xf32>, %v: tensor<1000000000x16xf32>) -> tensor<1000000000x16xf32> {

@@ -72,7 +72,7 @@ func.func @no_weights(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 
 // -----
 
-// What a call writes over is made by the call: a broadcast as large as its bias, where a product starts, and a view of it.
+// The call computes values that it overwrites: the start of a product, a broadcast as large as its bias or a view.
 // CHECK-LABEL: @starts_from_bias(
 // CHECK-SAME: %[[X:.*]]: tensor<1x8xf32>, %[[W:.*]]: tensor<8x4xf32> {attn.packed = 0 : i64}, %[[B:.*]]: tensor<4xf32> {attn.packed = 1 : i64})
 // CHECK: %[[I:.*]] = linalg.broadcast ins(%[[B]] :
@@ -96,7 +96,7 @@ func.func @starts_from_bias(%x: tensor<1x8xf32>, %w: tensor<8x4xf32> {attn.weigh
 
 // -----
 
-// What packs has no memory for what lies between two elementwise ops: they become one.
+// The pack function has no memory for a value between two elementwise ops: the two become one op.
 // CHECK-LABEL: @elementwise.pack(
 // CHECK: linalg.generic
 // CHECK: math.exp
@@ -132,7 +132,7 @@ func.func @elementwise(%x: tensor<?x8xf32>, %w: tensor<8xf32> {attn.name = "w", 
 
 // -----
 
-// A product of what is packed stays in the function: it would need memory for that.
+// A product with packed operands stays in the function: in the pack function it would need memory for them.
 // CHECK-LABEL: @product_of_packed(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<?x8xf32>, %[[P:[^:]*]]: tensor<1x8x8xf32> {attn.packed = 0 : i64})
 // CHECK: linalg.contract {{.*}} ins(%[[P]], %[[P]] :
@@ -153,7 +153,7 @@ func.func @product_of_packed(%x: tensor<?x8xf32>, %w: tensor<8x8xf32> {attn.name
 
 // -----
 
-// Elementwise ops with a view between them do not become one, and what packs has no memory for what the first computes.
+// Elementwise ops with a view between them do not become one op; the pack function has no memory for the first result.
 // CHECK-LABEL: @view_between(
 // CHECK-SAME: %[[X:.*]]: tensor<2x4xf32>, %[[P:.*]]: tensor<2x4xf32> {attn.packed = 0 : i64})
 // CHECK: linalg.log ins(%[[P]] :
@@ -172,7 +172,7 @@ func.func @view_between(%x: tensor<2x4xf32>, %w: tensor<8xf32> {attn.weight}) ->
 
 // -----
 
-// A loop overwrites what it starts from: the copy is made in every call.
+// A loop overwrites its initial value: the copy is made in every call.
 // CHECK-LABEL: @written_in_a_loop(
 // CHECK-SAME: %[[P:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
 // CHECK: %[[COPY:.*]] = linalg.copy ins(%[[P]] :
@@ -195,7 +195,7 @@ func.func @written_in_a_loop(%x: tensor<2xi64>, %w: tensor<8xf32> {attn.weight})
 
 // -----
 
-// So does what a body reads of a computed table.
+// An op whose body reads a computed table stays in the function; the table is packed.
 // CHECK-LABEL: @read_of_table(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>, %[[T:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
 // CHECK: tensor.extract %[[T]]
@@ -219,7 +219,7 @@ func.func @read_of_table(%x: tensor<4xf32>, %w: tensor<8xf32> {attn.weight}) -> 
 
 // -----
 
-// A part of what is packed is taken in the function.
+// A slice of a packed tensor is taken in the function.
 // CHECK-LABEL: @part_of_packed(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>, %[[P:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
 // CHECK: tensor.extract_slice %[[P]]

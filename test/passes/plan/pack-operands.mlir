@@ -35,7 +35,7 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x48xf32>
   }
 
-  // The rows of a head, which lie apart, become contiguous. Those of a weight (k, n) are packed as rows.
+  // The rows of a head, which are not adjacent, become contiguous. The rows of a weight (k, n) are packed as rows.
   // CHECK-LABEL: @heads(
   // CHECK-NOT: attn.pack
   // CHECK: %[[P:.*]] = linalg.transpose ins(%{{.*}} : tensor<64x4x16xf32>) outs(%{{.*}} : tensor<4x64x16xf32>) permutation = [1, 0, 2]
@@ -79,7 +79,7 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x48xi32>
   }
 
-  // A product and a sum by another name, and what only looks like them.
+  // A generic op with a product and a sum becomes a contraction; an op that only looks like one stays.
   // CHECK-LABEL: @bodies(
   // CHECK: linalg.contract
   // CHECK: linalg.generic
@@ -104,7 +104,7 @@ module attributes {attn.target = #target} {
     return %c, %d : tensor<?x48xf32>, tensor<?x48xf32>
   }
 
-  // What is no weight is transposed.
+  // An operand that is not a weight is transposed.
   // CHECK-LABEL: @input(
   // CHECK-SAME: %[[X:.*]]: tensor<?x64xf32>, %[[Y:.*]]: tensor<?x64xf32>
   // CHECK: %[[T:.*]] = linalg.transpose ins(%[[Y]] : tensor<?x64xf32>) outs(%{{.*}} : tensor<64x?xf32>) permutation = [1, 0]
@@ -155,7 +155,7 @@ func.func @no_target() {
 
 // -----
 
-// A view of what another op reads too stays: to expand the producer would leave the other one a view, without end.
+// A view of a value that another op reads too stays: expanding the producer would create another view, without end.
 // CHECK-LABEL: @shared(
 // CHECK: %[[A:.*]] = linalg.generic
 // CHECK: tensor.expand_shape %[[A]]

@@ -2,7 +2,7 @@
 // RUN: attn-opt %s -attn-plan=schedule=phased -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=NAMED
 // RUN: attn-opt %s -attn-plan=schedule=unfused -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=UNFUSED
 
-// What Choose.cpp decides by the predictions of Cost.cpp.
+// Plans that Choose.cpp chooses by the predictions of Cost.cpp.
 
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
@@ -10,7 +10,7 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
 module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
-  // Tiles that leave room in the first cache.
+  // Tiles that leave room in L1.
   // CHECK-LABEL: @dynamic(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 64>)
   // NAMED: attn.attention {{.*}} plan(<phased, q = 48, k = 64>)
@@ -21,7 +21,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<2x?x64xf32>
   }
 
-  // At the diagonal the narrower tiles waste least.
+  // At the diagonal, narrower tiles waste the least.
   // CHECK-LABEL: @causal(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 64>)
   func.func @causal(%x: tensor<2x512x64xf32>, %e: tensor<2x512x64xf32>) -> tensor<2x512x64xf32> {
@@ -39,7 +39,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<2x1x64xf32>
   }
 
-  // Keys that one tile of queries reads: the smaller the first tile, the sooner the rest comes meanwhile.
+  // Only one tile of queries reads the keys: with a smaller first tile, prefetching of the other keys begins sooner.
   // CHECK-LABEL: @stream(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
   func.func @stream(%x: tensor<96x16x64xf32>, %y: tensor<96x512x64xf32>, %e: tensor<96x16x64xf32>) -> tensor<96x16x64xf32> {
@@ -48,7 +48,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<96x16x64xf32>
   }
 
-  // Nearly a vector of queries: a row of each is worth less than tiles that leave two lanes empty.
+  // Nearly a vector of queries: separate rows are worse than tiles that leave two lanes empty.
   // CHECK-LABEL: @nearly_a_vector(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 14>)
   func.func @nearly_a_vector(%x: tensor<96x14x64xf32>, %e: tensor<96x14x64xf32>) -> tensor<96x14x64xf32> {
@@ -57,7 +57,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<96x14x64xf32>
   }
 
-  // No tile is larger than what there is; queries in whole vectors.
+  // No tile is larger than the problem; tiles of queries are whole vectors.
   // CHECK-LABEL: @short(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 9>)
   func.func @short(%x: tensor<2x30x64xf32>, %y: tensor<2x9x64xf32>, %e: tensor<2x30x64xf32>) -> tensor<2x30x64xf32> {
@@ -66,7 +66,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
     return %o : tensor<2x30x64xf32>
   }
 
-  // A plan that is there already stays.
+  // An existing plan stays.
   // CHECK-LABEL: @planned(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
   // UNFUSED: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)

@@ -36,8 +36,8 @@ func.func @causal_and_padding(%x: tensor<2x?x8xf32>, %padding: tensor<2x?xi64>, 
   return %o : tensor<2x?x8xf32>
 }
 
-// A mask of the longest length of which the last queries and the first keys are cut out: what it is computed from is
-// cut, too.
+// A slice of a mask of the longest length, with the last queries and the first keys: the operands of its formula are
+// sliced, too.
 // CHECK-LABEL: @part_of_a_mask(
 // CHECK-SAME: %{{.*}}: tensor<2x5x8xf32>, %[[TOKENS:[a-z0-9]*]]: tensor<16xi64>
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[TOKENS]][0] [5] [1] : tensor<16xi64> to tensor<5xi64>
@@ -63,7 +63,7 @@ func.func @part_of_a_mask(%x: tensor<2x5x8xf32>, %tokens: tensor<16xi64>) -> ten
   return %o : tensor<2x5x8xf32>
 }
 
-// A part that no named mask states, every third key, stays as the tensor; loops visit the causal keys of it.
+// The part that no named mask describes, every second key, stays a tensor; loops visit only the causal keys.
 // CHECK-LABEL: @causal_of_another(
 // CHECK: %[[MASK:.*]] = linalg.generic
 // CHECK: attn.attention {{.*}} captures(%[[MASK]] : tensor<5x5xi1>) {{.*}} mask(#attn.and<[#attn.dense<0>, #attn.causal]>)

@@ -249,7 +249,7 @@ func.func @least_fill_of_bias(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out:
   return %o : tensor<2x9x8xf32>
 }
 
-// The condition is not stated whole: rows may be left without a pair.
+// No named mask describes the whole condition: rows may be left without a pair.
 // CHECK-LABEL: @least_fill_of_more(
 // CHECK-NOT: mask(
 // CHECK: arith.select

@@ -5,7 +5,7 @@
 #column = affine_map<(b, k) -> (0, k)>
 #count = affine_map<(k) -> (k)>
 
-// Both indices count, one of them from the end where it is negative, which it is not.
+// Both indices are coordinates; the code for a negative index never applies.
 // CHECK-LABEL: @at_the_coordinates(
 // CHECK-SAME: %[[T:[a-z0-9]*]]: tensor<2x?xi1>
 // CHECK: %[[R:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %{{.*}}, %[[T]] : tensor<2xi64>, tensor<1x?xi64>, tensor<2x?xi1>)

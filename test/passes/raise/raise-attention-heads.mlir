@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -attn-extract-mask -attn-fold-scale -canonicalize | FileCheck %s
 
-// How models split heads, through the whole stage.
+// The ways in which models split heads, through the whole stage.
 
 #x = affine_map<(b, s, n, c) -> (b, s, c)>
 #w = affine_map<(b, s, n, c) -> (n, c)>

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -verify-diagnostics | FileCheck %s
 
-// Near misses: the graph stays, and the remark says why.
+// Graphs that are almost an attention: they stay, and the remark says why.
 // CHECK-NOT: attn.attention
 
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
@@ -27,7 +27,7 @@ func.func @softmax_over_queries(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -
   return %o : tensor<2x5x8xf32>
 }
 
-// The values are multiplied with the transposed weights.
+// The values are multiplied with the transposed probabilities.
 func.func @transposed_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -40,7 +40,7 @@ func.func @transposed_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> 
   return %o : tensor<2x5x8xf32>
 }
 
-// The mask multiplies the weights.
+// The mask multiplies the probabilities.
 func.func @weights_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -58,7 +58,7 @@ func.func @weights_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %
   return %o : tensor<2x5x8xf32>
 }
 
-// A softmax of weights: neither is attention.
+// A softmax of probabilities: neither is attention.
 func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -73,7 +73,7 @@ func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tenso
   return %o : tensor<2x5x8xf32>
 }
 
-// Each query has values of its own.
+// Each query has its own values.
 func.func @values_vary_with_query(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %v: tensor<2x5x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -86,7 +86,7 @@ func.func @values_vary_with_query(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>,
   return %o : tensor<2x5x8xf32>
 }
 
-// The values have a batch dimension that the weights lack.
+// The values have a batch dimension that the probabilities lack.
 func.func @values_bring_batch(%x: tensor<2x5x8xf32>, %v: tensor<3x2x5x8xf32>, %oe: tensor<3x2x5x8xf32>) -> tensor<3x2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -123,7 +123,7 @@ func.func @product_on_top(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %bias: 
   return %o : tensor<2x5x8xf32>
 }
 
-// The weights multiply two values.
+// The probabilities multiply two values.
 func.func @values_twice(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -184,7 +184,7 @@ func.func @diagonal_of_a_mask(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %ma
   return %o : tensor<2x5x8xf32>
 }
 
-// The values depend on another use of the weights.
+// The values depend on another use of the probabilities.
 func.func @values_from_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -248,7 +248,7 @@ func.func @zero_in_other_rows(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> 
   return %o : tensor<2x5x8xf32>
 }
 
-// What is copied over the weights is no copy of them.
+// The tensor that is copied over the probabilities is not a copy of them.
 func.func @weights_overwritten(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %y: tensor<2x5x7xf32>) -> tensor<2x5x4xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x7xf32>

@@ -50,7 +50,7 @@ func.func @hidden_filled(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tenso
 
 // -----
 
-// The weights are returned too; the key comes transposed and is read as it was.
+// The probabilities are returned too; the key is transposed, and is read in its original layout.
 // CHECK-LABEL: @weights_returned(
 // CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
 // CHECK: %[[R:.*]]:2 = attn.attention ins(%[[X]], %[[X]], %[[X]] : {{.*}} outs(%{{.*}}, %{{.*}} : tensor<2x5x8xf32>, tensor<2x5x5xf32>)
@@ -253,7 +253,7 @@ func.func @temperature(%x: tensor<2x5x8xf32>, %t: tensor<2x1x1xf32>) -> tensor<2
 
 // -----
 
-// The weights of rows whose scores are all -inf are set to 0, as the decomposition of PyTorch's attention does:
+// The probabilities of rows whose scores are all -inf are set to 0, as in the decomposition of PyTorch's attention:
 // not any(not (s == -inf)).
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
 #sk = affine_map<(b, q, k, d) -> (b, k, d)>
@@ -396,7 +396,7 @@ func.func @projected_pairs(%z: tensor<5x5x3xf32>, %w: tensor<2x3xf32>, %x: tenso
 
 // -----
 
-// Values first, weights transposed: V P^T.
+// Values first, probabilities transposed: V P^T.
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
 #sk = affine_map<(b, q, k, d) -> (b, k, d)>
 #s = affine_map<(b, q, k, d) -> (b, q, k)>
@@ -435,7 +435,7 @@ func.func @transposed_weights(%x: tensor<2x5x8xf32>, %v: tensor<2x4x5xf32>) -> t
 #o = affine_map<(b, q, e, k) -> (b, q, e)>
 #id = affine_map<(b, q, k) -> (b, q, k)>
 
-// A column beside the scores whose weights are dropped is a sink; it may be first.
+// A column beside the scores is a sink if its probabilities are dropped; it may be the first column.
 // CHECK-LABEL: @sink(
 // CHECK-SAME: %[[SINK:arg1]]: tensor<2xf32>
 // CHECK-NOT: tensor.concat
@@ -531,7 +531,7 @@ func.func @sink_and_empty_rows(%x: tensor<2x5x8xf32>, %sink: tensor<2x5x1xf32>) 
 #row = affine_map<(b, q, k) -> (b, q)>
 #both = {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
 
-// Scores that are returned too are in memory, and captured: of query and key, only their numbers remain.
+// Scores that are returned too are in memory, and captured. Of query and key, only the sizes still matter.
 // CHECK-LABEL: @masked_scores_returned(
 // CHECK: %[[SCORES:.*]] = linalg.generic
 // CHECK-NOT: linalg.softmax
@@ -595,8 +595,8 @@ func.func @reduction_between(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %re:
 #id = affine_map<(b, q, k) -> (b, q, k)>
 #each = {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
 
-// Other uses of the weights, of their transposition too, stand before the product: they follow the attention. One that
-// stands behind it stays there.
+// Other uses of the probabilities, or of their transposition, before the product move after the attention. A use that
+// is after the product stays there.
 // CHECK-LABEL: @weights_used_before(
 // CHECK:       %[[O:.*]]:2 = attn.attention
 // CHECK-NEXT:  %[[W:.*]] = linalg.generic {{.*}} ins(%[[O]]#1

@@ -91,8 +91,8 @@ func.func @in_the_middle(%s: tensor<2x3x7xf32>, %e: tensor<2x3x7xf32>, %re: tens
   return %p : tensor<2x3x7xf32>
 }
 
-// Near misses: the maximum is another tensor's, the start of the maximum is 0, the exponentials are summed along
-// another dimension than the maximum was taken of.
+// Almost a softmax: the maximum is of another tensor, the maximum starts from 0, the exponentials are summed along
+// another dimension than that of the maximum.
 // CHECK-NOT: linalg.softmax
 #first = affine_map<(b, q, k) -> (q, k)>
 func.func @other_maximum(%s: tensor<2x2x2xf32>, %t: tensor<2x2x2xf32>, %e: tensor<2x2x2xf32>, %re: tensor<2x2xf32>)
@@ -170,7 +170,7 @@ func.func @other_maximum(%s: tensor<2x2x2xf32>, %t: tensor<2x2x2xf32>, %e: tenso
   return %p0, %p1, %p2 : tensor<2x2x2xf32>, tensor<2x2x2xf32>, tensor<2x2x2xf32>
 }
 
-// The softmax of scores less their maximum is that of the scores.
+// The softmax of scores minus their maximum is the softmax of the scores.
 // CHECK-LABEL: @shifted(
 // CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x5x7xf32>
 // CHECK: linalg.softmax dimension(2) ins(%[[S]] : tensor<2x5x7xf32>)

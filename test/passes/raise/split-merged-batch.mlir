@@ -89,7 +89,7 @@ func.func @softmax_of_three_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7
   return %o : tensor<2x4x5x8xf32>
 }
 
-// A batch of 1 merges nothing: the weights of the softmax are those that are multiplied with the values.
+// A batch of 1 merges nothing: the result of the softmax is multiplied with the values directly.
 // CHECK-LABEL: @batch_of_one(
 // CHECK: %[[S:.*]] = tensor.collapse_shape %{{.*}} into tensor<4x5x7xf32>
 // CHECK: %[[P:.*]] = linalg.softmax dimension(2) ins(%[[S]] : tensor<4x5x7xf32>)

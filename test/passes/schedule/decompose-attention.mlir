@@ -37,7 +37,7 @@ func.func @causal(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x4
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #p = affine_map<(b, q, k, d, e) -> (b, q, k)>
 #bias = affine_map<(b, q, k, d, e) -> (q, k)>
-// Weights are a result too; without a mask products are plain, and NaN in an empty row stays if that was asked for.
+// Probabilities are a result too; without a mask, products are plain, and an empty row stays NaN if the op says so.
 // CHECK-LABEL: @weights(
 // CHECK-SAME: %[[C:[^ ]*]]: tensor<6x7xf32>, %[[E:[^ ]*]]: tensor<2x6x4xf32>, %[[F:[^ ]*]]: tensor<2x6x7xf32>)
 // CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[C]] : tensor<2x6x7xf32>, tensor<6x7xf32>)
@@ -101,7 +101,7 @@ func.func @other_schedule(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tens
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-// Whole scores are those of a task; before there are tasks the op stays.
+// Schedule whole-scores applies inside tasks; before there are tasks, the op stays.
 // CHECK-LABEL: @whole_scores(
 // CHECK: attn.attention
 // CHECK: scf.forall

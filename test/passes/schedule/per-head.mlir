@@ -1,5 +1,5 @@
 // RUN: attn-opt %s -attn-per-head -canonicalize -split-input-file | FileCheck %s
-// TileAndFuse.cpp makes the loops: what moves in, and what is returned because others read it.
+// TileAndFuse.cpp makes the loops: which producers move in, and which results are returned because other ops read them.
 
 #x = affine_map<(b, h, s, d, c) -> (b, s, c)>
 #w = affine_map<(b, h, s, d, c) -> (h, c, d)>
@@ -78,7 +78,7 @@ func.func @cache(%q: tensor<2x96x64xf32>, %x: tensor<2x?x768xf32>, %w: tensor<76
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-// Nothing to share: each query tile is a task.
+// Query tiles share nothing: each is a task.
 // CHECK-LABEL: @no_producers(
 // CHECK: scf.forall (%[[B:.*]], %[[I:.*]]) = (0, 0) to (2, 96) step (1, 48)
 // CHECK-NOT: scf.for

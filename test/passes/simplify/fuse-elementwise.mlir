@@ -26,7 +26,7 @@ func.func @activation(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %y : tensor<4x8xf32>
 }
 
-// A broadcast, a sum and two readers would compute it again.
+// A broadcast, a sum or two readers would compute the value again.
 // CHECK-LABEL: @read_more_than_once(
 // CHECK: math.tanh
 // CHECK: linalg.generic

@@ -25,7 +25,7 @@ func.func @one_query(%q: tensor<2x8x4x1x64xf32>, %k: tensor<2x8x?x64xf32>, %e: t
   return %o : tensor<2x8x4x1x64xf32>
 }
 
-// What a mask and a region capture keeps its shape; the region's coordinates follow.
+// Operands that a mask and a region capture keep their shapes; the coordinates in the region change.
 // CHECK-LABEL: @mask_and_region
 // CHECK: mask(#attn.dense<0>) {indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[MASK]], #[[O]]]
 // CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %[[G:.*]]: index, %[[QUERY:.*]]: index, %{{.*}}: index, %{{.*}}: f32, %{{.*}}: i1):
@@ -55,7 +55,7 @@ func.func @two_queries(%q: tensor<2x8x4x2x64xf32>, %k: tensor<2x8x?x64xf32>, %e:
   return %o : tensor<2x8x4x2x64xf32>
 }
 
-// What a causal mask keeps of a query depends on which one it is.
+// The keys that a causal mask keeps depend on the query, so groups do not become queries.
 // CHECK-LABEL: @causal
 // CHECK: indexing_maps = [#[[OLD_Q]],
 func.func @causal(%q: tensor<2x8x4x1x64xf32>, %k: tensor<2x8x?x64xf32>, %e: tensor<2x8x4x1x64xf32>) -> tensor<2x8x4x1x64xf32> {
@@ -72,7 +72,7 @@ func.func @one_head_of_each(%q: tensor<2x8x1x1x64xf32>, %k: tensor<2x8x?x64xf32>
   return %o : tensor<2x8x1x1x64xf32>
 }
 
-// Of two dimensions of groups the greater; the tensor may have queries elsewhere; lengths of each group become lengths
+// The greater of two group dimensions is used; the tensor may have queries elsewhere; lengths of a group become lengths
 // of each query.
 // CHECK-LABEL: @two_groups
 // CHECK: mask(#attn.lengths<0>) {indexing_maps = [#[[TWO_Q]], #{{[^,]*}}, #{{[^,]*}}, #[[LENGTHS]], #[[O]]]
@@ -85,7 +85,7 @@ func.func @two_groups(%q: tensor<1x8x2x4x64xf32>, %k: tensor<8x?x64xf32>, %n: te
   return %o : tensor<8x2x4x1x64xf32>
 }
 
-// A single head of keys: its groups are all the tasks there are.
+// A single head of keys: its groups are the only tasks.
 // CHECK-LABEL: @one_head_of_keys
 // CHECK: indexing_maps = [#[[OLD_Q]],
 func.func @one_head_of_keys(%q: tensor<1x1x4x1x64xf32>, %k: tensor<1x1x?x64xf32>, %e: tensor<1x1x4x1x64xf32>) -> tensor<1x1x4x1x64xf32> {
@@ -94,7 +94,7 @@ func.func @one_head_of_keys(%q: tensor<1x1x4x1x64xf32>, %k: tensor<1x1x?x64xf32>
   return %o : tensor<1x1x4x1x64xf32>
 }
 
-// The same query for all of the group: it has no dimension that could be queries.
+// The same query for the whole group: the query has no dimension that could become queries.
 // CHECK-LABEL: @shared_query
 // CHECK: indexing_maps = [#[[SHARED]],
 func.func @shared_query(%q: tensor<8x1x64xf32>, %k: tensor<8x?x64xf32>, %bias: tensor<4x?xf32>, %e: tensor<8x4x1x64xf32>) -> tensor<8x4x1x64xf32> {

@@ -1,5 +1,5 @@
 // RUN: attn-opt %s -attn-hoist-views -canonicalize | FileCheck %s
-// Access.cpp says which element of the projection each element of a view is.
+// Access.cpp maps each element of a view to an element of the projection.
 
 #x = affine_map<(s, n, c) -> (s, c)>
 #w = affine_map<(s, n, c) -> (n, c)>
@@ -90,7 +90,7 @@ func.func @merged_heads(%x: tensor<5x16xf32>, %w: tensor<3x2x4x16xf32>) -> tenso
   return %v : tensor<5x8xf32>
 }
 
-// An elementwise op passes the order on.
+// An elementwise op keeps the order of dimensions.
 // CHECK-LABEL: @through_elementwise
 // CHECK-NOT: linalg.transpose
 // CHECK: %[[Y0:.*]] = linalg.contract {{.*}} -> tensor<8x5xf32>
@@ -112,7 +112,7 @@ func.func @through_elementwise(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>) -> te
   return %t : tensor<8x5xbf16>
 }
 
-// A view of the product and the product itself: computing it once is worth a copy.
+// A view of the product and the product itself are read: a copy is cheaper than computing the product twice.
 // CHECK-LABEL: @used_twice
 // CHECK: %[[Y0:.*]] = linalg.contract
 // CHECK: linalg.transpose ins(%[[Y0]]

@@ -45,7 +45,7 @@ func.func @init_view(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>, %r: tensor<32xf
   return %k : tensor<4x8xf32>
 }
 
-// A product that is used elsewhere too is copied; one that is not goes on in its own memory.
+// A product that has another use is copied; without another use, the sum continues in the product's memory.
 // CHECK-LABEL: @sum_of_products
 // CHECK: %[[K:.*]] = linalg.contract
 // CHECK: %[[C:.*]] = linalg.copy ins(%[[K]]
@@ -61,7 +61,7 @@ func.func @sum_of_products(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>) -> (tenso
   return %k, %u : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// Of an init that is not read only the sizes matter; what is not written stays.
+// Only the sizes of an init matter if it is not read; elements that are not written keep their values.
 // CHECK-LABEL: @init_unread
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x16xf32>
 // CHECK: %[[N:.*]] = tensor.dim %[[X]]

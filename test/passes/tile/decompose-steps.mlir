@@ -5,7 +5,7 @@
 // CHECK-DAG: #[[$C:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
 // CHECK-DAG: #[[$AT:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
 
-// Weights of hidden pairs are 0, and 0 * NaN is NaN: the second product skips them.
+// Probabilities of hidden pairs are 0, and 0 * NaN is NaN: the second product skips them.
 // CHECK-LABEL: @masked(
 // CHECK-SAME: %[[Q:[^ ]*]]: tensor<64x48xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[S:.*]]: tensor<?x48xf32>, %[[M:.*]]: tensor<48xf32>, %[[L:.*]]: tensor<48xf32>, %[[ACC:.*]]: tensor<32x48xf32>,
 // CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32

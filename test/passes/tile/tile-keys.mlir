@@ -72,8 +72,8 @@ func.func @no_mask(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf
 #c = affine_map<(b, q, k, d, e) -> (q, k)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #p = affine_map<(b, q, k, d, e) -> (b, q, k)>
-// Keys that lie (d, k) are transposed tile by tile, captured tiles packed as (k, q). What only the mask reads is left out
-// of full tiles. Weights are a second loop, with the final state.
+// Keys in layout (d, k) are transposed tile by tile, captured tiles are packed as (k, q). Full tiles do not need values
+// that only the mask reads. A second loop with the final state computes the probabilities.
 // CHECK-LABEL: @captures(
 // CHECK-SAME: %[[N:[^ ]*]]: tensor<1xi64>, %[[C:[^ ]*]]: tensor<48x256xf32>
 // CHECK: %[[ELEMENT:.*]] = tensor.extract %[[N]]

@@ -1,4 +1,4 @@
-"""The names in the JSON object on standard input, and whether its figures make sense."""
+"""Prints the names in the JSON object on standard input, and whether its times are in ascending order."""
 import json
 import sys
 

@@ -1,4 +1,4 @@
-"""lines-in.py LINES TEXT: fails unless every line of the one file stands in the other."""
+"""lines-in.py LINES TEXT: fails unless every line of the file LINES is in the file TEXT."""
 import sys
 
 lines, text = (open(path).read() for path in sys.argv[1:])

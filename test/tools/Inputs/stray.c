@@ -1,4 +1,4 @@
-/* A function y = x, of 5 floats, whose kernel touches more than it may: STRAY says what. */
+/* A function y = x of 5 floats. Its kernel also makes a forbidden access, the statement STRAY. */
 #include "attn_kernel.h"
 
 #include <stddef.h>

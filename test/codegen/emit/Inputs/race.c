@@ -1,4 +1,4 @@
-/* Two threads call the attention layer of examples/, with 2 outputs or both with the same. */
+/* Two threads call the attention layer of examples/, with two different outputs or with the same output. */
 #include "attn.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void *call(void *output) {
   const DLTensor *inputs[] = {&in}, *outputs[] = {&out};
   attn_workspace size = {.size = sizeof size};
   check(attn_workspace_size(layer, inputs, 1, 1, &size));
-  /* Each call has a workspace of its own: handing one workspace from call to call would order their writes. */
+  /* Each call has its own workspace: passing a workspace from call to call would order the writes of the calls. */
   void *workspace = aligned_alloc(64, size.total);
   attn_call_options options = {
       .size = sizeof options, .workspace = workspace, .workspace_bytes = size.total};

@@ -1,4 +1,4 @@
-/* Calls the attention layer of examples/ with an input one element shorter than it says, which no check can know. */
+/* Calls the attention layer of examples/ with an input whose memory is one element too short. No check can see this. */
 #include "attn.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Two operands, and selection."""
+"""Ops of two operands, and selection."""
 
 import numpy as np
 

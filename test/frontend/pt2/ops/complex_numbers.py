@@ -1,4 +1,4 @@
-"""Complex numbers, which callers pass and get as pairs."""
+"""Complex numbers, which callers pass and receive as pairs."""
 
 import numpy as np
 

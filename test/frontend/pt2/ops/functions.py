@@ -1,4 +1,4 @@
-"""Functions of one element."""
+"""Elementwise functions of one operand."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Several nodes in a row.
+"""Graphs of several nodes.
 
-Numpy's views share elements as torch's do, so that each graph is written twice, once for either.
+Views of numpy share elements like views of torch, so each graph is written twice, once for numpy and once for torch.
 """
 
 import numpy as np

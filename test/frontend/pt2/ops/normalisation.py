@@ -1,4 +1,4 @@
-"""Layer norm and its kin."""
+"""Layer norm and related ops."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sorts, and elements found among others."""
+"""Sorting and searching."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sums, extremes and the like."""
+"""Sums, extrema and other reductions."""
 
 import numpy as np
 

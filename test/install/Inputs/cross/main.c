@@ -1,4 +1,4 @@
-// Calls `forward` of test/runtime/kernel.c with a length within the sequence, and then with one beyond it.
+// Calls `forward` of test/runtime/kernel.c with a length within the sequence, and then with a length beyond it.
 #include <attn.h>
 
 #include <stdio.h>
