@@ -9,9 +9,8 @@
 //   %s = arith.addf %a, %b : f32
 //   %z = arith.truncf %s : f32 to f16
 //
-// If the target has no instructions for the conversions, they become integer arithmetic: LLVM would
-// call a library, but kernels must not have undefined symbols. Conversions between f16 and f64 go
-// through f32.
+// and the same for bf16. If the target has no instruction for a conversion, it becomes integer arithmetic: LLVM would
+// call a library, but kernels must not have undefined symbols. Conversions from and to f64 go through f32.
 // Test: test/codegen/cpu/expand-halves.mlir, test/run/halves.test
 //
 //===----------------------------------------------------------------------===//
@@ -120,8 +119,9 @@ static Value truncate(ImplicitLocOpBuilder &b, Value x) {
 /// Replaces arithmetic on f16 and bf16 by arithmetic on f32 between conversions.
 static LogicalResult computeInF32(func::FuncOp function) {
   MLIRContext *context = function.getContext();
-  Type f16 = Float16Type::get(context), f32 = Float32Type::get(context);
-  // Convert functions first, because this creates arithmetic ops on f16.
+  Type f16 = Float16Type::get(context), bf16 = BFloat16Type::get(context);
+  Type f32 = Float32Type::get(context);
+  // Convert functions first, because this creates arithmetic ops on f16 and bf16.
   {
     TypeConverter converter;
     llvm::SetVector<Type> supported;
@@ -193,30 +193,9 @@ struct ExpandHalves : attn::impl::ExpandHalvesBase<ExpandHalves> {
       return signalPassFailure();
     TargetAttr machine = getTarget(function);
     bool isInstruction = machine && machine.getHalves();
-    getOperation().walk([&](Operation *op) {
-      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
-        return;
-      Value from = op->getOperand(0);
-      Type to = op->getResult(0).getType(), source = getElementTypeOrSelf(from),
-           target = getElementTypeOrSelf(to);
-      bool widens = source.isF16(), isDouble = source.isF64() || target.isF64();
-      if ((!widens && !target.isF16()) || (isInstruction && !isDouble))
-        return;
-      ImplicitLocOpBuilder b(op->getLoc(), op);
-      Type single = Bits{b, to}.of(b.getF32Type());
-      Value result;
-      if (widens) {
-        result = extend(b, from);
-        if (isDouble)
-          result = arith::ExtFOp::create(b, to, result);
-      } else {
-        // LLVM would merge two converting instructions into one conversion, for which there is no instruction.
-        if (isDouble)
-          from = arith::TruncFOp::create(b, single, from);
-        result = truncate(b, from);
-      }
-      op->replaceAllUsesWith(ValueRange(result));
-      op->erase();
+    function.walk([&](Operation *op) {
+      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+        expandConversion(op, isInstruction);
     });
     if (failed(expandBF16(function)))
       return signalPassFailure();

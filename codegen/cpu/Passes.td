@@ -98,12 +98,12 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
 }
 
 def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
-  let summary = "compute f16 arithmetic in f32";
+  let summary = "compute f16 and bf16 arithmetic in f32";
   let description = [{
-    Converts the operands of f16 arithmetic, scalars and vectors, to f32 and the results back to f16, so that no library
-    is called. If the `attn.target` of an enclosing module has `halves`, the two conversions are instructions;
-    otherwise they become integer arithmetic. Conversions between f64 and f16 go through f32. For the IR before and
-    after, see the header of `codegen/cpu/ExpandHalves.cpp`.
+    Converts the operands of f16 and bf16 arithmetic, scalars and vectors, to f32 and the results back, so that no
+    library is called. If the `attn.target` of an enclosing module has `halves`, the conversions of f16 are
+    instructions. Those of bf16, and of f16 elsewhere, become integer arithmetic. Conversions from and to f64 go through
+    f32. For the IR before and after, see the header of `codegen/cpu/ExpandHalves.cpp`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

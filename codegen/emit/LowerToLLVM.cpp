@@ -40,6 +40,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createReadBooleans());
+  manager.addPass(createStoreBF16AsI16());
   // Clean up only once: cleaning up earlier too would not change the code after LLVM's own passes.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -154,6 +154,9 @@ public:
 
   /// Whether the elements of an argument are in memory in row-major order, without gaps.
   bool isContiguous(llvm::StringRef name);
+  /// Whether torch reshapes an argument to `sizes` without a copy: true, false, or none if its strides are not known as
+  /// numbers.
+  std::optional<bool> reshapesInPlace(llvm::StringRef name, llvm::ArrayRef<Size> sizes);
   /// Whether an argument has the same strides as the result; none if the file does not say.
   std::optional<bool> keepsStrides(llvm::StringRef name);
   /// Whether the first element of an argument is the first element of its storage.

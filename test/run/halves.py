@@ -1,4 +1,4 @@
-"""halves.py FOLDER: f16 must convert to the equal f32, and f32 to the nearest f16, ties to even, at every level."""
+"""halves.py FOLDER: f16 and bf16 must convert to the equal f32, and f32 to the nearest of them, ties to even, at every level."""
 import pathlib, struct, subprocess, sys
 
 LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
