@@ -292,6 +292,9 @@ std::string Call::string(StringRef name, StringRef otherwise) {
 DType Call::dtype(StringRef name, DType otherwise) {
   // If an argument may be a type or a number, torch stores a type as a number.
   const Argument *argument = find(name, Kind::DType, true);
+  if (argument && argument->kind == Kind::DType && argument->flag != isComplex())
+    error() << "expected a " << (isComplex() ? "complex" : "real") << " type as '" << name
+            << "' of '" << node.target << "'";
   return argument ? argument->dtype : otherwise;
 }
 

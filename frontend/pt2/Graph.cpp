@@ -266,8 +266,14 @@ static bool fromJSON(const json::Value &value, Argument &argument, Path path) {
     return json::fromJSON(held, argument.text, inside);
   case Kind::Bool:
     return json::fromJSON(held, argument.flag, inside);
-  case Kind::DType:
-    return fromJSON(held, argument.dtype, inside);
+  case Kind::DType: {
+    NumberType type;
+    if (!fromJSON(held, type, inside))
+      return false;
+    argument.dtype = type.part;
+    argument.flag = type.isComplex;
+    return true;
+  }
   case Kind::Graph: {
     const json::Object *object = held.getAsObject();
     const json::Value *graph = object ? object->get("graph") : nullptr;

@@ -254,6 +254,7 @@ static LogicalResult divide(Call &call) {
 
 void attn::pt2::addComplex(AtenOps &ops) {
   for (StringRef name : {"_reshape_alias.default",
+                         "_to_copy.default",
                          "_unsafe_view.default",
                          "alias.default",
                          "broadcast_to.default",
@@ -290,12 +291,15 @@ void attn::pt2::addComplex(AtenOps &ops) {
                          "swapdims.default",
                          "t.default",
                          "tile.default",
+                         "to.dtype",
+                         "to.dtype_layout",
                          "transpose.int",
                          "unbind.int",
                          "unflatten.int",
                          "unsqueeze.default",
                          "view.default"})
     addOfParts(ops, name, "self");
+  addOfParts(ops, "_assert_tensor_metadata.default", "a");
   for (StringRef name : {"cat.default", "stack.default"})
     addOfParts(ops, name, "tensors");
   // Ops that always have complex arguments or results.

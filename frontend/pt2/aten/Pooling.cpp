@@ -229,42 +229,59 @@ static std::function<LogicalResult(Call &)> meanPooling(int64_t count) {
   };
 }
 
+/// Windows that divide each dimension into as many parts as `output_size` says.
+static FailureOr<Pooling> readAdaptivePooling(Call &call, int64_t count) {
+  FailureOr<Pooling> pooling = readInput(call, count);
+  SmallVector<int64_t> sizes = perDim(call, "output_size", count, {});
+  if (failed(pooling) || call.failed())
+    return failure();
+  for (auto [one, size] : llvm::zip(pooling->windows, sizes)) {
+    if (size < 1)
+      return call.error() << "expected sizes of at least 1, got " << size;
+    one.out = Size(size);
+    std::optional<Size> rest = remainder(one.in, one.out), whole = divideDown(one.in, one.out);
+    if (!rest || !whole)
+      return failure();
+    one.isAdaptive = *rest != Size(0) || !whole->constant();
+    one.stride = whole->constant().value_or(1);
+    // The largest number of elements of an adaptive window: one more at each end, where it covers a part of an
+    // element.
+    one.kernel = one.isAdaptive ? *add(*whole, Size(2)) : *whole;
+  }
+  return pooling;
+}
+
 static std::function<LogicalResult(Call &)> adaptiveMeanPooling(int64_t count) {
   return [=](Call &call) -> LogicalResult {
-    FailureOr<Pooling> pooling = readInput(call, count);
-    SmallVector<int64_t> sizes = perDim(call, "output_size", count, {});
-    if (failed(pooling) || call.failed())
-      return failure();
-    for (auto [one, size] : llvm::zip(pooling->windows, sizes)) {
-      if (size < 1)
-        return call.error() << "expected sizes of at least 1, got " << size;
-      one.out = Size(size);
-      std::optional<Size> rest = remainder(one.in, one.out), whole = divideDown(one.in, one.out);
-      if (!rest || !whole)
-        return failure();
-      one.isAdaptive = *rest != Size(0) || !whole->constant();
-      one.stride = whole->constant().value_or(1);
-      // The largest number of elements of an adaptive window: one more at each end, where it covers a part of an
-      // element.
-      one.kernel = one.isAdaptive ? *add(*whole, Size(2)) : *whole;
-    }
-    return resultMean(call, *pooling, /*skipsPadding=*/true, std::nullopt);
+    FailureOr<Pooling> pooling = readAdaptivePooling(call, count);
+    return failed(pooling)
+               ? failure()
+               : resultMean(call, *pooling, /*skipsPadding=*/true, /*divisor=*/std::nullopt);
   };
 }
 
 /// The greatest element of each window.
+static LogicalResult resultMaximum(Call &call, const Pooling &pooling) {
+  TensorBuilder &b = call.b;
+  DType dtype = pooling.x.dtype;
+  Value least = b.scalar(dtype, -std::numeric_limits<double>::infinity());
+  Tensor best = pool(b, pooling, dtype, least, [&](Value best, Value element) -> Value {
+    return arith::MaximumFOp::create(b, best, element);
+  });
+  return failed(call.result(best)) ? failure() : call.skipResults();
+}
+
 static std::function<LogicalResult(Call &)> maxPooling(int64_t count) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pooling> pooling = readPooling(call, count);
-    if (failed(pooling))
-      return failure();
-    TensorBuilder &b = call.b;
-    const Tensor &x = pooling->x;
-    Value least = b.scalar(x.dtype, -std::numeric_limits<double>::infinity());
-    Tensor best = pool(b, *pooling, x.dtype, least, [&](Value best, Value element) -> Value {
-      return arith::MaximumFOp::create(b, best, element);
-    });
-    return failed(call.result(best)) ? failure() : call.skipResults();
+    return failed(pooling) ? failure() : resultMaximum(call, *pooling);
+  };
+}
+
+static std::function<LogicalResult(Call &)> adaptiveMaxPooling(int64_t count) {
+  return [=](Call &call) -> LogicalResult {
+    FailureOr<Pooling> pooling = readAdaptivePooling(call, count);
+    return failed(pooling) ? failure() : resultMaximum(call, *pooling);
   };
 }
 
@@ -387,44 +404,51 @@ static Value distanceOf(TensorBuilder &b, const Size &in, const Size &out,
   return arith::SelectOp::create(b, isOne, zero, quotient);
 }
 
-static std::function<LogicalResult(Call &)> upsample(Resample resample, bool isNearest = false) {
+/// Resamples the last `count` dimensions of (n, channels, spatial...).
+static std::function<LogicalResult(Call &)> upsample(int64_t count, Resample resample,
+                                                     bool isNearest = false) {
   return [=](Call &call) -> LogicalResult {
     bool isVector = call.target().ends_with(".vec");
     Tensor x = call.tensor(isVector ? "input" : "self");
     bool alignsCorners = call.flag("align_corners");
-    SmallVector<std::optional<double>> scales(2);
+    SmallVector<std::optional<double>> scales(count);
     if (isVector && call.has("scale_factors")) {
       SmallVector<double> numbers = call.numbers("scale_factors");
-      if (numbers.size() == 2)
-        scales = {numbers[0], numbers[1]};
+      if (int64_t(numbers.size()) == count)
+        scales.assign(numbers.begin(), numbers.end());
     } else if (!isVector) {
-      if (call.has("scales_h"))
-        scales[0] = call.number("scales_h");
-      if (call.has("scales_w"))
-        scales[1] = call.number("scales_w");
+      SmallVector<StringRef> names = {"scales_d", "scales_h", "scales_w"};
+      names.erase(names.begin(), names.end() - count);
+      if (count == 1)
+        names = {"scales"};
+      for (auto [scale, name] : llvm::zip_equal(scales, names))
+        if (call.has(name))
+          scale = call.number(name);
     }
     if (call.has("output_size"))
       call.integers("output_size");
     const TensorMeta &meta = call.expected();
     if (call.failed())
       return failure();
+    int64_t rank = count + 2;
     // float64 is not supported: torch then computes the positions in float64 too.
-    bool fits =
-        x.rank() == 4 && isFloat(x.dtype) && x.dtype != DType::F64 && meta.sizes.size() == 4;
-    for (int64_t dim = 2; fits && dim < 4; ++dim)
+    bool fits = x.rank() == rank && isFloat(x.dtype) && x.dtype != DType::F64 &&
+                int64_t(meta.sizes.size()) == rank;
+    for (int64_t dim = 2; fits && dim < rank; ++dim)
       fits = x.sizes[dim].constant().value_or(1) > 0 && meta.sizes[dim].constant().value_or(1) > 0;
     if (!fits)
-      return call.error() << "expected floats of 32 bits at most, (n, channels, height, width), got "
-                          << str(x.dtype) << str(x.sizes) << " as " << str(meta.sizes);
+      return call.error() << "expected floats of 32 bits at most, (n, channels, spatial...) of "
+                          << count << " spatial sizes, got " << str(x.dtype) << str(x.sizes)
+                          << " as " << str(meta.sizes);
     Tensor result = x;
-    for (int64_t dim : {3, 2}) {
+    for (int64_t dim = rank - 1; dim >= 2; --dim) {
       const Size &in = x.sizes[dim], &out = meta.sizes[dim];
       call.requireAtMost(Size(1), in);
       call.requireAtMost(Size(1), out);
       if (call.failed())
         return failure();
-      result = resample(call.b, result, dim, out,
-                        distanceOf(call.b, in, out, scales[dim - 2], alignsCorners, isNearest), alignsCorners);
+      Value distance = distanceOf(call.b, in, out, scales[dim - 2], alignsCorners, isNearest);
+      result = resample(call.b, result, dim, out, distance, alignsCorners);
     }
     return call.result(call.b.castTo(result, x.dtype));
   };
@@ -494,15 +518,17 @@ static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, c
 
 void attn::pt2::addPooling(AtenOps &ops) {
   std::string known = "unknown spatial sizes that are rounded up";
-  for (int64_t count : {1, 2}) {
+  for (int64_t count : {1, 2, 3}) {
     std::string end = "pool" + std::to_string(count) + "d";
     ops.add("avg_" + end + ".default", meanPooling(count), known);
     ops.add("adaptive_avg_" + end + ".default", adaptiveMeanPooling(count));
     ops.add("max_" + end + ".default", maxPooling(count), known);
     ops.add("max_" + end + "_with_indices.default", maxPooling(count),
             known + "; uses of the positions");
+    ops.add("adaptive_max_" + end + ".default", adaptiveMaxPooling(count), "uses of the positions");
   }
-  ops.add("_adaptive_avg_pool2d.default", adaptiveMeanPooling(2));
+  for (int64_t count : {2, 3})
+    ops.add("_adaptive_avg_pool" + std::to_string(count) + "d.default", adaptiveMeanPooling(count));
   auto by = [](int64_t taps, Kernel kernel) -> Resample {
     return [=](TensorBuilder &b, const Tensor &x, int64_t dim, const Size &size, Value scale,
                bool alignsCorners) {
@@ -516,10 +542,13 @@ void attn::pt2::addPooling(AtenOps &ops) {
   };
   for (StringRef overload : {".default", ".vec"}) {
     std::string limits = "float64";
-    ops.add(("upsample_nearest2d" + overload).str(), upsample(by(1, nearest), /*isNearest=*/true), limits);
-    ops.add(("upsample_bilinear2d" + overload).str(), upsample(by(2, linear)), limits);
-    ops.add(("upsample_bicubic2d" + overload).str(), upsample(by(4, cubic)), limits);
-    ops.add(("_upsample_bilinear2d_aa" + overload).str(), upsample(smoothly(std::nullopt)), limits);
-    ops.add(("_upsample_bicubic2d_aa" + overload).str(), upsample(smoothly(-0.5)), limits);
+    for (int64_t count : {1, 2, 3})
+      ops.add(("upsample_nearest" + Twine(count) + "d" + overload).str(),
+              upsample(count, by(1, nearest), /*isNearest=*/true), limits);
+    for (auto [name, count] : {std::pair("linear1d", 1), {"bilinear2d", 2}, {"trilinear3d", 3}})
+      ops.add(("upsample_" + Twine(name) + overload).str(), upsample(count, by(2, linear)), limits);
+    ops.add(("upsample_bicubic2d" + overload).str(), upsample(2, by(4, cubic)), limits);
+    ops.add(("_upsample_bilinear2d_aa" + overload).str(), upsample(2, smoothly(std::nullopt)), limits);
+    ops.add(("_upsample_bicubic2d_aa" + overload).str(), upsample(2, smoothly(-0.5)), limits);
   }
 }

@@ -47,6 +47,8 @@ case("sum.dim_IntList", lambda z, d: z.sum(1), self=Z3, dim=[1], near=1e-6)
 for op in ("view", "_unsafe_view"):
     case(op + ".default", lambda z, n: z.reshape(1, 3, 1, 4), self=Z, size=[1, 3, 1, -1])
 case("_reshape_alias.default", lambda z, n, s: z.reshape(4, 3), self=Z, size=[4, 3], stride=[3, 1])
+case("to.dtype", lambda z, t: z, self=Z, dtype=DType("complex64"))
+case("_to_copy.default", lambda z, t: z, self=Z, dtype=DType("complex64"))
 case("reshape.default", lambda z, n: z.reshape(n), self=Z3, shape=[4, 6])
 case("flatten.using_ints", lambda z, a: z.reshape(2, 12), self=Z3, start_dim=1)
 case("unflatten.int", lambda z, d, n: z.reshape(2, 3, 2, 2), self=Z3, dim=-1, sizes=[2, 2])

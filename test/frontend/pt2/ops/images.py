@@ -109,16 +109,20 @@ def max_pool(x, kernel, stride=None, padding=None, dilation=None, ceil=False):
     return np.where(np.isfinite(parts), parts, -inf).max(tuple(range(-count, 0)))
 
 
-def adaptive_pool(x, sizes):
+def adaptive_pool(x, sizes, average=np.mean):
     for axis, size in zip(range(-len(sizes), 0), sizes):
         n = x.shape[axis]
-        x = np.stack([x.take(range(i * n // size, -(-(i + 1) * n // size)), axis).mean(axis) for i in range(size)],
-        axis)
+        parts = [x.take(range(i * n // size, -(-(i + 1) * n // size)), axis) for i in range(size)]
+        x = np.stack([average(part, axis) for part in parts], axis)
     return x
 
 
-for count in (1, 2):
-    image = random.standard_normal((2, 3, 7, 9)[:1 + count] + (8,) * (count == 1)).astype("float32")
+def adaptive_max_pool(x, sizes):
+    return [adaptive_pool(x, sizes, np.max)]
+
+
+for count in (1, 2, 3):
+    image = random.standard_normal({1: (2, 3, 8), 2: (2, 3, 7, 9), 3: (2, 5, 6, 7)}[count]).astype("float32")
     name = f"pool{count}d.default"
     for options in ({}, {"stride": [2] * count}, {"stride": [2] * count, "padding": [1] * count, "ceil_mode": True},
                     {"stride": [], "padding": [1] * count, "ceil_mode": True, "count_include_pad": False}):
@@ -129,9 +133,11 @@ for count in (1, 2):
     case(f"max_pool{count}d_with_indices.default", lambda x, k: [max_pool(x, k)], self=image, kernel_size=[2] * count)
     for size in (1, 2, 3, 7, 8, 10):
         case("adaptive_avg_" + name, adaptive_pool, self=image, output_size=[size] * count, near=1e-6)
+        case("adaptive_max_" + name, adaptive_max_pool, self=image, output_size=[size] * count)
 case("avg_pool2d.default", lambda x, k, s, p, c, i, d: avg_pool(x, k, divisor=d), self=IMAGE, kernel_size=[2, 3],
      stride=[], padding=[0], ceil_mode=False, count_include_pad=True, divisor_override=5, near=1e-6)
 case("_adaptive_avg_pool2d.default", adaptive_pool, self=IMAGE, output_size=[2, 2], near=1e-6)
+case("_adaptive_avg_pool3d.default", adaptive_pool, self=IMAGE, output_size=[2, 2, 3], near=1e-6)
 case("max_pool1d.default", lambda x, k, s: np.array([[nan, 3, 4], [-inf, 1, 1]]),
      self=np.array([[nan, 2, 3, 4], [-inf, -inf, 1, 1]], "float32"), kernel_size=[2], stride=[1])
 
@@ -161,9 +167,9 @@ KERNELS = {"nearest": (1, lambda d: 1), "bilinear": (2, lambda d: 1 - d), "bicub
 
 
 def upsample(mode, x, sizes, corners=False, scales=None):
-    scales = scales or [None, None]
+    scales = scales or [None] * (x.ndim - 2)
     sizes = sizes or [int(n * s) for n, s in zip(x.shape[2:], scales)]
-    for axis in (3, 2):
+    for axis in reversed(range(2, x.ndim)):
         x = resample(x, axis, sizes[axis - 2], corners, scales[axis - 2], *KERNELS[mode])
     return x
 
@@ -181,6 +187,19 @@ for mode in KERNELS:
              self=IMAGE, output_size=[4, 8], **flags, scales_h=1.5, scales_w=1.6, near=2e-6)
         case(name + ".default", lambda x, n, *c, m=mode: upsample(m, x, n, *c), self=IMAGE, output_size=[4, 8], **flags,
              near=2e-6)
+# The same of one dimension and of three.
+for count, mode, letters in ((1, "linear", [""]), (3, "trilinear", ["_d", "_h", "_w"])):
+    image = random.standard_normal((2, 3, 4, 5, 3)[:2 + count]).astype("float32")
+    KERNELS[mode] = KERNELS["bilinear"]
+    for kind in ("nearest", mode):
+        name, flags = f"upsample_{kind}{count}d", {} if kind == "nearest" else {"align_corners": True}
+        for sizes in ([7, 3, 4][:count], [3, 5, 1][:count]):
+            case(name + ".vec", lambda x, n, *c, m=kind: upsample(m, x, n, *c[:-1]), input=image, output_size=sizes,
+                 **flags, scale_factors=None, near=2e-6)
+        factors = [1.75, 1.3, 2.5][:count]
+        case(name + ".default", lambda x, n, *c, m=kind: upsample(m, x, n, False, list(c[-len(x.shape) + 2:])),
+             self=image, output_size=[int(n * s) for n, s in zip(image.shape[2:], factors)],
+             **{key: False for key in flags}, **{"scales" + letter: s for letter, s in zip(letters, factors)}, near=2e-6)
 # A factor does not count for a result of as many elements, or twice as many.
 case("upsample_nearest2d.vec", lambda x, n, s: upsample("nearest", x, [3, 10]), input=IMAGE, output_size=None,
      scale_factors=[1.2, 2.1])
