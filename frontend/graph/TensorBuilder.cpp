@@ -284,6 +284,11 @@ Tensor TensorBuilder::contract(ArrayRef<Size> sizes, const Tensor &a, const Tens
 
 Tensor TensorBuilder::transpose(const Tensor &tensor, ArrayRef<int64_t> permutation) {
   Sizes sizes = llvm::map_to_vector(permutation, [&](int64_t dim) { return tensor.sizes[dim]; });
+  SmallVector<int64_t> moved(permutation);
+  llvm::erase_if(moved, [&](int64_t dim) { return tensor.sizes[dim].isOne(); });
+  if (llvm::is_sorted(moved))
+    if (std::optional<SmallVector<ViewGroup>> groups = matchView(tensor.sizes, sizes))
+      return view(tensor, sizes, *groups);
   Tensor init = empty(sizes, tensor.dtype);
   init.value =
       linalg::TransposeOp::create(*this, tensor.value, init.value, permutation).getResult()[0];

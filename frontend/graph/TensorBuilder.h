@@ -95,6 +95,7 @@ public:
   Tensor contract(llvm::ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, mlir::AffineMap ofA,
                   mlir::AffineMap ofB, mlir::AffineMap ofResult);
 
+  /// The tensor with its dimensions in another order: a reshape if only dimensions of size 1 move.
   Tensor transpose(const Tensor &tensor, llvm::ArrayRef<int64_t> permutation);
   Tensor slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
                int64_t step = 1);

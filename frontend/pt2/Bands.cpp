@@ -1,4 +1,4 @@
-//===- Bands.cpp - buffers that hold a band of a matrix --------------------===//
+//===- Bands.cpp - buffers that hold a band of a matrix or a number --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,21 +15,34 @@ using namespace attn;
 using namespace attn::graph;
 using namespace attn::pt2;
 
+/// The bits of element `i`.
+static uint64_t elementAt(const NamedTensor &values, int64_t i) {
+  unsigned bits = values.elementType.getIntOrFloatBitWidth(), bytes = divideCeil(bits, 8);
+  const char *data = values.bytes->getBufferStart() + i * bytes;
+  uint64_t element = 0;
+  for (unsigned byte = 0; byte < bytes; ++byte)
+    element |= uint64_t(uint8_t(data[byte])) << (8 * byte);
+  return bits == 1 ? element != 0 : element;
+}
+
+std::optional<Band> pt2::findNumber(const NamedTensor &values) {
+  if (!all_of(values.shape, [](int64_t size) { return size == 1; }))
+    return std::nullopt;
+  Band band;
+  band.inside = APInt(values.elementType.getIntOrFloatBitWidth(), elementAt(values, 0));
+  band.outside = band.inside;
+  return band;
+}
+
 std::optional<Band> pt2::findBand(const NamedTensor &values) {
   ArrayRef<int64_t> shape = values.shape;
-  unsigned bits = values.elementType.getIntOrFloatBitWidth(), bytes = divideCeil(bits, 8);
+  unsigned bits = values.elementType.getIntOrFloatBitWidth();
   if (shape.size() < 2 || !all_of(shape.drop_back(2), [](int64_t size) { return size == 1; }))
     return std::nullopt;
   int64_t rows = shape[shape.size() - 2], columns = shape.back();
   if (rows < 2 || columns < 2)
     return std::nullopt;
-  const char *data = values.bytes->getBufferStart();
-  auto at = [&](int64_t row, int64_t column) {
-    uint64_t element = 0;
-    for (unsigned i = 0; i < bytes; ++i)
-      element |= uint64_t(uint8_t(data[(row * columns + column) * bytes + i])) << (8 * i);
-    return bits == 1 ? element != 0 : element;
-  };
+  auto at = [&](int64_t row, int64_t column) { return elementAt(values, row * columns + column); };
 
   // A corner off the diagonal has the value outside the band, if the band does not reach this corner.
   uint64_t above = at(0, columns - 1), below = at(rows - 1, 0), first = at(0, 0);
@@ -83,6 +96,8 @@ Tensor pt2::createBand(TensorBuilder &b, const Band &band, ArrayRef<Size> sizes,
     return mlir::arith::ConstantOp::create(b, b.getIntegerAttr(type, bits));
   };
   mlir::Value inside = constant(band.inside), outside = constant(band.outside);
+  if (!band.lower && !band.upper)
+    return b.fill(Sizes(sizes), inside, dtype);
   int64_t rank = sizes.size();
   return b.elementwise(sizes, dtype, {}, [&](mlir::ValueRange) -> mlir::Value {
     mlir::Value row = mlir::linalg::IndexOp::create(b, rank - 2),

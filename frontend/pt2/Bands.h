@@ -23,12 +23,15 @@ namespace attn::pt2 {
 /// A matrix in the last two dimensions of a tensor; all other dimensions are 1. An element is `inside`
 /// if row - lower <= column <= row + upper, and `outside` otherwise.
 struct Band {
-  std::optional<int64_t> lower, upper; // at least one
+  std::optional<int64_t> lower, upper; // with neither, all elements are `inside`
   llvm::APInt inside, outside;         // the bits of the elements
 };
 
 /// The band with the elements `values`, if there is one.
 std::optional<Band> findBand(const NamedTensor &values);
+
+/// The only element of `values`, as a band without bounds; none if there are several.
+std::optional<Band> findNumber(const NamedTensor &values);
 
 /// A tensor of `sizes` with the elements of `band`.
 graph::Tensor createBand(graph::TensorBuilder &b, const Band &band,

@@ -604,35 +604,40 @@ std::optional<bool> Call::reshapesInPlace(StringRef name, ArrayRef<Size> sizes) 
   if (meta == graph.tensors.end() || meta->second.strides.size() != meta->second.sizes.size())
     return std::nullopt;
   // Dimensions of size 1 have no stride that matters.
-  SmallVector<std::pair<int64_t, int64_t>> from; // size, stride
-  SmallVector<int64_t> to;
-  for (auto [size, stride] : llvm::zip(meta->second.sizes, meta->second.strides)) {
-    std::optional<int64_t> number = size.constant(), step = stride.constant();
-    if (!number || *number < 1 || !step)
-      return std::nullopt;
-    if (*number > 1)
-      from.push_back({*number, *step});
-  }
-  for (const Size &size : sizes) {
-    std::optional<int64_t> number = size.constant();
-    if (!number || *number < 1)
-      return std::nullopt;
-    if (*number > 1)
-      to.push_back(*number);
-  }
+  SmallVector<std::pair<Size, Size>> from; // size, stride
+  Sizes to;
+  for (auto [size, stride] : llvm::zip(meta->second.sizes, meta->second.strides))
+    if (!size.isOne())
+      from.push_back({size, stride});
+  for (const Size &size : sizes)
+    if (!size.isOne())
+      to.push_back(size);
+  auto isSame = [](const auto &dim, const Size &size) { return dim.first == size; };
   // From the last dimension on: a run of dimensions without gaps between them must be split at its own bounds only.
-  while (!from.empty()) {
-    auto [run, step] = from.pop_back_val();
-    while (!from.empty() && llvm::checkedMul(run, step) == from.back().second) {
-      std::optional<int64_t> longer = llvm::checkedMul(run, from.pop_back_val().first);
-      if (!longer)
+  while (!llvm::equal(from, to, isSame)) {
+    std::optional<int64_t> run = 1, step;
+    do {
+      if (from.empty())
         return std::nullopt;
-      run = *longer;
-    }
-    while (run > 1) {
-      if (to.empty() || run % to.back() != 0)
-        return false;
-      run /= to.pop_back_val();
+      auto [size, stride] = from.pop_back_val();
+      std::optional<int64_t> number = size.constant(), distance = stride.constant();
+      if (!number || *number < 1 || !distance)
+        return std::nullopt;
+      step = step ? step : distance;
+      run = llvm::checkedMul(*run, *number);
+      if (!run)
+        return std::nullopt;
+    } while (!from.empty() && from.back().second.constant() &&
+             from.back().second.constant() == llvm::checkedMul(*run, *step));
+    bool endsHere = from.empty() || from.back().second.constant();
+    while (*run > 1) {
+      std::optional<int64_t> size = to.empty() ? std::nullopt : to.back().constant();
+      if (!to.empty() && (!size || *size < 1))
+        return std::nullopt;
+      if (!size || *run % *size != 0)
+        return endsHere ? std::optional(false) : std::nullopt;
+      *run /= *size;
+      to.pop_back();
     }
   }
   return true;

@@ -232,7 +232,10 @@ llvm::Error Importer::readBands() {
     llvm::Expected<NamedTensor> loaded = weights.load(argument->name, *argument->meta, context);
     if (!loaded)
       return loaded.takeError();
-    std::optional<Band> band = findBand(*loaded);
+    // A number that the code writes down, as in torch.tensor(0.5), is no weight.
+    std::optional<Band> band = spec.kind == "tensor_constant" ? findNumber(*loaded) : std::nullopt;
+    if (!band)
+      band = findBand(*loaded);
     if (!band)
       continue;
     bands.push_back({*argument, *band, {}});

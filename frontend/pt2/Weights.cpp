@@ -62,7 +62,7 @@ static std::shared_ptr<const MemoryBuffer> inOrder(const std::shared_ptr<const M
   }
   if (last >= count)
     return nullptr;
-  bool isCompact = *offset == 0 && count * elementBytes == bytes;
+  bool isCompact = *offset == 0 && int64_t(data->getBufferSize()) == bytes;
   int64_t compact = 1;
   for (auto [size, stride] : reverse(zip_equal(shape, strides))) {
     isCompact &= size == 1 || stride == compact;

@@ -31,6 +31,7 @@
 #include "dialect/KeyBounds.h"
 #include "passes/Passes.h"
 #include "passes/raise/Captures.h"
+#include "passes/raise/Fill.h"
 
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -515,9 +516,6 @@ struct Fill {
   bool hides, isFinite;
 };
 } // namespace
-
-/// Half the least float: beside scores within half the greatest float, a fill of at most this gets probability 0.
-static constexpr double kGreatestFiniteFill = -0x1p127;
 
 static std::optional<double> constantFloat(Value value) {
   FloatAttr constant;

@@ -16,8 +16,9 @@
 // included, become the score region; the results of other ops, a second product included, become captured operands.
 // Scores that another op reads too stay in memory and are captured. For these, and for scores without a product (the
 // softmax of a masked constant), the query and key of the attention have head size 0. Probabilities with another use
-// become the second output. If an op sets the probabilities of rows whose scores are all -inf to 0, the attention has
-// {empty_row = zero}. A column that is concatenated to the scores, and whose probabilities a slice drops, is a sink.
+// become the second output. If an op sets the probabilities of rows whose scores are all -inf to 0, or of pairs that
+// the scores hide, the attention has {empty_row = zero}. A column that is concatenated to the scores, and whose
+// probabilities a slice drops, is a sink.
 //
 // Left alone, with a remark at the softmax: a graph for which this cannot be shown, and element types other than f32.
 // Test: test/passes/raise/raise-attention.mlir
@@ -28,6 +29,7 @@
 #include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/raise/Element.h"
+#include "passes/raise/Fill.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -156,6 +158,7 @@ private:
 
   void findSink();
   void findWeights();
+  LogicalResult hideFiniteFill(Value score);
   bool findsEmptyRows(Operation *op);
   LogicalResult findValueProduct();
   LogicalResult moveValueProduct();
@@ -199,6 +202,7 @@ private:
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
   EmptyRow emptyRow = EmptyRow::NaN;
+  bool hasFiniteFill = false;
   linalg::LinalgOp valueProduct;
   AffineMap weightsMap; // where the loops of valueProduct read the probabilities
   /// Transposed copies of the probabilities, and the ops other than valueProduct that read the probabilities or such a
@@ -213,17 +217,41 @@ private:
 };
 } // namespace
 
-/// Strips `not` ops from `element`. Returns whether their number is odd.
+/// Strips `not` ops from `element`: xor with true, and comparison of a boolean with false. Returns whether their number
+/// is odd.
 static bool takeNegations(Element &element) {
   bool isOdd = false;
-  for (; isa_and_nonnull<arith::XOrIOp>(element.getOp()); isOdd = !isOdd) {
-    Element left = element.getOperand(0), right = element.getOperand(1);
-    if (auto flips = dyn_cast_or_null<IntegerAttr>(right.getConstant());
-        !flips || !flips.getType().isInteger(1) || flips.getValue().isZero())
+  for (; element.getOp() && element.getOp()->getNumOperands() == 2; isOdd = !isOdd) {
+    auto number = dyn_cast_or_null<IntegerAttr>(element.getOperand(1).getConstant());
+    auto compare = dyn_cast<arith::CmpIOp>(element.getOp());
+    Element left = element.getOperand(0);
+    if (number && number.getValue().isZero() && compare &&
+        compare.getPredicate() == arith::CmpIPredicate::eq &&
+        isa_and_nonnull<arith::ExtUIOp>(left.getOp()) &&
+        getElementTypeOrSelf(left.getOp()->getOperand(0)).isInteger(1))
+      element = left.getOperand(0);
+    else if (number && number.getType().isInteger(1) && number.getValue().isOne() &&
+             isa<arith::XOrIOp>(element.getOp()))
+      element = left;
+    else
       break;
-    element = left;
   }
   return isOdd;
+}
+
+/// Whether `a` is `isNegated ? not b : b`: the same op, or a comparison of the same numbers.
+static bool isSameCondition(const Element &a, const Element &b, bool isNegated) {
+  if (a == b)
+    return !isNegated;
+  auto left = dyn_cast_or_null<arith::CmpIOp>(a.getOp()),
+       right = dyn_cast_or_null<arith::CmpIOp>(b.getOp());
+  auto areEqual = [](const Element &x, const Element &y) {
+    return x == y || (x.getConstant() && x.getConstant() == y.getConstant());
+  };
+  return left && right && areEqual(a.getOperand(0), b.getOperand(0)) &&
+         areEqual(a.getOperand(1), b.getOperand(1)) &&
+         left.getPredicate() == (isNegated ? arith::invertPredicate(right.getPredicate())
+                                           : right.getPredicate());
 }
 
 /// Whether `condition` holds in exactly those rows of `scores` along `dim` that are all -inf:
@@ -285,22 +313,83 @@ void Raiser::findSink() {
       {concat.getInputs()[column], AffineMap::get(rank, 0, coordinates, context)});
 }
 
-/// Finds out whether an op puts 0 into the rows whose scores are all -inf: select(empty, 0, probabilities).
+/// If the scores of all pairs where `condition` is `hides` are one constant of at most half the least float, that
+/// constant: beside the score of another pair, a pair with this score has probability 0.
+static std::optional<double> findFill(Element condition, bool hides, const Element &score) {
+  if (!isa_and_nonnull<arith::SelectOp>(score.getOp()))
+    return std::nullopt;
+  Element tested = score.getOperand(0);
+  bool isNegated = takeNegations(tested) != takeNegations(condition);
+  if (!isSameCondition(tested, condition, /*isNegated=*/false)) {
+    if (!isSameCondition(tested, condition, /*isNegated=*/true))
+      return std::nullopt;
+    isNegated = !isNegated;
+  }
+  auto fill =
+      dyn_cast_or_null<FloatAttr>(score.getOperand(hides != isNegated ? 1 : 2).getConstant());
+  if (!fill || !(fill.getValueAsDouble() <= kGreatestFiniteFill))
+    return std::nullopt;
+  return fill.getValueAsDouble();
+}
+
+/// Finds out whether an op sets probabilities to 0:
+///   select(empty, 0, probabilities)      where all scores of the row are -inf
+///   select(hidden, 0, probabilities)     where the pair is hidden: the softmax is of select(hidden, -inf, ..)
+///   probabilities * float(not hidden)
+/// A hidden pair has probability 0 already, but for rows of which every pair is hidden. A product with 0 keeps the NaN
+/// of such a row.
 void Raiser::findWeights() {
   if (!weights.hasOneUse())
     return;
   auto op = dyn_cast<linalg::LinalgOp>(*weights.user_begin());
   if (!op || op->getNumResults() != 1 || !isScalarFunction(op))
     return;
-  Element chosen = Element::of(op->getResult(0));
-  if (!isa_and_nonnull<arith::SelectOp>(chosen.getOp()) ||
-      !(chosen.getOperand(2) == Element::of(weights)))
+  Element chosen = Element::of(op->getResult(0)), probability = Element::of(weights),
+          score = Element::of(scores);
+  bool isProduct = isa_and_nonnull<arith::MulFOp>(chosen.getOp());
+  if (!isProduct && !isa_and_nonnull<arith::SelectOp>(chosen.getOp()))
     return;
-  auto zero = dyn_cast_or_null<FloatAttr>(chosen.getOperand(1).getConstant());
-  if (!zero || !zero.getValue().isZero() || !holdsInEmptyRows(chosen.getOperand(0), scores, keyDim))
+  auto isZero = [](const Element &element) {
+    auto constant = dyn_cast_or_null<FloatAttr>(element.getConstant());
+    return constant && constant.getValue().isZero();
+  };
+  std::optional<double> fill;
+  if (isProduct) {
+    unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
+    Element kept = chosen.getOperand(other);
+    if (chosen.getOperand(1 - other) == probability && isa_and_nonnull<arith::UIToFPOp>(kept.getOp()))
+      fill = findFill(kept.getOperand(0), /*hides=*/false, score);
+  } else if (isZero(chosen.getOperand(1)) && chosen.getOperand(2) == probability) {
+    fill = holdsInEmptyRows(chosen.getOperand(0), scores, keyDim)
+               ? -std::numeric_limits<double>::infinity()
+               : findFill(chosen.getOperand(0), /*hides=*/true, score);
+  } else if (isZero(chosen.getOperand(2)) && chosen.getOperand(1) == probability) {
+    fill = findFill(chosen.getOperand(0), /*hides=*/false, score);
+  }
+  if (!fill)
     return;
   weights = op->getResult(0);
-  emptyRow = EmptyRow::Zero;
+  hasFiniteFill = std::isfinite(*fill);
+  emptyRow = isProduct && !hasFiniteFill ? EmptyRow::NaN : EmptyRow::Zero;
+}
+
+/// If the probabilities of the pairs that a finite fill hides are set to 0, that fill is as good as -inf, unless
+/// captured scores are as low.
+LogicalResult Raiser::hideFiniteFill(Value score) {
+  auto select = score.getDefiningOp<arith::SelectOp>();
+  if (!select || llvm::any_of(captures, [](const Access &access) {
+        return isa<FloatType>(getElementTypeOrSelf(access.tensor));
+      }))
+    return leftUnfused() << "scores that no tensor adds to, where a finite fill hides pairs";
+  Value hidden = arith::ConstantOp::create(
+      builder, select.getLoc(),
+      builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  hidden.getDefiningOp()->moveBefore(select);
+  for (OpOperand &operand : select->getOpOperands().drop_front())
+    if (FloatAttr fill; matchPattern(operand.get(), m_Constant(&fill)) &&
+                        fill.getValueAsDouble() <= kGreatestFiniteFill)
+      operand.set(hidden);
+  return success();
 }
 
 /// Whether `op` is used only to find the empty rows.
@@ -655,6 +744,8 @@ LogicalResult Raiser::run() {
   SmallPtrSet<Operation *, 16> seen;
   findProduct(Element::of(scores), seen);
   FailureOr<Value> score = read(scores, AffineMap::getMultiDimIdentityMap(rank, context));
+  if (succeeded(score) && hasFiniteFill && failed(hideFiniteFill(*score)))
+    return failure();
   if (product && !scorePath.contains(product->op))
     product.reset();
   if (failed(score) || failed(checkScores()) || failed(chooseDims()) || failed(moveValueProduct()))

@@ -69,27 +69,30 @@ static bool comesFromSoftmax(Value value) {
   return false;
 }
 
-/// Whether a softmax reads `value`, directly or through elementwise ops and reshapes.
-static bool leadsToSoftmax(Value value) {
+/// Whether a softmax reads `value`, directly or through elementwise ops and reshapes. With `inItsShape`, no reshape
+/// may merge dimensions on the way.
+static bool leadsToSoftmax(Value value, bool inItsShape = false) {
   SmallVector<Value> values = {value};
   DenseSet<Value> seen;
   while (!values.empty())
     for (Operation *user : values.pop_back_val().getUsers()) {
       if (isa<linalg::SoftmaxOp>(user))
         return true;
-      if (isElementwiseOrReshape(user) && seen.insert(user->getResult(0)).second)
+      if (isElementwiseOrReshape(user) && !(inItsShape && isa<tensor::CollapseShapeOp>(user)) &&
+          seen.insert(user->getResult(0)).second)
         values.push_back(user->getResult(0));
     }
   return false;
 }
 
-/// The dimensions that merge several dimensions of `longer`. Unit dimensions do not count: the patterns read through
-/// them.
-static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<ReassociationIndices> groups) {
+/// The dimensions that merge several dimensions of `longer`. Unit dimensions count only with `countsUnits`: raising reads
+/// scores through those that the softmax does not have.
+static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<ReassociationIndices> groups,
+                                            bool countsUnits = false) {
   ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
   SmallVector<unsigned> merged;
   for (auto [dim, group] : llvm::enumerate(groups))
-    if (llvm::count_if(group, [&](int64_t dim) { return sizes[dim] != 1; }) > 1)
+    if (llvm::count_if(group, [&](int64_t dim) { return countsUnits || sizes[dim] != 1; }) > 1)
       merged.push_back(dim);
   return merged;
 }
@@ -100,7 +103,10 @@ template <typename ReshapeOp>
 static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   constexpr bool isInFront = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
   Value longer = isInFront ? reshape.getSrc() : reshape.getResult();
-  SmallVector<unsigned> merged = findMergedDims(longer, reshape.getReassociationIndices());
+  // Unit dimensions move if the softmax has them too.
+  bool movesUnits = isInFront ? comesFromSoftmax(longer) : leadsToSoftmax(longer, /*inItsShape=*/true);
+  SmallVector<unsigned> merged =
+      findMergedDims(longer, reshape.getReassociationIndices(), movesUnits);
   if (merged.empty())
     return false;
   if (isScalarFunction(op)) {

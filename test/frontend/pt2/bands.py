@@ -114,6 +114,23 @@ def check_mask(name, values, first, expected, folder):
                    stdout=subprocess.DEVNULL)
 
 
+def check_literals(folder):
+    """A number that the code writes down is no weight, and a list of numbers is one."""
+    program = Program()
+    x = random.standard_normal((2, 3)).astype("float32")
+    argument = program.input("x", x)
+    half = program.literal("half", np.array(0.5, "float32"))
+    row = program.literal("row", np.array([1, 2, 3], "float32"))
+    product = program.node("aten.mul.Tensor", x, self=argument, other=half)
+    program.output(program.node("aten.add.Tensor", x, self=product, other=row))
+    path = compile(program, "literals", folder)
+    assert weights(path) == ["row"], f"got weights {weights(path)}"
+    np.save(path + ".x.npy", x)
+    np.save(path + ".out.npy", x / 2 + np.array([1, 2, 3], "float32"))
+    subprocess.run(["attn-run", path + ".so", f"--input={path}.x.npy", f"--expect={path}.out.npy"], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
 def check_state(folder):
     """A buffer that a graph writes to, here in a row of a view, is no formula, whatever it holds at first."""
     program = Program()
@@ -135,6 +152,7 @@ def main(folder):
     for name, (values, is_formula) in BUFFERS.items():
         check_values(name, values, is_formula, folder)
     check_state(folder)
+    check_literals(folder)
     square = np.ones((16, 16), "float32")
     check_mask("causal", np.tril(square), 0, "#attn.causal", folder)
     check_mask("causal of a later part", np.tril(square), 3, "#attn.causal<offset = 3>", folder)

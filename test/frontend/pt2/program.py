@@ -112,11 +112,14 @@ class Program:
     def __init__(self):
         self.tensors, self.symbols, self.ranges = {}, {}, {}
         self.nodes, self.inputs, self.outputs, self.specs, self.weights = [], [], [], [], {}
+        self.literals = {}
         # Conditions on sizes, and how the caller nests the inputs: torch's pytree, and the names of the outermost.
         self.guards, self.tree, self.names = [], None, []
         self.output_tree = None
         # Sizes, strides and offset of weights that are views of what the file holds.
         self.stored = {}
+        # Arrays of the type of weights whose data are bytes.
+        self.kinds = {}
         self.mutations = []
 
     def input(self, name, array, sizes=None):
@@ -140,6 +143,13 @@ class Program:
         self.weights[name] = np.ascontiguousarray(array)
         self.specs.append({"buffer": {"arg": {"name": value}, "buffer_name": name, "persistent": True}})
         return self._argument(value, meta(self.weights[name]))
+
+    def literal(self, name, array):
+        """A tensor that the code of the model writes down."""
+        value = "c_" + name
+        self.literals[name] = np.asarray(array)
+        self.specs.append({"tensor_constant": {"arg": {"name": value}, "tensor_constant_name": name}})
+        return self._argument(value, meta(np.asarray(array)))
 
     def _argument(self, name, described):
         self.tensors[name] = described
@@ -264,14 +274,18 @@ class Program:
         config, entries = {}, {}
         for i, (name, array) in enumerate(self.weights.items()):
             config[name] = {"path_name": f"weight_{i}", "is_param": True, "use_pickle": False,
-                            "tensor_meta": meta(array)}
+                            "tensor_meta": meta(self.kinds.get(name, array))}
             if name in self.stored:
                 shape, strides, offset = self.stored[name]
                 config[name]["tensor_meta"].update(sizes=[size(n) for n in shape], strides=[size(n) for n in strides],
                                                    storage_offset=size(offset))
             entries[f"data/weights/weight_{i}"] = array.tobytes()
         entries["data/weights/model_weights_config.json"] = json.dumps({"config": config})
-        entries["data/constants/model_constants_config.json"] = json.dumps({"config": {}})
+        constants = {name: {"path_name": f"tensor_{i}", "is_param": False, "use_pickle": False, "tensor_meta": meta(array)}
+                     for i, (name, array) in enumerate(self.literals.items())}
+        entries["data/constants/model_constants_config.json"] = json.dumps({"config": constants})
+        for i, array in enumerate(self.literals.values()):
+            entries[f"data/constants/tensor_{i}"] = array.tobytes()
         entries["models/model.json"] = json.dumps(self.model())
         entries.update({"archive_format": "pt2", "archive_version": "0", ".data/version": "6\n",
                         "byteorder": "little"})

@@ -1,0 +1,198 @@
+// RUN: attn-opt %s -attn-raise-attention -split-input-file -verify-diagnostics | FileCheck %s
+// The probabilities of the pairs that the scores hide are set to 0 after the softmax, once more.
+
+#sq = affine_map<(q, k, d) -> (q, d)>
+#sk = affine_map<(q, k, d) -> (k, d)>
+#s = affine_map<(q, k, d) -> (q, k)>
+#k = affine_map<(q, k) -> (k)>
+#id = affine_map<(q, k) -> (q, k)>
+
+// CHECK-LABEL: @zeroed
+// CHECK-NOT: empty_row
+// CHECK: attn.attention
+// CHECK-NOT: empty_row
+// CHECK: arith.constant 0xFF800000 : f32
+// CHECK-NOT: linalg.softmax
+func.func @zeroed(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %fill = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<5x8xf32>, tensor<7x8xf32>) outs(%f : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %m = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %s : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %fill, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %p = linalg.softmax dimension(1) ins(%m : tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %z = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %p : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %zero, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %oe = tensor.empty() : tensor<5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %o = linalg.matmul ins(%z, %k : tensor<5x7xf32>, tensor<7x8xf32>) outs(%of : tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %o : tensor<5x8xf32>
+}
+
+// -----
+
+#sq = affine_map<(q, k, d) -> (q, d)>
+#sk = affine_map<(q, k, d) -> (k, d)>
+#s = affine_map<(q, k, d) -> (q, k)>
+#k = affine_map<(q, k) -> (k)>
+#id = affine_map<(q, k) -> (q, k)>
+
+// The least float would be averaged in a row of which every pair is hidden; here such a row is 0.
+// CHECK-LABEL: @zeroed_least
+// CHECK-NOT: empty_row
+// CHECK: attn.attention
+// CHECK-NOT: empty_row
+// CHECK: %[[HIDDEN:.*]] = arith.constant 0xFF800000 : f32
+// CHECK: arith.select %{{.*}}, %[[HIDDEN]], %{{.*}} : f32
+func.func @zeroed_least(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %fill = arith.constant -3.40282347E+38 : f32
+  %e = tensor.empty() : tensor<5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<5x8xf32>, tensor<7x8xf32>) outs(%f : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %m = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %s : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %fill, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %p = linalg.softmax dimension(1) ins(%m : tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %z = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %p : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %n = arith.xori %h, %true : i1
+    %t = arith.select %n, %a, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %oe = tensor.empty() : tensor<5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %o = linalg.matmul ins(%z, %k : tensor<5x7xf32>, tensor<7x8xf32>) outs(%of : tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %o : tensor<5x8xf32>
+}
+
+// -----
+
+#sq = affine_map<(q, k, d) -> (q, d)>
+#sk = affine_map<(q, k, d) -> (k, d)>
+#s = affine_map<(q, k, d) -> (q, k)>
+#k = affine_map<(q, k) -> (k)>
+#id = affine_map<(q, k) -> (q, k)>
+
+// A product with 0 leaves the NaN of a row of which every pair is hidden.
+// CHECK-LABEL: @multiplied
+// CHECK: attn.attention {{.*}}empty_row = #attn.empty_row<nan>
+// CHECK-NOT: linalg.softmax
+func.func @multiplied(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %fill = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<5x8xf32>, tensor<7x8xf32>) outs(%f : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %m = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %s : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %fill, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %p = linalg.softmax dimension(1) ins(%m : tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %z = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %p : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %n = arith.xori %h, %true : i1
+    %g = arith.uitofp %n : i1 to f32
+    %t = arith.mulf %a, %g : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %oe = tensor.empty() : tensor<5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %o = linalg.matmul ins(%z, %k : tensor<5x7xf32>, tensor<7x8xf32>) outs(%of : tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %o : tensor<5x8xf32>
+}
+
+// -----
+
+#sq = affine_map<(q, k, d) -> (q, d)>
+#sk = affine_map<(q, k, d) -> (k, d)>
+#s = affine_map<(q, k, d) -> (q, k)>
+#k = affine_map<(q, k) -> (k)>
+#id = affine_map<(q, k) -> (q, k)>
+
+// Scores of -1e4 may be as low as those of other pairs.
+// CHECK-LABEL: @low
+// CHECK: linalg.softmax
+func.func @low(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %fill = arith.constant -1.0E+4 : f32
+  %e = tensor.empty() : tensor<5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<5x8xf32>, tensor<7x8xf32>) outs(%f : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %m = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %s : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %fill, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  // expected-remark @below {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.generic'}}
+  %p = linalg.softmax dimension(1) ins(%m : tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %z = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %p : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %zero, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %oe = tensor.empty() : tensor<5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %o = linalg.matmul ins(%z, %k : tensor<5x7xf32>, tensor<7x8xf32>) outs(%of : tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %o : tensor<5x8xf32>
+}
+
+// -----
+
+#sq = affine_map<(q, k, d) -> (q, d)>
+#sk = affine_map<(q, k, d) -> (k, d)>
+#s = affine_map<(q, k, d) -> (q, k)>
+#k = affine_map<(q, k) -> (k)>
+#id = affine_map<(q, k) -> (q, k)>
+
+// Pairs are set to 0 that the scores keep.
+// CHECK-LABEL: @others
+// CHECK: linalg.softmax
+func.func @others(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %fill = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<5x7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<5x8xf32>, tensor<7x8xf32>) outs(%f : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %m = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %s : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %fill, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  // expected-remark @below {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.generic'}}
+  %p = linalg.softmax dimension(1) ins(%m : tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+  %z = linalg.generic {indexing_maps = [#k, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%hidden, %p : tensor<7xi1>, tensor<5x7xf32>) outs(%e : tensor<5x7xf32>) {
+  ^bb0(%h: i1, %a: f32, %out: f32):
+    %t = arith.select %h, %a, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<5x7xf32>
+  %oe = tensor.empty() : tensor<5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<5x8xf32>) -> tensor<5x8xf32>
+  %o = linalg.matmul ins(%z, %k : tensor<5x7xf32>, tensor<7x8xf32>) outs(%of : tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %o : tensor<5x8xf32>
+}
