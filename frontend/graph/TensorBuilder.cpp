@@ -262,16 +262,22 @@ Tensor TensorBuilder::reduce(ArrayRef<Size> sizes, ArrayRef<int64_t> reduced, Va
       [&](ValueRange elements, Value sofar) -> Value { return combine(sofar, body(elements)); });
 }
 
-Tensor TensorBuilder::sum(ArrayRef<Size> sizes, int64_t numKept, DType dtype,
+Tensor TensorBuilder::sum(ArrayRef<Size> sizes, ArrayRef<int64_t> reduced, DType dtype,
                           ArrayRef<Operand> operands, Body body) {
-  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::reduction);
-  std::fill_n(iterators.begin(), numKept, utils::IteratorType::parallel);
-  AffineMap kept =
-      AffineMap::getMultiDimIdentityMap(sizes.size(), getContext()).getSliceMap(0, numKept);
-  return generic(fill(sizes.take_front(numKept), dtype, 0), kept, iterators, operands, sizes,
-                 [&](ValueRange elements, Value sum) -> Value {
-                   return arith::AddFOp::create(*this, sum, body(elements));
-                 });
+  constexpr uint64_t kLongSum = 4096;
+  uint64_t count = 1;
+  for (int64_t dim : reduced)
+    count = llvm::SaturatingMultiply<uint64_t>(count, sizes[dim].constant().value_or(1));
+  DType as = dtype == DType::F32 && count > kLongSum ? DType::F64 : dtype;
+  Tensor total = reduce(
+      sizes, reduced, isFloat(as) ? scalar(as, 0.0) : scalar(as, int64_t(0)), as, operands,
+      [&](ValueRange elements) { return convert(body(elements), dtype, as); },
+      [&](Value sum, Value element) -> Value {
+        if (isFloat(as))
+          return arith::AddFOp::create(*this, sum, element);
+        return arith::AddIOp::create(*this, sum, element);
+      });
+  return castTo(total, dtype);
 }
 
 Tensor TensorBuilder::contract(ArrayRef<Size> sizes, const Tensor &a, const Tensor &b,

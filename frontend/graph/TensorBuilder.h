@@ -87,9 +87,16 @@ public:
   using Combine = llvm::function_ref<mlir::Value(mlir::Value sofar, mlir::Value element)>;
   Tensor reduce(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, mlir::Value start,
                 DType dtype, llvm::ArrayRef<Operand> operands, Body body, Combine combine);
-  /// result[i...] = sum of body(operands...) over the dimensions of `sizes` after the first `numKept`.
-  Tensor sum(llvm::ArrayRef<Size> sizes, int64_t numKept, DType dtype,
+  /// result[kept...] = sum of body(operands...) over the `reduced` dimensions. More than 4096 elements of f32 are added
+  /// in f64: each addition in f32 would be rounded at the size of the whole sum.
+  Tensor sum(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, DType dtype,
              llvm::ArrayRef<Operand> operands, Body body);
+  /// The same over the dimensions of `sizes` after the first `numKept`.
+  Tensor sum(llvm::ArrayRef<Size> sizes, int64_t numKept, DType dtype,
+             llvm::ArrayRef<Operand> operands, Body body) {
+    return sum(sizes, llvm::to_vector(llvm::seq<int64_t>(numKept, sizes.size())), dtype, operands,
+               body);
+  }
   /// The sum of a * b, accumulated in computeType() of their dtype. The maps are those of
   /// linalg.contract.
   Tensor contract(llvm::ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, mlir::AffineMap ofA,

@@ -400,6 +400,29 @@ bool Raiser::findsEmptyRows(Operation *op) {
          llvm::all_of(op->getUsers(), [&](Operation *user) { return findsEmptyRows(user); });
 }
 
+/// Whether `value`, perhaps in another layout or changed element by element, is an operand of a contraction or a result of
+/// the function.
+static bool reachesContractionOrReturn(Value value) {
+  SmallVector<Value> values = {value};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!values.empty()) {
+    Value form = values.pop_back_val();
+    for (Operation *user : form.getUsers()) {
+      auto op = dyn_cast<linalg::LinalgOp>(user);
+      if (isa<func::ReturnOp>(user) || (op && linalg::isaContractionOpInterface(op)))
+        return true;
+      bool keepsElements = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
+                               tensor::ExtractSliceOp, tensor::InsertSliceOp, tensor::ConcatOp,
+                               linalg::TransposeOp, linalg::SoftmaxOp>(user) ||
+                           (op && op->getNumResults() == 1 && isScalarFunction(op) &&
+                            haveEqualSizes(op->getResult(0), form));
+      if (keepsElements && seen.insert(user).second)
+        values.push_back(user->getResult(0));
+    }
+  }
+  return false;
+}
+
 /// Finds the one contraction that multiplies the probabilities with values and sums over the softmax dimension.
 LogicalResult Raiser::findValueProduct() {
   SmallVector<OpOperand *> products, others;
@@ -424,6 +447,9 @@ LogicalResult Raiser::findValueProduct() {
       }
     }
   if (products.empty()) {
+    // Gates and poolings multiply elementwise. They are no attention, so there is nothing to remark.
+    if (!weights.use_empty() && !reachesContractionOrReturn(weights))
+      return failure();
     for (OpOperand *use : others)
       if (Type type = findOtherFloat(use->getOwner()))
         return leftUnfused() << "weights and values of type f32, got " << type;

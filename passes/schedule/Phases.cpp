@@ -41,10 +41,13 @@ static constexpr int64_t kRowsPerTask = 96;
 /// Rows of a task that also reduces these rows: they stay in L1 and L2 after the reduction.
 static constexpr int64_t kSummedRowsPerTask = 16;
 
-/// A sum, a maximum or the like.
+/// A sum, a maximum or the like of elements that are each read once. A convolution is none.
 static bool isReduction(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp && linalgOp.getNumReductionLoops() > 0 && !isProduct(op);
+  return linalgOp && linalgOp.getNumReductionLoops() > 0 && !isProduct(op) &&
+         llvm::any_of(linalgOp.getDpsInputOperands(), [&](OpOperand *input) {
+           return linalgOp.getMatchingIndexingMap(input).isPermutation();
+         });
 }
 
 /// True if a reduction reads the value, also through reshapes.

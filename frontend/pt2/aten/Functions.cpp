@@ -349,7 +349,8 @@ static Value isFinite(TensorBuilder &b, Value x) {
 
 /// In evaluation mode, dropout does nothing: the result is the argument itself.
 static LogicalResult dropout(Call &call) {
-  Tensor x = call.tensor("input");
+  StringRef name = call.has("input") ? "input" : "self"; // of dropout_
+  Tensor x = call.tensor(name);
   double p = call.number("p");
   bool train = call.flag("train");
   if (call.failed())
@@ -358,7 +359,7 @@ static LogicalResult dropout(Call &call) {
     return call.error() << "expected dropout '" << call.module()
                         << "' in evaluation mode, got training mode; call eval() on the module "
                            "before exporting it";
-  return call.resultSame("input", x);
+  return call.resultSame(name, x);
 }
 
 void attn::pt2::addFunctions(AtenOps &ops) {

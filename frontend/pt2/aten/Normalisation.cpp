@@ -242,14 +242,43 @@ static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
   };
 }
 
-/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel, with the statistics of the training. The native
-/// forms have additional results, for gradients.
+/// The mean and the variance of each channel of (n, channels, ...).
+static std::pair<Tensor, Tensor> statisticsOfChannels(TensorBuilder &b, const Tensor &x) {
+  DType as = computeType(x.dtype);
+  AffineMap channel = AffineMap::get(x.rank(), 0, b.getAffineDimExpr(1));
+  Size count = Size(1);
+  SmallVector<int64_t> others = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  others.erase(others.begin() + 1);
+  for (int64_t dim : others)
+    count = *multiply(count, x.sizes[dim]);
+  Value n = numberOf(b, count, as);
+  auto mean = [&](const Tensor &sum) {
+    return b.elementwise(sum.sizes, as, Operand{sum, as}, [&](ValueRange e) -> Value {
+      return arith::DivFOp::create(b, e[0], n);
+    });
+  };
+  Tensor first =
+      mean(b.sum(x.sizes, others, as, Operand{x, as}, [](ValueRange e) { return e[0]; }));
+  Tensor second = mean(b.sum(x.sizes, others, as, {{x, as}, {first, as, channel}},
+                             [&](ValueRange e) -> Value {
+                               Value centred = arith::SubFOp::create(b, e[0], e[1]);
+                               return arith::MulFOp::create(b, centred, centred);
+                             }));
+  return {first, second};
+}
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel, with the statistics of the training, or of x if
+/// there are none. The native forms have additional results, for gradients.
 static LogicalResult batchNorm(Call &call) {
   if (call.flag("use_input_stats"))
     return groupNorm("")(call);
-  Tensor x = call.tensor("input"), mean = call.tensor("running_mean"),
-         variance = call.tensor("running_var");
-  std::optional<Tensor> weight, bias;
+  Tensor x = call.tensor("input");
+  bool isOfInput = !call.has("running_mean") && !call.has("running_var");
+  std::optional<Tensor> mean, variance, weight, bias;
+  if (!isOfInput) {
+    mean = call.tensor("running_mean");
+    variance = call.tensor("running_var");
+  }
   if (call.has("weight"))
     weight = call.tensor("weight");
   if (call.has("bias"))
@@ -259,21 +288,22 @@ static LogicalResult batchNorm(Call &call) {
   double eps = call.number("eps", 1e-5);
   if (call.failed())
     return failure();
-  if (isTraining)
+  if (isTraining && !isOfInput)
     return call.error() << "expected batch normalisation '" << call.module()
                         << "' in evaluation mode, got training mode; call eval() on the module "
                            "before exporting it";
   bool fits = x.rank() >= 2 && isFloat(x.dtype);
-  for (const std::optional<Tensor> &tensor :
-       {std::optional(mean), std::optional(variance), weight, bias})
+  for (const std::optional<Tensor> &tensor : {mean, variance, weight, bias})
     fits = fits && (!tensor || (tensor->rank() == 1 && tensor->sizes[0] == x.sizes[1]));
   if (!fits)
     return call.error() << "expected floats (n, channels, ...) and statistics of the channels, got "
-                        << str(x.dtype) << str(x.sizes) << " and " << str(mean.sizes);
+                        << str(x.dtype) << str(x.sizes);
   TensorBuilder &b = call.b;
+  if (isOfInput)
+    std::tie(mean, variance) = statisticsOfChannels(b, x);
   DType as = computeType(x.dtype);
   AffineMap channel = AffineMap::get(x.rank(), 0, b.getAffineDimExpr(1));
-  SmallVector<Operand> operands = {{x, as}, {mean, as, channel}, {variance, as, channel}};
+  SmallVector<Operand> operands = {{x, as}, {*mean, as, channel}, {*variance, as, channel}};
   for (const std::optional<Tensor> &tensor : {weight, bias})
     if (tensor)
       operands.push_back({*tensor, as, channel});
@@ -308,10 +338,9 @@ static std::function<LogicalResult(Call &)> weightNorm(bool returnsNorm) {
     DType as = computeType(v.dtype);
     SmallVector<int64_t> others = llvm::to_vector(llvm::seq<int64_t>(0, v.rank()));
     others.erase(others.begin() + dim);
-    Tensor squares = b.reduce(
-        v.sizes, others, b.scalar(as, 0.0), as, Operand{v, as},
-        [&](ValueRange x) -> Value { return arith::MulFOp::create(b, x[0], x[0]); },
-        [&](Value sum, Value x) -> Value { return arith::AddFOp::create(b, sum, x); });
+    Tensor squares = b.sum(
+        v.sizes, others, as, Operand{v, as},
+        [&](ValueRange x) -> Value { return arith::MulFOp::create(b, x[0], x[0]); });
     Tensor norm =
         b.elementwise(squares.sizes, as, Operand{squares, as},
                       [&](ValueRange x) -> Value { return math::SqrtOp::create(b, x[0]); });

@@ -75,10 +75,7 @@ static Value create(TensorBuilder &b, Value x, Value y) {
 }
 
 static Tensor sumOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, DType as) {
-  return b.reduce(
-      x.sizes, dims, b.scalar(as, int64_t(0)), as, Operand{x, as},
-      [](ValueRange element) { return element[0]; },
-      [&](Value sum, Value y) { return create<arith::AddFOp, arith::AddIOp>(b, sum, y); });
+  return b.sum(x.sizes, dims, as, Operand{x, as}, [](ValueRange element) { return element[0]; });
 }
 
 /// The number of elements of `dims` minus `correction`, at least 0.
@@ -145,13 +142,11 @@ static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> di
                          double correction) {
   DType as = computeType(x.dtype);
   Tensor mean = dividedBy(b, sumOf(b, x, dims, as), as, countOf(b, x, dims, as));
-  Tensor squares = b.reduce(
-      x.sizes, dims, b.scalar(as, 0.0), as, {{x, as}, along(b, mean, as, x, dims)},
-      [&](ValueRange element) -> Value {
-        Value centred = arith::SubFOp::create(b, element[0], element[1]);
-        return arith::MulFOp::create(b, centred, centred);
-      },
-      [&](Value sum, Value y) -> Value { return arith::AddFOp::create(b, sum, y); });
+  Tensor squares = b.sum(x.sizes, dims, as, {{x, as}, along(b, mean, as, x, dims)},
+                         [&](ValueRange element) -> Value {
+                           Value centred = arith::SubFOp::create(b, element[0], element[1]);
+                           return arith::MulFOp::create(b, centred, centred);
+                         });
   return dividedBy(b, squares, as, countOf(b, x, dims, as, correction));
 }
 

@@ -73,6 +73,30 @@ func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tenso
   return %o : tensor<2x5x8xf32>
 }
 
+// A gate multiplies elementwise, and its sum is read by a product much later: no attention, and no remark.
+func.func @gate(%g: tensor<2x5xf32>, %x: tensor<2x5x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x5xf32>
+  %xe = tensor.empty() : tensor<2x5x8xf32>
+  %oe = tensor.empty() : tensor<2x8xf32>
+  %p = linalg.softmax dimension(1) ins(%g : tensor<2x5xf32>) outs(%e : tensor<2x5xf32>) -> tensor<2x5xf32>
+  %m = linalg.generic {indexing_maps = [affine_map<(b, k, e) -> (b, k)>, affine_map<(b, k, e) -> (b, k, e)>, affine_map<(b, k, e) -> (b, k, e)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%p, %x : tensor<2x5xf32>, tensor<2x5x8xf32>) outs(%xe : tensor<2x5x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x8xf32>) -> tensor<2x8xf32>
+  %sum = linalg.reduce ins(%m : tensor<2x5x8xf32>) outs(%f : tensor<2x8xf32>) dimensions = [1]
+    (%a: f32, %out: f32) {
+      %t = arith.addf %a, %out : f32
+      linalg.yield %t : f32
+    }
+  %o = linalg.matmul ins(%sum, %w : tensor<2x8xf32>, tensor<8x8xf32>) outs(%f : tensor<2x8xf32>) -> tensor<2x8xf32>
+  return %o : tensor<2x8xf32>
+}
+
 // Each query has its own values.
 func.func @values_vary_with_query(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %v: tensor<2x5x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32

@@ -89,6 +89,26 @@ func.func @softmax_of_three_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7
   return %o : tensor<2x4x5x8xf32>
 }
 
+// A batch of 1, as decompositions leave it, moves out of both products.
+// CHECK-LABEL: @products_without_batch_of_one(
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<1x4x5x8xf32>, tensor<1x4x7x8xf32>) outs(%{{.*}} : tensor<1x4x5x7xf32>)
+// CHECK: %[[P1:.*]] = linalg.softmax dimension(3) ins(%{{.*}} : tensor<1x4x5x7xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[P1]], %{{.*}} : tensor<1x4x5x7xf32>, tensor<1x4x7x8xf32>)
+func.func @products_without_batch_of_one(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>) -> tensor<4x5x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %se = tensor.empty() : tensor<4x5x7xf32>
+  %sf = linalg.fill ins(%zero : f32) outs(%se : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
+  %s3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<4x5x8xf32>, tensor<4x7x8xf32>) outs(%sf : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
+  %s = tensor.expand_shape %s3 [[0, 1], [2], [3]] output_shape [1, 4, 5, 7] : tensor<4x5x7xf32> into tensor<1x4x5x7xf32>
+  %e = tensor.empty() : tensor<1x4x5x7xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<1x4x5x7xf32>) outs(%e : tensor<1x4x5x7xf32>) -> tensor<1x4x5x7xf32>
+  %p3 = tensor.collapse_shape %p [[0, 1], [2], [3]] : tensor<1x4x5x7xf32> into tensor<4x5x7xf32>
+  %oe = tensor.empty() : tensor<4x5x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
+  %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p3, %k : tensor<4x5x7xf32>, tensor<4x7x8xf32>) outs(%of : tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
+  return %o : tensor<4x5x8xf32>
+}
+
 // A batch of 1 merges nothing: the result of the softmax is multiplied with the values directly.
 // CHECK-LABEL: @batch_of_one(
 // CHECK: %[[S:.*]] = tensor.collapse_shape %{{.*}} into tensor<4x5x7xf32>

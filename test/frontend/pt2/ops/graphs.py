@@ -115,6 +115,14 @@ def contiguous_view(b):
 
 
 @graph
+def dropout_in_place(b):
+    """dropout_ names its argument otherwise than dropout does."""
+    y = X.copy()
+    x = b.call("clone.default", y, self=b.input(X))
+    b.output(b.call("dropout_.default", y, self=x, p=0.5, train=False), y)
+
+
+@graph
 def reshaped_parts(b):
     """A reshape of what is not contiguous is a view where the strides allow that, and else a copy."""
     y = np.arange(24, dtype="float32").reshape(2, 3, 4)

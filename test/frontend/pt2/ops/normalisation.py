@@ -33,6 +33,11 @@ def batch_norm(x, w, b, mean, variance, training, momentum, eps, cudnn):
     return (x - mean) / np.sqrt(variance + eps) * w + b
 
 
+def batch_norm_of_input(x, w, b, mean, variance, training, momentum, eps, cudnn):
+    axes = (0, *range(2, x.ndim))
+    return batch_norm(x, w, b, x.mean(axes), x.var(axes), training, momentum, eps, cudnn)
+
+
 FOUR, MATRIX = P[0].copy(), Y.copy()
 case("layer_norm.default", layer_norm, input=X3, normalized_shape=[4], near=1e-6)
 case("layer_norm.default", layer_norm, input=X3, normalized_shape=[4], weight=FOUR, bias=ROW, eps=1e-3, near=1e-6)
@@ -86,3 +91,8 @@ case("instance_norm.default", instance_norm, input=IMAGE, weight=SIX, bias=SIX2,
 case("instance_norm.default", lambda x, w, b, m, v, *_: (x - m[:, None, None]) / np.sqrt(v[:, None, None] + 1e-5),
      input=IMAGE, weight=None, bias=None, running_mean=SIX, running_var=SIX2 * SIX2, use_input_stats=False,
      momentum=0.1, eps=1e-5, cudnn_enabled=True, near=1e-6)
+case("batch_norm.default", batch_norm_of_input, input=IMAGE, weight=None, bias=None, running_mean=None, running_var=None,
+     training=True, momentum=0.0, eps=1e-6, cudnn_enabled=True, near=2e-6)
+LONG = (random.standard_normal((1, 2, 20000)) + 3).astype("float32")
+case("group_norm.default", lambda x, g, w, b, e, c: (x - x.mean((1, 2), keepdims=True)) / x.std((1, 2), keepdims=True),
+     input=LONG, num_groups=1, weight=None, bias=None, eps=0.0, cudnn_enabled=True, near=1e-6)
