@@ -52,6 +52,7 @@ const AtenOps &AtenOps::all() {
     addConvolution(ops);
     addCreation(ops);
     addFunctions(ops);
+    addGroups(ops);
     addIndexing(ops);
     addJoins(ops);
     addLinearAlgebra(ops);
@@ -79,7 +80,8 @@ bool attn::pt2::copiesView(StringRef target) { return target.rsplit('.').first.e
 
 const AtenOp *AtenOps::find(StringRef target) const {
   if (!target.consume_front("torch.ops.aten.") && !target.starts_with("_operator.") &&
-      !target.starts_with("torch.sym_") && !target.starts_with("torch._sym_"))
+      !target.starts_with("torch.sym_") && !target.starts_with("torch._sym_") &&
+      !target.consume_front("torch.ops."))
     return nullptr;
   std::string name = target.str();
   if (worksInPlace(target)) {

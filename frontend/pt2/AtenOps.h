@@ -65,6 +65,7 @@ void addComplex(AtenOps &ops);
 void addConvolution(AtenOps &ops);
 void addCreation(AtenOps &ops);
 void addFunctions(AtenOps &ops);
+void addGroups(AtenOps &ops);
 void addIndexing(AtenOps &ops);
 void addJoins(AtenOps &ops);
 void addLinearAlgebra(AtenOps &ops);

@@ -47,6 +47,8 @@ static DType dtypeOf(Call &call, StringRef name) {
 static std::function<LogicalResult(Call &)> filled(int64_t number) {
   return [=](Call &call) -> LogicalResult {
     Sizes sizes = call.integers("size");
+    if (call.has("physical_layout")) // where elements are in memory
+      call.integers("physical_layout");
     return constant(call, sizes, call.dtype("dtype", DType::F32), integer(number));
   };
 }
@@ -260,6 +262,7 @@ void attn::pt2::addCreation(AtenOps &ops) {
     ops.add((base + "_like.default").str(), like(number));
     ops.add(("new_" + base + ".default").str(), newLike(number));
   }
+  ops.add("empty_permuted.default", filled(0));
   ops.add("full.default", full);
   ops.add("full_like.default", like(std::nullopt));
   ops.add("new_full.default", newLike(std::nullopt));

@@ -373,6 +373,9 @@ static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
     DType dtype = call.dtype("dtype", isFloat(x.dtype) ? x.dtype : DType::I64);
     if (call.failed())
       return failure();
+    // Elements are converted first, and then added.
+    if (isFloat(x.dtype) && !isFloat(dtype))
+      x = call.b.castTo(x, dtype);
     if (!TensorBuilder::converts(x.dtype, dtype))
       return call.error() << "expected sums of " << str(x.dtype) << ", got " << str(dtype);
     TensorBuilder &b = call.b;

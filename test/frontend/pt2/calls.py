@@ -125,6 +125,10 @@ def softmax(x, dim, *_):
     return e / np.sum(e, dim, keepdims=True)
 
 
+def target_of(op):
+    return op if op.startswith("transformers.") else "aten." + op
+
+
 class Builder:
     """Adds nodes to a program, and their references."""
 
@@ -137,7 +141,7 @@ class Builder:
 
     def call(self, op, like, /, **arguments):
         place = place_of(inspect.currentframe().f_back)
-        return self.program.node("aten." + op, like, **place, **arguments)
+        return self.program.node(target_of(op), like, **place, **arguments)
 
     def output(self, value, want, near=0.0):
         self.program.output(value)
@@ -189,7 +193,7 @@ class File:
                                                   self=arguments["self"])
         wants = one.results()
         likes = [np.empty(want.shape, kind) for want, kind in wants]
-        results = self.program.node("aten." + one.op, likes, **one.place, is_list=one.many, **arguments)
+        results = self.program.node(target_of(one.op), likes, **one.place, is_list=one.many, **arguments)
         for result, (want, kind) in zip(results, wants):
             # What works in place changes its argument.
             self.program.output(arguments["self"] if in_place else result)

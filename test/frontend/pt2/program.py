@@ -233,7 +233,7 @@ class Program:
         self._node(f"{target.split('.')[1]}_{len(self.nodes)}", target, [], ("ops.py", line), arguments)
 
     def _node(self, name, target, outputs, place, arguments):
-        if target.startswith("aten."):
+        if target.startswith(("aten.", "transformers.")):
             target = "torch.ops." + target
         inputs = [{"name": key, "arg": argument(value), "kind": 1} for key, value in arguments.items()]
         trace = 'File "{}", line {}, in forward\n    '.format(*place) + target

@@ -12,6 +12,7 @@ for name, value in [("zeros", 0), ("ones", 1)]:
     case(f"new_{name}.default", np.full((2,), value), self=J, size=[2])
     case(f"new_{name}.default", np.full((2,), float(value)), self=J, size=[2], dtype=DType("float32"), kind="float32")
 case("empty.memory_format", np.zeros((2, 3)), size=[2, 3])
+case("empty_permuted.default", np.zeros((2, 3)), size=[2, 3], physical_layout=[1, 0])
 case("empty_like.default", np.zeros((3, 4)), self=X)
 case("new_empty.default", np.zeros((2,)), self=X, size=[2])
 case("full.default", np.full((2, 3), -inf), size=[2, 3], fill_value=-inf)

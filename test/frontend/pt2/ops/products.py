@@ -108,3 +108,20 @@ case("linalg_matmul.default", lambda a, b: a.astype("float64") @ b, self=A, othe
 case("kron.default", np.kron, self=B2, other=A[0])
 case("kron.default", np.kron, self=A, other=B2)
 case("kron.default", np.kron, self=B2[0], other=A[0, 0])
+
+# ---- Mixtures of experts ----
+
+
+def grouped(x, weight, ends):
+    out, start = np.zeros((len(x), weight.shape[2])), 0
+    for matrix, end in zip(weight, ends):
+        out[start:end] = x[start:end] @ matrix
+        start = end
+    return out
+
+
+ROWS, MATRICES = random.standard_normal((9, 5)).astype("float32"), random.standard_normal((4, 5, 7)).astype("float32")
+# One group is empty, and one row is behind all groups.
+ENDS = np.array([3, 3, 7, 8], "int32")
+case("transformers.grouped_mm_fallback.default", grouped, input=ROWS, weight=MATRICES, offs=ENDS, near=1e-6)
+case("_grouped_mm.default", grouped, self=ROWS, mat2=MATRICES, offs=ENDS, near=1e-6)

@@ -147,3 +147,13 @@ MANY = (random.standard_normal((3, 50000)) + 3).astype("float32")
 case("mean.dim", lambda x, dim: x.mean(1), self=MANY, dim=[1], near=1e-7)
 case("sum.default", lambda x: x.sum(), self=MANY, near=1e-7)
 case("var.correction", lambda x, dim, c: x.var(1, ddof=1), self=MANY, dim=[1], correction=1, near=1e-6)
+
+
+def histogram(x, bins, low, high):
+    return np.histogram(x[(x >= low) & (x <= high)], bins, (low, high))[0]
+
+
+case("histc.default", histogram, kind="float32", self=np.array([0, 3, 1, 1, 2, 3, 0.5, -1, 4, nan], "float32"), bins=4, min=0, max=3)
+case("histc.default", histogram, kind="float32", self=X3, bins=5, min=-1.0, max=1.5)
+case("cumsum.default", lambda x, dim, t: np.trunc(x).astype("int32").cumsum(1), kind="int32", self=3 * X, dim=1,
+     dtype=DType("int32"))
