@@ -18,7 +18,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -174,9 +173,11 @@ def time_attn(folder, threads, seconds, level):
     library, facts, attnc = folder / "model.so", folder / f"attn-{level}.json", BUILD / "bin/attnc"
     if not facts.exists() or facts.stat().st_mtime < attnc.stat().st_mtime:
         began = time.perf_counter()
-        subprocess.run([attnc, folder / "model.pt2", "-o", library, f"--target={level}"], check=True)
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        facts.write_text(json.dumps({"compile": time.perf_counter() - began, "GiB": memory}))
+        compiler = subprocess.Popen([attnc, folder / "model.pt2", "-o", library, f"--target={level}"])
+        _, status, usage = os.wait4(compiler.pid, 0)
+        if status:
+            raise RuntimeError(f"attnc failed on {folder / 'model.pt2'}")
+        facts.write_text(json.dumps({"compile": time.perf_counter() - began, "GiB": usage.ru_maxrss / 2**20}))
     call = [BUILD / "bin/attn-run", library, "--input", folder / "in.npy", f"--threads={threads}"]
     subprocess.run([*call, f"--output-dir={folder}"], check=True, stdout=subprocess.DEVNULL)
     timed = subprocess.run([*call, f"--benchmark={seconds}", "--json"], check=True, stdout=subprocess.PIPE)

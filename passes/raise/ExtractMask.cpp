@@ -31,7 +31,7 @@
 #include "dialect/KeyBounds.h"
 #include "passes/Passes.h"
 #include "passes/raise/Captures.h"
-#include "passes/raise/Fill.h"
+#include "passes/raise/HiddenPairs.h"
 
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -484,6 +484,45 @@ static LogicalResult einsum(Call &call) {
                                                : call.result(ordered);
 }
 
+/// Products of elements, summed over `dims_self` of one tensor and `dims_other` of the other.
+static LogicalResult tensordot(Call &call) {
+  Tensor x = call.tensor("self"), y = call.tensor("other");
+  SmallVector<int64_t> ofX = call.constants("dims_self"), ofY = call.constants("dims_other");
+  if (call.failed() || failed(checkTypes(call, {x, y})))
+    return failure();
+  for (int64_t &dim : ofX)
+    dim = call.dim(dim, x.rank());
+  for (int64_t &dim : ofY)
+    dim = call.dim(dim, y.rank());
+  if (call.failed())
+    return failure();
+  bool fits = !ofX.empty() && ofX.size() == ofY.size();
+  for (auto [i, j] : llvm::zip(ofX, ofY))
+    fits &= x.sizes[i] == y.sizes[j] && llvm::count(ofX, i) == 1 && llvm::count(ofY, j) == 1;
+  if (!fits)
+    return call.error() << "expected pairs of dimensions of one size, got " << ofX.size() << " of "
+                        << str(x.sizes) << " and " << ofY.size() << " of " << str(y.sizes);
+  // The result has the dimensions that are not summed, first those of `self`.
+  TensorBuilder &b = call.b;
+  unsigned numLoops = x.rank() + y.rank() - ofX.size(), numKept = numLoops - ofX.size(), next = 0;
+  Sizes sizes;
+  auto mapOf = [&](const Tensor &tensor, ArrayRef<int64_t> summed) {
+    SmallVector<AffineExpr> exprs;
+    for (int64_t dim = 0; dim < tensor.rank(); ++dim) {
+      const int64_t *found = llvm::find(summed, dim);
+      bool isKept = found == summed.end();
+      exprs.push_back(b.getAffineDimExpr(isKept ? next++ : numKept + (found - summed.begin())));
+      if (isKept)
+        sizes.push_back(tensor.sizes[dim]);
+    }
+    return AffineMap::get(numLoops, 0, exprs, b.getContext());
+  };
+  AffineMap mapOfX = mapOf(x, ofX), mapOfY = mapOf(y, ofY);
+  AffineMap result =
+      AffineMap::getMultiDimIdentityMap(numLoops, b.getContext()).getSliceMap(0, numKept);
+  return call.result(b.castTo(b.contract(sizes, x, y, mapOfX, mapOfY, result), x.dtype));
+}
+
 void attn::pt2::addLinearAlgebra(AtenOps &ops) {
   StringRef integers = "integers";
   ops.add("linear.default", linear, integers);
@@ -499,5 +538,6 @@ void attn::pt2::addLinearAlgebra(AtenOps &ops) {
   ops.add("baddbmm.default", addProduct("batch1", "batch2", 3, 3), integers);
   ops.add("outer.default", outer, "products of integers");
   ops.add("vdot.default", vdot, integers);
+  ops.add("tensordot.default", tensordot, "integers; sums over no dimension");
   ops.add("einsum.default", einsum, integers);
 }

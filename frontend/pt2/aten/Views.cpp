@@ -603,7 +603,9 @@ static LogicalResult unbind(Call &call) {
 /// diagonal_scatter, `self` with these elements replaced by `src`.
 static LogicalResult diagonal(Call &call) {
   Tensor x = call.tensor("self");
-  int64_t rank = x.rank(), offset = call.constant("offset", 0), rows = call.dim("dim1", rank, 0),
+  // diag calls the offset "diagonal".
+  int64_t rank = x.rank(),
+          offset = call.constant(call.has("diagonal") ? "diagonal" : "offset", 0), rows = call.dim("dim1", rank, 0),
           columns = call.dim("dim2", rank, 1);
   if (call.failed())
     return failure();
@@ -663,6 +665,27 @@ static LogicalResult diagonal(Call &call) {
   Tensor part = b.elementwise(sizes, x.dtype, Operand{square, x.dtype, map},
                               [](ValueRange e) { return e[0]; });
   return call.resultView("self", part, write);
+}
+
+/// The diagonal of a matrix, or a matrix with a vector on its diagonal and 0 elsewhere.
+static LogicalResult diag(Call &call) {
+  Tensor x = call.tensor("self");
+  if (call.failed())
+    return failure();
+  if (x.rank() != 1)
+    return diagonal(call);
+  if (call.constant("diagonal", 0) != 0)
+    return call.error() << "expected a vector on the main diagonal";
+  TensorBuilder &b = call.b;
+  AffineMap rows = AffineMap::get(2, 0, b.getAffineDimExpr(0));
+  return call.result(b.elementwise(
+      {x.sizes[0], x.sizes[0]}, x.dtype, Operand{x, x.dtype, rows}, [&](ValueRange e) -> Value {
+        Value isOn =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::eq, linalg::IndexOp::create(b, 0),
+                                  linalg::IndexOp::create(b, 1));
+        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(e[0].getType()));
+        return arith::SelectOp::create(b, isOn, e[0], zero);
+      }));
 }
 
 /// Runs of `size` elements of a dimension, whose starts are `step` apart, as a new last dimension. Runs may overlap, so
@@ -849,6 +872,7 @@ void attn::pt2::addViews(AtenOps &ops) {
   ops.add("unbind.int", unbind, "dimensions of unknown size");
   for (StringRef name : {"diagonal.default", "linalg_diagonal.default", "diagonal_scatter.default"})
     ops.add(name, diagonal, "dimensions of unknown size");
+  ops.add("diag.default", diag, "matrices of unknown size; vectors on other diagonals than the main one");
   ops.add("unfold.default", unfold);
   ops.add("as_strided.default", asStrided, "what is not contiguous; unknown sizes");
   ops.add("pixel_shuffle.default", pixelShuffle(/*isBack=*/false),

@@ -125,3 +125,6 @@ ROWS, MATRICES = random.standard_normal((9, 5)).astype("float32"), random.standa
 ENDS = np.array([3, 3, 7, 8], "int32")
 case("transformers.grouped_mm_fallback.default", grouped, input=ROWS, weight=MATRICES, offs=ENDS, near=1e-6)
 case("_grouped_mm.default", grouped, self=ROWS, mat2=MATRICES, offs=ENDS, near=1e-6)
+
+case("tensordot.default", lambda x, y, i, j: np.tensordot(x, y, (i, j)), self=X3, other=X3.transpose(2, 0, 1).copy(),
+     dims_self=[2, 0], dims_other=[0, 1], near=1e-6)

@@ -182,3 +182,5 @@ for mode, name in [("reflect", "reflect"), ("replicate", "edge"), ("circular", "
          mode=mode)
     case("pad.default", lambda x, p, m, name=name: np.pad(x, ((0, 0), (1, 1)), name), self=H, pad=[1, 1], mode=mode)
 case("pad.default", lambda x, *_: np.pad(x, ((0, 0), (5, 7)), "edge"), self=I, pad=[5, 7], mode="replicate")
+case("diag.default", lambda x: np.diag(x), self=ROW)
+case("diag.default", lambda x, k: np.diag(x, k), self=X, diagonal=1)
