@@ -130,6 +130,9 @@ static LogicalResult computeInF32(func::FuncOp function) {
     math::populateExtendToSupportedTypesTypeConverter(converter, supported, f32);
     ConversionTarget target(*context);
     math::populateExtendToSupportedTypesConversionTarget(target, converter);
+    // Upstream leaves it alone.
+    target.addDynamicallyLegalOp<math::FmaOp>(
+        [&](math::FmaOp op) { return converter.isLegal(op.getOperation()); });
     RewritePatternSet patterns(context);
     math::populateExtendToSupportedTypesPatterns(patterns, converter);
     if (failed(applyPartialConversion(function, target, std::move(patterns))))

@@ -19,6 +19,7 @@
 #include "frontend/pt2/Call.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -48,7 +49,8 @@ static llvm::StringSet<> numbersFromElements(const Program &program) {
     StringRef op = node.target;
     bool isItem = op == "torch.ops.aten.item.default" ||
                   op == "torch.ops.aten._local_scalar_dense.default";
-    bool isArithmetic = op.starts_with("_operator.") || op.starts_with("torch.sym_");
+    bool isArithmetic = op.starts_with("_operator.") || op.starts_with("torch.sym_") ||
+                        op.starts_with("torch._sym_");
     if (isItem || (isArithmetic && reads(node, numbers)))
       for (const Argument &output : node.outputs)
         forEachNumber(output, [&](StringRef name) { numbers.insert(name); });
@@ -83,12 +85,11 @@ void attn::pt2::dropElementAssertions(Program &program, MLIRContext &context) {
   for (const OutputSpec &output : program.outputs)
     noteReads(output.value);
   std::vector<Node> kept;
-  SmallVector<Location> dropped;
+  llvm::SetVector<Location> dropped;
   for (Node &node : llvm::reverse(program.nodes)) {
     if (isAssertion(node)) {
       // torch also writes what it concluded from an assertion, at the same line.
-      if (Location line = locationOf(node, &context); !llvm::is_contained(dropped, line))
-        dropped.push_back(line);
+      dropped.insert(locationOf(node, &context));
       continue;
     }
     if (isUnread(node, read)) {
@@ -101,7 +102,7 @@ void attn::pt2::dropElementAssertions(Program &program, MLIRContext &context) {
       noteReads(input.value);
     kept.push_back(std::move(node));
   }
-  for (Location line : llvm::reverse(dropped))
+  for (Location line : llvm::reverse(dropped.getArrayRef()))
     emitRemark(line) << "an assertion on elements, which a call does not check";
   std::reverse(kept.begin(), kept.end());
   program.nodes = std::move(kept);

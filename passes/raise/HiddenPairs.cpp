@@ -9,6 +9,9 @@
 #include "passes/raise/HiddenPairs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace attn;
@@ -71,7 +74,28 @@ bool attn::holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   return tested == expected;
 }
 
-std::optional<double> attn::findFill(Element condition, bool hides, const Element &score) {
+/// Whether `score` is computed from products and numbers above kGreatestFiniteFill by ops that keep such magnitudes.
+static bool isAboveFill(const Element &score, llvm::SmallPtrSetImpl<Operation *> &seen) {
+  if (Attribute constant = score.getConstant()) {
+    auto number = dyn_cast<FloatAttr>(constant);
+    return number && number.getValue().isFinite() &&
+           number.getValueAsDouble() > kGreatestFiniteFill;
+  }
+  Operation *op = score.getOp();
+  if (!op) {
+    auto product = score.getRead().tensor.getDefiningOp<linalg::LinalgOp>();
+    return product && linalg::isaContractionOpInterface(product);
+  }
+  if (!seen.insert(op).second || isa<arith::UIToFPOp, arith::SIToFPOp>(op))
+    return true;
+  if (!isa<arith::SelectOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+           arith::NegFOp, math::TanhOp>(op))
+    return false;
+  return llvm::all_of(llvm::seq<unsigned>(isa<arith::SelectOp>(op), op->getNumOperands()),
+                      [&](unsigned i) { return isAboveFill(score.getOperand(i), seen); });
+}
+
+std::optional<ConstantFill> attn::findFill(Element condition, bool hides, const Element &score) {
   if (!isa_and_nonnull<arith::SelectOp>(score.getOp()))
     return std::nullopt;
   Element tested = score.getOperand(0);
@@ -81,9 +105,11 @@ std::optional<double> attn::findFill(Element condition, bool hides, const Elemen
       return std::nullopt;
     isNegated = !isNegated;
   }
-  auto fill =
-      dyn_cast_or_null<FloatAttr>(score.getOperand(hides != isNegated ? 1 : 2).getConstant());
-  if (!fill || !(fill.getValueAsDouble() <= kGreatestFiniteFill))
+  unsigned operand = hides != isNegated ? 1 : 2;
+  auto fill = dyn_cast_or_null<FloatAttr>(score.getOperand(operand).getConstant());
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  if (!fill || !(fill.getValueAsDouble() <= kGreatestFiniteFill) ||
+      !isAboveFill(score.getOperand(3 - operand), seen))
     return std::nullopt;
-  return fill.getValueAsDouble();
+  return ConstantFill{fill.getValueAsDouble(), operand};
 }

@@ -18,9 +18,16 @@ inline constexpr double kGreatestFiniteFill = -0x1p127;
 /// not any(s != -inf), or all(s == -inf).
 bool holdsInEmptyRows(Element condition, mlir::Value scores, unsigned dim);
 
-/// If the scores of all pairs where `condition` is `hides` are one constant of at most half the least float, that
-/// constant: beside the score of another pair, a pair with this score has probability 0.
-std::optional<double> findFill(Element condition, bool hides, const Element &score);
+/// A select that gives hidden pairs a constant score: `value`, its operand number `operand`.
+struct ConstantFill {
+  double value;
+  unsigned operand;
+};
+
+/// The constant, if `score` is a select that gives it to exactly the pairs where `condition` is `hides`, it is at most
+/// half the least float, and the scores of the other pairs are computed from products and numbers above that: beside
+/// such a score a hidden pair has probability 0, and a row has only hidden pairs if all its scores are the constant.
+std::optional<ConstantFill> findFill(Element condition, bool hides, const Element &score);
 
 } // namespace attn
 

@@ -202,7 +202,8 @@ private:
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
   EmptyRow emptyRow = EmptyRow::NaN;
-  bool hasFiniteFill = false; // whether a number near the least float hides pairs, not -inf
+  /// If a number near the least float hides pairs, not -inf: its operand number in the last select of the scores.
+  std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
   AffineMap weightsMap; // where the loops of valueProduct read the probabilities
   /// Transposed copies of the probabilities, and the ops other than valueProduct that read the probabilities or such a
@@ -274,42 +275,38 @@ void Raiser::findWeights() {
     auto constant = dyn_cast_or_null<FloatAttr>(element.getConstant());
     return constant && constant.getValue().isZero();
   };
-  std::optional<double> fill;
+  std::optional<ConstantFill> fill;
+  bool findsRows = isZero(chosen.getOperand(1)) && !isProduct &&
+                   chosen.getOperand(2) == probability &&
+                   holdsInEmptyRows(chosen.getOperand(0), scores, keyDim);
   if (isProduct) {
     unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
     Element kept = chosen.getOperand(other);
     if (chosen.getOperand(1 - other) == probability && isa_and_nonnull<arith::UIToFPOp>(kept.getOp()))
       fill = findFill(kept.getOperand(0), /*hides=*/false, score);
   } else if (isZero(chosen.getOperand(1)) && chosen.getOperand(2) == probability) {
-    fill = holdsInEmptyRows(chosen.getOperand(0), scores, keyDim)
-               ? -std::numeric_limits<double>::infinity()
-               : findFill(chosen.getOperand(0), /*hides=*/true, score);
+    fill = findFill(chosen.getOperand(0), /*hides=*/true, score);
   } else if (isZero(chosen.getOperand(2)) && chosen.getOperand(1) == probability) {
     fill = findFill(chosen.getOperand(0), /*hides=*/false, score);
   }
-  if (!fill)
+  if (!fill && !findsRows)
     return;
   weights = op->getResult(0);
-  hasFiniteFill = std::isfinite(*fill);
-  emptyRow = isProduct && !hasFiniteFill ? EmptyRow::NaN : EmptyRow::Zero;
+  if (!findsRows && std::isfinite(fill->value))
+    finiteFill = fill->operand;
+  emptyRow = isProduct && !finiteFill ? EmptyRow::NaN : EmptyRow::Zero;
 }
 
-/// If the probabilities of the pairs that a finite fill hides are set to 0, that fill is as good as -inf, unless
-/// captured scores are as low.
+/// If the probabilities of the pairs that a finite fill hides are set to 0, that fill is as good as -inf.
 LogicalResult Raiser::hideFiniteFill(Value score) {
   auto select = score.getDefiningOp<arith::SelectOp>();
-  if (!select || llvm::any_of(captures, [](const Access &access) {
-        return isa<FloatType>(getElementTypeOrSelf(access.tensor));
-      }))
-    return leftUnfused() << "scores that no tensor adds to, where a finite fill hides pairs";
-  Value hidden = arith::ConstantOp::create(
-      builder, select.getLoc(),
-      builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
-  hidden.getDefiningOp()->moveBefore(select);
-  for (OpOperand &operand : select->getOpOperands().drop_front())
-    if (FloatAttr fill; matchPattern(operand.get(), m_Constant(&fill)) &&
-                        fill.getValueAsDouble() <= kGreatestFiniteFill)
-      operand.set(hidden);
+  if (!select)
+    return leftUnfused() << "scores that nothing else reads, where a finite fill hides pairs";
+  OpBuilder atSelect(select);
+  select->setOperand(*finiteFill, arith::ConstantOp::create(
+                                      atSelect, select.getLoc(),
+                                      builder.getF32FloatAttr(
+                                          -std::numeric_limits<float>::infinity())));
   return success();
 }
 
@@ -691,7 +688,7 @@ LogicalResult Raiser::run() {
   SmallPtrSet<Operation *, 16> seen;
   findProduct(Element::of(scores), seen);
   FailureOr<Value> score = read(scores, AffineMap::getMultiDimIdentityMap(rank, context));
-  if (succeeded(score) && hasFiniteFill && failed(hideFiniteFill(*score)))
+  if (succeeded(score) && finiteFill && failed(hideFiniteFill(*score)))
     return failure();
   if (product && !scorePath.contains(product->op))
     product.reset();

@@ -23,7 +23,8 @@ static LogicalResult countInBins(Call &call) {
   double least = call.number("min", 0), greatest = call.number("max", 0);
   if (call.failed())
     return failure();
-  if (!isFloat(x.dtype) || bins < 1 || !(least < greatest) || !std::isfinite(greatest - least))
+  float range = float(greatest) - float(least);
+  if (!isFloat(x.dtype) || bins < 1 || !(range > 0) || !std::isfinite(range * float(bins)))
     return call.error() << "expected floats and bins between a minimum and a greater maximum, got "
                         << str(x.dtype) << ", " << bins << " bins from " << least << " to "
                         << greatest;

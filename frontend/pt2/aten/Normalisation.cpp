@@ -242,16 +242,18 @@ static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
   };
 }
 
-/// The mean and the variance of each channel of (n, channels, ...).
-static std::pair<Tensor, Tensor> statisticsOfChannels(TensorBuilder &b, const Tensor &x) {
+/// The mean and the variance of each channel of (n, channels, ...). Fails if a channel has more than 2^63 elements.
+static FailureOr<std::pair<Tensor, Tensor>> statisticsOfChannels(TensorBuilder &b, const Tensor &x) {
   DType as = computeType(x.dtype);
   AffineMap channel = AffineMap::get(x.rank(), 0, b.getAffineDimExpr(1));
-  Size count = Size(1);
+  std::optional<Size> count = Size(1);
   SmallVector<int64_t> others = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
   others.erase(others.begin() + 1);
   for (int64_t dim : others)
-    count = *multiply(count, x.sizes[dim]);
-  Value n = numberOf(b, count, as);
+    count = count ? multiply(*count, x.sizes[dim]) : std::nullopt;
+  if (!count)
+    return failure();
+  Value n = numberOf(b, *count, as);
   auto mean = [&](const Tensor &sum) {
     return b.elementwise(sum.sizes, as, Operand{sum, as}, [&](ValueRange e) -> Value {
       return arith::DivFOp::create(b, e[0], n);
@@ -264,7 +266,7 @@ static std::pair<Tensor, Tensor> statisticsOfChannels(TensorBuilder &b, const Te
                                Value centred = arith::SubFOp::create(b, e[0], e[1]);
                                return arith::MulFOp::create(b, centred, centred);
                              }));
-  return {first, second};
+  return std::pair(first, second);
 }
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias for each channel, with the statistics of the training, or of x if
@@ -299,8 +301,12 @@ static LogicalResult batchNorm(Call &call) {
     return call.error() << "expected floats (n, channels, ...) and statistics of the channels, got "
                         << str(x.dtype) << str(x.sizes);
   TensorBuilder &b = call.b;
-  if (isOfInput)
-    std::tie(mean, variance) = statisticsOfChannels(b, x);
+  if (isOfInput) {
+    FailureOr<std::pair<Tensor, Tensor>> statistics = statisticsOfChannels(b, x);
+    if (failed(statistics))
+      return call.error() << "expected channels of fewer than 2^63 elements, got " << str(x.sizes);
+    std::tie(mean, variance) = *statistics;
+  }
   DType as = computeType(x.dtype);
   AffineMap channel = AffineMap::get(x.rank(), 0, b.getAffineDimExpr(1));
   SmallVector<Operand> operands = {{x, as}, {*mean, as, channel}, {*variance, as, channel}};

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 #include <cmath>
 
@@ -85,7 +86,7 @@ static Value countOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, 
   std::optional<int64_t> known = 1;
   for (int64_t dim : dims) {
     std::optional<int64_t> size = x.sizes[dim].constant();
-    known = known && size ? std::optional(*known * *size) : std::nullopt;
+    known = known && size ? llvm::checkedMul(*known, *size) : std::nullopt;
   }
   if (known)
     return b.scalar(as, std::max(double(*known) - correction, 0.0));

@@ -601,16 +601,14 @@ static LogicalResult unbind(Call &call) {
 
 /// The elements whose positions in `dim1` and `dim2` differ by `offset`, as the last dimension; or for
 /// diagonal_scatter, `self` with these elements replaced by `src`.
-static LogicalResult diagonal(Call &call) {
+static LogicalResult diagonalOf(Call &call, StringRef offsetName, bool isView) {
   Tensor x = call.tensor("self");
-  // diag calls the offset "diagonal".
-  int64_t rank = x.rank(),
-          offset = call.constant(call.has("diagonal") ? "diagonal" : "offset", 0), rows = call.dim("dim1", rank, 0),
+  int64_t rank = x.rank(), offset = call.constant(offsetName, 0), rows = call.dim("dim1", rank, 0),
           columns = call.dim("dim2", rank, 1);
   if (call.failed())
     return failure();
   std::optional<int64_t> height = x.sizes[rows].constant(), width = x.sizes[columns].constant();
-  if (rows == columns || !height || !width || std::abs(offset) >= kMaxDim)
+  if (rows == columns || !height || !width || offset <= -kMaxDim || offset >= kMaxDim)
     return call.error() << "expected two dimensions of known sizes, got " << rows << " and "
                         << columns << " of " << str(x.sizes);
   int64_t row = std::max<int64_t>(-offset, 0), column = std::max<int64_t>(offset, 0);
@@ -664,7 +662,11 @@ static LogicalResult diagonal(Call &call) {
   AffineMap map = AffineMap::get(sizes.size(), 0, ofSquare, b.getContext());
   Tensor part = b.elementwise(sizes, x.dtype, Operand{square, x.dtype, map},
                               [](ValueRange e) { return e[0]; });
-  return call.resultView("self", part, write);
+  return isView ? call.resultView("self", part, write) : call.result(part);
+}
+
+static LogicalResult diagonal(Call &call) {
+  return diagonalOf(call, "offset", /*isView=*/true);
 }
 
 /// The diagonal of a matrix, or a matrix with a vector on its diagonal and 0 elsewhere.
@@ -672,8 +674,10 @@ static LogicalResult diag(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
     return failure();
+  if (x.rank() == 2)
+    return diagonalOf(call, "diagonal", /*isView=*/false);
   if (x.rank() != 1)
-    return diagonal(call);
+    return call.error() << "expected a vector or a matrix, got " << str(x.sizes);
   if (call.constant("diagonal", 0) != 0)
     return call.error() << "expected a vector on the main diagonal";
   TensorBuilder &b = call.b;

@@ -80,6 +80,13 @@ module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers 
     return %z : bf16
   }
 
+  // CHECK-LABEL: @fma
+  // CHECK:         math.fma {{.*}} : f32
+  func.func @fma(%x: bf16) -> bf16 {
+    %z = math.fma %x, %x, %x : bf16
+    return %z : bf16
+  }
+
   // CHECK-LABEL: @double_bf16
   // CHECK:         arith.truncf %arg0 : f64 to f32
   // CHECK-NOT:     arith.truncf

@@ -115,6 +115,17 @@ def contiguous_view(b):
 
 
 @graph
+def diagonal_copied(b):
+    """diag() of a matrix shares no elements with it."""
+    y = np.arange(9, dtype="float32").reshape(3, 3)
+    x = b.call("clone.default", y, self=b.input(y.copy()))
+    diagonal = b.call("diag.default", np.diag(y).copy(), self=x)
+    b.call("add_.Scalar", y, self=x, other=10.0)
+    b.output(diagonal, np.diag(y).copy())
+    b.output(x, y + 10)
+
+
+@graph
 def dropout_in_place(b):
     """dropout_ names its argument otherwise than dropout does."""
     y = X.copy()
