@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Test: test/passes/raise/raise-attention.mlir, test/passes/raise/hidden-probabilities.mlir
+// Tests: test/passes/raise/raise-attention.mlir (empty rows), test/passes/raise/hidden-probabilities.mlir (hidden pairs)
 //
 //===----------------------------------------------------------------------===//
 
