@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Tests: test/passes/raise/raise-attention.mlir (empty rows), test/passes/raise/hidden-probabilities.mlir (hidden pairs)
+// Tests: test/passes/raise/raise-attention.mlir for empty rows,
+// test/passes/raise/hidden-probabilities.mlir for hidden pairs
 //
 //===----------------------------------------------------------------------===//
 
