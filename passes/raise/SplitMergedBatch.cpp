@@ -13,7 +13,8 @@
 // splits the batch dimension of scores moves to the operands of their product. A reshape that merges batch dimensions
 // of the softmax's result moves behind the product with the values. Both also move over the softmax and over the
 // elementwise ops before and after it; where a split and a merge meet, they cancel out. Reshapes of rows and columns
-// stay. A batch that is merged before the first product and split after the last one stays merged.
+// stay. A batch that is merged before the first product and split after the last one stays merged. Dimensions of size 1
+// move too where the softmax has them, so that one head is a head.
 // Test: test/passes/raise/split-merged-batch.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -104,7 +105,8 @@ static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   constexpr bool isInFront = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
   Value longer = isInFront ? reshape.getSrc() : reshape.getResult();
   // Unit dimensions move if the softmax has them too.
-  bool movesUnits = isInFront ? comesFromSoftmax(longer) : leadsToSoftmax(longer, /*inItsShape=*/true);
+  bool movesUnits =
+      isInFront ? comesFromSoftmax(longer) : leadsToSoftmax(longer, /*inItsShape=*/true);
   SmallVector<unsigned> merged =
       findMergedDims(longer, reshape.getReassociationIndices(), movesUnits);
   if (merged.empty())
@@ -131,6 +133,19 @@ static bool movesOverEnd(OpOperand *fused) {
   auto op = fused->get().getDefiningOp<linalg::LinalgOp>();
   return op && expand && op->hasOneUse() &&
          movesOver(expand, op, op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
+}
+
+/// The dimensions of `shape` in groups of one that is not a unit and the units beside it.
+static SmallVector<ReassociationIndices> groupWithoutUnits(ArrayRef<int64_t> shape) {
+  SmallVector<ReassociationIndices> groups;
+  bool isFirst = true;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    if (groups.empty() || (size != 1 && !isFirst))
+      groups.emplace_back();
+    isFirst &= size == 1;
+    groups.back().push_back(dim);
+  }
+  return groups;
 }
 
 namespace {
@@ -215,6 +230,36 @@ template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp>
   }
 };
 
+/// Groups a unit dimension with the dimension before it, not with the one behind it: the batch of a product comes first,
+/// so a head count of 1 moves as part of the batch, not of the rows.
+template <typename ReshapeOp> struct GroupUnitsWithBatch : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern<ReshapeOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReshapeOp reshape, PatternRewriter &rewriter) const override {
+    constexpr bool isCollapse = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
+    auto longer = cast<RankedTensorType>(isCollapse ? reshape.getSrc().getType()
+                                                    : reshape.getResult().getType());
+    SmallVector<ReassociationIndices> groups = reshape.getReassociationIndices();
+    bool isChanged = false;
+    for (unsigned i = 1; i < groups.size(); ++i)
+      while (groups[i].size() > 1 && longer.getDimSize(groups[i].front()) == 1) {
+        groups[i - 1].push_back(groups[i].front());
+        groups[i].erase(groups[i].begin());
+        isChanged = true;
+      }
+    if (!isChanged)
+      return rewriter.notifyMatchFailure(reshape,
+                                         "expected a group that starts with a unit dimension");
+    if constexpr (isCollapse)
+      rewriter.replaceOpWithNewOp<tensor::CollapseShapeOp>(reshape, reshape.getResultType(),
+                                                           reshape.getSrc(), groups);
+    else
+      rewriter.replaceOpWithNewOp<tensor::ExpandShapeOp>(reshape, longer, reshape.getSrc(), groups,
+                                                         reshape.getMixedOutputShape());
+    return success();
+  }
+};
+
 /// Drops the unit dimensions of an operand that are read at 0: the patterns that move reshapes require this.
 struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -256,20 +301,50 @@ struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
+/// A transposition that moves only unit dimensions becomes a reshape that drops them and one that adds them: reshapes
+/// move, and cancel out.
+struct ReshapeForTranspose : OpRewritePattern<linalg::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::TransposeOp op, PatternRewriter &rewriter) const override {
+    auto source = dyn_cast<RankedTensorType>(op.getInput().getType());
+    SmallVector<int64_t> others(op.getPermutation());
+    llvm::erase_if(others, [&](int64_t dim) { return !source || source.getDimSize(dim) == 1; });
+    if (others.empty() || !llvm::is_sorted(others))
+      return rewriter.notifyMatchFailure(op, "expected that only unit dimensions move");
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    SmallVector<int64_t> sizes =
+        llvm::map_to_vector(others, [&](int64_t dim) { return source.getDimSize(dim); });
+    auto between = RankedTensorType::get(sizes, source.getElementType());
+    Value dropped = tensor::CollapseShapeOp::create(rewriter, op.getLoc(), between, op.getInput(),
+                                                    groupWithoutUnits(source.getShape()));
+    rewriter.replaceOpWithNewOp<tensor::ExpandShapeOp>(
+        op, result, dropped, groupWithoutUnits(result.getShape()),
+        tensor::getMixedSizes(rewriter, op.getLoc(), op.getInit()));
+    return success();
+  }
+};
+
 struct SplitMergedBatch : attn::impl::SplitMergedBatchBase<SplitMergedBatch> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    RewritePatternSet units(context), patterns(context);
-    units.add<SeparateUnits<tensor::CollapseShapeOp>, SeparateUnits<tensor::ExpandShapeOp>,
-              ReadWithoutUnits>(context);
+    RewritePatternSet transposes(context), units(context), patterns(context);
+    transposes.add<ReshapeForTranspose>(context);
+    linalg::TransposeOp::getCanonicalizationPatterns(transposes, context);
+    tensor::CollapseShapeOp::getCanonicalizationPatterns(transposes, context);
+    tensor::ExpandShapeOp::getCanonicalizationPatterns(transposes, context);
+    units.add<GroupUnitsWithBatch<tensor::CollapseShapeOp>,
+              GroupUnitsWithBatch<tensor::ExpandShapeOp>, SeparateUnits<tensor::CollapseShapeOp>,
+              SeparateUnits<tensor::ExpandShapeOp>, ReadWithoutUnits>(context);
     // No canonicalization here: it would compose the reshapes that these patterns separate.
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, movesOverEnd);
     patterns.add<MoveOverSoftmax>(context);
     tensor::populateFoldTensorEmptyPatterns(patterns);
     linalg::FillOp::getCanonicalizationPatterns(patterns, context);
-    // Each step moves a reshape away from a softmax, so the rewriting ends.
+    // Each step drops a transposition or moves a reshape away from a softmax, so the rewriting ends.
     auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(units), config)) ||
+    if (failed(applyPatternsGreedily(getOperation(), std::move(transposes), config)) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(units), config)) ||
         failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }

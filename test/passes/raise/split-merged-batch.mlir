@@ -239,3 +239,36 @@ func.func @pad(%q: tensor<2x3x8xf32>) -> tensor<6x10xf32> {
   } : tensor<6x8xf32> to tensor<6x10xf32>
   return %p : tensor<6x10xf32>
 }
+
+// A transposition that moves only dimensions of size 1 is a reshape, and the reshapes around it cancel out.
+// CHECK-LABEL: @transposed_unit(
+// CHECK: %[[P:.*]] = linalg.softmax
+// CHECK-NEXT: return %[[P]]
+func.func @transposed_unit(%s: tensor<1x4x5x7xf32>) -> tensor<1x4x5x7xf32> {
+  %e = tensor.empty() : tensor<1x4x5x7xf32>
+  %t = tensor.empty() : tensor<4x5x1x7x1xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<1x4x5x7xf32>) outs(%e : tensor<1x4x5x7xf32>) -> tensor<1x4x5x7xf32>
+  %p5 = tensor.expand_shape %p [[0], [1], [2], [3, 4]] output_shape [1, 4, 5, 7, 1] : tensor<1x4x5x7xf32> into tensor<1x4x5x7x1xf32>
+  %moved = linalg.transpose ins(%p5 : tensor<1x4x5x7x1xf32>) outs(%t : tensor<4x5x1x7x1xf32>) permutation = [1, 2, 0, 3, 4]
+  %p3 = tensor.collapse_shape %moved [[0], [1, 2], [3, 4]] : tensor<4x5x1x7x1xf32> into tensor<4x5x7xf32>
+  %out = tensor.expand_shape %p3 [[0, 1], [2], [3]] output_shape [1, 4, 5, 7] : tensor<4x5x7xf32> into tensor<1x4x5x7xf32>
+  return %out : tensor<1x4x5x7xf32>
+}
+
+// One head, dropped with the rows: it belongs to the batch, and the product with the values gets it.
+// CHECK-LABEL: @one_head(
+// CHECK: %[[P:.*]] = linalg.softmax
+// CHECK-NOT: tensor.collapse_shape %[[P]]
+// CHECK: linalg.{{generic|contract}} {{.*}} ins(%[[P]], %{{.*}} : tensor<2x1x5x7xf32>, tensor<2x1x7x8xf32>)
+func.func @one_head(%s: tensor<2x1x5x7xf32>, %v: tensor<2x1x7x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x1x5x7xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x1x5x7xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<2x1x5x7xf32>) outs(%e : tensor<2x1x5x7xf32>) -> tensor<2x1x5x7xf32>
+  %p3 = tensor.collapse_shape %p [[0], [1, 2], [3]] : tensor<2x1x5x7xf32> into tensor<2x5x7xf32>
+  %v3 = tensor.collapse_shape %v [[0], [1, 2], [3]] : tensor<2x1x7x8xf32> into tensor<2x7x8xf32>
+  %e3 = tensor.empty() : tensor<2x5x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e3 : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  %o = linalg.contract indexing_maps = [affine_map<(b, q, e, k) -> (b, q, k)>, affine_map<(b, q, e, k) -> (b, k, e)>, affine_map<(b, q, e, k) -> (b, q, e)>]
+      ins(%p3, %v3 : tensor<2x5x7xf32>, tensor<2x7x8xf32>) outs(%f : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %o, %p : tensor<2x5x8xf32>, tensor<2x1x5x7xf32>
+}
