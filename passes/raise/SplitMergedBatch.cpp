@@ -135,14 +135,14 @@ static bool movesOverEnd(OpOperand *fused) {
          movesOver(expand, op, op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
 }
 
-/// The dimensions of `shape` in groups of one that is not a unit and the units beside it.
-static SmallVector<ReassociationIndices> groupWithoutUnits(ArrayRef<int64_t> shape) {
+/// Groups each dimension that is not a unit with the units behind it; units in front join the first group.
+static SmallVector<ReassociationIndices> groupUnitsWithOthers(ArrayRef<int64_t> shape) {
   SmallVector<ReassociationIndices> groups;
-  bool isFirst = true;
+  bool onlyUnits = true;
   for (auto [dim, size] : llvm::enumerate(shape)) {
-    if (groups.empty() || (size != 1 && !isFirst))
+    if (groups.empty() || (size != 1 && !onlyUnits))
       groups.emplace_back();
-    isFirst &= size == 1;
+    onlyUnits &= size == 1;
     groups.back().push_back(dim);
   }
   return groups;
@@ -230,23 +230,28 @@ template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp>
   }
 };
 
-/// Groups a unit dimension with the dimension before it, not with the one behind it: the batch of a product comes first,
-/// so a head count of 1 moves as part of the batch, not of the rows.
+/// Moves the unit dimensions that start a group to the group before, up to the last dimension of their group: [[0], [1, 2],
+/// [3]] of [B, 1, S, T] becomes [[0, 1], [2], [3]]. The batch of a product comes first, so a head count of 1 is part of the
+/// batch and not of the rows. A group of units other than the first takes no more: it is the one row of a single query.
 template <typename ReshapeOp> struct GroupUnitsWithBatch : OpRewritePattern<ReshapeOp> {
-  using OpRewritePattern<ReshapeOp>::OpRewritePattern;
+  /// The benefit is greater than that of SeparateUnits, which separates the units of each group.
+  GroupUnitsWithBatch(MLIRContext *context) : OpRewritePattern<ReshapeOp>(context, /*benefit=*/2) {}
 
   LogicalResult matchAndRewrite(ReshapeOp reshape, PatternRewriter &rewriter) const override {
     constexpr bool isCollapse = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
     auto longer = cast<RankedTensorType>(isCollapse ? reshape.getSrc().getType()
                                                     : reshape.getResult().getType());
     SmallVector<ReassociationIndices> groups = reshape.getReassociationIndices();
+    auto isUnit = [&](int64_t dim) { return longer.getDimSize(dim) == 1; };
     bool isChanged = false;
-    for (unsigned i = 1; i < groups.size(); ++i)
-      while (groups[i].size() > 1 && longer.getDimSize(groups[i].front()) == 1) {
+    for (unsigned i = 1; i < groups.size(); ++i) {
+      bool takesMore = i == 1 || !llvm::all_of(groups[i - 1], isUnit);
+      while (takesMore && groups[i].size() > 1 && isUnit(groups[i].front())) {
         groups[i - 1].push_back(groups[i].front());
         groups[i].erase(groups[i].begin());
         isChanged = true;
       }
+    }
     if (!isChanged)
       return rewriter.notifyMatchFailure(reshape,
                                          "expected a group that starts with a unit dimension");
@@ -301,8 +306,8 @@ struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// A transposition that moves only unit dimensions becomes a reshape that drops them and one that adds them: reshapes
-/// move, and cancel out.
+/// A transposition that moves only unit dimensions, and has others, becomes a reshape that drops them and one that adds
+/// them, which the other patterns move and cancel.
 struct ReshapeForTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -317,9 +322,9 @@ struct ReshapeForTranspose : OpRewritePattern<linalg::TransposeOp> {
         llvm::map_to_vector(others, [&](int64_t dim) { return source.getDimSize(dim); });
     auto between = RankedTensorType::get(sizes, source.getElementType());
     Value dropped = tensor::CollapseShapeOp::create(rewriter, op.getLoc(), between, op.getInput(),
-                                                    groupWithoutUnits(source.getShape()));
+                                                    groupUnitsWithOthers(source.getShape()));
     rewriter.replaceOpWithNewOp<tensor::ExpandShapeOp>(
-        op, result, dropped, groupWithoutUnits(result.getShape()),
+        op, result, dropped, groupUnitsWithOthers(result.getShape()),
         tensor::getMixedSizes(rewriter, op.getLoc(), op.getInit()));
     return success();
   }
@@ -336,12 +341,13 @@ struct SplitMergedBatch : attn::impl::SplitMergedBatchBase<SplitMergedBatch> {
     units.add<GroupUnitsWithBatch<tensor::CollapseShapeOp>,
               GroupUnitsWithBatch<tensor::ExpandShapeOp>, SeparateUnits<tensor::CollapseShapeOp>,
               SeparateUnits<tensor::ExpandShapeOp>, ReadWithoutUnits>(context);
-    // No canonicalization here: it would compose the reshapes that these patterns separate.
+    // No canonicalization from here on: it would compose the reshapes that these patterns separate.
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, movesOverEnd);
     patterns.add<MoveOverSoftmax>(context);
     tensor::populateFoldTensorEmptyPatterns(patterns);
     linalg::FillOp::getCanonicalizationPatterns(patterns, context);
-    // Each step drops a transposition or moves a reshape away from a softmax, so the rewriting ends.
+    // The rewriting ends: `transposes` replaces or composes ops, a step of `units` moves a unit forward or separates it, and
+    // a step of `patterns` moves a reshape away from a softmax.
     auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(transposes), config)) ||
         failed(applyPatternsGreedily(getOperation(), std::move(units), config)) ||

@@ -259,7 +259,7 @@ func.func @transposed_unit(%s: tensor<1x4x5x7xf32>) -> tensor<1x4x5x7xf32> {
 // CHECK-LABEL: @one_head(
 // CHECK: %[[P:.*]] = linalg.softmax
 // CHECK-NOT: tensor.collapse_shape %[[P]]
-// CHECK: linalg.{{generic|contract}} {{.*}} ins(%[[P]], %{{.*}} : tensor<2x1x5x7xf32>, tensor<2x1x7x8xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<2x1x5x7xf32>, tensor<2x1x7x8xf32>)
 func.func @one_head(%s: tensor<2x1x5x7xf32>, %v: tensor<2x1x7x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x1x5x7xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x1x5x7xf32>
@@ -271,4 +271,29 @@ func.func @one_head(%s: tensor<2x1x5x7xf32>, %v: tensor<2x1x7x8xf32>) -> (tensor
   %o = linalg.contract indexing_maps = [affine_map<(b, q, e, k) -> (b, q, k)>, affine_map<(b, q, e, k) -> (b, k, e)>, affine_map<(b, q, e, k) -> (b, q, e)>]
       ins(%p3, %v3 : tensor<2x5x7xf32>, tensor<2x7x8xf32>) outs(%f : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   return %o, %p : tensor<2x5x8xf32>, tensor<2x1x5x7xf32>
+}
+
+// The same with sizes that are known at the call, and the head added in front of the softmax.
+// CHECK-LABEL: @one_head_of_any_size(
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<?x1x?x?xf32>)
+// CHECK-NOT: tensor.expand_shape
+// CHECK: linalg.softmax dimension(3)
+func.func @one_head_of_any_size(%q: tensor<?x?x8xf32>, %k: tensor<?x?x8xf32>, %b: index, %s: index, %t: index) -> tensor<?x1x?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e3 = tensor.empty(%b, %s, %t) : tensor<?x?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e3 : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %s3 = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<?x?x8xf32>, tensor<?x?x8xf32>) outs(%f : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %s4 = tensor.expand_shape %s3 [[0], [1, 2], [3]] output_shape [%b, 1, %s, %t] : tensor<?x?x?xf32> into tensor<?x1x?x?xf32>
+  %e4 = tensor.empty(%b, %s, %t) : tensor<?x1x?x?xf32>
+  %p = linalg.softmax dimension(3) ins(%s4 : tensor<?x1x?x?xf32>) outs(%e4 : tensor<?x1x?x?xf32>) -> tensor<?x1x?x?xf32>
+  return %p : tensor<?x1x?x?xf32>
+}
+
+// Two dimensions that are not of size 1 change places: the transposition stays.
+// CHECK-LABEL: @transposed_others(
+// CHECK: linalg.transpose
+func.func @transposed_others(%s: tensor<1x4x5xf32>) -> tensor<5x4x1xf32> {
+  %t = tensor.empty() : tensor<5x4x1xf32>
+  %moved = linalg.transpose ins(%s : tensor<1x4x5xf32>) outs(%t : tensor<5x4x1xf32>) permutation = [2, 1, 0]
+  return %moved : tensor<5x4x1xf32>
 }
