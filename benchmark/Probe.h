@@ -8,7 +8,7 @@
 #define ATTN_BENCHMARK_PROBE_H
 
 #include "runtime/attn.h"
-#include "tools/FmaPeak.h"
+#include "tools/call/FmaPeak.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -33,5 +33,5 @@ config.substitutions.append(("%cxx", " ".join(config.attn_compilers["CXX"].value
 if torch := lit_config.params.get("torch"):  # scripts/test --torch DIR
     config.available_features.add("torch")
     config.substitutions.append(("%torch", os.path.join(torch, "bin", "python")))
-if all(shutil.which(program) for program in ("aarch64-linux-gnu-gcc", "qemu-aarch64")):
+if all(shutil.which(program) for program in ("aarch64-linux-gnu-g++", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")

@@ -183,10 +183,6 @@ ExplainOption::ExplainOption()
           cl::desc("Draw the tiles that each attention computes and skips; as text on standard "
                    "output, or as an image in a file")) {}
 
-DimOption::DimOption(cl::OptionCategory &category)
-    : list("dim", cl::value_desc("name=n"), cl::cat(category),
-           cl::desc("Size of a dynamic dimension, of random inputs or for --explain-mask")) {}
-
 llvm::Error attn::checkPicture(const OutputFile &file) {
   if (!file || file.isStandardOutput() || file.getPath().ends_with(".svg"))
     return llvm::Error::success();

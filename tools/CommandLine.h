@@ -121,12 +121,9 @@ struct ReportOption : OutputOption {
 /// Writes `json` if the name of the file ends in .json, `text` otherwise.
 llvm::Error writeReport(const OutputFile &file, llvm::StringRef text, llvm::json::Object json);
 
-/// --explain-mask and --dim, in every tool that compiles.
+/// --explain-mask, in every tool that compiles.
 struct ExplainOption : OutputOption {
   ExplainOption();
-};
-struct DimOption : llvm::cl::list<std::string> {
-  explicit DimOption(llvm::cl::OptionCategory &category);
 };
 
 /// Fails if the name of `file` does not have the suffix of a picture.

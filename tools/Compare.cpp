@@ -14,33 +14,11 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
 using namespace llvm;
 using namespace attn;
-
-Expected<Difference> attn::compare(const Array &got, const Twine &name, const Array &expected,
-                                   StringRef source) {
-  if (expected.shape != got.shape)
-    return createStringError(formatv("expected {0} of shape [{1:$[, ]}] as in {2}, got [{3:$[, ]}]",
-                                     name.str(),
-                                     make_range(expected.shape.begin(), expected.shape.end()),
-                                     source, make_range(got.shape.begin(), got.shape.end())));
-  Difference difference = {};
-  for (int64_t e = 0; e < expected.getNumElements(); ++e) {
-    double want = expected.at(e), is = got.at(e);
-    if (std::isnan(want) != std::isnan(is) || (std::isinf(want) && want != is))
-      return createStringError(
-          formatv("expected {0} at element {1} of {2}, got {3}", want, e, name.str(), is));
-    if (!std::isfinite(want))
-      continue;
-    difference.error = std::max(difference.error, std::abs(want - is));
-    difference.largest = std::max(difference.largest, std::abs(want));
-  }
-  return difference;
-}
 
 ReferenceTensor attn::toReference(const Array &array) {
   ReferenceTensor tensor(array.shape);
@@ -52,7 +30,7 @@ ReferenceTensor attn::toReference(const Array &array) {
 static Array toArray(const ReferenceTensor &tensor) {
   Array array;
   array.bits = 64;
-  array.shape = tensor.shape;
+  array.shape.assign(tensor.shape.begin(), tensor.shape.end());
   auto *bytes = reinterpret_cast<const char *>(tensor.elements.data());
   array.data.assign(bytes, bytes + tensor.elements.size() * sizeof(double));
   return array;

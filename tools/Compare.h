@@ -8,7 +8,7 @@
 #define ATTN_TOOLS_COMPARE_H
 
 #include "dialect/Reference.h"
-#include "tools/Npy.h"
+#include "tools/call/Array.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
@@ -16,16 +16,6 @@ namespace attn {
 
 /// The elements as doubles.
 ReferenceTensor toReference(const Array &array);
-
-struct Difference {
-  double error;   ///< largest error of a finite element
-  double largest; ///< largest expected magnitude of a finite element
-};
-
-/// Compares two arrays. Fails if the shapes differ, or if an element is finite in only one array. Error
-/// messages call `got` by `name`, and say that `expected` comes from `source`.
-llvm::Expected<Difference> compare(const Array &got, const llvm::Twine &name, const Array &expected,
-                                   llvm::StringRef source);
 
 /// The index of the first element of `got` that differs from the element of `expected` by more than `tolerance`, or
 /// that is finite, infinite or NaN when the expected element is not. The shapes must be the same.

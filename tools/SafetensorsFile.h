@@ -7,7 +7,9 @@
 #ifndef ATTN_TOOLS_SAFETENSORSFILE_H
 #define ATTN_TOOLS_SAFETENSORSFILE_H
 
-#include "tools/Npy.h"
+#include "tools/call/Array.h"
+
+#include "llvm/Support/Error.h"
 
 namespace attn {
 

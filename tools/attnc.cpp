@@ -6,7 +6,8 @@
 
 #include "driver/Compile.h"
 #include "tools/CommandLine.h"
-#include "tools/Tensors.h"
+#include "tools/ToError.h"
+#include "tools/call/Arguments.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -18,8 +19,11 @@ using namespace attn;
 
 /// The tiles of the first function, computed from only the sizes of a call.
 static llvm::Expected<std::vector<MaskTiles>> findTiles(llvm::StringRef planned,
-                                                        const llvm::StringMap<int64_t> &sizes) {
-  auto inputs = makeZeroInputs(planned, /*entry=*/"", sizes);
+                                                        const DimSizes &sizes) {
+  llvm::StringMap<int64_t> ofInputs;
+  for (const auto &[name, size] : sizes)
+    ofInputs[name] = size;
+  auto inputs = makeZeroInputs(planned, /*entry=*/"", ofInputs);
   if (!inputs)
     return inputs.takeError();
   return findMaskTiles(planned, /*entry=*/"", {*inputs, {}, /*hasValues=*/false});
@@ -54,7 +58,8 @@ int main(int argc, char **argv) {
           "Resume from a file that --dump-stages wrote after this stage; it holds no weights"));
   ReportOption report;
   ExplainOption explain;
-  DimOption dims(attnCategory());
+  cl::list<std::string> dims("dim", cl::value_desc("name=n"), cl::cat(attnCategory()),
+                             cl::desc("Size of a dynamic dimension, for --explain-mask"));
   cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
                              cl::desc("Put the weights into the library, not into a file"));
   NameOption sanitize(
@@ -96,11 +101,10 @@ int main(int argc, char **argv) {
   if (llvm::Error error = flags.apply(options, /*defaultTargets=*/"all"))
     return reportError("attnc", std::move(error));
   OutputFile reportOutput(report), pictures(explain);
-  llvm::Expected<llvm::StringMap<int64_t>> sizes =
-      parseDims(std::vector<std::string>(dims.begin(), dims.end()));
-  if (!sizes)
-    return reportError("attnc", sizes.takeError());
-  if (!sizes->empty() && !pictures)
+  DimSizes sizes;
+  if (llvm::Error error = toError(parseDims(dims, sizes)))
+    return reportError("attnc", std::move(error));
+  if (!sizes.empty() && !pictures)
     return reportError("attnc",
                        llvm::createStringError("expected --explain-mask with --dim, got none"));
   if (llvm::Error error = checkPicture(pictures))
@@ -113,7 +117,7 @@ int main(int argc, char **argv) {
   std::vector<MaskTiles> masks;
   if (pictures)
     options.onStage = [&](llvm::StringRef stage, llvm::StringRef text) {
-      return stage == "plan" ? findTiles(text, *sizes).moveInto(masks) : llvm::Error::success();
+      return stage == "plan" ? findTiles(text, sizes).moveInto(masks) : llvm::Error::success();
     };
   if (reportOutput && options.from == "emit")
     return reportError("attnc", llvm::createStringError(

@@ -23,14 +23,9 @@ namespace json = llvm::json;
 //===----------------------------------------------------------------------===//
 
 llvm::ArrayRef<DataType> DataType::all() {
-  // numpy has no bfloat16, so .npy files hold it as uint16, the only type of this width that no other
-  // element type uses.
   static constexpr DataType kTypes[] = {
-      {"f16", "F16", "<f2", "uint16_t", 2, 16}, {"bf16", "BF16", "<u2", "uint16_t", 4, 16},
-      {"f32", "F32", "<f4", "float", 2, 32},    {"f64", "F64", "<f8", "double", 2, 64},
-      {"i8", "I8", "|i1", "int8_t", 0, 8},      {"i16", "I16", "<i2", "int16_t", 0, 16},
-      {"i32", "I32", "<i4", "int32_t", 0, 32},  {"i64", "I64", "<i8", "int64_t", 0, 64},
-      {"ui8", "U8", "|u1", "uint8_t", 1, 8},    {"i1", "BOOL", "|b1", "uint8_t", 6, 8},
+#define ELEMENT_TYPE(...) {__VA_ARGS__},
+#include "support/ElementTypes.def"
   };
   return kTypes;
 }

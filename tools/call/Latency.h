@@ -4,12 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_TOOLS_LATENCY_H
-#define ATTN_TOOLS_LATENCY_H
+#ifndef ATTN_TOOLS_CALL_LATENCY_H
+#define ATTN_TOOLS_CALL_LATENCY_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/Support/Error.h"
+#include "tools/call/Failure.h"
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace attn {
 
 struct Latencies {
   std::vector<double> ms; ///< time of every call, ascending
-  double callsPerSecond;
+  double callsPerSecond = 0;
 
   double min() const { return ms.front(); }
   double max() const { return ms.back(); }
@@ -30,9 +30,9 @@ struct Latencies {
 /// Calls all functions concurrently, each from its own thread and the first from the calling
 /// thread, until `seconds` have passed, and at least three times. One call before, which is not
 /// measured, warms each thread up.
-llvm::Expected<Latencies> measureLatencies(llvm::ArrayRef<std::function<llvm::Error()>> functions,
-                                           double seconds);
+Failure measureLatencies(const std::vector<std::function<Failure()>> &functions, double seconds,
+                         Latencies &latencies);
 
 } // namespace attn
 
-#endif // ATTN_TOOLS_LATENCY_H
+#endif // ATTN_TOOLS_CALL_LATENCY_H

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_TOOLS_FMAPEAK_H
-#define ATTN_TOOLS_FMAPEAK_H
+#ifndef ATTN_TOOLS_CALL_FMAPEAK_H
+#define ATTN_TOOLS_CALL_FMAPEAK_H
 
 namespace attn {
 
@@ -28,4 +28,4 @@ double measureFmaPeak(double seconds);
 
 } // namespace attn
 
-#endif // ATTN_TOOLS_FMAPEAK_H
+#endif // ATTN_TOOLS_CALL_FMAPEAK_H

@@ -4,9 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/Latency.h"
-
-#include "llvm/ADT/STLExtras.h"
+#include "tools/call/Latency.h"
 
 #include <atomic>
 #include <chrono>
@@ -24,21 +22,18 @@ namespace {
 
 /// A thread that calls a function repeatedly.
 struct Caller {
-  const std::function<llvm::Error()> *function;
+  const std::function<Failure()> *function;
   double seconds;
   std::atomic<size_t> *missing; ///< number of callers that are not ready yet
   pthread_t thread = {};
   std::vector<double> ms = {};
   double callsPerSecond = 0;
-  std::string failure = "";
+  Failure failure = {};
 
   void run();
   bool call() {
-    if (llvm::Error error = (*function)()) {
-      failure = llvm::toString(std::move(error));
-      return false;
-    }
-    return true;
+    failure = (*function)();
+    return !failure;
   }
 };
 
@@ -57,11 +52,11 @@ void Caller::run() {
   callsPerSecond = ms.size() / secondsSince(start);
 }
 
-llvm::Expected<Latencies>
-attn::measureLatencies(llvm::ArrayRef<std::function<llvm::Error()>> functions, double seconds) {
+Failure attn::measureLatencies(const std::vector<std::function<Failure()>> &functions,
+                               double seconds, Latencies &latencies) {
   std::atomic<size_t> missing = functions.size();
   std::vector<Caller> callers;
-  for (const std::function<llvm::Error()> &function : functions)
+  for (const std::function<Failure()> &function : functions)
     callers.push_back({&function, seconds, &missing});
   size_t started = 1;
   auto run = [](void *caller) -> void * {
@@ -74,19 +69,18 @@ attn::measureLatencies(llvm::ArrayRef<std::function<llvm::Error()>> functions, d
     ++started;
   missing -= callers.size() - started;
   callers.front().run();
-  for (Caller &caller : llvm::MutableArrayRef(callers).slice(1, started - 1))
-    pthread_join(caller.thread, nullptr);
+  for (size_t i = 1; i < started; ++i)
+    pthread_join(callers[i].thread, nullptr);
   if (started < callers.size())
-    return llvm::createStringError("expected " + llvm::Twine(callers.size()) +
-                                   " threads that call, got " + llvm::Twine(started));
+    return ATTN_FAIL("expected %zu threads that call, got %zu", callers.size(), started);
 
-  Latencies result{{}, 0};
+  latencies = {};
   for (Caller &caller : callers) {
-    if (!caller.failure.empty())
-      return llvm::createStringError(caller.failure);
-    llvm::append_range(result.ms, caller.ms);
-    result.callsPerSecond += caller.callsPerSecond;
+    if (caller.failure)
+      return caller.failure;
+    latencies.ms.insert(latencies.ms.end(), caller.ms.begin(), caller.ms.end());
+    latencies.callsPerSecond += caller.callsPerSecond;
   }
-  llvm::sort(result.ms);
-  return result;
+  std::sort(latencies.ms.begin(), latencies.ms.end());
+  return {};
 }

@@ -4,10 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/FmaPeak.h"
+#include "tools/call/FmaPeak.h"
 
-// Allow the compiler to use the fused multiply-add instruction, which this probe measures.
+// Allow the compiler to use the fused multiply-add instruction, which this probe measures. GCC does so by default.
+#ifdef __clang__
 #pragma STDC FP_CONTRACT ON
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +18,19 @@ using namespace attn;
 
 static constexpr unsigned kChains = 12;
 
+#ifdef __clang__
+#define ATTN_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define ATTN_UNROLL _Pragma("GCC unroll 12")
+#endif
+
+// The asm constraint of a vector register.
+#if defined(__aarch64__)
+#define ATTN_VECTOR "w"
+#else
+#define ATTN_VECTOR "v"
+#endif
+
 // Twelve independent chains hide the latency of two multiply-adds per cycle. The asm keeps each
 // chain in its register. This is a macro, because a function compiled for one instruction set
 // cannot inline a template compiled for another.
@@ -23,11 +38,11 @@ static constexpr unsigned kChains = 12;
   __VA_ARGS__ [[gnu::noinline]] static void NAME(long steps) {                                     \
     typedef float Vector __attribute__((vector_size(4 * LANES)));                                  \
     Vector chains[kChains] = {}, x = {}, y = {};                                                   \
-    asm volatile("" : "+v"(x), "+v"(y));                                                           \
+    asm volatile("" : "+" ATTN_VECTOR(x), "+" ATTN_VECTOR(y));                                     \
     for (long i = 0; i < steps; ++i) {                                                             \
-      _Pragma("clang loop unroll(full)") for (auto &chain : chains) {                              \
+      ATTN_UNROLL for (auto &chain : chains) {                                                     \
         chain = x * y + chain;                                                                     \
-        asm volatile("" : "+v"(chain));                                                            \
+        asm volatile("" : "+" ATTN_VECTOR(chain));                                                 \
       }                                                                                            \
       asm volatile("nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nnop");                                 \
     }                                                                                              \
@@ -40,6 +55,8 @@ ATTN_CHAINS(chains8, 8, [[gnu::target("avx2,fma")]])
 ATTN_CHAINS(chains4, 4)
 
 #undef ATTN_CHAINS
+#undef ATTN_VECTOR
+#undef ATTN_UNROLL
 
 FmaLoop FmaLoop::get(unsigned lanes) {
   double flop = 2.0 * kChains * lanes;

@@ -1,0 +1,551 @@
+//===- Call.cpp - call, check and measure a function ----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/call/Call.h"
+#include "tools/call/Arguments.h"
+#include "tools/call/FmaPeak.h"
+#include "tools/call/Latency.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace attn;
+
+static constexpr size_t kWorkspaceAlignment = 64;
+
+static size_t alignTo(size_t bytes, size_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+static void print(const std::string &text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+/// The bytes of the UTF-8 character at `i`, or 0 if there is none.
+static size_t getCharacterLength(const std::string &text, size_t i) {
+  unsigned char lead = text[i];
+  size_t length = lead < 0x80                   ? 1
+                  : lead >= 0xc2 && lead < 0xe0 ? 2
+                  : lead >= 0xe0 && lead < 0xf0 ? 3
+                  : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                : 0;
+  for (size_t j = 1; j < length; ++j)
+    if (i + j >= text.size() || (text[i + j] & 0xc0) != 0x80)
+      return 0;
+  return length;
+}
+
+std::string attn::quoteJSON(const std::string &text) {
+  std::string quoted = "\"";
+  for (size_t i = 0; i < text.size();) {
+    size_t length = getCharacterLength(text, i);
+    unsigned char c = text[i];
+    if (length == 0)
+      quoted += "\\ufffd";
+    else if (c == '"' || c == '\\')
+      quoted += {'\\', char(c)};
+    else if (c < ' ')
+      quoted += format("\\u%04x", c);
+    else
+      quoted += text.substr(i, length);
+    i += std::max<size_t>(length, 1);
+  }
+  return quoted + "\"";
+}
+
+/// The shortest text that reads back as `number`, which must be finite.
+static std::string toJSONNumber(double number) {
+  for (int digits = 6;; ++digits)
+    if (std::string text = format("%.*g", digits, number);
+        digits == 17 || std::strtod(text.c_str(), nullptr) == number)
+      return text;
+}
+
+/// Joins the members, each a name and a JSON value.
+static std::string toJSONObject(const std::vector<std::pair<const char *, std::string>> &members) {
+  std::string object;
+  for (const auto &[name, value] : members)
+    object += format("%s\"%s\":%s", object.empty() ? "" : ",", name, value.c_str());
+  return "{" + object + "}";
+}
+
+std::string Call::toJSON() const {
+  std::string outputs;
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    const Result &summary = summaries[i];
+    const char *type = results[i].getTypeName();
+    std::vector<std::pair<const char *, std::string>> members = {
+        {"dtype", quoteJSON(type ? type : "unknown")}};
+    if (summary.error)
+      members.push_back({"error", toJSONNumber(*summary.error)});
+    members.insert(members.end(), {{"largest", toJSONNumber(summary.largest)},
+                                   {"mean", toJSONNumber(summary.mean)},
+                                   {"name", quoteJSON(summary.name)},
+                                   {"not_finite", std::to_string(summary.numNotFinite)},
+                                   {"shape", toText(results[i].shape)}});
+    outputs += (i ? "," : "") + toJSONObject(members);
+  }
+  std::vector<std::pair<const char *, std::string>> members = {
+      {"function", quoteJSON(getFunctionName())},
+      {"level", quoteJSON(statistics.level)},
+      {"nanoseconds", std::to_string(statistics.nanoseconds)},
+      {"outputs", "[" + outputs + "]"},
+      {"schedules", quoteJSON(statistics.schedules)},
+      {"threads", std::to_string(options.threads)},
+      {"tiles_run", std::to_string(statistics.tiles_run)},
+      {"tiles_skipped", std::to_string(statistics.tiles_skipped)},
+      {"workspace_bytes", std::to_string(statistics.workspace_bytes)}};
+  members.insert(members.end(), measured.begin(), measured.end());
+  return toJSONObject(members);
+}
+
+//===----------------------------------------------------------------------===//
+// Before the call
+//===----------------------------------------------------------------------===//
+
+Failure CallOptions::check() const {
+  if (concurrency > 1 && !benchmark)
+    return ATTN_FAIL("expected --benchmark with --concurrency, got none");
+  return {};
+}
+
+Failure Call::load() {
+  if (options.isGuarded())
+    if (Failure failure = toFailure(guardRuntimeMemory()))
+      return failure;
+  attn_library *loaded = nullptr;
+  if (Failure failure = toFailure(attn_library_load(options.library.c_str(), &loaded)))
+    return failure;
+  library.reset(loaded);
+  return {};
+}
+
+static attn_function_options functionOptions(const CallOptions &options) {
+  return {sizeof(attn_function_options), options.level.empty() ? nullptr : options.level.c_str()};
+}
+
+Failure Call::findLevels(std::vector<std::string> &levels) const {
+  attn_function_options forced = functionOptions(options);
+  for (int32_t i = 0; i < attn_library_num_functions(library.get()); ++i) {
+    attn_function *created = nullptr;
+    attn_status status = attn_function_create(
+        library.get(), attn_library_function_name(library.get(), i), &forced, &created);
+    if (status && !(status == ATTN_ERROR_LEVEL && options.level.empty()))
+      return toFailure(status);
+    levels.push_back(created ? attn_function_level(created) : "");
+    attn_function_release(created);
+  }
+  return {};
+}
+
+Failure Call::createFunction() {
+  std::string name =
+      options.entry.empty() ? attn_library_function_name(library.get(), 0) : options.entry;
+  attn_function_options forced = functionOptions(options);
+  attn_function *created = nullptr;
+  if (Failure failure =
+          toFailure(attn_function_create(library.get(), name.c_str(), &forced, &created)))
+    return failure;
+  function.reset(created);
+  if (options.threads > 1) {
+    attn_pool *threads = nullptr;
+    if (Failure failure = toFailure(attn_pool_create(options.threads, &threads)))
+      return failure;
+    pool.reset(threads);
+  }
+  return {};
+}
+
+/// The file beside the library.
+static std::string findWeightsFile(const std::string &library) {
+  size_t name = library.rfind('/') + 1; // npos + 1 is 0
+  size_t dot = library.rfind('.');
+  bool hasSuffix = dot != std::string::npos && dot >= name;
+  return library.substr(0, hasSuffix ? dot : std::string::npos) + ".safetensors";
+}
+
+Failure Call::findWeights() {
+  if (attn_function_num_arguments(function.get(), ATTN_WEIGHT) == 0)
+    return {};
+  attn_weights *embedded = nullptr;
+  if (!options.weights.empty())
+    weightsFile = options.weights;
+  else if (attn_weights_create_embedded(function.get(), &embedded) != ATTN_OK)
+    weightsFile = findWeightsFile(options.library);
+  weights.reset(embedded);
+  return {};
+}
+
+Failure Call::loadWeights() {
+  if (weightsFile.empty())
+    return {};
+  attn_weights *loaded = nullptr;
+  if (Failure failure = toFailure(attn_weights_load(function.get(), weightsFile.c_str(), &loaded)))
+    return failure;
+  weights.reset(loaded);
+  return {};
+}
+
+Failure Call::makeInputs() {
+  for (const std::string &path : options.inputs)
+    if (Failure failure = readNpy(path, inputs.emplace_back()))
+      return failure;
+  if (inputs.empty())
+    return makeRandomInputs(function.get(), options.dims, inputs);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The call
+//===----------------------------------------------------------------------===//
+
+Failure Call::call(const Arguments &arguments, const rt::Weights &callWeights,
+                   attn_call_options callOptions) {
+  callOptions.size = sizeof(callOptions);
+  if (pool) {
+    callOptions.parallel_for = attn_pool_parallel_for;
+    callOptions.pool = pool.get();
+  }
+  return toFailure(attn_call(function.get(), callWeights.get(), arguments.getInputs(),
+                             arguments.getNumInputs(), arguments.getOutputs(),
+                             arguments.getNumOutputs(), &callOptions));
+}
+
+/// Puts the packed weights on read-only pages: saves them to a temporary file and maps the file.
+Failure Call::mapWeights(rt::Weights &mapped) {
+  if (!weights)
+    return {};
+  const char *folder = getenv("TMPDIR");
+  std::string path = format("%s/attn-call-XXXXXX", folder && *folder ? folder : "/tmp");
+  int file = mkstemp(path.data());
+  if (file < 0)
+    return ATTN_FAIL("cannot create a temporary file: %s", std::strerror(errno));
+  close(file);
+  attn_weights *created = nullptr;
+  attn_status status = attn_weights_save(weights.get(), path.c_str());
+  if (status == ATTN_OK)
+    status = attn_weights_map(function.get(), path.c_str(), &created);
+  mapped.reset(created);
+  unlink(path.c_str());
+  return toFailure(status);
+}
+
+Failure Call::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &callWeights,
+                          attn_call_options callOptions) {
+  Arguments arguments(inputs, results, inOut);
+  attn_workspace size = {};
+  size.size = sizeof(size);
+  if (Failure failure = toFailure(attn_workspace_size(
+          function.get(), arguments.getInputs(), arguments.getNumInputs(), options.threads, &size)))
+    return failure;
+  auto noMemory = [](size_t bytes) {
+    return ATTN_FAIL("expected %zu bytes of guarded memory, got none", bytes);
+  };
+  GuardedMemory workspace(alignTo(size.total, kWorkspaceAlignment), side);
+  if (!workspace.data())
+    return noMemory(workspace.size());
+  std::fill_n(workspace.data(), workspace.size(), pattern);
+  callOptions.workspace = workspace.data();
+  callOptions.workspace_bytes = size.total;
+
+  std::vector<GuardedMemory> memory;
+  size_t numOutputs = results.size() - inOut.size();
+  for (size_t i = 0; i < inputs.size() + numOutputs; ++i) {
+    bool isInput = i < inputs.size();
+    const Array &array = isInput ? inputs[i] : results[i - inputs.size()];
+    GuardedMemory &guarded = memory.emplace_back(array.data.size(), side);
+    if (!guarded.data())
+      return noMemory(guarded.size());
+    arguments.setData(i, guarded.data());
+    if (isInput)
+      std::copy(array.data.begin(), array.data.end(), guarded.data());
+    else
+      std::fill_n(guarded.data(), guarded.size(), pattern);
+    if (isInput && std::find(inOut.begin(), inOut.end(), int32_t(i)) == inOut.end())
+      guarded.protect();
+  }
+  if (Failure failure = call(arguments, callWeights, callOptions))
+    return failure;
+  for (size_t i = 0; i < results.size(); ++i) {
+    size_t from = i < numOutputs ? inputs.size() + i : inOut[i - numOutputs];
+    std::copy_n(memory[from].data(), results[i].data.size(), results[i].data.begin());
+  }
+  return {};
+}
+
+/// Calls three times and compares the results. If a call reads uninitialized memory or changes its weights, a later
+/// call gives other results. If a call writes to an input that is not in-out, it faults. The last call also faults if
+/// it writes to its weights, which are mapped read-only.
+Failure Call::callThrice(attn_call_options callOptions) {
+  rt::Weights mapped;
+  if (Failure failure = mapWeights(mapped))
+    return failure;
+  if (Failure failure = callGuarded(GuardedMemory::Side::Start, '\xff', weights, callOptions))
+    return failure;
+  std::vector<Array> first = results;
+  auto repeat = [&](char pattern, const rt::Weights &callWeights) -> Failure {
+    if (Failure failure = callGuarded(GuardedMemory::Side::End, pattern, callWeights, callOptions))
+      return failure;
+    for (size_t i = 0; i < results.size(); ++i)
+      if (results[i].data != first[i].data)
+        return ATTN_FAIL("expected output %zu of the same bits from every call, got others", i);
+    return {};
+  };
+  if (Failure failure = repeat('\x55', weights))
+    return failure;
+  return repeat('\0', mapped);
+}
+
+/// Finds the mean and the largest magnitude of the finite elements of each result.
+Failure Call::summarize() {
+  size_t numOutputs = results.size() - inOut.size();
+  for (size_t i = 0; i < results.size(); ++i) {
+    attn_argument argument = {};
+    argument.size = sizeof(argument);
+    bool isOutput = i < numOutputs;
+    if (Failure failure = toFailure(
+            attn_function_argument(function.get(), isOutput ? ATTN_OUTPUT : ATTN_INPUT,
+                                   isOutput ? int32_t(i) : inOut[i - numOutputs], &argument)))
+      return failure;
+    Result summary;
+    summary.name = argument.name;
+    int64_t numFinite = 0, count = results[i].getNumElements();
+    for (int64_t e = 0; e < count; ++e)
+      if (double value = results[i].at(e); std::isfinite(value)) {
+        summary.mean += (value - summary.mean) / ++numFinite;
+        summary.largest = std::max(summary.largest, std::abs(value));
+      }
+    summary.numNotFinite = count - numFinite;
+    summaries.push_back(std::move(summary));
+  }
+  return {};
+}
+
+std::string Call::describe(const Result &summary, const Array &array) const {
+  const char *type = array.getTypeName();
+  std::string text =
+      format("%s: %s%s, mean %.4g, largest %.4g", summary.name.c_str(), type ? type : "unknown",
+             toText(array.shape).c_str(), summary.mean, summary.largest);
+  if (summary.numNotFinite)
+    text += format(", %lld not finite", (long long)summary.numNotFinite);
+  return text;
+}
+
+Failure Call::run() {
+  inOut = getInOut(function.get());
+  if (Failure failure = makeResults(function.get(), inputs, results))
+    return failure;
+  workerTasks.assign(options.threads, 0);
+  statistics.size = sizeof(statistics);
+  statistics.worker_tasks = workerTasks.data();
+  attn_call_options callOptions = {};
+  callOptions.statistics = &statistics;
+  if (Failure failure = options.isGuarded()
+                            ? callThrice(callOptions)
+                            : call(Arguments(inputs, results, inOut), weights, callOptions))
+    return failure;
+  if (Failure failure = summarize())
+    return failure;
+  if (options.json)
+    return {};
+  std::string text = format("%s at level %s", getFunctionName(), statistics.level);
+  if (statistics.tiles_run + statistics.tiles_skipped)
+    text += format(", %s, tiles %lld run, %lld skipped", statistics.schedules,
+                   (long long)statistics.tiles_run, (long long)statistics.tiles_skipped);
+  for (size_t i = 0; i < results.size(); ++i)
+    text += (i ? "; " : ": ") + describe(summaries[i], results[i]);
+  text += "\n";
+  if (options.threads > 1) {
+    text += "tasks of each worker:";
+    for (int64_t tasks : workerTasks)
+      text += " " + std::to_string(tasks);
+    text += "\n";
+  }
+  print(text);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// After the call
+//===----------------------------------------------------------------------===//
+
+/// Creates the folder and those above it.
+static Failure createFolders(const std::string &path) {
+  for (size_t slash = path.find('/', 1); slash != path.npos; slash = path.find('/', slash + 1))
+    mkdir(path.substr(0, slash).c_str(), 0777); // the last one reports an error
+  struct stat status;
+  if (mkdir(path.c_str(), 0777) &&
+      !(errno == EEXIST && !stat(path.c_str(), &status) && S_ISDIR(status.st_mode)))
+    return ATTN_FAIL("cannot create '%s': %s", path.c_str(), std::strerror(errno));
+  return {};
+}
+
+Failure Call::writeOutputs() {
+  if (options.outputDir.empty())
+    return {};
+  if (Failure failure = createFolders(options.outputDir))
+    return failure;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (Failure failure = writeNpy(format("%s/%zu.npy", options.outputDir.c_str(), i), results[i]))
+      return failure;
+  return {};
+}
+
+Failure attn::compare(const Array &got, const std::string &name, const Array &expected,
+                      const std::string &source, Difference &difference) {
+  if (expected.shape != got.shape)
+    return ATTN_FAIL("expected %s of shape %s as in %s, got %s", name.c_str(),
+                     toText(expected.shape).c_str(), source.c_str(), toText(got.shape).c_str());
+  difference = {};
+  for (int64_t e = 0; e < expected.getNumElements(); ++e) {
+    double want = expected.at(e), is = got.at(e);
+    if (std::isnan(want) != std::isnan(is) || (std::isinf(want) && want != is))
+      return ATTN_FAIL("expected %g at element %lld of %s, got %g", want, (long long)e,
+                       name.c_str(), is);
+    if (!std::isfinite(want))
+      continue;
+    difference.error = std::max(difference.error, std::abs(want - is));
+    difference.largest = std::max(difference.largest, std::abs(want));
+  }
+  return {};
+}
+
+Failure Call::compareResult(size_t i, const Array &expected, const std::string &source) {
+  std::string name = "output " + std::to_string(i);
+  Difference difference;
+  if (Failure failure = compare(results[i], name, expected, source, difference))
+    return failure;
+  auto [error, largest] = difference;
+  summaries[i].error = error;
+  if (!options.json)
+    print(format("%s: error %.2e, largest value %.2e\n", name.c_str(), error, largest));
+  double allowed = options.tolerance * largest;
+  if (!(error <= allowed))
+    return ATTN_FAIL("expected an error of at most %.2e in %s, got %.2e", allowed, name.c_str(),
+                     error);
+  return {};
+}
+
+Failure Call::compareWithFiles() {
+  if (options.expected.size() > results.size())
+    return ATTN_FAIL("expected --expect at most %zu times, got it %zu times", results.size(),
+                     options.expected.size());
+  for (size_t i = 0; i < options.expected.size(); ++i) {
+    Array expected;
+    if (Failure failure = readNpy(options.expected[i], expected))
+      return failure;
+    if (Failure failure = compareResult(i, expected, "'" + options.expected[i] + "'"))
+      return failure;
+  }
+  return {};
+}
+
+/// Allocates a workspace with the alignment that a call requires.
+static std::shared_ptr<char> allocateWorkspace(int64_t bytes) {
+  void *memory =
+      aligned_alloc(kWorkspaceAlignment, alignTo(std::max<int64_t>(bytes, 1), kWorkspaceAlignment));
+  return {static_cast<char *>(memory), free};
+}
+
+/// The name of the CPU, such as "AMD EPYC 9B14", or its architecture if the system gives no name.
+static std::string getCpuModel() {
+  std::string name;
+  if (FILE *file = std::fopen("/proc/cpuinfo", "r")) {
+    char line[1024];
+    while (name.empty() && std::fgets(line, sizeof(line), file))
+      if (char *colon = std::strchr(line, ':'); colon && !std::strncmp(line, "model name", 10)) {
+        name = colon + 1 + std::strspn(colon + 1, " ");
+        name.erase(name.find_last_not_of(" \n") + 1);
+      }
+    std::fclose(file);
+  }
+  if (!name.empty())
+    return name;
+#if defined(__x86_64__)
+  return "x86-64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+  return "unknown CPU";
+#endif
+}
+
+Failure Call::measure() {
+  double seconds = 1;
+  if (!options.benchmark->empty()) {
+    char *end;
+    seconds = std::strtod(options.benchmark->c_str(), &end);
+    if (*end)
+      return ATTN_FAIL("expected seconds, got '%s'", options.benchmark->c_str());
+  }
+  struct Tensors {
+    std::vector<Array> inputs, results;
+  };
+  std::vector<Tensors> tensors(options.concurrency, {inputs, results});
+  attn_workspace size = {};
+  size.size = sizeof(size);
+  std::vector<std::function<Failure()>> callers;
+  for (Tensors &own : tensors) {
+    auto arguments = std::make_shared<Arguments>(own.inputs, own.results, inOut);
+    if (Failure failure =
+            toFailure(attn_workspace_size(function.get(), arguments->getInputs(),
+                                          arguments->getNumInputs(), options.threads, &size)))
+      return failure;
+    std::shared_ptr<char> workspace = allocateWorkspace(size.total);
+    if (!workspace)
+      return ATTN_FAIL("expected %lld bytes of workspace, got none", (long long)size.total);
+    callers.push_back([this, arguments, workspace, size] {
+      attn_call_options callOptions = {};
+      callOptions.workspace = workspace.get();
+      callOptions.workspace_bytes = size.total;
+      return call(*arguments, weights, callOptions);
+    });
+  }
+  double peak = measureFmaPeak(0.2);
+  Latencies times;
+  if (Failure failure = measureLatencies(callers, seconds, times))
+    return failure;
+  peak = std::max(peak, measureFmaPeak(0.2));
+  double median = times.percentile(50), p90 = times.percentile(90), p99 = times.percentile(99);
+  double rate = options.gflop * (options.concurrency > 1 ? times.callsPerSecond : 1e3 / median);
+  std::string cpu = getCpuModel();
+  measured = {{"calls_per_second", toJSONNumber(times.callsPerSecond)},
+              {"concurrency", std::to_string(options.concurrency)},
+              {"cpu", quoteJSON(cpu)},
+              {"flops", toJSONNumber(options.gflop * 1e9)},
+              {"max_ms", toJSONNumber(times.max())},
+              {"median_ms", toJSONNumber(median)},
+              {"min_ms", toJSONNumber(times.min())},
+              {"p90_ms", toJSONNumber(p90)},
+              {"p99_ms", toJSONNumber(p99)},
+              {"peak_gflops", toJSONNumber(peak)},
+              {"repetitions", std::to_string(times.ms.size())}};
+  if (options.json)
+    return {};
+  std::string text = format("min %.3f ms, median %.3f, p90 %.3f, p99 %.3f, max %.3f of %zu calls",
+                            times.min(), median, p90, p99, times.max(), times.ms.size());
+  if (options.concurrency > 1)
+    text +=
+        format(" by %u callers, %.1f calls per second", options.concurrency, times.callsPerSecond);
+  text += format("; workspace %lld bytes", (long long)size.total);
+  if (options.gflop > 0)
+    text += format("; %.1f GFLOP/s, %.1f%% of a core's FMA peak of %.1f", rate, 100 * rate / peak,
+                   peak);
+  print(text + "; " + cpu + "\n");
+  return {};
+}

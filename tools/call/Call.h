@@ -1,0 +1,124 @@
+//===- Call.h - call, check and measure a function --------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Needs only the runtime, so it runs where LLVM and MLIR do not.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_CALL_CALL_H
+#define ATTN_TOOLS_CALL_CALL_H
+
+#include "runtime/attn.hpp"
+#include "tools/call/Array.h"
+#include "tools/call/GuardedMemory.h"
+
+#include <optional>
+
+namespace attn {
+
+/// Options.def says what the members are.
+struct CallOptions {
+#define CALL_FLAG(member, ...) bool member = false;
+#define CALL_TEXT(member, ...) std::string member;
+#define CALL_LIST(member, ...) std::vector<std::string> member;
+#define CALL_COUNT(member, ...) unsigned member = 1;
+#define CALL_NUMBER(member, name, value, initial, ...) double member = initial;
+#define CALL_MAYBE(member, ...) std::optional<std::string> member;
+#include "tools/call/Options.def"
+
+  /// The greatest value of a count.
+  static constexpr unsigned kMaxCount = 1024;
+
+  std::string library; ///< path of a library that attnc wrote
+
+  /// Whether results are compared with something. With that, calls are made in guarded memory, but not with a
+  /// benchmark: guard pages would change the memory that is measured.
+  bool compares = false;
+  bool isGuarded() const { return guard || (!benchmark && (compares || !expected.empty())); }
+
+  /// Fails if the options contradict each other.
+  Failure check() const;
+};
+
+/// Compares two arrays. Fails if the shapes differ, or if an element is finite in only one array. Error
+/// messages call `got` by `name`, and say that `expected` comes from `source`.
+struct Difference {
+  double error = 0;   ///< largest error of a finite element
+  double largest = 0; ///< largest expected magnitude of a finite element
+};
+Failure compare(const Array &got, const std::string &name, const Array &expected,
+                const std::string &source, Difference &difference);
+
+/// One call of a function of a library, with all that is done before and after it. The members that fail are steps, to
+/// be taken in this order; findLevels() needs only load(). They print what they did to standard output, unless the options
+/// ask for JSON.
+class Call {
+public:
+  explicit Call(CallOptions options) : options(std::move(options)) {}
+
+  Failure load();
+  /// Finds the level at which each function runs on this CPU; empty if none does and the options name none.
+  Failure findLevels(std::vector<std::string> &levels) const;
+  Failure createFunction();
+  /// Takes the weights that the library holds, or sets getWeightsFile().
+  Failure findWeights();
+  Failure loadWeights();
+  Failure makeInputs();
+  /// Makes the results, and calls once, or three times in guarded memory.
+  Failure run();
+  Failure writeOutputs();
+  Failure compareWithFiles();
+  /// Compares result `i` with `expected`; fails if the error is larger than the tolerance.
+  Failure compareResult(size_t i, const Array &expected, const std::string &source);
+  Failure measure();
+
+  /// All that has been found out, as one JSON object.
+  std::string toJSON() const;
+
+  const char *getManifest() const { return attn_library_manifest(library.get()); }
+  const char *getFunctionName() const { return attn_function_name(function.get()); }
+  /// The file that loadWeights() reads; empty if the function has no weights, or if the library holds them.
+  const std::string &getWeightsFile() const { return weightsFile; }
+  const attn_statistics &getStatistics() const { return statistics; }
+  const std::vector<Array> &getInputs() const { return inputs; } ///< as they are before every call
+  void setInputs(std::vector<Array> arrays) { inputs = std::move(arrays); }
+  const std::vector<Array> &getResults() const { return results; } ///< outputs, then in-out inputs
+
+private:
+  struct Result {
+    std::string name;
+    double mean = 0, largest = 0; ///< of the finite elements
+    int64_t numNotFinite = 0;
+    std::optional<double> error;
+  };
+
+  Failure call(const class Arguments &arguments, const rt::Weights &weights,
+               attn_call_options callOptions);
+  Failure callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
+                      attn_call_options callOptions);
+  Failure callThrice(attn_call_options callOptions);
+  Failure mapWeights(rt::Weights &mapped);
+  Failure summarize();
+  std::string describe(const Result &summary, const Array &array) const;
+
+  CallOptions options;
+  rt::Library library;
+  rt::Function function;
+  rt::Weights weights;
+  rt::Pool pool;
+  std::vector<int32_t> inOut; ///< indices of the inputs that a call also writes to
+  std::vector<Array> inputs, results;
+  std::string weightsFile;
+  attn_statistics statistics = {};
+  std::vector<int64_t> workerTasks;
+  std::vector<Result> summaries;
+  std::vector<std::pair<const char *, std::string>> measured; ///< JSON values by name
+};
+
+/// `text` as a JSON string.
+std::string quoteJSON(const std::string &text);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_CALL_CALL_H

@@ -1,0 +1,37 @@
+//===- Failure.h - why something failed -------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_CALL_FAILURE_H
+#define ATTN_TOOLS_CALL_FAILURE_H
+
+#include <string>
+
+namespace attn {
+
+/// The reason why a function failed: true, with one sentence as the message. False if the function succeeded.
+struct [[nodiscard]] Failure {
+  std::string message;
+  explicit operator bool() const { return !message.empty(); }
+};
+
+/// The text that printf would print.
+[[gnu::format(printf, 1, 2)]] std::string format(const char *format, ...);
+
+/// A failure with the message that printf would print.
+#define ATTN_FAIL(...)                                                                             \
+  ::attn::Failure { ::attn::format(__VA_ARGS__) }
+
+/// The sizes as a list in brackets: "[2, 3]".
+template <typename Sizes> std::string toText(const Sizes &sizes) {
+  std::string text = "[";
+  for (auto size : sizes)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_CALL_FAILURE_H

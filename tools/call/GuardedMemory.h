@@ -1,0 +1,57 @@
+//===- GuardedMemory.h - memory between guard pages -------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_CALL_GUARDEDMEMORY_H
+#define ATTN_TOOLS_CALL_GUARDEDMEMORY_H
+
+#include "runtime/attn.h"
+
+#include <cstddef>
+
+namespace attn {
+
+/// Bytes between two regions of guard pages, at which any access faults. The bytes are next to the
+/// first or the second region.
+class GuardedMemory {
+public:
+  enum class Side { Start, End };
+
+  /// Allocates `bytes` bytes next to the guard at `side`; data() is null if there is not enough memory. With Side::End,
+  /// the memory has only the alignment that `bytes` is a multiple of.
+  GuardedMemory(size_t bytes, Side side);
+  GuardedMemory(GuardedMemory &&other) : first(other.first), numBytes(other.numBytes) {
+    other.first = nullptr;
+  }
+  ~GuardedMemory();
+
+  char *data() { return first; }
+  size_t size() const { return numBytes; }
+
+  /// Releases ownership of the bytes; adopt() takes it again.
+  char *release();
+  static GuardedMemory adopt(void *memory, size_t bytes);
+
+  /// Makes the bytes read-only.
+  void protect();
+
+private:
+  GuardedMemory() = default;
+
+  /// The first byte between the guards, and the bytes there: whole pages.
+  char *getPages() const;
+  size_t getRoom() const;
+
+  char *first = nullptr;
+  size_t numBytes = 0;
+};
+
+/// Makes the runtime allocate all its memory, including workspaces and weights, next to a guard at
+/// the end.
+attn_status guardRuntimeMemory();
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_CALL_GUARDEDMEMORY_H
