@@ -166,7 +166,7 @@ void attn::addLintRules(OpPassManager &manager, StringRef stage) {
   if (stage == "import") { // no pass has removed anything yet
     functions.addPass(createLintDroppedMask());
     functions.addPass(createLintSoftmaxAxis());
-    functions.addPass(createLintUnusedWeights());
+    functions.addPass(createLintUnusedProbabilities());
   }
   if (stage == "raise") { // scales and masks are attributes
     functions.addPass(createLintScale());

@@ -37,7 +37,7 @@ def Attn_Dialect : Dialect {
     /// The probability of a pair that is not hidden is at least about two to this power before it is normalised: 0
     /// would hide the pair, and products of smaller numbers with values would often be denormal numbers, which take
     /// some machines two hundred cycles.
-    static constexpr int kLeastWeightExponent = -100;
+    static constexpr int kLeastProbabilityExponent = -100;
     /// Module: the name of the stage that left it.
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
     /// The most bytes that a program can address on x86-64: no tensor and no workspace is larger.

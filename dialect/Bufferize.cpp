@@ -23,7 +23,7 @@ struct DestinationStyleModel
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
     if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand))
       return true;
-    return isa<OnlineStepOp, OnlineUpdateOp, OnlineWeightsOp>(op);
+    return isa<OnlineStepOp, OnlineUpdateOp, OnlineProbabilitiesOp>(op);
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
@@ -59,7 +59,7 @@ void attn::registerBufferization(DialectRegistry &registry) {
     OnlineInitOp::attachInterface<DestinationStyleModel<OnlineInitOp>>(*context);
     OnlineStepOp::attachInterface<DestinationStyleModel<OnlineStepOp>>(*context);
     OnlineUpdateOp::attachInterface<DestinationStyleModel<OnlineUpdateOp>>(*context);
-    OnlineWeightsOp::attachInterface<DestinationStyleModel<OnlineWeightsOp>>(*context);
+    OnlineProbabilitiesOp::attachInterface<DestinationStyleModel<OnlineProbabilitiesOp>>(*context);
     OnlineFinishOp::attachInterface<DestinationStyleModel<OnlineFinishOp>>(*context);
     PackOp::attachInterface<DestinationStyleModel<PackOp>>(*context);
   });

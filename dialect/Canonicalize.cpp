@@ -205,9 +205,9 @@ void OnlineUpdateOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
   patterns.add<FoldCasts<OnlineUpdateOp>>(context);
 }
 
-void OnlineWeightsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+void OnlineProbabilitiesOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                   MLIRContext *context) {
-  patterns.add<FoldCasts<OnlineWeightsOp>>(context);
+  patterns.add<FoldCasts<OnlineProbabilitiesOp>>(context);
 }
 
 //===----------------------------------------------------------------------===//
@@ -384,7 +384,7 @@ struct FoldScoreFactor : OpRewritePattern<AttentionOp> {
 };
 
 /// Drops returned probabilities that nothing reads.
-struct DropUnusedWeights : OpRewritePattern<AttentionOp> {
+struct DropUnusedProbabilities : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
@@ -470,6 +470,6 @@ struct CompactCaptures : OpRewritePattern<AttentionOp> {
 } // namespace
 
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<CompactCaptures, DropIdentityScore, DropUnusedWeights, FillWithoutKeys,
+  patterns.add<CompactCaptures, DropIdentityScore, DropUnusedProbabilities, FillWithoutKeys,
                FoldCasts<AttentionOp>, FoldScoreFactor, SimplifyMask>(context);
 }

@@ -48,7 +48,7 @@ ATTN_DPS_EFFECTS(AttentionOp)
 ATTN_DPS_EFFECTS(OnlineInitOp)
 ATTN_DPS_EFFECTS(OnlineStepOp)
 ATTN_DPS_EFFECTS(OnlineUpdateOp)
-ATTN_DPS_EFFECTS(OnlineWeightsOp)
+ATTN_DPS_EFFECTS(OnlineProbabilitiesOp)
 ATTN_DPS_EFFECTS(OnlineFinishOp)
 ATTN_DPS_EFFECTS(PackOp)
 
@@ -172,7 +172,7 @@ static std::string nameOfOperand(AttentionOp op, unsigned i) {
     return "captured operand " + std::to_string(i - 3);
   if (i < op.getNumInputs())
     return "sink";
-  return i == op.getNumInputs() ? "out" : "weights";
+  return i == op.getNumInputs() ? "out" : "probabilities";
 }
 
 LogicalResult attn::verifyF32(AttentionOp op) {
@@ -252,11 +252,11 @@ LogicalResult AttentionOp::verify() {
       return failure();
   if (getSink() && failed(names(out - 1, {}, {k, d, e})))
     return failure();
-  SmallVector<unsigned> ofOut = llvm::to_vector(llvm::seq<unsigned>(0, q + 1)), ofWeights = ofOut;
+  SmallVector<unsigned> ofOut = llvm::to_vector(llvm::seq<unsigned>(0, q + 1)), ofProbabilities = ofOut;
   ofOut.push_back(e);
-  ofWeights.push_back(k);
+  ofProbabilities.push_back(k);
   if (failed(names(out, ofOut, {k, d})) ||
-      (returnsWeights() && failed(names(out + 1, ofWeights, {d, e}))))
+      (returnsProbabilities() && failed(names(out + 1, ofProbabilities, {d, e}))))
     return failure();
   // A7
   FloatType accumulator = getAccumulatorType();
@@ -385,7 +385,7 @@ LogicalResult OnlineUpdateOp::verify() {
   return verifyScores(*this, sizes);
 }
 
-LogicalResult OnlineWeightsOp::verify() {
+LogicalResult OnlineProbabilitiesOp::verify() {
   // W1
   if (getOuts().size() != 1)
     return emitOpError() << "expected one output, scores, got " << getOuts().size();

@@ -46,9 +46,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
 
         s[q,k] = score(batch..., q, k, scale * sum_d Q[q,d] * K[k,d], captured...)
         p[q,k] = exp(s[q,k] - max_k s) / sum_k exp(s[q,k] - max_k s)
-        out[q,e] = sum_k p[q,k] * V[k,e]          weights[q,k] = p[q,k], 0 where the pair is not kept
+        out[q,e] = sum_k p[q,k] * V[k,e]          probabilities[q,k] = p[q,k], 0 where the pair is not kept
 
-    The second output, `weights`, has the probabilities p. A `sink` is one more score of each query, for a key without
+    The second output, `probabilities`, has the probabilities p. A `sink` is one more score of each query, for a key without
     a value: it counts in the maximum and in the sum that divides p, and so takes a share of the probability.
 
     A pair that is not kept has no influence, whatever Q, K, V and the captured operands contain there. A NaN
@@ -57,7 +57,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     zero or NaN. If there is no key at all, out is the empty sum, 0.
 
     `indexing_maps` has a map from the iteration space (batch..., q, k, d, e) to every operand: query, key, value, the
-    captured operands, the sink if there is one, out, and weights if returned. Batch dimensions that the key lacks are
+    captured operands, the sink if there is one, out, and the probabilities if returned. Batch dimensions that the key lacks are
     query groups (grouped heads). Captured operands are read at (batch..., q, k) only. D may be 0: all scores are then 0.
 
     The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute
@@ -70,7 +70,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       dimensions, at least q, k, d, e, each of its operand's rank;
     * (A2) every map is a projected permutation whose only constant is 0;
     * (A3) query names q and d, not k or e; key names k and d, not q or e; value names k and e, not q or d;
-    * (A4) out names every batch dimension, q and e; weights every batch dimension, q and k;
+    * (A4) out names every batch dimension, q and e; the probabilities every batch dimension, q and k;
     * (A5) captured operands name neither d nor e; the sink names none of k, d and e;
     * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
     * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide;
@@ -130,7 +130,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     unsigned getDDim() { return getNumBatch() + 2; }
     unsigned getEDim() { return getNumBatch() + 3; }
 
-    bool returnsWeights() { return getOuts().size() > 1; }
+    bool returnsProbabilities() { return getOuts().size() > 1; }
     /// Multiplies the scale by `factor`. Fails if f32 cannot hold the product as a normal number or, with a wider
     /// accumulator, cannot hold it exactly.
     ::llvm::LogicalResult scaleBy(double factor);
@@ -204,7 +204,7 @@ def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
   let assemblyFormat = [{ `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)? }];
 }
 
-// The base of the ops that turn the scores of a tile into probabilities: step, update and weights.
+// The base of the ops that turn the scores of a tile into probabilities: step, update and probabilities.
 class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments]> {
   code scoreDecl = dpsDecl # [{
     /// Map of captured tile i over (k, q).
@@ -289,7 +289,7 @@ def Attn_OnlineUpdateOp : Attn_ScoreOp<"online_update"> {
   }];
 }
 
-def Attn_OnlineWeightsOp : Attn_ScoreOp<"online_weights"> {
+def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
   let summary = "the probabilities of a tile, from the final state";
   let description = [{
     The second pass for an attention that returns its probabilities: on entry `scores (k, q)` holds K Q^T; on exit it
@@ -299,7 +299,7 @@ def Attn_OnlineWeightsOp : Attn_ScoreOp<"online_weights"> {
     (W3) to (W6) as (S3) to (S6).
 
     ```mlir
-    %p = attn.online_weights ins(%m, %l : tensor<48xf32>, tensor<48xf32>) outs(%s : tensor<128x48xf32>)
+    %p = attn.online_probabilities ins(%m, %l : tensor<48xf32>, tensor<48xf32>) outs(%s : tensor<128x48xf32>)
         at(%b, %h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32} -> tensor<128x48xf32>
     ```
   }];

@@ -253,7 +253,7 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
           out += p[k] / sum * value();
       result(0) = isEmpty && numKeys > 0 ? valueOf(op.getEmptyRow()) : out;
     }
-    if (op.returnsWeights())
+    if (op.returnsProbabilities())
       for (k = 0; k < numKeys; ++k)
         result(1) = isEmpty ? valueOf(op.getEmptyRow()) : kept[k] ? p[k] / sum : 0;
   });
@@ -404,7 +404,7 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
   return results;
 }
 
-ReferenceResults attn::evaluate(OnlineWeightsOp op, const ReferenceValues &values) {
+ReferenceResults attn::evaluate(OnlineProbabilitiesOp op, const ReferenceValues &values) {
   const ReferenceTensor &max = values.at(op.getMax()), &sum = values.at(op.getSum());
   SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
   FailureOr<PairScore> score = PairScore::get(op, getMaps(op.getCaptureMaps()), values);

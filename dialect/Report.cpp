@@ -134,8 +134,8 @@ static std::string printFeatures(DictionaryAttr attention) {
   };
   if (isSet("sink"))
     out << "; a sink";
-  if (isSet("returns_weights"))
-    out << "; weights returned";
+  if (isSet("returns_probabilities"))
+    out << "; probabilities returned";
   return text;
 }
 

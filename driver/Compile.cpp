@@ -279,7 +279,7 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
     fields.set("score_ops", builder.getStrArrayAttr(scoreOps));
   fields.set("captures", builder.getI64IntegerAttr(op.getCaptures().size()));
   fields.set("sink", builder.getBoolAttr(!!op.getSink()));
-  fields.set("returns_weights", builder.getBoolAttr(op.returnsWeights()));
+  fields.set("returns_probabilities", builder.getBoolAttr(op.returnsProbabilities()));
   fields.set("predictions", predictionsOf(op));
   return fields.getDictionary(&context);
 }

@@ -106,12 +106,12 @@ def LintSoftmaxAxis : Pass<"attn-lint-softmax-axis", "::mlir::func::FuncOp"> {
   }];
 }
 
-def LintUnusedWeights : Pass<"attn-lint-unused-weights", "::mlir::func::FuncOp"> {
+def LintUnusedProbabilities : Pass<"attn-lint-unused-probabilities", "::mlir::func::FuncOp"> {
   let summary = "warn about probabilities that multiply no values, and about dropped ops on probabilities";
   let description = [{
     Warns about a softmax of scores that no product reads although there are values for it, and about ops on
     probabilities whose results the function drops. Reads a module as imported: later the dropped ops are gone.
-    Example: passes/lint/UnusedWeights.cpp.
+    Example: passes/lint/UnusedProbabilities.cpp.
   }];
 }
 

@@ -210,7 +210,7 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
                                     TargetAttr target, Underflow underflow, Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
   bool scales = target.getScalef();
-  Value least = f.constant(AttnDialect::kLeastWeightExponent);
+  Value least = f.constant(AttnDialect::kLeastProbabilityExponent);
   // For the exponent below the least normal one, the low bits of the sum are 0, and so is the power.
   Value gone = f.constant(-kExponentBias);
   SmallVector<Value> clamped(xs), areSmall;

@@ -15,8 +15,8 @@ namespace attn {
 
 /// The result for small powers, including 2^-inf.
 enum class Underflow {
-  Live, // at least about 2^kLeastWeightExponent
-  Zero, // 0 below 2^kLeastWeightExponent
+  Live, // at least about 2^kLeastProbabilityExponent
+  Zero, // 0 below 2^kLeastProbabilityExponent
 };
 
 /// The result for powers beyond the greatest number.

@@ -25,10 +25,10 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 namespace {
 /// Turns products into unnormalised probabilities while they are in registers, relative to the maximum so
 /// far. If `exact` is true, stores the products unchanged instead.
-class WeightsEpilogue : public Epilogue {
+class ProbabilitiesEpilogue : public Epilogue {
 public:
-  WeightsEpilogue(OnlineUpdateOp op, linalg::LinalgOp product, const ScoreRegion &region,
-                  Value exact, Value tileSums, TargetAttr target)
+  ProbabilitiesEpilogue(OnlineUpdateOp op, linalg::LinalgOp product, const ScoreRegion &region,
+                        Value exact, Value tileSums, TargetAttr target)
       : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
         target(target), prefetch(TilePrefetch::create(op, product)) {}
 
@@ -56,11 +56,11 @@ public:
         store(inner, i, product);
       scf::YieldOp::create(inner, loc, carried);
     };
-    auto storeWeights = [&](OpBuilder &inner, Location) {
-      SmallVector<Value> sums = createWeights(inner, rows, columns, products, carried, store);
+    auto storeProbabilities = [&](OpBuilder &inner, Location) {
+      SmallVector<Value> sums = createProbabilities(inner, rows, columns, products, carried, store);
       scf::YieldOp::create(inner, loc, sums);
     };
-    return scf::IfOp::create(b, loc, exact, storeProducts, storeWeights).getResults();
+    return scf::IfOp::create(b, loc, exact, storeProducts, storeProbabilities).getResults();
   }
 
   void end(OpBuilder &b, ArrayRef<Lanes> columns, ValueRange carried) override {
@@ -70,8 +70,9 @@ public:
 
 private:
   /// Stores the probabilities of `products`. Returns `sums` plus the sums of their columns.
-  SmallVector<Value> createWeights(OpBuilder &b, ArrayRef<Value> rows, ArrayRef<Lanes> columns,
-                                   ValueRange products, ValueRange sums, Store store) {
+  SmallVector<Value> createProbabilities(OpBuilder &b, ArrayRef<Value> rows,
+                                         ArrayRef<Lanes> columns, ValueRange products,
+                                         ValueRange sums, Store store) {
     size_t inFlight = exponentialsInFlight(target);
     // Sum up each column of the block first: short chains have smaller rounding errors.
     SmallVector<Value> parts(columns.size());
@@ -83,16 +84,17 @@ private:
             region.createScores(b, value, rows[(first + i) / columns.size()], queries[column]));
         exponents.push_back(relative[column].ofModerate(b, scores.back()));
       }
-      SmallVector<Value> weights =
+      SmallVector<Value> probabilities =
           createExp2(b, loc, exponents, target, Underflow::Live, Overflow::Large);
-      for (auto [i, weight] : llvm::enumerate(weights)) {
+      for (auto [i, probability] : llvm::enumerate(probabilities)) {
         size_t column = (first + i) % columns.size();
         if (region.canHide())
-          weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, scores[i], -kInfinity),
-                                           floatConstant(b, loc, weight.getType(), 0), weight);
+          probability =
+              arith::SelectOp::create(b, loc, createIsEqual(b, loc, scores[i], -kInfinity),
+                                      floatConstant(b, loc, probability.getType(), 0), probability);
         Value &part = parts[column];
-        part = part ? Value(arith::AddFOp::create(b, loc, part, weight)) : weight;
-        store(b, first + i, weight);
+        part = part ? Value(arith::AddFOp::create(b, loc, part, probability)) : probability;
+        store(b, first + i, probability);
       }
     }
     return llvm::map_to_vector(llvm::zip_equal(sums, parts), [&](auto both) -> Value {
@@ -183,7 +185,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     return region.createExponents(b, max, target).needsExact();
   });
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
-    WeightsEpilogue epilogue(op, product->contraction.op, region, exact[0], tileSums, target);
+    ProbabilitiesEpilogue epilogue(op, product->contraction.op, region, exact[0], tileSums, target);
     createContraction(b, product->contraction, product->start, target, &epilogue);
     auto updateExactly = [&](OpBuilder &inner, Location) {
       createUpdate(inner);
@@ -219,7 +221,7 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   return true;
 }
 
-void attn::createStoredProduct(OpBuilder &builder, OnlineWeightsOp op, TargetAttr target,
+void attn::createStoredProduct(OpBuilder &builder, OnlineProbabilitiesOp op, TargetAttr target,
                                AliasAnalysis &aliases) {
   std::optional<Product> product = findProduct(op, op.getOuts()[0], aliases);
   if (!product)

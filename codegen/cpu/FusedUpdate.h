@@ -40,7 +40,7 @@ bool createFusedUpdate(mlir::OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
 
 /// Lowers the contraction that computes the scores of `op`, if there is one. The products then have the same bits as
 /// those of the preceding update, so that the probabilities add up to 1.
-void createStoredProduct(mlir::OpBuilder &builder, OnlineWeightsOp op, TargetAttr target,
+void createStoredProduct(mlir::OpBuilder &builder, OnlineProbabilitiesOp op, TargetAttr target,
                          mlir::AliasAnalysis &aliases);
 
 } // namespace attn

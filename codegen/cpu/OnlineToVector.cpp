@@ -12,7 +12,7 @@
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha
 //   }
 //
-// attn.online_init, attn.online_weights and attn.online_finish are lowered likewise; finish also
+// attn.online_init, attn.online_probabilities and attn.online_finish are lowered likewise; finish also
 // transposes. If L does not divide the number of queries, the last vector of queries is masked.
 // If a contraction computes %scores just before, FusedUpdate.h fuses it with the update. ScoreRegion.h
 // defines the units of scores and max. All operands are f32 buffers with adjacent queries; the output
@@ -79,8 +79,8 @@ static Value createSum(OpBuilder &builder, Location loc, Value a, Value b) {
 }
 
 /// The unnormalised probabilities of `scores`, which are powers of two.
-static SmallVector<Value> createWeights(OpBuilder &builder, Location loc, ValueRange scores,
-                                        const Exponents &relative, TargetAttr target) {
+static SmallVector<Value> createProbabilities(OpBuilder &builder, Location loc, ValueRange scores,
+                                              const Exponents &relative, TargetAttr target) {
   auto exponents = llvm::map_to_vector(scores, [&](Value s) { return relative.of(builder, s); });
   return createExp2(builder, loc, exponents, target, Underflow::Live);
 }
@@ -164,15 +164,15 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(q.load(b, loc, scores, {k, q.offset}));
-        SmallVector<Value> weights = createWeights(b, loc, tile, relative, target);
-        for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
+        SmallVector<Value> probabilities = createProbabilities(b, loc, tile, relative, target);
+        for (auto [probability, score, k] : llvm::zip_equal(probabilities, tile, keys)) {
           if (region.canHide())
-            weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity), zero,
-                                             weight);
-          q.store(b, loc, weight, scores, {k, q.offset});
+            probability = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity),
+                                                  zero, probability);
+          q.store(b, loc, probability, scores, {k, q.offset});
         }
         Value total =
-            reduceTree(weights, [&](Value x, Value y) { return createSum(b, loc, x, y); });
+            reduceTree(probabilities, [&](Value x, Value y) { return createSum(b, loc, x, y); });
         return SmallVector<Value>{createSum(b, loc, carried[0], total)};
       })[0];
   if (!region.canHide()) {
@@ -194,15 +194,15 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
   Value changes = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, alpha, one);
   scf::IfOp::create(
       builder, loc, createAny(builder, loc, changes), [&](OpBuilder &inner, Location) {
-        createUnrolledLoop(inner, loc, memref::getMixedSize(inner, loc, acc, 0), kRows, {},
-                           [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
-                             for (Value e : es) {
-                               Value row = q.load(b, loc, acc, {e, q.offset});
-                               q.store(b, loc, createProduct(b, loc, row, alpha), acc,
-                                       {e, q.offset});
-                             }
-                             return SmallVector<Value>();
-                           });
+        createUnrolledLoop(
+            inner, loc, memref::getMixedSize(inner, loc, acc, 0), kRows, {},
+            [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
+              for (Value e : es) {
+                Value row = q.load(b, loc, acc, {e, q.offset});
+                q.store(b, loc, createProduct(b, loc, row, alpha), acc, {e, q.offset});
+              }
+              return SmallVector<Value>();
+            });
         scf::YieldOp::create(inner, loc);
       });
 }
@@ -226,11 +226,11 @@ static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &
 }
 
 //===----------------------------------------------------------------------===//
-// attn.online_weights
+// attn.online_probabilities
 //===----------------------------------------------------------------------===//
 
-static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const ScoreRegion &region,
-                             TargetAttr target, const Lanes &q) {
+static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
+                             const ScoreRegion &region, TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
   int64_t unroll = exponentialsInFlight(target);
   Value scores = op.getOuts()[0];
@@ -238,8 +238,8 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
   VectorType type = q.vectorOf(builder.getF32Type());
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
   Value max = q.load(builder, loc, op.getMax(), q.offset);
-  Exponents relative = region.createExponents(
-      builder, createReplace(builder, loc, max, -kInfinity, 0), target);
+  Exponents relative =
+      region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), target);
   Value sum = q.load(builder, loc, op.getSum(), q.offset);
   Value isEmpty = createIsEqual(builder, loc, sum, 0);
   Value emptyRow = floatConstant(builder, loc, type, valueOf(op.getEmptyRow()));
@@ -255,19 +255,19 @@ static void createNormalised(OpBuilder &builder, OnlineWeightsOp op, const Score
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(region.createScores(b, q.load(b, loc, scores, {k, q.offset}), k, queries));
-        SmallVector<Value> weights = createWeights(b, loc, tile, relative, target);
-        for (auto [weight, score, k] : llvm::zip_equal(weights, tile, keys)) {
-          weight = createProduct(b, loc, weight, inverse);
+        SmallVector<Value> probabilities = createProbabilities(b, loc, tile, relative, target);
+        for (auto [probability, score, k] : llvm::zip_equal(probabilities, tile, keys)) {
+          probability = createProduct(b, loc, probability, inverse);
           if (region.canHide())
-            weight = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity),
-                                             hidden, weight);
-          q.store(b, loc, weight, scores, {k, q.offset});
+            probability = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity),
+                                                  hidden, probability);
+          q.store(b, loc, probability, scores, {k, q.offset});
         }
         return SmallVector<Value>();
       });
 }
 
-static LogicalResult lower(OnlineWeightsOp op, TargetAttr target, AliasAnalysis &aliases) {
+static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target, AliasAnalysis &aliases) {
   ScoreRegion region(op);
   Value scores = op.getOuts()[0];
   if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) || failed(region.verify()))
@@ -349,7 +349,7 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
     TargetAttr target = getTarget(getOperation());
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<OnlineInitOp, OnlineUpdateOp, OnlineWeightsOp, OnlineFinishOp>(op))
+      if (isa<OnlineInitOp, OnlineUpdateOp, OnlineProbabilitiesOp, OnlineFinishOp>(op))
         ops.push_back(op);
     });
     if (ops.empty())
@@ -360,12 +360,12 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
       return signalPassFailure();
     }
     for (Operation *op : ops) {
-      LogicalResult result =
-          llvm::TypeSwitch<Operation *, LogicalResult>(op)
-              .Case<OnlineUpdateOp, OnlineWeightsOp>([&](auto online) {
-                return lower(online, target, getAnalysis<AliasAnalysis>());
-              })
-              .Case<OnlineInitOp, OnlineFinishOp>([&](auto online) { return lower(online, target); });
+      LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                                 .Case<OnlineUpdateOp, OnlineProbabilitiesOp>([&](auto online) {
+                                   return lower(online, target, getAnalysis<AliasAnalysis>());
+                                 })
+                                 .Case<OnlineInitOp, OnlineFinishOp>(
+                                     [&](auto online) { return lower(online, target); });
       if (failed(result))
         return signalPassFailure();
       op->erase();

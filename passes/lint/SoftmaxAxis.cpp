@@ -46,23 +46,24 @@ struct LintSoftmaxAxis : attn::impl::LintSoftmaxAxisBase<LintSoftmaxAxis> {
                             right = softmaxBehind(product, product->getOpOperand(1));
       if (left.has_value() == right.has_value())
         return;
-      Access weights = left ? *left : *right;
+      Access probabilities = left ? *left : *right;
       SmallVector<unsigned> reduced;
       product.getReductionDims(reduced);
-      for (auto [dim, expr] : llvm::enumerate(weights.map.getResults()))
+      for (auto [dim, expr] : llvm::enumerate(probabilities.map.getResults()))
         if (auto loop = dyn_cast<AffineDimExpr>(expr);
             loop && llvm::is_contained(reduced, loop.getPosition()))
-          sums[weights.tensor.getDefiningOp()].push_back(dim);
+          sums[probabilities.tensor.getDefiningOp()].push_back(dim);
     });
     for (auto &[op, dims] : sums) {
       auto softmax = cast<linalg::SoftmaxOp>(op);
       int64_t dim = softmax.getDimension(), rank = softmax.getInputOperandType().getRank();
       if (llvm::is_contained(dims, dim) || scoresOf(softmax).empty())
         continue;
-      softmax.emitWarning() << "softmax is over dimension " << dim - rank
-                            << " and the sum of the values over dimension " << dims.front() - rank
-                            << ", so the weights in a sum do not add up to 1; softmax(scores, dim="
-                            << dims.front() - rank << ")";
+      softmax.emitWarning()
+          << "softmax is over dimension " << dim - rank
+          << " and the sum of the values over dimension " << dims.front() - rank
+          << ", so the probabilities in a sum do not add up to 1; softmax(scores, dim="
+          << dims.front() - rank << ")";
     }
   }
 };

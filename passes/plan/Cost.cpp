@@ -21,17 +21,19 @@ using namespace attn;
 
 // Costs in issue slots, for one vector.
 static constexpr double kLoadsAtOnce = 2;
-static constexpr double kLatency = 4; // of a multiply-add: with fewer accumulators, each waits for its last result
+static constexpr double kLatency =
+    4; // of a multiply-add: with fewer accumulators, each waits for its last result
 // Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. The value is
 // large enough for blocks with fewer loads to win between plans that are otherwise equal.
 static constexpr double kLoad = 0.08;
 static constexpr double kStore = 1;
-static constexpr double kExponential = 8;       // with the subtraction before and the addition to the sum
+static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
 static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
 static constexpr double kMaximum = 8;           // load, compare, and store of the score
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
-static constexpr double kDotLoad = 0.2;  // beside a fused multiply-add; half beside a multiply and an add
+static constexpr double kDotLoad =
+    0.2; // beside a fused multiply-add; half beside a multiply and an add
 static constexpr double kPlainLoop = 25; // of a pass through memory that LLVM vectorises
 static constexpr double kShortLoop = 3;  // of such a pass in L1
 // Overhead of a loop around blocks, of a tile of queries, of a task and of a phase.
@@ -163,7 +165,7 @@ struct Model {
   }
 
   /// From products to probabilities, for each vector of scores. An exact maximum takes a pass before.
-  double weights(bool isMasked, bool isExact) const {
+  double probabilities(bool isMasked, bool isExact) const {
     double cost = target.getScalef() ? kScaledExponential : kExponential;
     if (isMasked)
       cost += kMaskTest;
@@ -179,7 +181,7 @@ struct Model {
     return predictProduct(target, keys, queries, shape.d, /*isGuarded=*/false,
                           /*hasEpilogue=*/true) +
            predictProduct(target, shape.e, queries, keys, /*isGuarded=*/isMasked) +
-           vectorsOf(queries) * keys * weights(isMasked, isExact) + kTileOverhead;
+           vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }
 
   /// The tile of queries at `q`.
@@ -258,7 +260,7 @@ struct Model {
                   vectors * target.getLanes() * shuffles(target);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
-    return shape.queries * dots + scores * (loops + weights(false, true)) +
+    return shape.queries * dots + scores * (loops + probabilities(false, true)) +
            llvm::divideCeil(shape.queries, plan.getQ()) *
                (predictProduct(target, std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
                                bool(shape.mask)) +
@@ -273,7 +275,7 @@ struct Model {
                   predictProduct(target, shape.queries, shape.e, shape.keys, bool(shape.mask));
     double bytes = double(shape.queries) * shape.keys * kBytes;
     // Scale, maximum, exponentials, division.
-    cost += scores * (3 * kPlainLoop + weights(bool(shape.mask), true));
+    cost += scores * (3 * kPlainLoop + probabilities(bool(shape.mask), true));
     return cost + predictTraffic(target, 8 * bytes, bytes);
   }
 

@@ -134,7 +134,7 @@ public:
   /// Scores in `inMemory` are captured.
   Raiser(linalg::SoftmaxOp softmax, DenseSet<Value> inMemory)
       : softmax(softmax), inMemory(std::move(inMemory)), scores(softmax.getInput()),
-        reader(softmax), weights(softmax->getResult(0)), context(softmax.getContext()),
+        reader(softmax), probabilities(softmax->getResult(0)), context(softmax.getContext()),
         keyDim(softmax.getDimension()), rank(softmax.getInputOperandType().getRank()),
         builder(context) {
     Block &block = region.emplaceBlock();
@@ -157,7 +157,7 @@ private:
   }
 
   void findSink();
-  void findWeights();
+  void findProbabilities();
   LogicalResult hideFiniteFill(Value score);
   bool findsEmptyRows(Operation *op);
   LogicalResult findValueProduct();
@@ -185,7 +185,7 @@ private:
   Operation *reader;
   /// The probabilities that multiply the values: the result of the softmax, or of the op that puts 0 into its empty
   /// rows, without the column of the sink.
-  Value weights;
+  Value probabilities;
   /// Null, or one more score for each row, read over the dimensions of the scores.
   Access sink;
   MLIRContext *context;
@@ -205,7 +205,7 @@ private:
   /// If a number near the least float hides pairs, not -inf: its operand number in the last select of the scores.
   std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
-  AffineMap weightsMap; // where the loops of valueProduct read the probabilities
+  AffineMap probabilitiesMap; // where the loops of valueProduct read the probabilities
   /// Transposed copies of the probabilities, and the ops other than valueProduct that read the probabilities or such a
   /// copy.
   SmallVector<Operation *> transposes, otherUsers;
@@ -222,11 +222,11 @@ private:
 void Raiser::findSink() {
   auto concat = scores.getDefiningOp<tensor::ConcatOp>();
   if (!concat || concat.getDim() != keyDim || concat.getInputs().size() != 2 ||
-      !weights.hasOneUse() || llvm::any_of(concat->getUsers(), [&](Operation *user) {
+      !probabilities.hasOneUse() || llvm::any_of(concat->getUsers(), [&](Operation *user) {
         return user != softmax && !findsEmptyRows(user);
       }))
     return;
-  auto slice = dyn_cast<tensor::ExtractSliceOp>(*weights.user_begin());
+  auto slice = dyn_cast<tensor::ExtractSliceOp>(*probabilities.user_begin());
   auto isColumn = [&](Value input) {
     return cast<RankedTensorType>(input.getType()).getDimSize(keyDim) == 1;
   };
@@ -245,7 +245,7 @@ void Raiser::findSink() {
   }
   scores = rest;
   reader = concat;
-  weights = slice;
+  probabilities = slice;
   SmallVector<AffineExpr> coordinates;
   for (unsigned dim = 0; dim < rank; ++dim)
     coordinates.push_back(dim == keyDim ? getAffineConstantExpr(0, context)
@@ -260,13 +260,13 @@ void Raiser::findSink() {
 ///   probabilities * float(not hidden)
 /// A hidden pair has probability 0 already, but for rows of which every pair is hidden. A product with 0 keeps the NaN
 /// of such a row.
-void Raiser::findWeights() {
-  if (!weights.hasOneUse())
+void Raiser::findProbabilities() {
+  if (!probabilities.hasOneUse())
     return;
-  auto op = dyn_cast<linalg::LinalgOp>(*weights.user_begin());
+  auto op = dyn_cast<linalg::LinalgOp>(*probabilities.user_begin());
   if (!op || op->getNumResults() != 1 || !isScalarFunction(op))
     return;
-  Element chosen = Element::of(op->getResult(0)), probability = Element::of(weights),
+  Element chosen = Element::of(op->getResult(0)), probability = Element::of(probabilities),
           score = Element::of(scores);
   bool isProduct = isa_and_nonnull<arith::MulFOp>(chosen.getOp());
   if (!isProduct && !isa_and_nonnull<arith::SelectOp>(chosen.getOp()))
@@ -282,7 +282,8 @@ void Raiser::findWeights() {
   if (isProduct) {
     unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
     Element kept = chosen.getOperand(other);
-    if (chosen.getOperand(1 - other) == probability && isa_and_nonnull<arith::UIToFPOp>(kept.getOp()))
+    if (chosen.getOperand(1 - other) == probability &&
+        isa_and_nonnull<arith::UIToFPOp>(kept.getOp()))
       fill = findFill(kept.getOperand(0), /*hides=*/false, score);
   } else if (isZero(chosen.getOperand(1)) && chosen.getOperand(2) == probability) {
     fill = findFill(chosen.getOperand(0), /*hides=*/true, score);
@@ -291,7 +292,7 @@ void Raiser::findWeights() {
   }
   if (!fill && !findsRows)
     return;
-  weights = op->getResult(0);
+  probabilities = op->getResult(0);
   if (!findsRows && std::isfinite(fill->value))
     finiteFill = fill->operand;
   emptyRow = isProduct && !finiteFill ? EmptyRow::NaN : EmptyRow::Zero;
@@ -303,10 +304,10 @@ LogicalResult Raiser::hideFiniteFill(Value score) {
   if (!select)
     return leftUnfused() << "scores that nothing else reads, where a finite fill hides pairs";
   OpBuilder atSelect(select);
-  select->setOperand(*finiteFill, arith::ConstantOp::create(
-                                      atSelect, select.getLoc(),
-                                      builder.getF32FloatAttr(
-                                          -std::numeric_limits<float>::infinity())));
+  select->setOperand(
+      *finiteFill,
+      arith::ConstantOp::create(atSelect, select.getLoc(),
+                                builder.getF32FloatAttr(-std::numeric_limits<float>::infinity())));
   return success();
 }
 
@@ -314,7 +315,7 @@ LogicalResult Raiser::hideFiniteFill(Value score) {
 bool Raiser::findsEmptyRows(Operation *op) {
   if (op == softmax || op->use_empty())
     return false;
-  return op == weights.getDefiningOp() ||
+  return op == probabilities.getDefiningOp() ||
          llvm::all_of(op->getUsers(), [&](Operation *user) { return findsEmptyRows(user); });
 }
 
@@ -346,7 +347,7 @@ LogicalResult Raiser::findValueProduct() {
   SmallVector<OpOperand *> products, others;
   // The probabilities and their transposed copies; each map takes coordinates of the copy to those of the
   // probabilities.
-  SmallVector<Access> forms = {{weights, AffineMap::getMultiDimIdentityMap(rank, context)}};
+  SmallVector<Access> forms = {{probabilities, AffineMap::getMultiDimIdentityMap(rank, context)}};
   SmallVector<AffineMap> mapsOfProducts;
   for (unsigned i = 0; i < forms.size(); ++i)
     for (OpOperand &use : forms[i].tensor.getUses()) {
@@ -366,21 +367,22 @@ LogicalResult Raiser::findValueProduct() {
     }
   if (products.empty()) {
     // Gates and poolings multiply elementwise. They are no attention, so there is nothing to remark.
-    if (!weights.use_empty() && !reachesContractionOrReturn(weights))
+    if (!probabilities.use_empty() && !reachesContractionOrReturn(probabilities))
       return failure();
     for (OpOperand *use : others)
       if (Type type = findOtherFloat(use->getOwner()))
-        return leftUnfused() << "weights and values of type f32, got " << type;
-    InFlightDiagnostic remark = leftUnfused() << "the weights to be multiplied with values, got ";
+        return leftUnfused() << "probabilities and values of type f32, got " << type;
+    InFlightDiagnostic remark = leftUnfused()
+                                << "the probabilities to be multiplied with values, got ";
     if (others.empty())
       return remark << "no use of them";
     return remark << "a use by '" << others.front()->getOwner()->getName() << "'";
   }
   if (products.size() > 1)
-    return leftUnfused() << "one product of the weights with values, got " << products.size();
-  OpOperand *weightsOperand = products.front();
-  weightsMap = mapsOfProducts.front();
-  valueProduct = cast<linalg::LinalgOp>(weightsOperand->getOwner());
+    return leftUnfused() << "one product of the probabilities with values, got " << products.size();
+  OpOperand *probabilitiesOperand = products.front();
+  probabilitiesMap = mapsOfProducts.front();
+  valueProduct = cast<linalg::LinalgOp>(probabilitiesOperand->getOwner());
   for (OpOperand *other : others)
     otherUsers.push_back(other->getOwner());
   for (const Access &form : ArrayRef(forms).drop_front())
@@ -388,14 +390,15 @@ LogicalResult Raiser::findValueProduct() {
 
   SmallVector<unsigned> sums;
   valueProduct.getReductionDims(sums);
-  if (weightsMap.getDimPosition(keyDim) != sums.front()) {
-    InFlightDiagnostic remark = leftUnfused() << "the values to be summed over dimension " << keyDim
-                                              << " of the weights, where the softmax is, got ";
-    if (auto position = weightsMap.getResultPosition(getAffineDimExpr(sums.front(), context)))
+  if (probabilitiesMap.getDimPosition(keyDim) != sums.front()) {
+    InFlightDiagnostic remark = leftUnfused()
+                                << "the values to be summed over dimension " << keyDim
+                                << " of the probabilities, where the softmax is, got ";
+    if (auto position = probabilitiesMap.getResultPosition(getAffineDimExpr(sums.front(), context)))
       return remark << "dimension " << *position;
     return remark << "another";
   }
-  OpOperand &operand = valueProduct->getOpOperand(1 - weightsOperand->getOperandNumber());
+  OpOperand &operand = valueProduct->getOpOperand(1 - probabilitiesOperand->getOperandNumber());
   value = withoutBroadcasts({operand.get(), valueProduct.getMatchingIndexingMap(&operand)});
   return success();
 }
@@ -409,9 +412,10 @@ LogicalResult Raiser::moveValueProduct() {
     if (user && valueProduct->isBeforeInBlock(user))
       continue;
     if (!user || failed(moveOperationDependencies(rewriter, valueProduct, user)))
-      return leftUnfused() << "values that can be computed ahead of other uses of the weights, got "
-                              "such a use by '"
-                           << reader->getName() << "'";
+      return leftUnfused()
+             << "values that can be computed ahead of other uses of the probabilities, got "
+                "such a use by '"
+             << reader->getName() << "'";
     rewriter.moveOpBefore(valueProduct, user);
   }
   return success();
@@ -566,7 +570,7 @@ LogicalResult Raiser::chooseDims() {
   auto isQuery = [&](unsigned dim) {
     if (product)
       return product->query.names(dim) && !product->key.names(dim);
-    return dim != keyDim && !value.names(weightsMap.getDimPosition(dim));
+    return dim != keyDim && !value.names(probabilitiesMap.getDimPosition(dim));
   };
   // If there are several, the innermost is q and the others are query groups.
   auto dims = llvm::reverse(llvm::seq(rank));
@@ -574,15 +578,15 @@ LogicalResult Raiser::chooseDims() {
   if (found == dims.end())
     return leftUnfused() << "a dimension of the query that the " << (product ? "key" : "values")
                          << " lack, got none";
-  unsigned q = weightsMap.getDimPosition(*found), k = weightsMap.getDimPosition(keyDim);
+  unsigned q = probabilitiesMap.getDimPosition(*found), k = probabilitiesMap.getDimPosition(keyDim);
   if (value.names(q))
     return leftUnfused() << "values shared by all queries, got values that vary with dimension "
-                         << *found << " of the weights";
+                         << *found << " of the probabilities";
 
   SmallVector<unsigned> ofValueOnly, batch;
   for (AffineExpr expr : outMap.getResults()) {
     unsigned loop = cast<AffineDimExpr>(expr).getPosition();
-    if (!weightsMap.isFunctionOfDim(loop))
+    if (!probabilitiesMap.isFunctionOfDim(loop))
       ofValueOnly.push_back(loop);
     if (loop != q)
       batch.push_back(loop);
@@ -595,7 +599,7 @@ LogicalResult Raiser::chooseDims() {
   // Without a product, computing the probabilities again costs nothing, so values may have batch dimensions of
   // their own.
   if (!ofValueOnly.empty() && (product || !otherUsers.empty()))
-    return leftUnfused() << "values whose batch dimensions are those of the weights, got "
+    return leftUnfused() << "values whose batch dimensions are those of the probabilities, got "
                          << ofValueOnly.size() << " more";
 
   numDims = batch.size() + 4;
@@ -606,7 +610,7 @@ LogicalResult Raiser::chooseDims() {
   ofLoops[k] = numDims - 3;
   ofLoops[e] = numDims - 1;
   for (unsigned dim = 0; dim < rank; ++dim)
-    ofScores.push_back(ofLoops[weightsMap.getDimPosition(dim)]);
+    ofScores.push_back(ofLoops[probabilitiesMap.getDimPosition(dim)]);
   ofScores.push_back(numDims - 2);
   return success();
 }
@@ -671,7 +675,7 @@ void Raiser::rewrite(Value score) {
   rewriter.replaceOp(valueProduct, attention.getResult(0));
   if (otherUsers.empty())
     return;
-  rewriter.replaceAllUsesWith(weights, attention.getResult(1));
+  rewriter.replaceAllUsesWith(probabilities, attention.getResult(1));
   for (Operation *transpose : llvm::reverse(transposes))
     if (transpose->isBeforeInBlock(attention))
       rewriter.moveOpAfter(transpose, attention);
@@ -681,7 +685,7 @@ LogicalResult Raiser::run() {
   Type element = softmax.getInputOperandType().getElementType();
   if (!element.isF32())
     return leftUnfused() << "scores of type f32, got " << element;
-  findWeights(); // before findSink: the score of the sink counts in the test for empty rows
+  findProbabilities(); // before findSink: the score of the sink counts in the test for empty rows
   findSink();
   if (failed(findValueProduct()))
     return failure();

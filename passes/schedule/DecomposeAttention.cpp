@@ -45,12 +45,12 @@ public:
     Value scores = contract(op.getQuery(), op.getQueryMap(), op.getKey(), op.getKeyMap(),
                             scoreLoops, op.getDDim());
     Value masked = applyScore(scores, scoreLoops);
-    Value weights = softmax(masked, scoreLoops);
+    Value probabilities = softmax(masked, scoreLoops);
     AffineMap scoreMap = over(scoreLoops);
-    Value out = weighValues(weights, scoreMap);
+    Value out = weighValues(probabilities, scoreMap);
     SmallVector<Value> results = {out};
-    if (op.returnsWeights())
-      results.push_back(copyTo(weights, scoreMap, op.getOuts()[1], op.getOutMap(1)));
+    if (op.returnsProbabilities())
+      results.push_back(copyTo(probabilities, scoreMap, op.getOuts()[1], op.getOutMap(1)));
     return results;
   }
 
@@ -207,20 +207,20 @@ private:
                   });
     return generic(loops, {exponentials, sum}, {ofScore, ofRow}, empty(loops), ofScore,
                    [](OpBuilder &b, Location loc, ValueRange args) {
-                     Value weight = arith::DivFOp::create(b, loc, args[0], args[1]);
-                     linalg::YieldOp::create(b, loc, weight);
+                     Value probability = arith::DivFOp::create(b, loc, args[0], args[1]);
+                     linalg::YieldOp::create(b, loc, probability);
                    });
   }
 
   Value softmax(Value scores, ArrayRef<unsigned> loops) {
-    Value weights = op.getSink()
-                        ? softmaxWithSink(scores, loops)
-                        : linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()},
-                                                    scores, empty(loops), loops.size() - 1)
-                              .getResult()[0];
+    Value probabilities = op.getSink()
+                              ? softmaxWithSink(scores, loops)
+                              : linalg::SoftmaxOp::create(builder, loc, TypeRange{scores.getType()},
+                                                          scores, empty(loops), loops.size() - 1)
+                                    .getResult()[0];
     if (!op.getMask() && op.getEmptyRow() == EmptyRow::NaN)
-      return weights;
-    SmallVector<Value> inputs = {scores, weights};
+      return probabilities;
+    SmallVector<Value> inputs = {scores, probabilities};
     SmallVector<AffineMap> maps = {over(loops), over(loops)};
     if (op.getSink()) {
       inputs.push_back(op.getSink());
@@ -245,7 +245,7 @@ private:
                 arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[2], lowest);
             hidden = arith::SelectOp::create(b, loc, isAbsent, hidden, args[1]);
           }
-          int exponent = std::max<int>(AttnDialect::kLeastWeightExponent,
+          int exponent = std::max<int>(AttnDialect::kLeastProbabilityExponent,
                                        APFloat::semanticsMinExponent(semantics));
           Value least =
               constant(scalbn(APFloat::getOne(semantics), exponent, APFloat::rmNearestTiesToEven));
@@ -256,12 +256,12 @@ private:
   }
 
   /// out[..., q, e] = sum_k p * V. Skips hidden pairs, whose probability p is 0: 0 * NaN is NaN.
-  Value weighValues(Value weights, AffineMap scoreMap) {
+  Value weighValues(Value probabilities, AffineMap scoreMap) {
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
     loops.append({op.getEDim(), op.getKDim()});
     bool guarded = static_cast<bool>(op.getMask());
     return generic(
-        loops, {weights, op.getValue()}, {scoreMap, op.getValueMap()}, zeros(op.getOuts()[0]),
+        loops, {probabilities, op.getValue()}, {scoreMap, op.getValueMap()}, zeros(op.getOuts()[0]),
         op.getOutMap(), [&](OpBuilder &b, Location loc, ValueRange args) {
           Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
           Value sum = arith::AddFOp::create(b, loc, args[2], product);

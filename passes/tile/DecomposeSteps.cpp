@@ -50,14 +50,14 @@ static void decompose(OnlineStepOp op) {
                                        op.getScaleAttr());
   update.getScore().takeBody(op.getScore());
 
-  Value weights = update.getResult(0), acc = update.getResult(3);
+  Value probabilities = update.getResult(0), acc = update.getResult(3);
   if (!op.getMask()) {
-    acc = contract(op.getValue(), {r, m}, weights, acc);
+    acc = contract(op.getValue(), {r, m}, probabilities, acc);
   } else {
     auto maps = AffineMap::inferFromExprList({ArrayRef<AffineExpr>{r, n}, {r, m}, {m, n}}, context);
     auto parallel = utils::IteratorType::parallel, reduction = utils::IteratorType::reduction;
     acc = linalg::GenericOp::create(
-              builder, loc, acc.getType(), ValueRange{weights, op.getValue()}, acc, maps,
+              builder, loc, acc.getType(), ValueRange{probabilities, op.getValue()}, acc, maps,
               ArrayRef{parallel, parallel, reduction},
               [&](OpBuilder &b, Location loc, ValueRange args) {
                 Value live =
@@ -69,7 +69,7 @@ static void decompose(OnlineStepOp op) {
               })
               .getResult(0);
   }
-  op.replaceAllUsesWith(ValueRange{weights, update.getResult(1), update.getResult(2), acc});
+  op.replaceAllUsesWith(ValueRange{probabilities, update.getResult(1), update.getResult(2), acc});
   op.erase();
 }
 

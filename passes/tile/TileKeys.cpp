@@ -100,7 +100,7 @@ private:
 
   /// The loop over `[from, to)`.
   State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
-  Value weightsLoop(Value query, const State &state);
+  Value probabilitiesLoop(Value query, const State &state);
 
   /// Captured tiles, their maps and the score region of a step at keys `[k0, k0 + ks)`; without a
   /// mask, only what the region reads.
@@ -382,10 +382,11 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
-Value KeyLoops::weightsLoop(Value query, const State &state) {
-  Value weights = op.getOuts()[1];
-  auto loop = scf::ForOp::create(rewriter, loc, toValue(zero), toValue(numKeys()),
-                                 toValue(rewriter.getIndexAttr(kTile())), ValueRange{weights});
+Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
+  Value probabilities = op.getOuts()[1];
+  auto loop =
+      scf::ForOp::create(rewriter, loc, toValue(zero), toValue(numKeys()),
+                         toValue(rewriter.getIndexAttr(kTile())), ValueRange{probabilities});
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(loop.getBody());
   Value k0 = loop.getInductionVar();
@@ -403,7 +404,7 @@ Value KeyLoops::weightsLoop(Value query, const State &state) {
                                  ValueRange{scores}, rewriter.getAffineMapArrayAttr(maps))
           ->getResult(0);
   Score score = this->score(k0, ks, op.getMaskAttr());
-  auto normalized = OnlineWeightsOp::create(
+  auto normalized = OnlineProbabilitiesOp::create(
       rewriter, loc, TypeRange{scores.getType()}, state.max, state.sum, score.captures,
       ValueRange{scores}, originAt(k0), op.getMaskAttr(),
       rewriter.getAffineMapArrayAttr(score.maps), scoreScale, op.getEmptyRowAttr());
@@ -471,8 +472,8 @@ void KeyLoops::run() {
   SmallVector<Value> results = {tensor::InsertSliceOp::create(
       rewriter, loc, tile, op.getOuts()[0], out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
       out.slice.getMixedStrides())};
-  if (op.returnsWeights())
-    results.push_back(weightsLoop(query, state));
+  if (op.returnsProbabilities())
+    results.push_back(probabilitiesLoop(query, state));
   rewriter.replaceOp(op, results);
 }
 

@@ -139,14 +139,14 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<1x8x4xf32>) {
 
 // -----
 
-// A4: weights name every batch dimension, q and k.
+// A4: probabilities name every batch dimension, q and k.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #s = affine_map<(b, q, k, d, e) -> (b, q, 0)>
 func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2x8x1xf32>) {
-  // expected-error @+1 {{expected weights to have k, got}}
+  // expected-error @+1 {{expected probabilities to have k, got}}
   %r:2 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
       outs(%x, %y : tensor<2x8x4xf32>, tensor<2x8x1xf32>) {indexing_maps = [#q, #k, #v, #o, #s], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8x1xf32>
   return

@@ -317,7 +317,7 @@ TEST_F(ReferenceTest, OnlineWeights) {
         "func.func @f(%m: tensor<1xf32>, %l: tensor<1xf32>, %s: tensor<2x1xf32>) -> "
         "tensor<2x1xf32> {\n"
         "  %zero = arith.constant 0 : index\n"
-        "  %p = attn.online_weights ins(%m, %l : tensor<1xf32>, tensor<1xf32>)"
+        "  %p = attn.online_probabilities ins(%m, %l : tensor<1xf32>, tensor<1xf32>)"
         " outs(%s : tensor<2x1xf32>) at(%zero, %zero) " +
             rest + " {capture_maps = [], scale = 1.0 : f32" + attributes +
             "} -> tensor<2x1xf32>\n  return %p : tensor<2x1xf32>\n}",

@@ -119,7 +119,7 @@ protected:
     /// Types of captured operands, their maps and what they hold.
     std::vector<std::string> types = {}, maps = {};
     std::vector<ReferenceTensor> captured = {};
-    bool returnsWeights = false;
+    bool returnsProbabilities = false;
     /// One for each head.
     std::optional<ReferenceTensor> sink = {};
   };
@@ -150,7 +150,7 @@ protected:
       maps += ", affine_map<(b, h, q, k, d, e) -> (h)>";
     }
     std::string outs = "tensor<2x2x19x5xf32>", inits = "%e";
-    if (attention.returnsWeights) {
+    if (attention.returnsProbabilities) {
       outs += ", tensor<2x2x19x23xf32>";
       inits += ", %w";
       maps += ", affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>, affine_map<(b, h, q, k, d, e) -> "
@@ -158,13 +158,13 @@ protected:
     } else {
       maps += ", affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>";
     }
-    std::string results = attention.returnsWeights ? "%o#0, %o#1" : "%o";
+    std::string results = attention.returnsProbabilities ? "%o#0, %o#1" : "%o";
     std::string text = "func.func @f(%q: tensor<2x2x19x3xf32>, %k: tensor<2x2x23x3xf32>, %v: "
                        "tensor<2x2x23x5xf32>" +
                        arguments + ") -> (" + outs +
                        ") {\n  %e = tensor.empty() : tensor<2x2x19x5xf32>\n"
                        "  %w = tensor.empty() : tensor<2x2x19x23xf32>\n  %o" +
-                       (attention.returnsWeights ? ":2" : "") +
+                       (attention.returnsProbabilities ? ":2" : "") +
                        " = attn.attention ins(%q, %k, %v : tensor<2x2x19x3xf32>, "
                        "tensor<2x2x23x3xf32>, tensor<2x2x23x5xf32>) " +
                        (hasCaptures ? "captures(" + captures + " : " + types + ")" : "") + sink +
@@ -254,7 +254,7 @@ TEST_F(StagesTest, ScoreRegion) {
       attn.yield %r : f32 })";
   ReferenceTensor bias = normal({2, 19, 23});
   for (const char *mask : {"", "mask(#attn.causal)"})
-    run({mask, "", score, {"tensor<2x19x23xf32>"}, {"(h, q, k)"}, {bias}, /*returnsWeights=*/true});
+    run({mask, "", score, {"tensor<2x19x23xf32>"}, {"(h, q, k)"}, {bias}, /*returnsProbabilities=*/true});
   // A bias that hides pairs.
   for (auto [i, element] : llvm::enumerate(bias.elements))
     if (i % 5 == 0 || i < 23)
@@ -266,24 +266,24 @@ TEST_F(StagesTest, ScoreRegion) {
          {"tensor<2x19x23xf32>"},
          {"(h, q, k)"},
          {bias},
-         /*returnsWeights=*/true});
+         /*returnsProbabilities=*/true});
 }
 
 TEST_F(StagesTest, Weights) {
   for (const char *attributes : {"", kNaNRows})
-    run({"mask(#attn.causal<offset = -3>)", attributes, "", {}, {}, {}, /*returnsWeights=*/true});
+    run({"mask(#attn.causal<offset = -3>)", attributes, "", {}, {}, {}, /*returnsProbabilities=*/true});
 }
 
 TEST_F(StagesTest, Sink) {
   const char *causal = "mask(#attn.causal<offset = -3>)";
   ReferenceTensor sink({2});
   sink.elements = {-1, 40};
-  run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/true, sink});
+  run({causal, kNaNRows, "", {}, {}, {}, /*returnsProbabilities=*/true, sink});
   sink.elements = {0.5, -std::numeric_limits<double>::infinity()};
-  run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/true, sink});
+  run({causal, kNaNRows, "", {}, {}, {}, /*returnsProbabilities=*/true, sink});
   // In a row of NaN, the probability of a hidden pair may be NaN too.
   sink.elements = {0.5, std::nan("")};
-  run({causal, kNaNRows, "", {}, {}, {}, /*returnsWeights=*/false, sink});
+  run({causal, kNaNRows, "", {}, {}, {}, /*returnsProbabilities=*/false, sink});
 }
 
 TEST_F(StagesTest, NaN) {

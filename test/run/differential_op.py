@@ -37,7 +37,7 @@ class OpDraw:
         self.batch = ["b", "h", "g"] if self.grouped else ["b", "h"]
         self.sizes = self.draw_sizes({})
         self.dynamic = {d for d in ["q", "k", *self.batch] if rng.random() < (0.5 if d in "qk" else 0.2)}
-        self.returns_weights = rng.random() < 0.2
+        self.returns_probabilities = rng.random() < 0.2
         self.region = rng.choice(["", "", "bias", "fill", "alibi"])
         self.fill_keys = rng.randint(0, self.sizes["k"])
         self.fill_side = rng.choice(["sge", "slt"])
@@ -50,7 +50,7 @@ class OpDraw:
         if rng.random() < 0.2:
             self.sink = Operand("sink", "f32", rng.choice([["h"], ["h"], ["b", "q"], []]), self.draw_sink)
         names = ["empty row " + self.empty_row, self.region or "no region", *self.mask_kinds]
-        names += ["grouped heads"] * self.grouped + ["returned weights"] * self.returns_weights
+        names += ["grouped heads"] * self.grouped + ["returned weights"] * self.returns_probabilities
         names += ["sink"] * bool(self.sink)
         names += [f"{'dynamic' if self.dynamic else 'static'} sizes"]
         self.kinds = ["op"] + [f"op: {name}" for name in names]
@@ -196,7 +196,7 @@ class OpDraw:
 
     def outs(self):
         """Names and dimensions of the results."""
-        return [("out", self.out_dims)] + [("weights", [*self.batch, "q", "k"])] * self.returns_weights
+        return [("out", self.out_dims)] + [("weights", [*self.batch, "q", "k"])] * self.returns_probabilities
 
     def inputs(self):
         return [*self.operands, *self.captures, *([self.sink] if self.sink else [])]

@@ -464,7 +464,7 @@ func.func @boolean(%s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>
 // CHECK:       scf.for
 // CHECK-COUNT-4: vector.store
 func.func @weights(%s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>, %q0: index, %k0: index) {
-  attn.online_weights ins(%m, %l : memref<16xf32>, memref<16xf32>) outs(%s : memref<64x16xf32>)
+  attn.online_probabilities ins(%m, %l : memref<16xf32>, memref<16xf32>) outs(%s : memref<64x16xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32, empty_row = #attn.empty_row<nan>}
   return
 }

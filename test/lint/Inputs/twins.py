@@ -95,7 +95,7 @@ class WrongAxis(Block):
         return self.merge(F.softmax(logits, 2 if self.mistaken else 3) @ c)
 
 
-class UnusedWeights(Block):
+class UnusedProbabilities(Block):
     def forward(self, tokens, padding):
         a, b, c = self.split(tokens)
         logits = a @ b.transpose(2, 3) * (self.width // self.heads) ** -0.5
@@ -117,7 +117,7 @@ class Twins(nn.Module):
     def __init__(self, mistaken):
         super().__init__()
         kinds = (DroppedMask, Multiplied, ModelWidth, ListOfHeads, EmptyRows, WrongAxis, IgnoredAverage)
-        self.blocks = nn.ModuleList(kind(12, 2, mistaken) for kind in (*kinds, UnusedWeights))
+        self.blocks = nn.ModuleList(kind(12, 2, mistaken) for kind in (*kinds, UnusedProbabilities))
 
     def forward(self, tokens, padding):
         *most, last = self.blocks

@@ -20,7 +20,7 @@ func.func @softmax_over_queries(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected the values to be summed over dimension 1 of the weights, where the softmax is, got dimension 2}}
+  // expected-remark@+1 {{attention left unfused: expected the values to be summed over dimension 1 of the probabilities, where the softmax is, got dimension 2}}
   %p = linalg.softmax dimension(1) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
@@ -28,12 +28,12 @@ func.func @softmax_over_queries(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -
 }
 
 // The values are multiplied with the transposed probabilities.
-func.func @transposed_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+func.func @transposed_probabilities(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected the values to be summed over dimension 2 of the weights, where the softmax is, got dimension 1}}
+  // expected-remark@+1 {{attention left unfused: expected the values to be summed over dimension 2 of the probabilities, where the softmax is, got dimension 1}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   %o = linalg.contract indexing_maps = [#op, affine_map<(b, q, e, k) -> (b, q, e)>, affine_map<(b, q, e, k) -> (b, k, e)>] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
@@ -41,12 +41,12 @@ func.func @transposed_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> 
 }
 
 // The mask multiplies the probabilities.
-func.func @weights_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
+func.func @probabilities_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.generic'}}
+  // expected-remark@+1 {{attention left unfused: expected the probabilities to be multiplied with values, got a use by 'linalg.generic'}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %m = linalg.generic #both ins(%p, %mask : tensor<2x5x5xf32>, tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
   ^bb0(%a: f32, %b: f32, %out: f32):
@@ -64,7 +64,7 @@ func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tenso
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.softmax'}}
+  // expected-remark@+1 {{attention left unfused: expected the probabilities to be multiplied with values, got a use by 'linalg.softmax'}}
   %p0 = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   // expected-remark@+1 {{attention left unfused: expected a product of query and key in the scores, got 'linalg.softmax'}}
   %p = linalg.softmax dimension(2) ins(%p0 : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
@@ -103,7 +103,7 @@ func.func @values_vary_with_query(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>,
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected values shared by all queries, got values that vary with dimension 1 of the weights}}
+  // expected-remark@+1 {{attention left unfused: expected values shared by all queries, got values that vary with dimension 1 of the probabilities}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   %o = linalg.contract indexing_maps = [#op, affine_map<(b, q, e, k) -> (b, q, k, e)>, #o] ins(%p, %v : tensor<2x5x5xf32>, tensor<2x5x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
@@ -116,7 +116,7 @@ func.func @values_bring_batch(%x: tensor<2x5x8xf32>, %v: tensor<3x2x5x8xf32>, %o
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected values whose batch dimensions are those of the weights, got 1 more}}
+  // expected-remark@+1 {{attention left unfused: expected values whose batch dimensions are those of the probabilities, got 1 more}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<3x2x5x8xf32>) -> tensor<3x2x5x8xf32>
   %o = linalg.contract indexing_maps = [affine_map<(c, b, q, e, k) -> (b, q, k)>, affine_map<(c, b, q, e, k) -> (c, b, k, e)>,
@@ -153,7 +153,7 @@ func.func @values_twice(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tenso
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected one product of the weights with values, got 2}}
+  // expected-remark@+1 {{attention left unfused: expected one product of the probabilities with values, got 2}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
   %o = linalg.contract indexing_maps = [#op, #ov, #o] ins(%p, %x : tensor<2x5x5xf32>, tensor<2x5x8xf32>) outs(%of : tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
@@ -162,12 +162,12 @@ func.func @values_twice(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tenso
 }
 
 // No values.
-func.func @weights_alone(%x: tensor<2x5x8xf32>) -> tensor<2x5x5xf32> {
+func.func @probabilities_alone(%x: tensor<2x5x8xf32>) -> tensor<2x5x5xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'func.return'}}
+  // expected-remark@+1 {{attention left unfused: expected the probabilities to be multiplied with values, got a use by 'func.return'}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   return %p : tensor<2x5x5xf32>
 }
@@ -209,12 +209,12 @@ func.func @diagonal_of_a_mask(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %ma
 }
 
 // The values depend on another use of the probabilities.
-func.func @values_from_weights(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
+func.func @values_from_probabilities(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected values that can be computed ahead of other uses of the weights, got such a use by 'linalg.generic'}}
+  // expected-remark@+1 {{attention left unfused: expected values that can be computed ahead of other uses of the probabilities, got such a use by 'linalg.generic'}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %w = linalg.generic #each ins(%p : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) {
   ^bb0(%a: f32, %out: f32):
@@ -249,7 +249,7 @@ func.func @zero_in_other_rows(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> 
   %re = tensor.empty() : tensor<2x5xi1>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%x, %x : tensor<2x5x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
-  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.generic'}}
+  // expected-remark@+1 {{attention left unfused: expected the probabilities to be multiplied with values, got a use by 'linalg.generic'}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x5xf32>) outs(%e : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
   %t = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<2x5x5xf32>) outs(%be : tensor<2x5x5xi1>) {
   ^bb0(%a: f32, %out: i1):
@@ -273,12 +273,12 @@ func.func @zero_in_other_rows(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> 
 }
 
 // The tensor that is copied over the probabilities is not a copy of them.
-func.func @weights_overwritten(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %y: tensor<2x5x7xf32>) -> tensor<2x5x4xf32> {
+func.func @probabilities_overwritten(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %y: tensor<2x5x7xf32>) -> tensor<2x5x4xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x7xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
   %s = linalg.contract indexing_maps = [#sq, #sk, #s] ins(%q, %k : tensor<2x5x8xf32>, tensor<2x7x8xf32>) outs(%f : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
-  // expected-remark@+1 {{attention left unfused: expected the weights to be multiplied with values, got a use by 'linalg.transpose'}}
+  // expected-remark@+1 {{attention left unfused: expected the probabilities to be multiplied with values, got a use by 'linalg.transpose'}}
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x7xf32>) outs(%e : tensor<2x5x7xf32>) -> tensor<2x5x7xf32>
   %c = linalg.transpose ins(%y : tensor<2x5x7xf32>) outs(%p : tensor<2x5x7xf32>) permutation = [0, 1, 2]
   %oe = tensor.empty() : tensor<2x5x4xf32>

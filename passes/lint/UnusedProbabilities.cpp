@@ -1,4 +1,4 @@
-//===- UnusedWeights.cpp - probabilities without a use ---------------------===//
+//===- UnusedProbabilities.cpp - probabilities without a use ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,7 +15,7 @@
 // returns the probabilities and drops a product, which is the product with the probabilities or the projection of the
 // values. A softmax without such a product is a classifier or a pointer. The second comes from
 // torch.nn.MultiheadAttention if its second result, the probabilities, is not used. Probabilities that the function
-// returns count as used. Test: test/passes/lint/unused-weights.mlir
+// returns count as used. Test: test/passes/lint/unused-probabilities.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace attn {
-#define GEN_PASS_DEF_LINTUNUSEDWEIGHTS
+#define GEN_PASS_DEF_LINTUNUSEDPROBABILITIES
 #include "passes/Passes.h.inc"
 } // namespace attn
 
@@ -34,7 +34,7 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-struct LintUnusedWeights : attn::impl::LintUnusedWeightsBase<LintUnusedWeights> {
+struct LintUnusedProbabilities : attn::impl::LintUnusedProbabilitiesBase<LintUnusedProbabilities> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     live = liveOps(getOperation());
@@ -56,22 +56,24 @@ struct LintUnusedWeights : attn::impl::LintUnusedWeightsBase<LintUnusedWeights> 
         return linalgOp && !isCopy(linalgOp) && !live.contains(op); // views cost nothing
       });
       if (dropped != readers.end())
-        (*dropped)->emitWarning() << "what is computed from the weights is dropped, so it only "
-                                     "costs time; leave it out, in "
-                                     "torch.nn.MultiheadAttention by need_weights=False";
+        (*dropped)->emitWarning()
+            << "what is computed from the probabilities is dropped, so it only "
+               "costs time; leave it out, in "
+               "torch.nn.MultiheadAttention by need_weights=False";
       return;
     }
     bool multipliesScores = llvm::any_of(
         scores, [&](Value score) { return llvm::any_of(score.getUsers(), isLiveProduct); });
     if (multipliesScores || (live.contains(softmax) && dropsProduct))
-      softmax.emitWarning() << "the weights multiply no values, so the output is not an attention; "
-                               "multiply the values by what softmax returns";
+      softmax.emitWarning()
+          << "the probabilities multiply no values, so the output is not an attention; "
+             "multiply the values by what softmax returns";
   }
 
-  /// The ops that read `weights`, the probabilities, directly or through elementwise ops and views, in order.
-  static SetVector<Operation *> readersOf(Value weights) {
+  /// The ops that read `probabilities` directly or through elementwise ops and views, in order.
+  static SetVector<Operation *> readersOf(Value probabilities) {
     SetVector<Operation *> readers;
-    SmallVector<Value> worklist = {weights};
+    SmallVector<Value> worklist = {probabilities};
     while (!worklist.empty())
       for (Operation *user : worklist.pop_back_val().getUsers()) {
         if (isa<tensor::DimOp, func::ReturnOp>(user) || !readers.insert(user))
