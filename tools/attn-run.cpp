@@ -55,9 +55,12 @@ struct Flags {
   cl::opt<std::string> member{name, cl::ValueOptional, cl::value_desc(value), cl::cat(category),   \
                               cl::desc(text)};
 #include "tools/call/Options.def"
+  cl::opt<bool> describe{"describe", cl::cat(Calling),
+                         cl::desc("Say what can be called and how, and call nothing")};
   cl::opt<bool> reference{
       "reference", cl::cat(Comparing),
-      cl::desc("Fail where results differ from the model's own, computed op by op in float64")};
+      cl::desc("Fail where results differ from the model's own, computed op by op in float64. "
+               "Implies --guard, unless with --benchmark")};
   cl::opt<std::string> firstDifference{
       "first-difference", cl::ValueOptional, cl::value_desc("dir"), cl::cat(Comparing),
       cl::desc(
@@ -73,8 +76,8 @@ struct Flags {
 /// attn.
 struct Options : CallOptions {
   explicit Options(const Flags &flags)
-      : model(flags.model), reference(flags.reference), report(flags.report),
-        pictures(flags.explain) {
+      : model(flags.model), describe(flags.describe), reference(flags.reference),
+        report(flags.report), pictures(flags.explain) {
 #define CALL_FLAG(member, ...) member = flags.member;
 #define CALL_TEXT(member, ...) member = flags.member;
 #define CALL_LIST(member, ...) member.assign(flags.member.begin(), flags.member.end());
@@ -90,7 +93,7 @@ struct Options : CallOptions {
   }
 
   std::string model;
-  bool reference;
+  bool describe, reference;
   std::optional<std::string> firstDifference;
   OutputFile report, pictures;
 };
@@ -170,6 +173,9 @@ Error Runner::describe() {
   std::vector<std::string> levels;
   if (Error error = toError(call->findLevels(levels)))
     return error;
+  if (info->functions.size() != levels.size())
+    return fail("expected a manifest of " + Twine(levels.size()) + " functions, got " +
+                Twine(info->functions.size()));
   if (flags.json) {
     json::Array &functions = *value->getAsObject()->getArray("functions");
     for (auto [function, level] : zip_equal(functions, levels))
@@ -200,10 +206,12 @@ Error Runner::writeReport() {
   const attn_statistics &statistics = call->getStatistics();
   int64_t run = statistics.tiles_run, skipped = statistics.tiles_skipped;
   double share = run + skipped ? double(skipped) / double(run + skipped) : 0;
-  json::Value result = cantFail(parseJSON(call->toJSON()));
-  result.getAsObject()->insert({"skipped_share", share});
+  Expected<json::Value> result = parseJSON(call->toJSON());
+  if (!result)
+    return result.takeError();
+  result->getAsObject()->insert({"skipped_share", share});
   json::Object json = std::move(compiled.json);
-  json["call"] = std::move(result);
+  json["call"] = std::move(*result);
   std::string text = std::move(compiled.text);
   if (run + skipped)
     text += formatv("[{0}] tiles: {1} run, {2} skipped ({3:f1} %)\n", statistics.level, run,
@@ -299,8 +307,7 @@ Expected<std::vector<Array>> Runner::runStage(const Stage &stage, size_t number)
   own.json = true; // print nothing
   Call callOfStage(own);
   callOfStage.setInputs(call->getInputs());
-  for (auto step :
-       {&Call::load, &Call::createFunction, &Call::findWeights, &Call::loadWeights, &Call::run})
+  for (auto step : {&Call::load, &Call::open, &Call::run})
     if (Error error = toError((callOfStage.*step)()))
       return std::move(error);
   return callOfStage.getResults();
@@ -352,11 +359,11 @@ Error Runner::run() {
     return error;
   if (flags.describe)
     return describe();
-  if (Error error = take({&Call::createFunction, &Call::findWeights}))
+  if (Error error = take({&Call::open}))
     return error;
   if (Error error = readWeights())
     return error;
-  if (Error error = take({&Call::loadWeights, &Call::makeInputs, &Call::run}))
+  if (Error error = take({&Call::run}))
     return error;
   if (Error error = writeReport())
     return error;
@@ -375,7 +382,7 @@ Error Runner::run() {
       return error;
   if (flags.json)
     outs() << call->toJSON() << "\n";
-  return Error::success();
+  return toError(checkOutput());
 }
 
 int main(int argc, char **argv) {

@@ -5,7 +5,7 @@ import struct
 import sys
 
 path, dtype, text, values = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
-letter, number = {"<f4": ("f", float), "<i4": ("i", int), "<i8": ("q", int), "|b1": ("B", int), "|i1": ("b", int)}[dtype]
+letter, number = {"<f4": ("f", float), "<f8": ("d", float), "<i4": ("i", int), "<i8": ("q", int), "|b1": ("B", int), "|i1": ("b", int)}[dtype]
 shape = [int(size) for size in text.split("x")]
 header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({''.join(f'{size}, ' for size in shape)}), }}\n"
 count = math.prod(shape)

@@ -6,9 +6,6 @@
 
 #include "tools/call/Arguments.h"
 
-#include <cctype>
-#include <cerrno>
-#include <cstdlib>
 #include <random>
 #include <set>
 #include <unistd.h>
@@ -72,10 +69,10 @@ static Failure allocate(Array &array) {
   int64_t bytes = array.bits / 8;
   for (int64_t size : array.shape)
     if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes))
-      return ATTN_FAIL("expected sizes of less than 2^63 bytes");
+      return refuse("expected sizes of less than 2^63 bytes");
   int64_t memory = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (bytes > memory)
-    return ATTN_FAIL(
+    return refuse(
         "expected tensors that fit into the %lld bytes of this machine's memory, got %lld bytes",
         (long long)memory, (long long)bytes);
   array.data.resize(bytes);
@@ -85,13 +82,9 @@ static Failure allocate(Array &array) {
 Failure attn::parseDims(const std::vector<std::string> &dims, DimSizes &sizes) {
   for (const std::string &dim : dims) {
     size_t equals = dim.find('=');
-    char *end = nullptr;
-    errno = 0;
-    int64_t size =
-        equals == dim.npos ? 0 : std::strtoll(dim.c_str() + equals + 1, &end, /*base=*/10);
-    if (!end || *end || end == dim.c_str() + equals + 1 || errno ||
-        std::isspace(static_cast<unsigned char>(dim[equals + 1])))
-      return ATTN_FAIL("expected --dim=name=n, got '%s'", dim.c_str());
+    int64_t size;
+    if (equals == dim.npos || !parseInteger(std::string_view(dim).substr(equals + 1), size))
+      return refuse("expected --dim=name=n, got '%s'", dim.c_str());
     sizes[dim.substr(0, equals)] = size;
   }
   return {};
@@ -111,7 +104,7 @@ static Failure parseDimsOf(const attn_function *function, const std::vector<std:
   }
   for (const auto &[name, size] : sizes)
     if (!symbols.count(name))
-      return ATTN_FAIL("expected --dim of a dynamic dimension, got '%s'", name.c_str());
+      return refuse("expected --dim of a dynamic dimension, got '%s'", name.c_str());
   return {};
 }
 
@@ -132,11 +125,11 @@ Failure attn::makeRandomInputs(const attn_function *function, const std::vector<
       if (Failure failure = toFailure(attn_function_dim(function, ATTN_INPUT, i, axis, &dim)))
         return failure;
       if (dim.symbol && !sizes.count(dim.symbol))
-        return ATTN_FAIL("expected --dim=%s=n for random inputs", dim.symbol);
+        return refuse("expected --dim=%s=n for random inputs", dim.symbol);
       int64_t size = dim.symbol ? sizes[dim.symbol] : dim.min;
       if (size < dim.min || size > dim.max)
-        return ATTN_FAIL("expected --dim=%s in [%lld, %lld], got %lld", dim.symbol,
-                         (long long)dim.min, (long long)dim.max, (long long)size);
+        return refuse("expected --dim=%s in [%lld, %lld], got %lld", dim.symbol, (long long)dim.min,
+                      (long long)dim.max, (long long)size);
       array.shape.push_back(size);
     }
     if (Failure failure = allocate(array))

@@ -10,12 +10,21 @@
 #include "runtime/attn.h"
 #include "tools/call/Array.h"
 
+#include <charconv>
 #include <map>
+#include <string_view>
 
 namespace attn {
 
 /// The error message of the runtime if `status` is an error.
 Failure toFailure(attn_status status);
+
+/// Reads a decimal number that is the whole of `text`.
+template <typename Integer> bool parseInteger(std::string_view text, Integer &number) {
+  const char *end = text.data() + text.size();
+  auto [last, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && last == end;
+}
 
 /// Sizes of dynamic dimensions by name.
 using DimSizes = std::map<std::string, int64_t>;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -81,7 +82,7 @@ uint16_t attn::toBFloat(float value) {
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-uint16_t attn::toHalf(float value) {
+uint16_t attn::toHalf(float value) { // finite
   // The distance between neighbours is 2^(exponent - 10), and 2^-24 below the least normal number.
   int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
   double steps = std::nearbyint(std::ldexp(std::abs(double(value)), 10 - exponent));
@@ -136,56 +137,50 @@ static std::string_view valueOf(std::string_view header, const char *key) {
 }
 
 /// Reads a number at the start of `text`, and drops it.
-static bool consumeInteger(std::string_view &text, int64_t &value) {
-  size_t digits = 0;
-  value = 0;
-  for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits)
-    if (__builtin_mul_overflow(value, 10, &value) ||
-        __builtin_add_overflow(value, text[digits] - '0', &value))
-      return false;
-  text = text.substr(digits);
-  return digits > 0;
+static bool consumeInteger(std::string_view &text, int64_t &number) {
+  auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(last - text.data());
+  return error == std::errc() && number >= 0;
 }
 
 static Failure cannot(const char *what, const std::string &path) {
-  return ATTN_FAIL("cannot %s '%s': %s", what, path.c_str(), std::strerror(errno));
+  return refuse("cannot %s '%s': %s", what, path.c_str(), std::strerror(errno));
 }
 
-static Failure readBytes(const std::string &path, std::vector<char> &bytes) {
-  File file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!file)
-    return cannot("read", path);
+/// Reads up to `count` bytes. Allocates memory only for what the file has: `count` may come from a hostile file.
+template <typename Bytes> static Bytes readBytes(FILE *file, size_t count) {
   constexpr size_t kChunk = 1 << 20;
-  size_t count = kChunk;
-  while (count == kChunk) {
-    size_t size = bytes.size();
-    bytes.resize(size + kChunk);
-    count = std::fread(bytes.data() + size, 1, kChunk, file.get());
-    bytes.resize(size + count);
+  Bytes bytes;
+  for (size_t size = 0; size < count;) {
+    size_t wanted = std::min(count - size, std::max(kChunk, size));
+    bytes.resize(size + wanted);
+    size_t got = std::fread(bytes.data() + size, 1, wanted, file);
+    bytes.resize(size += got);
+    if (got < wanted)
+      break;
   }
-  return std::ferror(file.get()) ? cannot("read", path) : Failure();
+  return bytes;
 }
 
 Failure attn::readNpy(const std::string &path, Array &array) {
-  std::vector<char> content;
-  if (Failure failure = readBytes(path, content))
-    return failure;
+  File handle(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!handle)
+    return cannot("read", path);
   const char *file = path.c_str();
-  std::string_view bytes(content.data(), content.size());
-  if (!startsWith(bytes, kMagic) || bytes.size() < kMagic.size() + 4)
-    return ATTN_FAIL("'%s': expected a .npy file, got other bytes", file);
-  bytes.remove_prefix(kMagic.size());
-  bool isLong = bytes[0] >= 2;
-  size_t width = isLong ? 4 : 2;
-  bytes.remove_prefix(2);
-  if (bytes.size() < width)
-    return ATTN_FAIL("'%s': expected a header, got the end of the file", file);
-  size_t length = isLong ? read<uint32_t>(bytes.data()) : read<uint16_t>(bytes.data());
-  bytes.remove_prefix(width);
-  if (length > bytes.size())
-    return ATTN_FAIL("'%s': expected a header of %zu bytes, got %zu", file, length, bytes.size());
-  std::string_view header = bytes.substr(0, length);
-  bytes.remove_prefix(length);
+  auto prefix = readBytes<std::string>(handle.get(), kMagic.size() + 2);
+  if (std::ferror(handle.get()))
+    return cannot("read", path);
+  if (!startsWith(prefix, kMagic) || prefix.size() < kMagic.size() + 2)
+    return refuse("'%s': expected a .npy file, got other bytes", file);
+  bool isLong = prefix[kMagic.size()] >= 2;
+  auto numbers = readBytes<std::string>(handle.get(), isLong ? 4 : 2);
+  if (numbers.size() < (isLong ? 4 : 2))
+    return refuse("'%s': expected a header, got the end of the file", file);
+  size_t length = isLong ? read<uint32_t>(numbers.data()) : read<uint16_t>(numbers.data());
+  auto text = readBytes<std::string>(handle.get(), length);
+  if (length > text.size())
+    return refuse("'%s': expected a header of %zu bytes, got %zu", file, length, text.size());
+  std::string_view header = text;
 
   std::string_view type = valueOf(header, "descr");
   const ElementType *known = nullptr;
@@ -193,14 +188,14 @@ Failure attn::readNpy(const std::string &path, Array &array) {
     if (startsWith(type, format("'%s'", candidate.npy)))
       known = &candidate;
   if (!known)
-    return ATTN_FAIL("'%s': expected a little-endian number type, got %s", file,
-                     std::string(type.substr(0, type.find(','))).c_str());
+    return refuse("'%s': expected a little-endian number type, got %s", file,
+                  std::string(type.substr(0, type.find(','))).c_str());
   array = {known->code, known->bits, {}, {}};
   if (!startsWith(valueOf(header, "fortran_order"), "False"))
-    return ATTN_FAIL("'%s': expected C order, got Fortran order", file);
+    return refuse("'%s': expected C order, got Fortran order", file);
   std::string_view shape = valueOf(header, "shape");
   if (!startsWith(shape, "("))
-    return ATTN_FAIL("'%s': expected a shape", file);
+    return refuse("'%s': expected a shape", file);
   shape.remove_prefix(1);
   int64_t expected = array.bits / 8;
   while (true) {
@@ -209,20 +204,24 @@ Failure attn::readNpy(const std::string &path, Array &array) {
       break;
     int64_t size;
     if (!consumeInteger(shape, size) || __builtin_mul_overflow(expected, size, &expected))
-      return ATTN_FAIL("'%s': expected sizes in its shape", file);
+      return refuse("'%s': expected sizes in its shape", file);
     array.shape.push_back(size);
   }
-  if (uint64_t(expected) != bytes.size())
-    return ATTN_FAIL("'%s': expected %lld bytes of data, got %zu", file, (long long)expected,
-                     bytes.size());
-  array.data.assign(bytes.begin(), bytes.end());
+  array.data = readBytes<std::vector<char>>(handle.get(), expected);
+  if (std::ferror(handle.get()))
+    return cannot("read", path);
+  if (array.data.size() < uint64_t(expected))
+    return refuse("'%s': expected %lld bytes of data, got %zu", file, (long long)expected,
+                  array.data.size());
+  if (std::fgetc(handle.get()) != EOF)
+    return refuse("'%s': expected %lld bytes of data, got more", file, (long long)expected);
   return {};
 }
 
 Failure attn::writeNpy(const std::string &path, const Array &array) {
   const ElementType *type = findType(array);
   if (!type)
-    return ATTN_FAIL("'%s': expected an element type that .npy has", path.c_str());
+    return refuse("'%s': expected an element type that .npy has", path.c_str());
   std::string header = format("{'descr': '%s', 'fortran_order': False, 'shape': (", type->npy);
   for (int64_t size : array.shape)
     header += std::to_string(size) + ", ";
@@ -238,7 +237,8 @@ Failure attn::writeNpy(const std::string &path, const Array &array) {
   if (!file)
     return cannot("write", path);
   if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size() ||
-      std::fwrite(array.data.data(), 1, array.data.size(), file.get()) != array.data.size() ||
+      (!array.data.empty() &&
+       std::fwrite(array.data.data(), 1, array.data.size(), file.get()) != array.data.size()) ||
       std::fclose(file.release()))
     return cannot("write", path);
   return {};

@@ -32,22 +32,32 @@ static void print(const std::string &text) {
   std::fflush(stdout);
 }
 
+Failure attn::checkOutput() {
+  if (std::fflush(stdout) || std::ferror(stdout))
+    return refuse("cannot write to standard output");
+  return {};
+}
+
 //===----------------------------------------------------------------------===//
 // JSON
 //===----------------------------------------------------------------------===//
 
 /// The bytes of the UTF-8 character at `i`, or 0 if there is none.
 static size_t getCharacterLength(const std::string &text, size_t i) {
-  unsigned char lead = text[i];
+  auto byte = [&](size_t j) -> unsigned { return j < text.size() ? (unsigned char)text[j] : 0; };
+  unsigned lead = byte(i), second = byte(i + 1);
   size_t length = lead < 0x80                   ? 1
                   : lead >= 0xc2 && lead < 0xe0 ? 2
                   : lead >= 0xe0 && lead < 0xf0 ? 3
                   : lead >= 0xf0 && lead < 0xf5 ? 4
                                                 : 0;
   for (size_t j = 1; j < length; ++j)
-    if (i + j >= text.size() || (text[i + j] & 0xc0) != 0x80)
+    if ((byte(i + j) & 0xc0) != 0x80)
       return 0;
-  return length;
+  // Longer forms of shorter characters, surrogates, and numbers that are too large.
+  bool isWrong = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ||
+                 (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90);
+  return isWrong ? 0 : length;
 }
 
 std::string attn::quoteJSON(const std::string &text) {
@@ -68,8 +78,10 @@ std::string attn::quoteJSON(const std::string &text) {
   return quoted + "\"";
 }
 
-/// The shortest text that reads back as `number`, which must be finite.
+/// The shortest text that reads back as `number`, or null: JSON has only finite numbers.
 static std::string toJSONNumber(double number) {
+  if (!std::isfinite(number))
+    return "null";
   for (int digits = 6;; ++digits)
     if (std::string text = format("%.*g", digits, number);
         digits == 17 || std::strtod(text.c_str(), nullptr) == number)
@@ -120,7 +132,10 @@ std::string Call::toJSON() const {
 
 Failure CallOptions::check() const {
   if (concurrency > 1 && !benchmark)
-    return ATTN_FAIL("expected --benchmark with --concurrency, got none");
+    return refuse("expected --benchmark with --concurrency, got none");
+  for (auto [name, value] : {std::pair("tolerance", tolerance), std::pair("gflop", gflop)})
+    if (!std::isfinite(value) || value < 0)
+      return refuse("expected --%s of at least 0, got %g", name, value);
   return {};
 }
 
@@ -153,9 +168,11 @@ Failure Call::findLevels(std::vector<std::string> &levels) const {
   return {};
 }
 
-Failure Call::createFunction() {
-  std::string name =
-      options.entry.empty() ? attn_library_function_name(library.get(), 0) : options.entry;
+Failure Call::open() {
+  const char *first = attn_library_function_name(library.get(), 0);
+  if (!first)
+    return refuse("expected a library with a function, got none");
+  std::string name = options.entry.empty() ? first : options.entry;
   attn_function_options forced = functionOptions(options);
   attn_function *created = nullptr;
   if (Failure failure =
@@ -168,7 +185,7 @@ Failure Call::createFunction() {
       return failure;
     pool.reset(threads);
   }
-  return {};
+  return findWeights();
 }
 
 /// The file beside the library.
@@ -202,6 +219,8 @@ Failure Call::loadWeights() {
 }
 
 Failure Call::makeInputs() {
+  if (!inputs.empty())
+    return {};
   for (const std::string &path : options.inputs)
     if (Failure failure = readNpy(path, inputs.emplace_back()))
       return failure;
@@ -234,7 +253,7 @@ Failure Call::mapWeights(rt::Weights &mapped) {
   std::string path = format("%s/attn-call-XXXXXX", folder && *folder ? folder : "/tmp");
   int file = mkstemp(path.data());
   if (file < 0)
-    return ATTN_FAIL("cannot create a temporary file: %s", std::strerror(errno));
+    return refuse("cannot create a temporary file '%s': %s", path.c_str(), std::strerror(errno));
   close(file);
   attn_weights *created = nullptr;
   attn_status status = attn_weights_save(weights.get(), path.c_str());
@@ -254,7 +273,7 @@ Failure Call::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weig
           function.get(), arguments.getInputs(), arguments.getNumInputs(), options.threads, &size)))
     return failure;
   auto noMemory = [](size_t bytes) {
-    return ATTN_FAIL("expected %zu bytes of guarded memory, got none", bytes);
+    return refuse("expected %zu bytes of guarded memory, got none", bytes);
   };
   GuardedMemory workspace(alignTo(size.total, kWorkspaceAlignment), side);
   if (!workspace.data())
@@ -303,7 +322,7 @@ Failure Call::callThrice(attn_call_options callOptions) {
       return failure;
     for (size_t i = 0; i < results.size(); ++i)
       if (results[i].data != first[i].data)
-        return ATTN_FAIL("expected output %zu of the same bits from every call, got others", i);
+        return refuse("expected output %zu of the same bits from every call, got others", i);
     return {};
   };
   if (Failure failure = repeat('\x55', weights))
@@ -327,7 +346,8 @@ Failure Call::summarize() {
     int64_t numFinite = 0, count = results[i].getNumElements();
     for (int64_t e = 0; e < count; ++e)
       if (double value = results[i].at(e); std::isfinite(value)) {
-        summary.mean += (value - summary.mean) / ++numFinite;
+        ++numFinite;
+        summary.mean += value / numFinite - summary.mean / numFinite; // no overflow between
         summary.largest = std::max(summary.largest, std::abs(value));
       }
     summary.numNotFinite = count - numFinite;
@@ -347,6 +367,10 @@ std::string Call::describe(const Result &summary, const Array &array) const {
 }
 
 Failure Call::run() {
+  if (Failure failure = loadWeights())
+    return failure;
+  if (Failure failure = makeInputs())
+    return failure;
   inOut = getInOut(function.get());
   if (Failure failure = makeResults(function.get(), inputs, results))
     return failure;
@@ -391,7 +415,7 @@ static Failure createFolders(const std::string &path) {
   struct stat status;
   if (mkdir(path.c_str(), 0777) &&
       !(errno == EEXIST && !stat(path.c_str(), &status) && S_ISDIR(status.st_mode)))
-    return ATTN_FAIL("cannot create '%s': %s", path.c_str(), std::strerror(errno));
+    return refuse("cannot create '%s': %s", path.c_str(), std::strerror(errno));
   return {};
 }
 
@@ -409,14 +433,14 @@ Failure Call::writeOutputs() {
 Failure attn::compare(const Array &got, const std::string &name, const Array &expected,
                       const std::string &source, Difference &difference) {
   if (expected.shape != got.shape)
-    return ATTN_FAIL("expected %s of shape %s as in %s, got %s", name.c_str(),
-                     toText(expected.shape).c_str(), source.c_str(), toText(got.shape).c_str());
+    return refuse("expected %s of shape %s as in %s, got %s", name.c_str(),
+                  toText(expected.shape).c_str(), source.c_str(), toText(got.shape).c_str());
   difference = {};
   for (int64_t e = 0; e < expected.getNumElements(); ++e) {
     double want = expected.at(e), is = got.at(e);
     if (std::isnan(want) != std::isnan(is) || (std::isinf(want) && want != is))
-      return ATTN_FAIL("expected %g at element %lld of %s, got %g", want, (long long)e,
-                       name.c_str(), is);
+      return refuse("expected %g at element %lld of %s, got %g", want, (long long)e, name.c_str(),
+                    is);
     if (!std::isfinite(want))
       continue;
     difference.error = std::max(difference.error, std::abs(want - is));
@@ -436,15 +460,15 @@ Failure Call::compareResult(size_t i, const Array &expected, const std::string &
     print(format("%s: error %.2e, largest value %.2e\n", name.c_str(), error, largest));
   double allowed = options.tolerance * largest;
   if (!(error <= allowed))
-    return ATTN_FAIL("expected an error of at most %.2e in %s, got %.2e", allowed, name.c_str(),
-                     error);
+    return refuse("expected an error of at most %.2e in %s, got %.2e", allowed, name.c_str(),
+                  error);
   return {};
 }
 
 Failure Call::compareWithFiles() {
   if (options.expected.size() > results.size())
-    return ATTN_FAIL("expected --expect at most %zu times, got it %zu times", results.size(),
-                     options.expected.size());
+    return refuse("expected --expect at most %zu times, got it %zu times", results.size(),
+                  options.expected.size());
   for (size_t i = 0; i < options.expected.size(); ++i) {
     Array expected;
     if (Failure failure = readNpy(options.expected[i], expected))
@@ -490,8 +514,8 @@ Failure Call::measure() {
   if (!options.benchmark->empty()) {
     char *end;
     seconds = std::strtod(options.benchmark->c_str(), &end);
-    if (*end)
-      return ATTN_FAIL("expected seconds, got '%s'", options.benchmark->c_str());
+    if (*end || !std::isfinite(seconds) || seconds < 0)
+      return refuse("expected seconds, got '%s'", options.benchmark->c_str());
   }
   struct Tensors {
     std::vector<Array> inputs, results;
@@ -508,7 +532,7 @@ Failure Call::measure() {
       return failure;
     std::shared_ptr<char> workspace = allocateWorkspace(size.total);
     if (!workspace)
-      return ATTN_FAIL("expected %lld bytes of workspace, got none", (long long)size.total);
+      return refuse("expected %lld bytes of workspace, got none", (long long)size.total);
     callers.push_back([this, arguments, workspace, size] {
       attn_call_options callOptions = {};
       callOptions.workspace = workspace.get();

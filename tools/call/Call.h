@@ -13,6 +13,7 @@
 #include "tools/call/Array.h"
 #include "tools/call/GuardedMemory.h"
 
+#include <memory>
 #include <optional>
 
 namespace attn {
@@ -50,22 +51,19 @@ struct Difference {
 Failure compare(const Array &got, const std::string &name, const Array &expected,
                 const std::string &source, Difference &difference);
 
-/// One call of a function of a library, with all that is done before and after it. The members that fail are steps, to
-/// be taken in this order; findLevels() needs only load(). They print what they did to standard output, unless the options
-/// ask for JSON.
+/// One call of a function of a library, with all that is done before and after it. The members that return a Failure are
+/// to be called in this order. They print what they did to standard output, unless the options ask for JSON.
 class Call {
 public:
   explicit Call(CallOptions options) : options(std::move(options)) {}
 
   Failure load();
-  /// Finds the level at which each function runs on this CPU; empty if none does and the options name none.
+  /// Finds the level at which each function runs on this CPU; empty if none does and the options name none. Needs only
+  /// load().
   Failure findLevels(std::vector<std::string> &levels) const;
-  Failure createFunction();
-  /// Takes the weights that the library holds, or sets getWeightsFile().
-  Failure findWeights();
-  Failure loadWeights();
-  Failure makeInputs();
-  /// Makes the results, and calls once, or three times in guarded memory.
+  /// Creates the function, and finds out where its weights are.
+  Failure open();
+  /// Loads the weights, makes inputs and results, and calls: once, or three times in guarded memory.
   Failure run();
   Failure writeOutputs();
   Failure compareWithFiles();
@@ -78,10 +76,11 @@ public:
 
   const char *getManifest() const { return attn_library_manifest(library.get()); }
   const char *getFunctionName() const { return attn_function_name(function.get()); }
-  /// The file that loadWeights() reads; empty if the function has no weights, or if the library holds them.
+  /// The file that run() reads the weights from; empty if the function has no weights, or if the library holds them.
   const std::string &getWeightsFile() const { return weightsFile; }
   const attn_statistics &getStatistics() const { return statistics; }
   const std::vector<Array> &getInputs() const { return inputs; } ///< as they are before every call
+  /// Instead of the inputs that the options name.
   void setInputs(std::vector<Array> arrays) { inputs = std::move(arrays); }
   const std::vector<Array> &getResults() const { return results; } ///< outputs, then in-out inputs
 
@@ -93,6 +92,9 @@ private:
     std::optional<double> error;
   };
 
+  Failure findWeights();
+  Failure loadWeights();
+  Failure makeInputs();
   Failure call(const class Arguments &arguments, const rt::Weights &weights,
                attn_call_options callOptions);
   Failure callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
@@ -118,6 +120,9 @@ private:
 
 /// `text` as a JSON string.
 std::string quoteJSON(const std::string &text);
+
+/// Fails if something could not be written to standard output.
+Failure checkOutput();
 
 } // namespace attn
 

@@ -20,9 +20,9 @@ struct [[nodiscard]] Failure {
 /// The text that printf would print.
 [[gnu::format(printf, 1, 2)]] std::string format(const char *format, ...);
 
-/// A failure with the message that printf would print.
-#define ATTN_FAIL(...)                                                                             \
-  ::attn::Failure { ::attn::format(__VA_ARGS__) }
+/// A failure with the message that printf would print, with a space for each control character: a message is one line,
+/// and the names in it may come from hostile files.
+[[gnu::format(printf, 1, 2)]] Failure refuse(const char *format, ...);
 
 /// The sizes as a list in brackets: "[2, 3]".
 template <typename Sizes> std::string toText(const Sizes &sizes) {

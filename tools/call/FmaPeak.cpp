@@ -41,6 +41,7 @@ static constexpr unsigned kChains = 12;
     asm volatile("" : "+" ATTN_VECTOR(x), "+" ATTN_VECTOR(y));                                     \
     for (long i = 0; i < steps; ++i) {                                                             \
       ATTN_UNROLL for (auto &chain : chains) {                                                     \
+        asm volatile("" : "+" ATTN_VECTOR(x)); /* keeps the product in the loop */                 \
         chain = x * y + chain;                                                                     \
         asm volatile("" : "+" ATTN_VECTOR(chain));                                                 \
       }                                                                                            \

@@ -72,7 +72,7 @@ Failure attn::measureLatencies(const std::vector<std::function<Failure()>> &func
   for (size_t i = 1; i < started; ++i)
     pthread_join(callers[i].thread, nullptr);
   if (started < callers.size())
-    return ATTN_FAIL("expected %zu threads that call, got %zu", callers.size(), started);
+    return refuse("expected %zu threads that call, got %zu", callers.size(), started);
 
   latencies = {};
   for (Caller &caller : callers) {

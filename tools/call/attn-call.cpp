@@ -7,16 +7,21 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/call/Arguments.h"
 #include "tools/call/Call.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <getopt.h>
+#include <new>
 
 using namespace attn;
 
 namespace {
+
+struct Options : CallOptions {
+  bool describe = false, help = false, version = false;
+};
 
 enum Category { Calling, Comparing, Measuring };
 
@@ -26,7 +31,7 @@ struct Option {
   int takes; ///< no_argument, required_argument or optional_argument
   Category category;
   const char *description;
-  Failure (*set)(CallOptions &options, const char *name, const char *value);
+  Failure (*set)(Options &options, const char *name, const char *value);
 };
 
 } // namespace
@@ -49,19 +54,16 @@ static Failure set(std::optional<std::string> &text, const char *, const char *v
   return {};
 }
 static Failure set(unsigned &count, const char *name, const char *value) {
-  char *end;
-  unsigned long number = std::strtoul(value, &end, /*base=*/10);
-  if (*end || number < 1 || number > CallOptions::kMaxCount)
-    return ATTN_FAIL("for the --%s option: expected a number in [1, %u], got '%s'", name,
-                     CallOptions::kMaxCount, value);
-  count = number;
+  if (!parseInteger(value, count) || count < 1 || count > CallOptions::kMaxCount)
+    return refuse("for the --%s option: expected a number in [1, %u], got '%s'", name,
+                  CallOptions::kMaxCount, value);
   return {};
 }
 static Failure set(double &number, const char *name, const char *value) {
   char *end;
   number = std::strtod(value, &end);
   if (*end || end == value)
-    return ATTN_FAIL("for the --%s option: expected a number, got '%s'", name, value);
+    return refuse("for the --%s option: expected a number, got '%s'", name, value);
   return {};
 }
 
@@ -72,7 +74,7 @@ static const Option kOptions[] = {
    takes,                                                                                          \
    category,                                                                                       \
    description,                                                                                    \
-   [](CallOptions &options, const char *option, const char *given) {                               \
+   [](Options &options, const char *option, const char *given) {                                   \
      return set(options.member, option, given);                                                    \
    }},
 #define CALL_FLAG(member, name, category, description)                                             \
@@ -86,6 +88,10 @@ static const Option kOptions[] = {
 #define CALL_MAYBE(member, name, value, category, description)                                     \
   OPTION(member, name, value, optional_argument, category, description)
 #include "tools/call/Options.def"
+    OPTION(describe, "describe", "", no_argument, Calling,
+           "Print the manifest of the library and the levels that run on this CPU as JSON, and "
+           "call nothing") OPTION(help, "help", "", no_argument, Calling, "Print this text")
+        OPTION(version, "version", "", no_argument, Calling, "Print the version")
 #undef OPTION
 };
 
@@ -103,7 +109,7 @@ static void printWrapped(const std::string &text, size_t indent) {
 }
 
 static void printHelp() {
-  std::puts("attn-call calls a function of a library that attnc wrote\n\n"
+  std::puts("attn-call calls a function of a library that attnc, the compiler of attn, wrote\n\n"
             "usage: attn-call [options] <library.so>");
   constexpr size_t kIndent = 30;
   const char *titles[] = {"Calling", "Comparing", "Measuring"};
@@ -121,40 +127,39 @@ static void printHelp() {
   }
 }
 
-/// Parses the command line. Sets `isDone` if an option such as --help has answered it.
-static Failure parse(int argc, char **argv, CallOptions &options, bool &isDone) {
+/// Parses the command line.
+static Failure parse(int argc, char **argv, Options &options) {
   std::vector<struct option> table;
   for (const Option &option : kOptions)
     table.push_back({option.name, option.takes, nullptr, 0});
-  int help = table.size(), version = help + 1, index = 0;
-  table.push_back({"help", no_argument, nullptr, 0});
-  table.push_back({"version", no_argument, nullptr, 0});
   table.push_back({});
   opterr = 0;
-  for (int found; (found = getopt_long(argc, argv, ":", table.data(), &index)) != -1;) {
+  std::vector<const char *> arguments;
+  // "-" makes getopt give the arguments in order, so the word before optind is the one that it has read.
+  for (int found, index;
+       (found = getopt_long_only(argc, argv, "-:", table.data(), &index)) != -1;) {
+    const char *word = argv[optind - 1];
     if (found == ':')
-      return ATTN_FAIL("expected a value of %s, got none", argv[optind - 1]);
+      return refuse("expected a value of %s, got none", word);
     if (found == '?')
-      return ATTN_FAIL("expected an option, got '%s'; --help lists them", argv[optind - 1]);
-    isDone |= index == help || index == version;
-    if (index == help)
-      printHelp();
-    else if (index == version)
-      std::printf("attn %s\n", attn_version());
+      return refuse("expected an option, got '%s'; --help lists them", word);
+    if (found == 1)
+      arguments.push_back(optarg);
     else if (Failure failure = kOptions[index].set(options, kOptions[index].name, optarg))
       return failure;
-    if (isDone)
+    if (options.help || options.version)
       return {};
   }
-  if (optind == argc)
-    return ATTN_FAIL("expected <library.so>, got none");
-  options.library = argv[optind];
-  if (optind + 1 < argc)
-    return ATTN_FAIL("expected no argument after '%s', got '%s'", argv[optind], argv[optind + 1]);
+  arguments.insert(arguments.end(), argv + optind, argv + argc); // after "--"
+  if (arguments.empty())
+    return refuse("expected <library.so>, got none");
+  if (arguments.size() > 1)
+    return refuse("expected no argument after '%s', got '%s'", arguments[0], arguments[1]);
+  options.library = arguments[0];
   return {};
 }
 
-/// Prints the manifest, and the level at which each function runs on this CPU, in order.
+/// Prints the manifest of the library, and the level at which each function runs on this CPU, in order.
 static Failure describe(const Call &call) {
   std::vector<std::string> levels;
   if (Failure failure = call.findLevels(levels))
@@ -166,7 +171,7 @@ static Failure describe(const Call &call) {
   return {};
 }
 
-static Failure runSteps(const CallOptions &options) {
+static Failure run(const Options &options) {
   if (Failure failure = options.check())
     return failure;
   Call call(options);
@@ -174,8 +179,7 @@ static Failure runSteps(const CallOptions &options) {
     return failure;
   if (options.describe)
     return describe(call);
-  for (auto step : {&Call::createFunction, &Call::findWeights, &Call::loadWeights,
-                    &Call::makeInputs, &Call::run, &Call::writeOutputs, &Call::compareWithFiles})
+  for (auto step : {&Call::open, &Call::run, &Call::writeOutputs, &Call::compareWithFiles})
     if (Failure failure = (call.*step)())
       return failure;
   if (options.benchmark)
@@ -186,12 +190,24 @@ static Failure runSteps(const CallOptions &options) {
   return {};
 }
 
+static Failure parseAndRun(int argc, char **argv) try {
+  Options options;
+  if (Failure failure = parse(argc, argv, options))
+    return failure;
+  Failure failure;
+  if (options.help)
+    printHelp();
+  else if (options.version)
+    std::printf("attn %s\n", attn_version());
+  else
+    failure = run(options);
+  return failure ? failure : checkOutput();
+} catch (const std::bad_alloc &) {
+  return {"expected more memory, got none"};
+}
+
 int main(int argc, char **argv) {
-  CallOptions options;
-  bool isDone = false;
-  Failure failure = parse(argc, argv, options, isDone);
-  if (!failure && !isDone)
-    failure = runSteps(options);
+  Failure failure = parseAndRun(argc, argv);
   if (failure)
     std::fprintf(stderr, "attn-call: %s\n", failure.message.c_str());
   return failure ? 1 : 0;
