@@ -600,6 +600,9 @@ struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   }
 };
 
+/// At least ten times what any model of test/models/zoo.py takes.
+static constexpr int64_t kIterations = 100, kRewritesPerOp = 100;
+
 struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
@@ -619,10 +622,18 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
     tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns, context);
     attn::populateFoldPartSizes(patterns);
     linalg::TransposeOp::getCanonicalizationPatterns(patterns, context);
-    // Every hoist moves a view closer to the arguments, so the rewriting ends.
-    auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    // Every hoist moves a view closer to the arguments, so the rewriting ends. If two patterns undid each other, the limit
+    // would make that an error.
+    int64_t numOps = 0;
+    getOperation().walk([&](Operation *) { ++numOps; });
+    auto config = GreedyRewriteConfig()
+                      .setMaxIterations(kIterations)
+                      .setMaxNumRewrites(kRewritesPerOp * numOps); // in each iteration
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config))) {
+      getOperation().emitError() << "expected views to be hoisted within " << kIterations
+                                 << " iterations, got more";
       signalPassFailure();
+    }
   }
 };
 
