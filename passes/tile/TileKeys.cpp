@@ -115,6 +115,7 @@ private:
 
   /// min(kTile, to - k0)
   OpFoldResult tailSize(Value k0, OpFoldResult to);
+  std::optional<OpFoldResult> equalTileSize();
 
   IRRewriter &rewriter;
   AttentionOp op;
@@ -359,6 +360,15 @@ OpFoldResult KeyLoops::tailSize(Value k0, OpFoldResult to) {
   return affine::makeComposedFoldedAffineMin(rewriter, loc, map, {to, OpFoldResult(k0)});
 }
 
+/// The number of keys of each tile if all tiles from the first key on have the same. A static size also keeps MLIR 22 from
+/// crashing: it cannot fold the size 1 into a slice that drops another dimension of size 1.
+std::optional<OpFoldResult> KeyLoops::equalTileSize() {
+  std::optional<int64_t> keys = getConstantIntValue(numKeys());
+  if (!keys || (*keys > kTile() && *keys % kTile() != 0))
+    return std::nullopt;
+  return rewriter.getIndexAttr(std::min(*keys, kTile()));
+}
+
 KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull,
                                MaskInterface mask) {
   auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
@@ -390,7 +400,8 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(loop.getBody());
   Value k0 = loop.getInductionVar();
-  OpFoldResult ks = tailSize(k0, numKeys());
+  std::optional<OpFoldResult> equal = equalTileSize();
+  OpFoldResult ks = equal ? *equal : tailSize(k0, numKeys());
   Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
   Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
   Value zeroScore = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(scoreType(), 0));
