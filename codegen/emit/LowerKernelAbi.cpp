@@ -40,6 +40,9 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <cstddef>
+#include <type_traits>
+
 namespace attn {
 #define GEN_PASS_DEF_LOWERKERNELABI
 #include "codegen/emit/Passes.h.inc"
@@ -49,19 +52,16 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// The fields of attn_kernel_call, in the order of attn_kernel.h.
-enum class CallField : int32_t {
-  Inputs,
-  Outputs,
-  Weights,
-  Dims,
-  Workspace,
-  TaskWorkspace,
-  TaskStride,
-  ParallelFor,
-  Pool,
-  Tiles
+/// A field of attn_kernel_call: where C puts it, and whether it is a pointer; else it is an int64_t.
+struct CallField {
+  size_t offset;
+  bool isPointer;
 };
+
+#define CALL_FIELD(name)                                                                           \
+  CallField {                                                                                      \
+    offsetof(attn_kernel_call, name), std::is_pointer_v<decltype(attn_kernel_call::name)>          \
+  }
 
 /// Writes the few LLVM operations that the ABI needs.
 struct AbiBuilder : ImplicitLocOpBuilder {
@@ -97,16 +97,13 @@ struct AbiBuilder : ImplicitLocOpBuilder {
     return LLVM::GEPOp::create(*this, ptr(), getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
   }
 
-  Value callField(Value call, CallField which) {
-    Type p = ptr(), i = i64();
-    auto type = LLVM::LLVMStructType::getLiteral(getContext(), {p, p, p, p, p, p, i, p, p, p});
-    auto index = static_cast<int32_t>(which);
-    return load(type.getBody()[index], field(type, call, index));
+  Value callField(Value call, CallField field) {
+    return load(field.isPointer ? ptr() : i64(), advance(call, constant(field.offset)));
   }
 
   /// Adds the counts of `op` to the attn_tile_counts of `worker`.
   void countTiles(CountTilesOp op, Value call, Value worker) {
-    Value counts = advance(callField(call, CallField::Tiles),
+    Value counts = advance(callField(call, CALL_FIELD(tiles)),
                            multiply(worker, constant(sizeof(attn_tile_counts))));
     for (auto [i, count] : llvm::enumerate(op.getOperands())) {
       Value counter = element(i64(), counts, i);
@@ -239,8 +236,8 @@ private:
     auto signature = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                                  {b.ptr(), b.ptr(), b.ptr(), b.i64()});
     LLVM::CallOp::create(b, signature,
-                         ValueRange{b.callField(call, CallField::ParallelFor),
-                                    b.callField(call, CallField::Pool), function, context,
+                         ValueRange{b.callField(call, CALL_FIELD(parallel_for)),
+                                    b.callField(call, CALL_FIELD(pool)), function, context,
                                     b.toLLVM(loop.getCount())});
     loop.erase();
     return success();
@@ -264,9 +261,9 @@ private:
       ++next;
     }
     if (scratch) {
-      Value stride = b.callField(call, CallField::TaskStride);
+      Value stride = b.callField(call, CALL_FIELD(task_stride));
       Value data =
-          b.advance(b.callField(call, CallField::TaskWorkspace), b.multiply(worker, stride));
+          b.advance(b.callField(call, CALL_FIELD(task_workspace)), b.multiply(worker, stride));
       old.back().replaceAllUsesWith(b.buffer(cast<MemRefType>(old.back().getType()), data, stride));
     }
     for (CountTilesOp op : counts(task))
@@ -309,13 +306,13 @@ private:
 
     llvm::StringMap<Value> sizes;
     if (auto symbols = entry->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr)) {
-      Value dims = b.callField(call, CallField::Dims);
+      Value dims = b.callField(call, CALL_FIELD(dims));
       for (auto [i, symbol] : llvm::enumerate(symbols.getAsRange<SymbolAttr>()))
         sizes[symbol.getName()] = b.load(b.i64(), b.element(b.i64(), dims, i));
     }
-    Value weights = layout->offsets.empty() ? Value() : b.callField(call, CallField::Weights);
-    Value inputs = b.callField(call, CallField::Inputs),
-          outputs = b.callField(call, CallField::Outputs);
+    Value weights = layout->offsets.empty() ? Value() : b.callField(call, CALL_FIELD(weights));
+    Value inputs = b.callField(call, CALL_FIELD(inputs)),
+          outputs = b.callField(call, CALL_FIELD(outputs));
     int32_t numInputs = 0, numOutputs = 0;
     for (unsigned i = 1; i < entry.getNumArguments(); ++i) {
       BlockArgument argument = entry.getArgument(i);
@@ -335,7 +332,7 @@ private:
       } else if (entry.getArgAttr(i, AttnDialect::kOutputAttr)) {
         data = b.load(b.ptr(), b.element(b.ptr(), outputs, numOutputs++));
       } else if (i + 1 == entry.getNumArguments()) {
-        data = b.callField(call, CallField::Workspace);
+        data = b.callField(call, CALL_FIELD(workspace));
         // The workspace function defines the real size; views of the workspace do not read the size.
         dynamicSizes = {b.constant(std::numeric_limits<int64_t>::max())};
       } else {

@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function below writes one struct of attn_kernel.h, field by field in its order.
+// Each function below writes one struct of attn_kernel.h. A field lies where C puts it, so the order of the fields is
+// stated only there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,14 +11,29 @@
 
 #include "runtime/attn_kernel.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
+
+#include <cstddef>
 
 using namespace attn;
 
 static constexpr llvm::StringLiteral kManifest = "attn.manifest";
 
+static_assert(sizeof(void *) == 8, "the compiler has the struct layouts of its targets");
+
 namespace {
+/// The value of one field of a struct, and the bytes that it has in C.
+struct Field {
+  size_t offset, bytes;
+  llvm::Constant *value;
+};
+
+/// The field `name` of the struct T with `value`.
+#define FIELD(name, value)                                                                         \
+  Field { offsetof(T, name), sizeof(T::name), value }
+
 class TableBuilder {
 public:
   TableBuilder(llvm::Module &module, llvm::ArrayRef<Weight> embedded)
@@ -28,10 +44,16 @@ public:
     std::vector<llvm::Constant *> functions;
     for (const FunctionInfo &function : info.functions)
       functions.push_back(this->function(function));
-    return global("attn.library",
-                  structure({i32(ATTN_ABI_VERSION), i32(sizeof(attn_library_info)), text(info.name),
-                             text(info.compiler), text(writeManifest(info), kManifest),
-                             i32(info.functions.size()), i32(0), array(functions)}));
+    using T = attn_library_info;
+    return global(
+        "attn.library",
+        structure(sizeof(T),
+                  {FIELD(abi_version, i32(ATTN_ABI_VERSION)), FIELD(struct_bytes, i32(sizeof(T))),
+                   FIELD(name, text(info.name)), FIELD(compiler, text(info.compiler)),
+                   FIELD(manifest, text(writeManifest(info), kManifest)),
+                   FIELD(num_functions, i32(info.functions.size())),
+                   FIELD(functions, array(functions))}),
+        llvm::Align::Of<T>());
   }
 
 private:
@@ -43,14 +65,34 @@ private:
   llvm::Constant *i64(int64_t value) { return integer(64, value); }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
 
-  llvm::Constant *structure(llvm::ArrayRef<llvm::Constant *> fields) {
-    return llvm::ConstantStruct::getAnon(context, fields);
+  /// A struct of `bytes` bytes. Bytes that no field has are 0.
+  llvm::Constant *structure(size_t bytes, llvm::SmallVector<Field> fields) {
+    llvm::sort(fields, [](const Field &a, const Field &b) { return a.offset < b.offset; });
+    fields.push_back({bytes, 0, nullptr});
+    llvm::SmallVector<llvm::Constant *> values;
+    size_t end = 0;
+    for (const Field &field : fields) {
+      assert(field.offset >= end && "fields overlap");
+      if (field.offset > end) {
+        auto *gap = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), field.offset - end);
+        values.push_back(llvm::Constant::getNullValue(gap));
+      }
+      end = field.offset + field.bytes;
+      if (!field.value)
+        continue;
+      assert(module.getDataLayout().getTypeAllocSize(field.value->getType()) == field.bytes &&
+             "a value has the size of its field");
+      values.push_back(field.value);
+    }
+    return llvm::ConstantStruct::getAnon(context, values, /*Packed=*/true);
   }
 
-  llvm::Constant *global(const llvm::Twine &name, llvm::Constant *value) {
+  llvm::Constant *global(const llvm::Twine &name, llvm::Constant *value,
+                         llvm::MaybeAlign alignment = std::nullopt) {
     auto *variable = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
                                               llvm::GlobalValue::PrivateLinkage, value, name);
     variable->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+    variable->setAlignment(alignment);
     return variable;
   }
 
@@ -63,20 +105,26 @@ private:
     if (elements.empty())
       return null();
     auto *type = llvm::ArrayType::get(elements.front()->getType(), elements.size());
-    return global("attn.table", llvm::ConstantArray::get(type, elements));
+    return global("attn.table", llvm::ConstantArray::get(type, elements),
+                  llvm::Align::Of<void *>());
   }
 
   llvm::Constant *dim(DimInfo info) {
-    return structure({i64(info.size), i32(info.symbol), i32(0)});
+    using T = attn_dim_info;
+    return structure(sizeof(T), {FIELD(size, i64(info.size)), FIELD(symbol, i32(info.symbol))});
   }
 
   llvm::Constant *tensor(const TensorInfo &info) {
     std::vector<llvm::Constant *> shape;
     for (DimInfo size : info.shape)
       shape.push_back(dim(size));
-    return structure({text(info.name), array(shape), i32(shape.size()), i8(info.type->code),
-                      i8(info.type->bits), i8(info.bound.has_value()), i8(info.inOut),
-                      dim(info.bound.value_or(DimInfo{0, -1}))});
+    using T = attn_tensor_info;
+    return structure(sizeof(T),
+                     {FIELD(name, text(info.name)), FIELD(shape, array(shape)),
+                      FIELD(rank, i32(shape.size())), FIELD(dtype_code, i8(info.type->code)),
+                      FIELD(dtype_bits, i8(info.type->bits)),
+                      FIELD(bounded, i8(info.bound.has_value())), FIELD(in_out, i8(info.inOut)),
+                      FIELD(bound, dim(info.bound.value_or(DimInfo{0, -1})))});
   }
 
   llvm::Constant *tensors(llvm::ArrayRef<TensorInfo> infos) {
@@ -111,9 +159,13 @@ private:
       return module.getFunction((function.name + stage + "." + info.level).str());
     };
     llvm::Constant *pack = function.weights.empty() ? null() : code(".pack");
-    return structure({text(info.level), code(""), code(".workspace"), pack, i64(info.packedBytes),
-                      i64(info.packedHash), text(info.workspace), text(info.report),
-                      text(info.schedules)});
+    using T = attn_variant_info;
+    return structure(
+        sizeof(T),
+        {FIELD(level, text(info.level)), FIELD(run, code("")), FIELD(workspace, code(".workspace")),
+         FIELD(pack, pack), FIELD(packed_bytes, i64(info.packedBytes)),
+         FIELD(packed_hash, i64(info.packedHash)), FIELD(workspace_text, text(info.workspace)),
+         FIELD(report, text(info.report)), FIELD(schedules, text(info.schedules))});
   }
 
   static attn_formula_op stepOf(Formula::Op op) {
@@ -160,15 +212,21 @@ private:
       addSteps(info, operand, steps);
     bool isName = formula.op == Formula::Op::Name;
     int64_t operand = isName ? info.findSymbol(formula.name) : formula.number;
-    steps.push_back(structure({i64(operand), i32(stepOf(formula.op)), i32(0)}));
+    using T = attn_formula_step;
+    steps.push_back(
+        structure(sizeof(T), {FIELD(operand, i64(operand)), FIELD(op, i32(stepOf(formula.op)))}));
   }
 
   llvm::Constant *symbol(const FunctionInfo &function, const SymbolInfo &info) {
     std::vector<llvm::Constant *> steps;
     if (info.formula)
       addSteps(function, *info.formula, steps);
-    return structure({text(info.name), i64(info.min), i64(info.max), array(steps),
-                      i32(steps.size()), i32(info.formula && info.formula->isCondition())});
+    using T = attn_symbol_info;
+    bool isCondition = info.formula && info.formula->isCondition();
+    return structure(sizeof(T),
+                     {FIELD(name, text(info.name)), FIELD(min, i64(info.min)),
+                      FIELD(max, i64(info.max)), FIELD(formula, array(steps)),
+                      FIELD(num_steps, i32(steps.size())), FIELD(is_condition, i32(isCondition))});
   }
 
   llvm::Constant *function(const FunctionInfo &info) {
@@ -177,10 +235,15 @@ private:
       symbols.push_back(this->symbol(info, symbol));
     for (const VariantInfo &variant : info.variants)
       variants.push_back(this->variant(info, variant));
-    return structure({text(info.name), i32(info.inputs.size()), i32(info.outputs.size()),
-                      i32(info.weights.size()), i32(symbols.size()), i32(variants.size()), i32(0),
-                      tensors(info.inputs), tensors(info.outputs), tensors(info.weights),
-                      array(symbols), array(variants), weights(info)});
+    using T = attn_function_info;
+    return structure(
+        sizeof(T),
+        {FIELD(name, text(info.name)), FIELD(num_inputs, i32(info.inputs.size())),
+         FIELD(num_outputs, i32(info.outputs.size())), FIELD(num_weights, i32(info.weights.size())),
+         FIELD(num_symbols, i32(symbols.size())), FIELD(num_variants, i32(variants.size())),
+         FIELD(inputs, tensors(info.inputs)), FIELD(outputs, tensors(info.outputs)),
+         FIELD(weights, tensors(info.weights)), FIELD(symbols, array(symbols)),
+         FIELD(variants, array(variants)), FIELD(embedded, weights(info))});
   }
 
   llvm::Module &module;
@@ -189,6 +252,7 @@ private:
   llvm::LLVMContext &context;
   llvm::PointerType *pointer;
 };
+#undef FIELD
 } // namespace
 
 std::string attn::queryName(llvm::StringRef libraryName) {

@@ -1,15 +1,15 @@
 // RUN: attn-opt %s --attn-lower-kernel-abi --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
 
-// The entry reads its buffers, its sizes and the packed weights from the call, and leaves a context for the task.
+// Offsets are those of attn_kernel_call. The entry reads its buffers, its sizes and the packed weights from the call, and leaves a context for the task.
 // CHECK-LABEL: func.func @f(%arg0: !llvm.ptr) {
 // CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
 // CHECK-DAG: %[[TASK:.*]] = constant @f.rows : (!llvm.ptr, i64, i64) -> ()
-// CHECK: %[[DIMS_FIELD:.*]] = llvm.getelementptr %arg0[0, 3]
+// CHECK: %[[DIMS_FIELD:.*]] = llvm.getelementptr %arg0[24]
 // CHECK: %[[DIMS:.*]] = llvm.load %[[DIMS_FIELD]]
 // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[DIMS]][1] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[N:.*]] = llvm.load %[[SECOND]] : !llvm.ptr -> i64
 // The weights begin at multiples of 64 bytes.
-// CHECK: %[[WEIGHTS_FIELD:.*]] = llvm.getelementptr %arg0[0, 2]
+// CHECK: %[[WEIGHTS_FIELD:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[WEIGHTS:.*]] = llvm.load %[[WEIGHTS_FIELD]]
 // CHECK: llvm.getelementptr %[[WEIGHTS]][64] : (!llvm.ptr) -> !llvm.ptr, i8
 // The loop does not grow the stack.
@@ -19,17 +19,17 @@
 // CHECK: llvm.store %arg0, %{{.*}} : !llvm.ptr, !llvm.ptr
 // CHECK: llvm.store %{{.*}}, %{{.*}} : !llvm.struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)>, !llvm.ptr
 // CHECK: %[[POINTER:.*]] = builtin.unrealized_conversion_cast %[[TASK]] : (!llvm.ptr, i64, i64) -> () to !llvm.ptr
-// CHECK: llvm.getelementptr %arg0[0, 7]
-// CHECK: llvm.getelementptr %arg0[0, 8]
+// CHECK: llvm.getelementptr %arg0[56]
+// CHECK: llvm.getelementptr %arg0[64]
 // CHECK: llvm.call %{{.*}}(%{{.*}}, %[[POINTER]], %[[CONTEXT]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64) -> ()
 
 // The task's scratch is its worker's part of the task workspace.
 // CHECK-LABEL: func.func private @f.rows(%arg0: !llvm.ptr, %arg1: i64, %arg2: i64) {
 // CHECK: %[[CALL_FIELD:.*]] = llvm.getelementptr %arg0[0, 0]
 // CHECK: %[[CALL:.*]] = llvm.load %[[CALL_FIELD]] : !llvm.ptr -> !llvm.ptr
-// CHECK: %[[STRIDE_FIELD:.*]] = llvm.getelementptr %[[CALL]][0, 6]
+// CHECK: %[[STRIDE_FIELD:.*]] = llvm.getelementptr %[[CALL]][48]
 // CHECK: %[[STRIDE:.*]] = llvm.load %[[STRIDE_FIELD]] : !llvm.ptr -> i64
-// CHECK: %[[BASE_FIELD:.*]] = llvm.getelementptr %[[CALL]][0, 5]
+// CHECK: %[[BASE_FIELD:.*]] = llvm.getelementptr %[[CALL]][40]
 // CHECK: %[[BASE:.*]] = llvm.load %[[BASE_FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[OFFSET:.*]] = llvm.mul %arg2, %[[STRIDE]]
 // CHECK: llvm.getelementptr %[[BASE]][%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
@@ -90,7 +90,7 @@ func.func private @helper(%w: memref<4xf32>) -> index {
 
 // A packed tensor without elements has an address all the same.
 // CHECK-LABEL: func.func @empty(%arg0: !llvm.ptr) {
-// CHECK: %[[field:.*]] = llvm.getelementptr %arg0[0, 2]
+// CHECK: %[[field:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[weights:.*]] = llvm.load %[[field]]
 // CHECK: llvm.insertvalue %[[weights]]
 func.func @empty(%call: !llvm.ptr, %w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
@@ -150,7 +150,7 @@ func.func @f() attributes {attn.kernel = "main"} {
 
 // Weights without a byte have an address too.
 // CHECK-LABEL: func.func @empty_weight(%arg0: !llvm.ptr) {
-// CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[0, 2]
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: llvm.load %[[FIELD]]
 func.func @empty_weight(%call: !llvm.ptr, %w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
     attributes {attn.kernel = "entry"} {
@@ -163,7 +163,7 @@ func.func private @use(memref<0x4xf32>)
 
 // Counts go to the 64 bytes of the worker: that of the task or, in an entry, of the caller.
 // CHECK-LABEL: func.func @counts(
-// CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[0, 9]
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[72]
 // CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[MINE:.*]] = llvm.getelementptr %[[TILES]]
 // CHECK: %[[BEFORE:.*]] = llvm.load %[[MINE]] : !llvm.ptr -> i64
@@ -174,7 +174,7 @@ func.func private @use(memref<0x4xf32>)
 // CHECK: %[[LINE:.*]] = llvm.mlir.constant(64 : i64)
 // CHECK: %[[CALL_FIELD:.*]] = llvm.getelementptr %arg0[0, 0]
 // CHECK: %[[CALL:.*]] = llvm.load %[[CALL_FIELD]] : !llvm.ptr -> !llvm.ptr
-// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[CALL]][0, 9]
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %[[CALL]][72]
 // CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]]
 // CHECK: %[[OFFSET:.*]] = llvm.mul %arg2, %[[LINE]]
 // CHECK: llvm.getelementptr %[[TILES]][%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
