@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Modules are interpreted as imported, and after each pass of the stages on tensors. The schedules are
-// per-head, phased and unfused, with tiles so small that every loop runs more than once.
+// Modules are interpreted as imported, and after each pass of the stages on tensors. Every
+// schedule is tried, with tiles so small that every loop runs more than once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +82,8 @@ protected:
 
   void run(ModuleOp source, StringRef entry, ArrayRef<ReferenceTensor> inputs,
            const llvm::StringMap<ReferenceTensor> &weights = {}) {
-    for (Schedule schedule : {Schedule::PerHead, Schedule::Phased, Schedule::Unfused}) {
+    for (Schedule schedule :
+         {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores, Schedule::Unfused}) {
       OwningOpRef<ModuleOp> module = source.clone();
       ReferenceResults meant = interpret(*module, entry, inputs, weights);
       ASSERT_TRUE(succeeded(meant));
@@ -254,7 +255,13 @@ TEST_F(StagesTest, ScoreRegion) {
       attn.yield %r : f32 })";
   ReferenceTensor bias = normal({2, 19, 23});
   for (const char *mask : {"", "mask(#attn.causal)"})
-    run({mask, "", score, {"tensor<2x19x23xf32>"}, {"(h, q, k)"}, {bias}, /*returnsProbabilities=*/true});
+    run({mask,
+         "",
+         score,
+         {"tensor<2x19x23xf32>"},
+         {"(h, q, k)"},
+         {bias},
+         /*returnsProbabilities=*/true});
   // A bias that hides pairs.
   for (auto [i, element] : llvm::enumerate(bias.elements))
     if (i % 5 == 0 || i < 23)
@@ -271,7 +278,13 @@ TEST_F(StagesTest, ScoreRegion) {
 
 TEST_F(StagesTest, Weights) {
   for (const char *attributes : {"", kNaNRows})
-    run({"mask(#attn.causal<offset = -3>)", attributes, "", {}, {}, {}, /*returnsProbabilities=*/true});
+    run({"mask(#attn.causal<offset = -3>)",
+         attributes,
+         "",
+         {},
+         {},
+         {},
+         /*returnsProbabilities=*/true});
 }
 
 TEST_F(StagesTest, Sink) {

@@ -4,7 +4,8 @@ The reference is that of attn-run, op by op in float64. Results of float types m
 """
 import pathlib, subprocess, sys
 
-LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
+from levels import find_levels
+
 TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-12}
 
 CONTRACT = """
@@ -82,6 +83,7 @@ def run(folder, name, text, tolerance):
 
 
 folder = pathlib.Path(sys.argv[1])
+LEVELS = find_levels(folder)
 for t, other, cast in CONVERSIONS:
     text = CONTRACT.format(t=t, other=other, cast=cast, zero="0" if t[0] == "i" else "0.0")
     run(folder, f"{t}-{other}", text, max(TOLERANCE.get(t, 0), TOLERANCE.get(other, 0)))

@@ -1,7 +1,8 @@
 """halves.py FOLDER: f16 and bf16 must convert to the equal f32, and f32 to the nearest of them, ties to even, at every level."""
 import pathlib, struct, subprocess, sys
 
-LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
+from levels import find_levels
+
 MODULE = """
 func.func @f(%x: tensor<{n}x{t}>) -> tensor<{n}x{other}> {{
   %e = tensor.empty() : tensor<{n}x{other}>
@@ -53,6 +54,7 @@ def check(folder, t, other, cast, values, wanted):
 
 
 folder = pathlib.Path(sys.argv[1])
+LEVELS = find_levels(folder)
 halves = list(range(1 << 16))
 numbers = [struct.unpack("<e", struct.pack("<H", half))[0] for half in halves]
 singles = [bits_of("f", "I", number) for number in numbers]

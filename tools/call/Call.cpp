@@ -430,8 +430,17 @@ Failure Call::writeOutputs() {
   return {};
 }
 
-Failure attn::compare(const Array &got, const std::string &name, const Array &expected,
-                      const std::string &source, Difference &difference) {
+namespace {
+struct Difference {
+  double error = 0;   ///< largest error of a finite element
+  double largest = 0; ///< largest expected magnitude of a finite element
+};
+} // namespace
+
+/// Fails if the shapes differ, or if an element is finite in only one array. Error messages call `got` by `name`, and say
+/// that `expected` comes from `source`.
+static Failure compare(const Array &got, const std::string &name, const Array &expected,
+                       const std::string &source, Difference &difference) {
   if (expected.shape != got.shape)
     return refuse("expected %s of shape %s as in %s, got %s", name.c_str(),
                   toText(expected.shape).c_str(), source.c_str(), toText(got.shape).c_str());

@@ -42,15 +42,6 @@ struct CallOptions {
   Failure check() const;
 };
 
-/// Compares two arrays. Fails if the shapes differ, or if an element is finite in only one array. Error
-/// messages call `got` by `name`, and say that `expected` comes from `source`.
-struct Difference {
-  double error = 0;   ///< largest error of a finite element
-  double largest = 0; ///< largest expected magnitude of a finite element
-};
-Failure compare(const Array &got, const std::string &name, const Array &expected,
-                const std::string &source, Difference &difference);
-
 /// One call of a function of a library, with all that is done before and after it. The members that return a Failure are
 /// to be called in this order. They print what they did to standard output, unless the options ask for JSON.
 class Call {
