@@ -14,6 +14,7 @@
 #include "mlir/Interfaces/ShapedOpInterfaces.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace attn;
@@ -51,17 +52,25 @@ static LogicalResult verifyCompilable(Operation *op) {
   return failure(dims.wasInterrupted());
 }
 
-/// Callers identify arguments and results by their names, so these must be unique.
+/// Callers identify arguments and results by their names, so these must be unique. The manifest has them as JSON.
 static LogicalResult verifyNames(func::FuncOp function) {
   llvm::StringSet<> arguments, results;
+  auto verify = [&](StringAttr name, StringRef kind, llvm::StringSet<> &seen) -> LogicalResult {
+    if (!llvm::json::isUTF8(name))
+      return function.emitError() << "expected the name of each " << kind << " in UTF-8, got " << name;
+    if (!seen.insert(name).second)
+      return function.emitError() << "expected one " << kind << " named " << name
+                                  << ", got another";
+    return success();
+  };
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (auto name = function.getArgAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
-        !arguments.insert(name).second)
-      return function.emitError() << "expected one argument named " << name << ", got another";
+        failed(verify(name, "argument", arguments)))
+      return failure();
   for (unsigned i = 0; i < function.getNumResults(); ++i)
     if (auto name = function.getResultAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
-        !results.insert(name).second)
-      return function.emitError() << "expected one result named " << name << ", got another";
+        failed(verify(name, "result", results)))
+      return failure();
   return success();
 }
 
