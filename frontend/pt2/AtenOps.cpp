@@ -62,6 +62,7 @@ const AtenOps &AtenOps::all() {
     addReductions(ops);
     addSizes(ops);
     addViews(ops);
+    addParts(ops);
     addComplex(ops); // complex forms of the ops above
     return ops;
   }();

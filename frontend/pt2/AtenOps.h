@@ -74,6 +74,7 @@ void addOrder(AtenOps &ops);
 void addPooling(AtenOps &ops);
 void addReductions(AtenOps &ops);
 void addSizes(AtenOps &ops);
+void addParts(AtenOps &ops);
 void addViews(AtenOps &ops);
 
 /// Complex numbers as pairs, in a new last dimension.

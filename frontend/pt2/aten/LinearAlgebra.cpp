@@ -484,7 +484,7 @@ static LogicalResult einsum(Call &call) {
                                                : call.result(ordered);
 }
 
-/// Products of elements, summed over `dims_self` of one tensor and `dims_other` of the other.
+/// tensordot: multiplies the elements of two tensors, and sums the products over `dims_self` and `dims_other`.
 static LogicalResult tensordot(Call &call) {
   Tensor x = call.tensor("self"), y = call.tensor("other");
   SmallVector<int64_t> ofX = call.constants("dims_self"), ofY = call.constants("dims_other");
