@@ -26,12 +26,18 @@ static DLTensor toTensor(Array &array) {
   return tensor;
 }
 
+Failure attn::getArgument(const attn_function *function, attn_role role, int32_t index,
+                          attn_argument &argument) {
+  argument = {};
+  argument.size = sizeof(argument);
+  return toFailure(attn_function_argument(function, role, index, &argument));
+}
+
 std::vector<int32_t> attn::getInOut(const attn_function *function) {
   std::vector<int32_t> inOut;
   for (int32_t i = 0; i < attn_function_num_arguments(function, ATTN_INPUT); ++i) {
-    attn_argument argument = {};
-    argument.size = sizeof(argument);
-    if (attn_function_argument(function, ATTN_INPUT, i, &argument) == ATTN_OK && argument.in_out)
+    attn_argument argument;
+    if (!getArgument(function, ATTN_INPUT, i, argument) && argument.in_out)
       inOut.push_back(i);
   }
   return inOut;
@@ -55,9 +61,7 @@ Arguments::Arguments(std::vector<Array> &inputs, std::vector<Array> &results,
 /// Gives `argument` of the signature, and sets the element type of `array`.
 static Failure describe(const attn_function *function, attn_role role, int32_t index, Array &array,
                         attn_argument &argument) {
-  argument = {};
-  argument.size = sizeof(argument);
-  if (Failure failure = toFailure(attn_function_argument(function, role, index, &argument)))
+  if (Failure failure = getArgument(function, role, index, argument))
     return failure;
   array.code = argument.dtype.code;
   array.bits = argument.dtype.bits;

@@ -32,6 +32,10 @@ using DimSizes = std::map<std::string, int64_t>;
 /// Parses each "name=n" of `dims`.
 Failure parseDims(const std::vector<std::string> &dims, DimSizes &sizes);
 
+/// Reads argument `index` of the signature.
+Failure getArgument(const attn_function *function, attn_role role, int32_t index,
+                    attn_argument &argument);
+
 /// The indices of the in-out inputs, which `function` also writes to.
 std::vector<int32_t> getInOut(const attn_function *function);
 

@@ -7,6 +7,7 @@
 #include "tools/call/Call.h"
 #include "tools/call/Arguments.h"
 #include "tools/call/FmaPeak.h"
+#include "tools/call/JSON.h"
 #include "tools/call/Latency.h"
 
 #include <algorithm>
@@ -23,10 +24,6 @@ using namespace attn;
 
 static constexpr size_t kWorkspaceAlignment = 64;
 
-static size_t alignTo(size_t bytes, size_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
 static void print(const std::string &text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
@@ -38,71 +35,12 @@ Failure attn::checkOutput() {
   return {};
 }
 
-//===----------------------------------------------------------------------===//
-// JSON
-//===----------------------------------------------------------------------===//
-
-/// The bytes of the UTF-8 character at `i`, or 0 if there is none.
-static size_t getCharacterLength(const std::string &text, size_t i) {
-  auto byte = [&](size_t j) -> unsigned { return j < text.size() ? (unsigned char)text[j] : 0; };
-  unsigned lead = byte(i), second = byte(i + 1);
-  size_t length = lead < 0x80                   ? 1
-                  : lead >= 0xc2 && lead < 0xe0 ? 2
-                  : lead >= 0xe0 && lead < 0xf0 ? 3
-                  : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                : 0;
-  for (size_t j = 1; j < length; ++j)
-    if ((byte(i + j) & 0xc0) != 0x80)
-      return 0;
-  // Longer forms of shorter characters, surrogates, and numbers that are too large.
-  bool isWrong = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ||
-                 (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90);
-  return isWrong ? 0 : length;
-}
-
-std::string attn::quoteJSON(const std::string &text) {
-  std::string quoted = "\"";
-  for (size_t i = 0; i < text.size();) {
-    size_t length = getCharacterLength(text, i);
-    unsigned char c = text[i];
-    if (length == 0)
-      quoted += "\\ufffd";
-    else if (c == '"' || c == '\\')
-      quoted += {'\\', char(c)};
-    else if (c < ' ')
-      quoted += format("\\u%04x", c);
-    else
-      quoted += text.substr(i, length);
-    i += std::max<size_t>(length, 1);
-  }
-  return quoted + "\"";
-}
-
-/// The shortest text that reads back as `number`, or null: JSON has only finite numbers.
-static std::string toJSONNumber(double number) {
-  if (!std::isfinite(number))
-    return "null";
-  for (int digits = 6;; ++digits)
-    if (std::string text = format("%.*g", digits, number);
-        digits == 17 || std::strtod(text.c_str(), nullptr) == number)
-      return text;
-}
-
-/// Joins the members, each a name and a JSON value.
-static std::string toJSONObject(const std::vector<std::pair<const char *, std::string>> &members) {
-  std::string object;
-  for (const auto &[name, value] : members)
-    object += format("%s\"%s\":%s", object.empty() ? "" : ",", name, value.c_str());
-  return "{" + object + "}";
-}
-
 std::string Call::toJSON() const {
   std::string outputs;
   for (size_t i = 0; i < summaries.size(); ++i) {
     const Result &summary = summaries[i];
     const char *type = results[i].getTypeName();
-    std::vector<std::pair<const char *, std::string>> members = {
-        {"dtype", quoteJSON(type ? type : "unknown")}};
+    JSONMembers members = {{"dtype", quoteJSON(type ? type : "unknown")}};
     if (summary.error)
       members.push_back({"error", toJSONNumber(*summary.error)});
     members.insert(members.end(), {{"largest", toJSONNumber(summary.largest)},
@@ -112,16 +50,15 @@ std::string Call::toJSON() const {
                                    {"shape", toText(results[i].shape)}});
     outputs += (i ? "," : "") + toJSONObject(members);
   }
-  std::vector<std::pair<const char *, std::string>> members = {
-      {"function", quoteJSON(getFunctionName())},
-      {"level", quoteJSON(statistics.level)},
-      {"nanoseconds", std::to_string(statistics.nanoseconds)},
-      {"outputs", "[" + outputs + "]"},
-      {"schedules", quoteJSON(statistics.schedules)},
-      {"threads", std::to_string(options.threads)},
-      {"tiles_run", std::to_string(statistics.tiles_run)},
-      {"tiles_skipped", std::to_string(statistics.tiles_skipped)},
-      {"workspace_bytes", std::to_string(statistics.workspace_bytes)}};
+  JSONMembers members = {{"function", quoteJSON(getFunctionName())},
+                         {"level", quoteJSON(statistics.level)},
+                         {"nanoseconds", std::to_string(statistics.nanoseconds)},
+                         {"outputs", "[" + outputs + "]"},
+                         {"schedules", quoteJSON(statistics.schedules)},
+                         {"threads", std::to_string(options.threads)},
+                         {"tiles_run", std::to_string(statistics.tiles_run)},
+                         {"tiles_skipped", std::to_string(statistics.tiles_skipped)},
+                         {"workspace_bytes", std::to_string(statistics.workspace_bytes)}};
   members.insert(members.end(), measured.begin(), measured.end());
   return toJSONObject(members);
 }
@@ -334,12 +271,10 @@ Failure Call::callThrice(attn_call_options callOptions) {
 Failure Call::summarize() {
   size_t numOutputs = results.size() - inOut.size();
   for (size_t i = 0; i < results.size(); ++i) {
-    attn_argument argument = {};
-    argument.size = sizeof(argument);
+    attn_argument argument;
     bool isOutput = i < numOutputs;
-    if (Failure failure = toFailure(
-            attn_function_argument(function.get(), isOutput ? ATTN_OUTPUT : ATTN_INPUT,
-                                   isOutput ? int32_t(i) : inOut[i - numOutputs], &argument)))
+    if (Failure failure = getArgument(function.get(), isOutput ? ATTN_OUTPUT : ATTN_INPUT,
+                                      isOutput ? int32_t(i) : inOut[i - numOutputs], argument))
       return failure;
     Result summary;
     summary.name = argument.name;

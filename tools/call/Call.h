@@ -12,6 +12,7 @@
 #include "runtime/attn.hpp"
 #include "tools/call/Array.h"
 #include "tools/call/GuardedMemory.h"
+#include "tools/call/JSON.h"
 
 #include <memory>
 #include <optional>
@@ -42,8 +43,8 @@ struct CallOptions {
   Failure check() const;
 };
 
-/// One call of a function of a library, with all that is done before and after it. The members that return a Failure are
-/// to be called in this order. They print what they did to standard output, unless the options ask for JSON.
+/// Calls a function of a library, checks the results, and measures the time. The members that return a Failure must be
+/// called in this order. Each prints its results to standard output, unless the options ask for JSON.
 class Call {
 public:
   explicit Call(CallOptions options) : options(std::move(options)) {}
@@ -106,11 +107,8 @@ private:
   attn_statistics statistics = {};
   std::vector<int64_t> workerTasks;
   std::vector<Result> summaries;
-  std::vector<std::pair<const char *, std::string>> measured; ///< JSON values by name
+  JSONMembers measured; ///< JSON values by name
 };
-
-/// `text` as a JSON string.
-std::string quoteJSON(const std::string &text);
 
 /// Fails if something could not be written to standard output.
 Failure checkOutput();

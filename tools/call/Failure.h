@@ -20,7 +20,7 @@ struct [[nodiscard]] Failure {
 /// The text that printf would print.
 [[gnu::format(printf, 1, 2)]] std::string format(const char *format, ...);
 
-/// A failure with the message that printf would print, with a space for each control character: a message is one line,
+/// Returns a failure whose message is what printf would print. Control characters become spaces: a message is one line,
 /// and the names in it may come from hostile files.
 [[gnu::format(printf, 1, 2)]] Failure refuse(const char *format, ...);
 

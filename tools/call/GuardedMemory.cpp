@@ -16,10 +16,6 @@ using namespace attn;
 /// a tile that lies completely outside.
 static constexpr size_t kGuard = 1 << 20;
 
-static size_t alignTo(size_t bytes, size_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
 static size_t getPageSize() { return sysconf(_SC_PAGESIZE); }
 
 GuardedMemory::GuardedMemory(size_t bytes, Side side) : numBytes(bytes) {

@@ -13,6 +13,11 @@
 
 namespace attn {
 
+/// The least multiple of `alignment` that is at least `bytes`.
+inline size_t alignTo(size_t bytes, size_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
 /// Bytes between two regions of guard pages, at which any access faults. The bytes are next to the
 /// first or the second region.
 class GuardedMemory {
