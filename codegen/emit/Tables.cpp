@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Each function below writes one struct of attn_kernel.h. A field lies where C puts it, so the order of the fields is
-// stated only there.
+// Each function below writes one struct of attn_kernel.h. Every field gets the offset that C gives it, so only
+// attn_kernel.h states the order of the fields.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- UnusedProbabilities.cpp - probabilities without a use ---------------------===//
+//===- UnusedProbabilities.cpp - probabilities without a use ---------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -57,9 +57,8 @@ struct LintUnusedProbabilities : attn::impl::LintUnusedProbabilitiesBase<LintUnu
       });
       if (dropped != readers.end())
         (*dropped)->emitWarning()
-            << "what is computed from the probabilities is dropped, so it only "
-               "costs time; leave it out, in "
-               "torch.nn.MultiheadAttention by need_weights=False";
+            << "what is computed from the probabilities is dropped, so it only costs time; leave "
+               "it out, in torch.nn.MultiheadAttention by need_weights=False";
       return;
     }
     bool multipliesScores = llvm::any_of(

@@ -21,19 +21,19 @@ using namespace attn;
 
 // Costs in issue slots, for one vector.
 static constexpr double kLoadsAtOnce = 2;
-static constexpr double kLatency =
-    4; // of a multiply-add: with fewer accumulators, each waits for its last result
+// Of a multiply-add: with fewer accumulators, each waits for its last result.
+static constexpr double kLatency = 4;
 // Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. The value is
 // large enough for blocks with fewer loads to win between plans that are otherwise equal.
 static constexpr double kLoad = 0.08;
 static constexpr double kStore = 1;
-static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
+static constexpr double kExponential = 8;       // with the subtraction before and the addition to the sum
 static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
 static constexpr double kMaximum = 8;           // load, compare, and store of the score
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
-static constexpr double kDotLoad =
-    0.2; // beside a fused multiply-add; half beside a multiply and an add
+// Of a load of a dot product beside a fused multiply-add. Beside a multiply and an add it costs half.
+static constexpr double kDotLoad = 0.2;
 static constexpr double kPlainLoop = 25; // of a pass through memory that LLVM vectorises
 static constexpr double kShortLoop = 3;  // of such a pass in L1
 // Overhead of a loop around blocks, of a tile of queries, of a task and of a phase.

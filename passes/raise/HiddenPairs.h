@@ -24,9 +24,10 @@ struct ConstantFill {
   unsigned operand;
 };
 
-/// The constant, if `score` is a select that gives it to exactly the pairs where `condition` is `hides`, it is at most
-/// half the least float, and the scores of the other pairs are computed from products and numbers above that: beside
-/// such a score a hidden pair has probability 0, and a row has only hidden pairs if all its scores are the constant.
+/// Finds the constant score of hidden pairs. `score` must be a select that gives the constant to exactly the pairs where
+/// `condition` is `hides`. The constant must be at most kGreatestFiniteFill, and the scores of the other pairs must be
+/// computed from products and numbers above it. Then a hidden pair has probability 0 beside a pair that is not hidden, and
+/// a row whose scores all equal the constant has only hidden pairs.
 std::optional<ConstantFill> findFill(Element condition, bool hides, const Element &score);
 
 } // namespace attn

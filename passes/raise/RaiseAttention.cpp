@@ -202,7 +202,8 @@ private:
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
   EmptyRow emptyRow = EmptyRow::NaN;
-  /// If a number near the least float hides pairs, not -inf: its operand number in the last select of the scores.
+  /// Set if the last select of the scores hides pairs with a finite number near the least float instead of -inf: the
+  /// operand of that select which is the number.
   std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
   AffineMap probabilitiesMap; // where the loops of valueProduct read the probabilities
@@ -298,7 +299,7 @@ void Raiser::findProbabilities() {
   emptyRow = isProduct && !finiteFill ? EmptyRow::NaN : EmptyRow::Zero;
 }
 
-/// If the probabilities of the pairs that a finite fill hides are set to 0, that fill is as good as -inf.
+/// Replaces the finite number that hides pairs by -inf. The graph sets the probabilities of these pairs to 0, as -inf does.
 LogicalResult Raiser::hideFiniteFill(Value score) {
   auto select = score.getDefiningOp<arith::SelectOp>();
   if (!select)

@@ -14,7 +14,7 @@
 // of the softmax's result moves behind the product with the values. Both also move over the softmax and over the
 // elementwise ops before and after it; where a split and a merge meet, they cancel out. Reshapes of rows and columns
 // stay. A batch that is merged before the first product and split after the last one stays merged. Dimensions of size 1
-// move too where the softmax has them, so that one head is a head.
+// move too where the softmax has them, so that a head count of 1 is a batch dimension.
 // Test: test/passes/raise/split-merged-batch.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -307,7 +307,8 @@ struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
 };
 
 /// A transposition that moves only unit dimensions, and has others, becomes a reshape that drops them and one that adds
-/// them, which the other patterns move and cancel.
+/// them, which the other patterns move and cancel. The importer writes reshapes itself; canonicalization composes such a
+/// transposition from two others.
 struct ReshapeForTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 

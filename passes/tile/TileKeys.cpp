@@ -360,8 +360,8 @@ OpFoldResult KeyLoops::tailSize(Value k0, OpFoldResult to) {
   return affine::makeComposedFoldedAffineMin(rewriter, loc, map, {to, OpFoldResult(k0)});
 }
 
-/// The number of keys of each tile if all tiles from the first key on have the same. A static size also keeps MLIR 22 from
-/// crashing: it cannot fold the size 1 into a slice that drops another dimension of size 1.
+/// The number of keys of a tile, if the number of all keys is static and every tile has equally many. This size must be
+/// static: MLIR 22 crashes when it folds the size 1 into a slice that drops another dimension of size 1.
 std::optional<OpFoldResult> KeyLoops::equalTileSize() {
   std::optional<int64_t> keys = getConstantIntValue(numKeys());
   if (!keys || (*keys > kTile() && *keys % kTile() != 0))

@@ -1,5 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -split-input-file -verify-diagnostics | FileCheck %s
 // The probabilities of the pairs that the scores hide are set to 0 after the softmax, once more.
+// Tests passes/raise/HiddenPairs.cpp.
 
 #sq = affine_map<(q, k, d) -> (q, d)>
 #sk = affine_map<(q, k, d) -> (k, d)>
