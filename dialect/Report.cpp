@@ -52,7 +52,8 @@ llvm::json::Value attn::toJSON(Attribute attribute) {
       .Case([](DictionaryAttr fields) -> llvm::json::Value {
         llvm::json::Object result;
         for (NamedAttribute field : fields)
-          result[field.getName().getValue()] = toJSON(field.getValue());
+          // A key that is a StringRef would not own its text, which goes away with the context.
+          result[field.getName().str()] = toJSON(field.getValue());
         return result;
       })
       .Default([](Attribute other) -> llvm::json::Value { return printed(other); });
