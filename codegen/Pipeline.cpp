@@ -85,7 +85,8 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPerHead());
   level.addNestedPass<func::FuncOp>(createDecomposeAttention()); // attentions inside tasks
-  level.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());   // the products that compute their scores
+  level.addNestedPass<func::FuncOp>(
+      createFoldBiasIntoInit()); // the products that compute their scores
   level.addNestedPass<func::FuncOp>(createPhased());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPhases());
@@ -97,7 +98,6 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
 static void buildTile(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createTileKeys());
-  level.addNestedPass<func::FuncOp>(createDecomposeSteps());
   level.addNestedPass<func::FuncOp>(createExpandKeyRange());
   addResolveSizes(level);
 }
@@ -128,7 +128,6 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
 
 static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &functions = manager.nest<ModuleOp>().nest<func::FuncOp>();
-  // Before ContractToVector: an online update absorbs the product that computes its scores.
   functions.addPass(createOnlineToVector());
   functions.addPass(createContractToVector());
   functions.addPass(createPackToVector());
@@ -149,7 +148,7 @@ ArrayRef<Stage> attn::getStages() {
       {"simplify", "head-major projections, masks in one form, no views between", buildSimplify},
       {"plan", "one module per target level, plans on attentions, packed weights", buildPlan},
       {"schedule", "scf.forall over tasks with producers inside", buildSchedule},
-      {"tile", "key loops with exact bounds, steps as products and updates", buildTile},
+      {"tile", "key loops with exact bounds, an online softmax step in each", buildTile},
       {"bufferize", "buffers, a planned workspace, tasks as functions", buildBufferize},
       {"vectorize", "vectors of the target's lanes in register blocks", buildVectorize},
   };

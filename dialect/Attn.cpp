@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -70,8 +71,31 @@ LogicalResult attn::verifyStage(ModuleOp module, StringRef stage, Location file)
 }
 
 /// Verifies the attributes that the dialect puts on builtin.module and func.func.
+/// Whether the body is: c + a * b if a is not 0, else c.
+static bool addsProductsExceptZeros(Block &body) {
+  if (body.getNumArguments() != 3 || body.getTerminator()->getNumOperands() != 1)
+    return false;
+  Value a = body.getArgument(0), b = body.getArgument(1), c = body.getArgument(2);
+  auto kept = body.getTerminator()->getOperand(0).getDefiningOp<arith::SelectOp>();
+  if (!kept || kept.getFalseValue() != c)
+    return false;
+  auto isLive = kept.getCondition().getDefiningOp<arith::CmpFOp>();
+  auto sum = kept.getTrueValue().getDefiningOp<arith::AddFOp>();
+  auto product = sum ? sum.getRhs().getDefiningOp<arith::MulFOp>() : nullptr;
+  return isLive && isLive.getPredicate() == arith::CmpFPredicate::UNE && isLive.getLhs() == a &&
+         matchPattern(isLive.getRhs(), m_AnyZeroFloat()) && sum.getLhs() == c && product &&
+         product.getLhs() == a && product.getRhs() == b;
+}
+
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
+  if (name == kSkipsZerosAttr) {
+    if (!isa<UnitAttr>(attribute.getValue()) || op->getNumRegions() != 1 ||
+        op->getRegion(0).empty() || !addsProductsExceptZeros(op->getRegion(0).front()))
+      return op->emitError() << "expected '" << name
+                             << "' on an op that adds products except where the first factor is 0";
+    return success();
+  }
   if (name == kVersionAttr) {
     auto version = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!version || version.getInt() > kVersion)

@@ -62,6 +62,8 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
     /// Input: a size or a symbol; every element must be in [0, bound]. The runtime checks this.
     static constexpr ::llvm::StringLiteral kBoundAttr = "attn.bound";
+    /// linalg.generic: unit; the op adds products of its two inputs to its output, except where the first input is 0.
+    static constexpr ::llvm::StringLiteral kSkipsZerosAttr = "attn.skips_zeros";
 
     // From plan on, in the module of an ISA level:
 

@@ -23,7 +23,8 @@ struct DestinationStyleModel
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
     if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand))
       return true;
-    return isa<OnlineStepOp, OnlineUpdateOp, OnlineProbabilitiesOp>(op);
+    auto step = dyn_cast<OnlineStepOp>(op);
+    return step && operand != step.getScoresMutable();
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
@@ -58,7 +59,6 @@ void attn::registerBufferization(DialectRegistry &registry) {
     AttentionOp::attachInterface<DestinationStyleModel<AttentionOp>>(*context);
     OnlineInitOp::attachInterface<DestinationStyleModel<OnlineInitOp>>(*context);
     OnlineStepOp::attachInterface<DestinationStyleModel<OnlineStepOp>>(*context);
-    OnlineUpdateOp::attachInterface<DestinationStyleModel<OnlineUpdateOp>>(*context);
     OnlineProbabilitiesOp::attachInterface<DestinationStyleModel<OnlineProbabilitiesOp>>(*context);
     OnlineFinishOp::attachInterface<DestinationStyleModel<OnlineFinishOp>>(*context);
     PackOp::attachInterface<DestinationStyleModel<PackOp>>(*context);

@@ -200,11 +200,6 @@ void OnlineStepOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIR
   patterns.add<FoldCasts<OnlineStepOp>>(context);
 }
 
-void OnlineUpdateOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                                 MLIRContext *context) {
-  patterns.add<FoldCasts<OnlineUpdateOp>>(context);
-}
-
 void OnlineProbabilitiesOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                   MLIRContext *context) {
   patterns.add<FoldCasts<OnlineProbabilitiesOp>>(context);

@@ -47,7 +47,6 @@ addBufferEffects(Operation *op,
 ATTN_DPS_EFFECTS(AttentionOp)
 ATTN_DPS_EFFECTS(OnlineInitOp)
 ATTN_DPS_EFFECTS(OnlineStepOp)
-ATTN_DPS_EFFECTS(OnlineUpdateOp)
 ATTN_DPS_EFFECTS(OnlineProbabilitiesOp)
 ATTN_DPS_EFFECTS(OnlineFinishOp)
 ATTN_DPS_EFFECTS(PackOp)
@@ -252,7 +251,8 @@ LogicalResult AttentionOp::verify() {
       return failure();
   if (getSink() && failed(names(out - 1, {}, {k, d, e})))
     return failure();
-  SmallVector<unsigned> ofOut = llvm::to_vector(llvm::seq<unsigned>(0, q + 1)), ofProbabilities = ofOut;
+  SmallVector<unsigned> ofOut = llvm::to_vector(llvm::seq<unsigned>(0, q + 1)),
+                        ofProbabilities = ofOut;
   ofOut.push_back(e);
   ofProbabilities.push_back(k);
   if (failed(names(out, ofOut, {k, d})) ||
@@ -313,17 +313,6 @@ static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
   return success();
 }
 
-/// S1, U1: outs are scores (k, q), max (q), sum (q), acc (e, q).
-static LogicalResult verifyUpdateOuts(Operation *op, NamedSizes &sizes, ValueRange outs) {
-  if (outs.size() != 4)
-    return op->emitOpError() << "expected outputs scores, max, sum and acc, got " << outs.size();
-  return failure(failed(verifyOneFloatType(op, outs)) ||
-                 failed(sizes.recordAll("scores", outs[0], {"k", "q"})) ||
-                 failed(sizes.recordAll("max", outs[1], {"q"})) ||
-                 failed(sizes.recordAll("sum", outs[2], {"q"})) ||
-                 failed(sizes.recordAll("acc", outs[3], {"e", "q"})));
-}
-
 /// S3 to S6 of the ops that compute scores.
 template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
   // S5
@@ -347,7 +336,7 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &
       return failure();
   }
   // S4
-  Type score = shapedType(op.getOuts()[0]).getElementType();
+  Type score = shapedType(op.getDpsInits()[0]).getElementType();
   if (failed(verifyScoreRegion(op, op.getScore(), op.getOrigin().size(), score, op.getCaptures())))
     return failure();
   // S6
@@ -357,19 +346,21 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &
 
 LogicalResult OnlineInitOp::verify() {
   // I1
-  if (getOuts().size() != 3)
-    return emitOpError() << "expected outputs max, sum and acc, got " << getOuts().size();
   NamedSizes sizes(*this);
-  return failure(failed(verifyOneFloatType(*this, getOuts())) ||
-                 failed(sizes.recordAll("max", getOuts()[0], {"q"})) ||
-                 failed(sizes.recordAll("sum", getOuts()[1], {"q"})) ||
-                 failed(sizes.recordAll("acc", getOuts()[2], {"e", "q"})));
+  return failure(failed(verifyOneFloatType(*this, getDpsInits())) ||
+                 failed(sizes.recordAll("max", getMax(), {"q"})) ||
+                 failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+                 failed(sizes.recordAll("acc", getAcc(), {"e", "q"})));
 }
 
 LogicalResult OnlineStepOp::verify() {
   NamedSizes sizes(*this);
   // S1, S2
-  if (failed(verifyUpdateOuts(*this, sizes, getOuts())) ||
+  if (failed(verifyOneFloatType(*this, getDpsInits())) ||
+      failed(sizes.recordAll("scores", getScores(), {"k", "q"})) ||
+      failed(sizes.recordAll("max", getMax(), {"q"})) ||
+      failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+      failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
       failed(sizes.recordAll("query", getQuery(), {"d", "q"})) ||
       failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
       failed(sizes.recordAll("value", getValue(), {"k", "e"})))
@@ -377,38 +368,28 @@ LogicalResult OnlineStepOp::verify() {
   return verifyScores(*this, sizes);
 }
 
-LogicalResult OnlineUpdateOp::verify() {
-  NamedSizes sizes(*this);
-  // U1
-  if (failed(verifyUpdateOuts(*this, sizes, getOuts())))
-    return failure();
-  return verifyScores(*this, sizes);
-}
-
 LogicalResult OnlineProbabilitiesOp::verify() {
-  // W1
-  if (getOuts().size() != 1)
-    return emitOpError() << "expected one output, scores, got " << getOuts().size();
   NamedSizes sizes(*this);
-  if (failed(verifyOneFloatType(*this, {getMax(), getSum(), getOuts()[0]})) ||
-      failed(sizes.recordAll("scores", getOuts()[0], {"k", "q"})) ||
+  // W1, W2
+  if (failed(verifyOneFloatType(*this, {getMax(), getSum(), getProbabilities()})) ||
+      failed(sizes.recordAll("probabilities", getProbabilities(), {"k", "q"})) ||
       failed(sizes.recordAll("max", getMax(), {"q"})) ||
-      failed(sizes.recordAll("sum", getSum(), {"q"})))
+      failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+      failed(sizes.recordAll("query", getQuery(), {"d", "q"})) ||
+      failed(sizes.recordAll("key", getKey(), {"k", "d"})))
     return failure();
   return verifyScores(*this, sizes);
 }
 
 LogicalResult OnlineFinishOp::verify() {
   // F1
-  if (getOuts().size() != 1)
-    return emitOpError() << "expected one output, got " << getOuts().size();
-  if (!isa<FloatType>(shapedType(getOuts()[0]).getElementType()))
-    return emitOpError() << "expected an output of floats, got " << getOuts()[0].getType();
+  if (!isa<FloatType>(shapedType(getOut()).getElementType()))
+    return emitOpError() << "expected an output of floats, got " << getOut().getType();
   NamedSizes sizes(*this);
   return failure(failed(verifyOneFloatType(*this, {getSum(), getAcc()})) ||
                  failed(sizes.recordAll("sum", getSum(), {"q"})) ||
                  failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
-                 failed(sizes.recordAll("out", getOuts()[0], {"q", "e"})));
+                 failed(sizes.recordAll("out", getOut(), {"q", "e"})));
 }
 
 //===----------------------------------------------------------------------===//

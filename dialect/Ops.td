@@ -192,28 +192,32 @@ def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
   let description = [{
     max[q] = -inf, sum[q] = 0, acc[e,q] = 0.
 
-    Constraint (I1): outputs are max (q), sum (q), acc (e, q) of one float type and of agreeing sizes.
+    Constraint (I1): max (q), sum (q) and acc (e, q) have one float type and agreeing sizes.
 
     ```mlir
     %m, %l, %a = attn.online_init outs(%m0, %l0, %a0 : tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>)
         -> tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>
     ```
   }];
-  let arguments = (ins Variadic<Attn_Shaped>:$outs);
+  let arguments = (ins Attn_Shaped:$max, Attn_Shaped:$sum, Attn_Shaped:$acc);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let assemblyFormat = [{ `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)? }];
+  let assemblyFormat = [{
+    `outs` `(` $max `,` $sum `,` $acc `:` type($max) `,` type($sum) `,` type($acc) `)` attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return {getOperation(), 0, 3}; }
+  }];
 }
 
-// The base of the ops that turn the scores of a tile into probabilities: step, update and probabilities.
+// The base of the ops that compute the probabilities of a tile: step and probabilities.
 class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments]> {
-  code scoreDecl = dpsDecl # [{
+  code scoreDecl = [{
     /// Map of captured tile i over (k, q).
     ::mlir::AffineMap getCaptureMap(unsigned i) {
       return ::llvm::cast<::mlir::AffineMapAttr>(getCaptureMaps()[i]).getValue();
     }
     unsigned getNumBatch() { return getOrigin().size() - 2; }
   }];
-  let extraClassDeclaration = scoreDecl;
   let hasCanonicalizer = 1;
 }
 
@@ -228,11 +232,11 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
 
     Where m is -inf, p is 0 and a is 1.
 
-    `scores (k, q)`, the first output, is scratch: its contents are not specified afterwards. Captured tiles
-    are read through `capture_maps` over (k, q). `attn-decompose-steps` turns a step into a contraction, an
-    `attn.online_update` and a contraction.
+    `scores (k, q)` is scratch: its contents are not read, and are not specified afterwards. Captured tiles are read
+    through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
+    elements contain.
 
-    Constraints: (S1) outputs are scores, max, sum, acc of one float type and of agreeing sizes; (S2) query, key
+    Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) query, key
     and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank; (S4) the region as
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
     attn.attention (A10).
@@ -245,75 +249,55 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value,
-                       Variadic<Attn_Shaped>:$captures, Variadic<Attn_Shaped>:$outs, Variadic<Index>:$origin,
+                       Variadic<Attn_Shaped>:$captures, Attn_Shaped:$scores, Attn_Shaped:$max, Attn_Shaped:$sum,
+                       Attn_Shaped:$acc, Variadic<Index>:$origin,
                        OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)?
-    `outs` `(` $outs `:` type($outs) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
-    (`score` $score^)? (`->` type($results)^)?
+    `outs` `(` $scores `,` $max `,` $sum `,` $acc `:` type($scores) `,` type($max) `,` type($sum) `,` type($acc) `)`
+    `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict (`score` $score^)? (`->` type($results)^)?
   }];
-}
-
-def Attn_OnlineUpdateOp : Attn_ScoreOp<"online_update"> {
-  let summary = "the softmax part of a step: turns products into probabilities and updates the state";
-  let description = [{
-    The part of `attn.online_step` that remains when its two products are contractions. On entry `scores (k, q)`
-    holds K Q^T; on exit it holds the unnormalised probabilities p. These are exactly 0 where a pair is not kept or its
-    score is -inf, and at least about 2^-100 elsewhere: a product that skips zeros skips hidden pairs and nothing else.
-    The exception is an update without mask and region, which hides no pair: there a score of -inf, an infinite
-    product, may also give 2^-100, but the sum of a row of such scores alone stays 0. max and sum are updated, and acc
-    is rescaled by exp(old max - new max). max may be less than the greatest score as long as p is far from overflow:
-    sum, acc and every later p are relative to the same max.
-
-    Constraints: (U1) outputs are scores, max, sum, acc of one float type and of agreeing sizes; (U3) to (U6) as
-    (S3) to (S6).
-
-    ```mlir
-    %p, %m1, %l1, %a1 = attn.online_update
-        outs(%s, %m, %l, %a : tensor<128x48xf32>, tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>)
-        at(%b, %h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
-        -> tensor<128x48xf32>, tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>
-    ```
-  }];
-  let arguments = (ins Variadic<Attn_Shaped>:$captures, Variadic<Attn_Shaped>:$outs, Variadic<Index>:$origin,
-                       OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  let regions = (region AnyRegion:$score);
-  let assemblyFormat = [{
-    (`captures` `(` $captures^ `:` type($captures) `)`)?
-    `outs` `(` $outs `:` type($outs) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
-    (`score` $score^)? (`->` type($results)^)?
+  let extraClassDeclaration = scoreDecl # [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return {getOperation(), getODSOperandIndexAndLength(4).first, 4};
+    }
   }];
 }
 
 def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
   let summary = "the probabilities of a tile, from the final state";
   let description = [{
-    The second pass for an attention that returns its probabilities: on entry `scores (k, q)` holds K Q^T; on exit it
-    holds exp(s[k,q] - max[q]) / sum[q], 0 where a pair is not kept, and `empty_row` in rows whose sum is 0.
+    The second pass for an attention that returns its probabilities. With the query, the key and s[k,q] as in
+    `attn.online_step`:
 
-    Constraints: (W1) inputs are max (q) and sum (q), the output is scores (k, q), all of one float type;
-    (W3) to (W6) as (S3) to (S6).
+        probabilities[k,q] = exp(s[k,q] - max[q]) / sum[q]      0 where a pair is not kept, `empty_row` where sum[q] is 0
+
+    Constraints: (W1) max (q), sum (q) and probabilities (k, q) have one float type and agreeing sizes; (W2) query and
+    key fit them; (W3) to (W6) as (S3) to (S6).
 
     ```mlir
-    %p = attn.online_probabilities ins(%m, %l : tensor<48xf32>, tensor<48xf32>) outs(%s : tensor<128x48xf32>)
-        at(%b, %h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32} -> tensor<128x48xf32>
+    %p = attn.online_probabilities ins(%q, %k, %m, %l : tensor<64x48xf32>, tensor<128x64xf32>, tensor<48xf32>, tensor<48xf32>)
+        outs(%e : tensor<128x48xf32>) at(%b, %h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+        -> tensor<128x48xf32>
     ```
   }];
-  let arguments = (ins Attn_Shaped:$max, Attn_Shaped:$sum, Variadic<Attn_Shaped>:$captures,
-                       Variadic<Attn_Shaped>:$outs, Variadic<Index>:$origin,
+  let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$max, Attn_Shaped:$sum,
+                       Variadic<Attn_Shaped>:$captures, Attn_Shaped:$probabilities, Variadic<Index>:$origin,
                        OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale,
                        DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
-    `ins` `(` $max `,` $sum `:` type($max) `,` type($sum) `)`
+    `ins` `(` $query `,` $key `,` $max `,` $sum `:` type($query) `,` type($key) `,` type($max) `,` type($sum) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)?
-    `outs` `(` $outs `:` type($outs) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
+    `outs` `(` $probabilities `:` type($probabilities) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
     (`score` $score^)? (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = scoreDecl # [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getProbabilitiesMutable(); }
   }];
 }
 
@@ -322,20 +306,22 @@ def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
   let description = [{
     out[q,e] = acc[e,q] / sum[q], or `empty_row` where sum[q] is 0.
 
-    Constraint (F1): inputs are sum (q) and acc (e, q) of one float type, the output is out (q, e) of agreeing
-    sizes and of a float type.
+    Constraint (F1): sum (q) and acc (e, q) have one float type; out (q, e) has agreeing sizes and a float type.
 
     ```mlir
     %o = attn.online_finish ins(%l, %a : tensor<48xf32>, tensor<64x48xf32>) outs(%e : tensor<48x64xf32>)
         -> tensor<48x64xf32>
     ```
   }];
-  let arguments = (ins Attn_Shaped:$sum, Attn_Shaped:$acc, Variadic<Attn_Shaped>:$outs,
+  let arguments = (ins Attn_Shaped:$sum, Attn_Shaped:$acc, Attn_Shaped:$out,
                        DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    `ins` `(` $sum `,` $acc `:` type($sum) `,` type($acc) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict
+    `ins` `(` $sum `,` $acc `:` type($sum) `,` type($acc) `)` `outs` `(` $out `:` type($out) `)` attr-dict
     (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutMutable(); }
   }];
 }
 

@@ -187,7 +187,7 @@ private:
 } // namespace
 
 /// exp(score - max), but never 0 for a score above -inf: 0 times an infinite value would be NaN.
-static double weightOf(double score, double max) {
+static double probabilityOf(double score, double max) {
   if (score == -kInfinity)
     return 0;
   return std::max(std::exp(score - max), std::numeric_limits<double>::min());
@@ -241,9 +241,9 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
         p[k] = (*score)(pair, point, product());
       max = std::max(max, p[k]);
     }
-    double sum = std::isnan(sink) ? sink : weightOf(sink, max);
+    double sum = std::isnan(sink) ? sink : probabilityOf(sink, max);
     for (double &weight : p)
-      sum += weight = weightOf(weight, max);
+      sum += weight = probabilityOf(weight, max);
 
     bool isEmpty = sum == 0;
     for (e = 0; e < sizes[op.getEDim()]; ++e) {
@@ -342,7 +342,7 @@ ReferenceResults attn::evaluate(KeyRangeOp op, const ReferenceValues &values) {
 ReferenceResults attn::evaluate(OnlineInitOp op, const ReferenceValues &values) {
   SmallVector<ReferenceTensor> results;
   constexpr double kStart[] = {-kInfinity, 0, 0};
-  for (auto [out, start] : llvm::zip_equal(op.getOuts(), kStart))
+  for (auto [out, start] : llvm::zip_equal(op.getDpsInits(), kStart))
     results.emplace_back(values.at(out).shape, start);
   return results;
 }
@@ -351,71 +351,62 @@ static SmallVector<ReferenceTensor> getAll(ValueRange outs, const ReferenceValue
   return llvm::map_to_vector(outs, [&](Value out) { return values.at(out); });
 }
 
-/// Turns the products in `outs` (scores, max, sum, acc) into unnormalised probabilities and updates the state.
-static void update(PairScore &score, MutableArrayRef<ReferenceTensor> outs) {
-  ReferenceTensor &p = outs[0], &max = outs[1], &sum = outs[2], &acc = outs[3];
-  for (int64_t q = 0; q < p.shape[1]; ++q) {
-    double m = max.at(q);
-    for (int64_t k = 0; k < p.shape[0]; ++k) {
-      p.at({k, q}) = score.scoreInTile(k, q, p.at({k, q}));
-      m = std::max(m, p.at({k, q}));
-    }
-    // Without a score above -inf so far, the state stays as it began.
-    double a = m == -kInfinity ? 1 : std::exp(max.at(q) - m);
-    max.at(q) = m;
-    sum.at(q) *= a;
-    for (int64_t k = 0; k < p.shape[0]; ++k)
-      sum.at(q) += p.at({k, q}) = weightOf(p.at({k, q}), m);
-    for (int64_t e = 0; e < acc.shape[0]; ++e)
-      acc.at({e, q}) *= a;
-  }
-}
-
-ReferenceResults attn::evaluate(OnlineUpdateOp op, const ReferenceValues &values) {
-  FailureOr<PairScore> score = PairScore::get(op, getMaps(op.getCaptureMaps()), values);
-  if (failed(score))
-    return failure();
-  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
-  update(*score, results);
-  return results;
+/// The scores (k, q) of a tile, -inf where a pair is not kept.
+template <typename OpTy>
+static ReferenceTensor scoresOf(OpTy op, PairScore &score, const ReferenceValues &values) {
+  const ReferenceTensor &query = values.at(op.getQuery()), &key = values.at(op.getKey());
+  ReferenceTensor scores({key.shape[0], query.shape[1]});
+  forEachIndex(scores.shape, [&](ArrayRef<int64_t> at) {
+    double product = 0;
+    for (int64_t d = 0; d < key.shape[1]; ++d)
+      product += key.at({at[0], d}) * query.at({d, at[1]});
+    scores.at(at) = score.scoreInTile(at[0], at[1], product);
+  });
+  return scores;
 }
 
 ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) {
   FailureOr<PairScore> score = PairScore::get(op, getMaps(op.getCaptureMaps()), values);
   if (failed(score))
     return failure();
-  const ReferenceTensor &query = values.at(op.getQuery()), &key = values.at(op.getKey());
   const ReferenceTensor &value = values.at(op.getValue());
-  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
-  ReferenceTensor &p = results[0], &acc = results[3];
-  forEachIndex(p.shape, [&](ArrayRef<int64_t> at) {
-    p.at(at) = 0;
-    for (int64_t d = 0; d < key.shape[1]; ++d)
-      p.at(at) += key.at({at[0], d}) * query.at({d, at[1]});
-  });
-  update(*score, results);
-  forEachIndex(acc.shape, [&](ArrayRef<int64_t> at) {
-    for (int64_t k = 0; k < p.shape[0]; ++k)
-      if (score->keepsInTile(k, at[1]))
-        acc.at(at) += value.at({k, at[0]}) * p.at({k, at[1]});
-  });
+  ReferenceTensor p = scoresOf(op, *score, values);
+  SmallVector<ReferenceTensor> results = getAll(op.getDpsInits(), values);
+  ReferenceTensor &max = results[1], &sum = results[2], &acc = results[3];
+  int64_t numKeys = p.shape[0];
+  for (int64_t q = 0; q < p.shape[1]; ++q) {
+    double m = max.at(q);
+    for (int64_t k = 0; k < numKeys; ++k)
+      m = std::max(m, p.at({k, q}));
+    // Without a score above -inf so far, the state stays as it began.
+    double a = m == -kInfinity ? 1 : std::exp(max.at(q) - m);
+    max.at(q) = m;
+    sum.at(q) *= a;
+    for (int64_t k = 0; k < numKeys; ++k)
+      sum.at(q) += p.at({k, q}) = probabilityOf(p.at({k, q}), m);
+    for (int64_t e = 0; e < acc.shape[0]; ++e) {
+      acc.at({e, q}) *= a;
+      for (int64_t k = 0; k < numKeys; ++k)
+        if (score->keepsInTile(k, q))
+          acc.at({e, q}) += value.at({k, e}) * p.at({k, q});
+    }
+  }
   // Scratch: no code may read it.
-  p = ReferenceTensor(p.shape, kNaN);
+  results[0] = ReferenceTensor(p.shape, kNaN);
   return results;
 }
 
 ReferenceResults attn::evaluate(OnlineProbabilitiesOp op, const ReferenceValues &values) {
-  const ReferenceTensor &max = values.at(op.getMax()), &sum = values.at(op.getSum());
-  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
   FailureOr<PairScore> score = PairScore::get(op, getMaps(op.getCaptureMaps()), values);
   if (failed(score))
     return failure();
+  const ReferenceTensor &max = values.at(op.getMax()), &sum = values.at(op.getSum());
+  SmallVector<ReferenceTensor> results = {scoresOf(op, *score, values)};
   forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
     int64_t k = at[0], q = at[1];
     double &p = results[0].at(at);
-    double weight = weightOf(score->scoreInTile(k, q, p), max.at(q));
     p = sum.at(q) == 0             ? valueOf(op.getEmptyRow())
-        : score->keepsInTile(k, q) ? weight / sum.at(q)
+        : score->keepsInTile(k, q) ? probabilityOf(p, max.at(q)) / sum.at(q)
                                    : 0;
   });
   return results;
@@ -423,7 +414,7 @@ ReferenceResults attn::evaluate(OnlineProbabilitiesOp op, const ReferenceValues 
 
 ReferenceResults attn::evaluate(OnlineFinishOp op, const ReferenceValues &values) {
   const ReferenceTensor &sum = values.at(op.getSum()), &acc = values.at(op.getAcc());
-  SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
+  SmallVector<ReferenceTensor> results = getAll(op.getOut(), values);
   forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
     int64_t q = at[0], e = at[1];
     results[0].at(at) = sum.at(q) == 0 ? valueOf(op.getEmptyRow()) : acc.at({e, q}) / sum.at(q);

@@ -44,7 +44,6 @@ ReferenceResults evaluate(AttentionOp op, const ReferenceValues &values);
 ReferenceResults evaluate(KeyRangeOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineInitOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineStepOp op, const ReferenceValues &values);
-ReferenceResults evaluate(OnlineUpdateOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineProbabilitiesOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineFinishOp op, const ReferenceValues &values);
 ReferenceResults evaluate(PackOp op, const ReferenceValues &values);

@@ -282,7 +282,7 @@ LogicalResult Interpreter::run(Operation *op) {
   if (ScalarFunction compute = getScalarFunction(op))
     return set(op->getResult(0), elementwise(op, compute));
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<AttentionOp, KeyRangeOp, OnlineInitOp, OnlineStepOp, OnlineUpdateOp, OnlineProbabilitiesOp,
+      .Case<AttentionOp, KeyRangeOp, OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp,
             OnlineFinishOp, PackOp>(
           [&](auto op) { return setAll(op->getResults(), evaluate(op, values)); })
       .Case([&](linalg::LinalgOp op) { return setAll(op->getResults(), linalg(op)); })

@@ -36,11 +36,6 @@ bool attn::isScalarFunction(linalg::LinalgOp op) {
   return true;
 }
 
-bool attn::isProduct(Operation *op) {
-  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
-  return linalgOp && linalg::isaContractionOpInterface(linalgOp);
-}
-
 bool attn::haveEqualSizes(Value a, Value b) {
   int64_t rank = cast<RankedTensorType>(a.getType()).getRank();
   return rank == cast<RankedTensorType>(b.getType()).getRank() &&

@@ -21,9 +21,6 @@ struct Access {
   bool names(unsigned dim) const { return map.isFunctionOfDim(dim); }
 };
 
-/// Whether `op`, which may be null, multiplies two tensors and sums the products.
-bool isProduct(mlir::Operation *op);
-
 /// Whether an element of each result of `op` is a scalar function of coordinates and of one element
 /// of each operand.
 bool isScalarFunction(mlir::linalg::LinalgOp op);

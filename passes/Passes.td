@@ -333,15 +333,6 @@ def TileKeys : Pass<"attn-tile-keys", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
-def DecomposeSteps : Pass<"attn-decompose-steps", "::mlir::func::FuncOp"> {
-  let summary = "lower attn.online_step to a contraction, an attn.online_update and a contraction";
-  let description = [{
-    The second contraction of a masked step skips pairs whose probability is 0. IR before and after:
-    passes/tile/DecomposeSteps.cpp.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
-}
-
 def ExpandKeyRange : Pass<"attn-expand-key-range"> {
   let summary = "replace attn.key_range by affine and arith ops that compute the key ranges of query tiles";
   let description = [{

@@ -20,8 +20,8 @@
 //
 // Contraction.h defines the roles of the loops. If a fill into the output comes just before, the accumulators start
 // from its value. Otherwise they start from zero, and the source of a broadcast just before, or else the output itself,
-// is added last. A long sum is split into parts. The product may be guarded: zeros of one input then do not contribute,
-// whatever the other input holds there (cmpf une and select in the body).
+// is added last. A long sum is split into parts. With `attn.skips_zeros`, zeros of the first input do not contribute,
+// whatever the second input holds there.
 //
 // If Contraction.h finds no loop for the lanes, but both inputs are contiguous along the sum, the lanes run along the
 // sum (DotProducts.h). Otherwise the contraction becomes scalar loops, with a remark. The pass leaves alone element
@@ -30,8 +30,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/ContractToVector.h"
 #include "codegen/cpu/DotProducts.h"
 #include "codegen/cpu/Passes.h"
+#include "codegen/cpu/RegisterBlockLowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -48,6 +50,27 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
+
+LogicalResult attn::lowerContraction(RewriterBase &rewriter, const Contraction &contraction,
+                                     Start start, TargetAttr target) {
+  rewriter.setInsertionPoint(contraction.op);
+  if (contraction.roles) {
+    createContraction(rewriter, contraction, start, target);
+  } else if (std::optional<DotProducts> products = DotProducts::match(contraction)) {
+    createDotProducts(rewriter, *products, start, target);
+  } else {
+    start.writer = nullptr; // the loops add to the output
+    contraction.op->emitRemark()
+        << "contraction becomes scalar loops: expected a dimension whose elements are "
+           "adjacent in the output and in one input, or a sum over adjacent elements of both";
+    if (failed(linalg::linalgOpToLoops(rewriter, contraction.op)))
+      return failure();
+  }
+  rewriter.eraseOp(contraction.op);
+  if (start.writer)
+    rewriter.eraseOp(start.writer);
+  return success();
+}
 
 namespace {
 struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
@@ -70,26 +93,12 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
     auto &aliases = getAnalysis<AliasAnalysis>();
     SmallVector<Start> starts;
     for (Contraction &contraction : contractions)
-      starts.push_back(contraction.getSplit(target) ? Start() : findStart(contraction, aliases));
+      starts.push_back(contraction.getSplit(target) ? Start::ofOutput(contraction)
+                                                    : findStart(contraction, aliases));
     IRRewriter rewriter(&getContext());
-    for (auto [contraction, start] : llvm::zip_equal(contractions, starts)) {
-      rewriter.setInsertionPoint(contraction.op);
-      if (contraction.roles) {
-        createContraction(rewriter, contraction, start, target);
-      } else if (std::optional<DotProducts> products = DotProducts::match(contraction)) {
-        createDotProducts(rewriter, *products, start, target);
-      } else {
-        start.writer = nullptr;
-        contraction.op.emitRemark()
-            << "contraction becomes scalar loops: expected a dimension whose elements are "
-               "adjacent in the output and in one input, or a sum over adjacent elements of both";
-        if (failed(linalg::linalgOpToLoops(rewriter, contraction.op)))
-          return signalPassFailure();
-      }
-      rewriter.eraseOp(contraction.op);
-      if (start.writer)
-        rewriter.eraseOp(start.writer);
-    }
+    for (auto [contraction, start] : llvm::zip_equal(contractions, starts))
+      if (failed(lowerContraction(rewriter, contraction, start, target)))
+        return signalPassFailure();
   }
 };
 } // namespace

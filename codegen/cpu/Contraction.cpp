@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/Contraction.h"
 #include "codegen/cpu/StridedView.h"
+#include "passes/Product.h"
 #include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,48 +16,15 @@
 using namespace mlir;
 using namespace attn;
 
-/// c += a * b, or c += a * b where input `guarded` is not zero.
-struct Body {
-  std::optional<unsigned> guarded;
-};
-
-static std::optional<Body> matchBody(linalg::LinalgOp op) {
-  Block *block = op.getBlock();
-  Value a = block->getArgument(0), b = block->getArgument(1), c = block->getArgument(2);
-  auto isProductSum = [&](Value value) {
-    auto sum = value.getDefiningOp<arith::AddFOp>();
-    if (!sum || (sum.getLhs() != c && sum.getRhs() != c))
-      return false;
-    auto product = (sum.getLhs() == c ? sum.getRhs() : sum.getLhs()).getDefiningOp<arith::MulFOp>();
-    return product && ((product.getLhs() == a && product.getRhs() == b) ||
-                       (product.getLhs() == b && product.getRhs() == a));
-  };
-  Value yielded = block->getTerminator()->getOperand(0);
-  if (isProductSum(yielded))
-    return Body{};
-  auto select = yielded.getDefiningOp<arith::SelectOp>();
-  if (!select || !isProductSum(select.getTrueValue()) || select.getFalseValue() != c)
-    return std::nullopt;
-  auto keep = select.getCondition().getDefiningOp<arith::CmpFOp>();
-  if (!keep || keep.getPredicate() != arith::CmpFPredicate::UNE ||
-      !matchPattern(keep.getRhs(), m_AnyZeroFloat()) || (keep.getLhs() != a && keep.getLhs() != b))
-    return std::nullopt;
-  return Body{keep.getLhs() == a ? 0u : 1u};
-}
-
-/// The sum of products that `op` computes, if `op` is a contraction of strided f32 buffers.
-static std::optional<Body> matchProductSum(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics() ||
-      op.getNumReductionLoops() == 0 ||
-      op.getNumReductionLoops() + op.getNumParallelLoops() != op.getNumLoops())
-    return std::nullopt;
-  for (OpOperand &operand : op->getOpOperands()) {
+/// Whether `op` is a contraction of strided f32 buffers, guarded or not.
+static bool isContraction(linalg::LinalgOp op) {
+  if (!op.hasPureBufferSemantics() || (!isProduct(op) && !skipsZeros(op)))
+    return false;
+  return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
     auto type = dyn_cast<MemRefType>(operand.get().getType());
-    if (!type || !type.getElementType().isF32() ||
-        failed(getLoopStrides(type, op.getMatchingIndexingMap(&operand))))
-      return std::nullopt;
-  }
-  return matchBody(op);
+    return type && type.getElementType().isF32() &&
+           succeeded(getLoopStrides(type, op.getMatchingIndexingMap(&operand)));
+  });
 }
 
 static int64_t staticStride(linalg::LinalgOp op, OpOperand *operand, unsigned loop) {
@@ -112,10 +80,9 @@ static bool mayHave(Operation *op, Value buffer, AliasAnalysis &aliases) {
 }
 
 std::optional<Contraction> Contraction::match(linalg::LinalgOp op) {
-  std::optional<Body> body = matchProductSum(op);
-  if (!body)
+  if (!isContraction(op))
     return std::nullopt;
-  return Contraction{op, body->guarded, assignRoles(op)};
+  return Contraction{op, attn::skipsZeros(op), assignRoles(op)};
 }
 
 std::optional<int64_t> Contraction::getSplit(TargetAttr target) const {
@@ -124,12 +91,13 @@ std::optional<int64_t> Contraction::getSplit(TargetAttr target) const {
       ShapedType::isDynamic(sizes[roles->reductions.front()]))
     return std::nullopt;
   int64_t depth = sizes[roles->reductions.front()];
-  RegisterBlock block = chooseRegisterBlock(target, sizes[roles->n], guarded.has_value());
+  RegisterBlock block = chooseRegisterBlock(target, sizes[roles->n], skipsZeros);
   int64_t length = chooseDepthBlock(target, block, depth);
   return length == depth ? std::nullopt : std::optional(length);
 }
 
-Operation *attn::findLastAccess(Operation *op, Value buffer, AliasAnalysis &aliases) {
+/// The last op before `op`, in its block, that may read or write `buffer`; null if none does.
+static Operation *findLastAccess(Operation *op, Value buffer, AliasAnalysis &aliases) {
   Operation *previous = op->getPrevNode();
   while (previous && !mayHave<MemoryEffects::Read, MemoryEffects::Write, MemoryEffects::Free>(
                          previous, buffer, aliases))
@@ -137,11 +105,16 @@ Operation *attn::findLastAccess(Operation *op, Value buffer, AliasAnalysis &alia
   return previous;
 }
 
+Start Start::ofOutput(const Contraction &contraction) {
+  linalg::LinalgOp op = contraction.op;
+  OpOperand *out = op.getDpsInitOperand(0);
+  return {out->get(), op.getMatchingIndexingMap(out), nullptr};
+}
+
 Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
   linalg::LinalgOp op = contraction.op;
   OpOperand *out = op.getDpsInitOperand(0);
-  AffineMap outMap = op.getMatchingIndexingMap(out);
-  Start itself = {out->get(), outMap, nullptr};
+  Start itself = Start::ofOutput(contraction);
   auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, out->get(), aliases));
   if (!writer || writer.getNumDpsInits() != 1 || writer.getDpsInits()[0] != out->get() ||
       writer.getNumParallelLoops() != writer.getNumLoops() ||
@@ -164,8 +137,9 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
   if (!contraction.roles)
     return itself;
   // Loop of the writer -> dimension of the output -> loop of the contraction.
-  AffineMap map =
-      writer.getMatchingIndexingMap(source).compose(inversePermutation(writerOut)).compose(outMap);
+  AffineMap map = writer.getMatchingIndexingMap(source)
+                      .compose(inversePermutation(writerOut))
+                      .compose(itself.map);
   FailureOr<SmallVector<int64_t>> strides = getLoopStrides(type, map);
   if (failed(strides) ||
       ((*strides)[contraction.roles->n] != 1 && (*strides)[contraction.roles->n] != 0))

@@ -38,15 +38,20 @@ struct Contraction {
   /// added to the output one after the other.
   std::optional<int64_t> getSplit(TargetAttr target) const;
 
+  /// Whether n is a loop of the input whose zeros are skipped.
+  bool guardsVectors() const { return skipsZeros && roles->vectorInput == 0; }
+
   mlir::linalg::LinalgOp op;
-  std::optional<unsigned>
-      guarded;                // zeros of this input do not contribute, whatever the other input holds there
+  bool skipsZeros; // zeros of the first input do not contribute, whatever the second holds there
   std::optional<Roles> roles; // none if no loop can be n
 };
 
 /// The start of a sum: a scalar, or an operand that is read through a map over the loops of the
 /// contraction and is added last.
 struct Start {
+  /// The output itself.
+  static Start ofOutput(const Contraction &contraction);
+
   mlir::Value value;
   mlir::AffineMap map;     // null for a scalar
   mlir::Operation *writer; // the op that stored the start to the output; null for the output itself
@@ -57,42 +62,9 @@ struct Start {
 /// start is the output itself.
 Start findStart(const Contraction &contraction, mlir::AliasAnalysis &aliases);
 
-/// The last op before `op`, in its block, that may read or write `buffer`; null if none does.
-mlir::Operation *findLastAccess(mlir::Operation *op, mlir::Value buffer,
-                                mlir::AliasAnalysis &aliases);
-
 /// The size of each loop: static if any operand has a static size for the loop.
 llvm::SmallVector<mlir::OpFoldResult> getLoopSizes(mlir::OpBuilder &builder,
                                                    mlir::linalg::LinalgOp op);
-
-/// Turns the accumulators of register blocks into the values to store.
-class Epilogue {
-public:
-  virtual ~Epilogue() = default;
-
-  /// Called before the first row of a block of columns. Returns the values that the loops over rows carry.
-  virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder,
-                                               llvm::ArrayRef<Lanes> columns) = 0;
-  /// Called in every iteration of the loop that sums up the products of `rows`, if the trip count is known. The
-  /// iteration does `steps` of `length` steps, starting at `step`. Emits work to overlap with them, such as prefetches.
-  virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,
-                       int64_t steps, int64_t length) {}
-  /// Stores `value` at the output position of accumulator number `accumulator`, counted row by row.
-  using Store =
-      llvm::function_ref<void(mlir::OpBuilder &builder, size_t accumulator, mlir::Value value)>;
-  /// Computes and stores the results of `sums`, the accumulators of `rows`. Stores each result exactly once on every
-  /// path, and as soon as it is known, so that its register becomes free. Returns the carried values.
-  virtual llvm::SmallVector<mlir::Value>
-  finish(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, llvm::ArrayRef<Lanes> columns,
-         mlir::ValueRange sums, mlir::ValueRange carried, Store store) = 0;
-  /// Called after the last row.
-  virtual void end(mlir::OpBuilder &builder, llvm::ArrayRef<Lanes> columns,
-                   mlir::ValueRange carried) = 0;
-};
-
-/// Emits `contraction`, which must have roles, as loops over register blocks that fit `target`.
-void createContraction(mlir::OpBuilder &builder, const Contraction &contraction, const Start &start,
-                       TargetAttr target, Epilogue *epilogue = nullptr);
 
 } // namespace attn
 

@@ -19,7 +19,7 @@ using namespace attn;
 
 std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
   linalg::LinalgOp op = contraction.op;
-  if (contraction.guarded || op.getNumReductionLoops() != 1)
+  if (contraction.skipsZeros || op.getNumReductionLoops() != 1)
     return std::nullopt;
   auto stride = [&](OpOperand *operand, unsigned loop) {
     return (*getLoopStrides(cast<MemRefType>(operand->get().getType()),

@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   attn.online_update outs(%scores, %max, %sum, %acc : memref<128x48xf32>, ...) at(%q0, %k0)
+//   attn.online_step ins(%query, %key, %value : ...) outs(%scores, %max, %sum, %acc : memref<128x48xf32>, ...) at(%q0, %k0)
 // becomes
+//   %scores = %key * %query                          // the product, by register blocks
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
 //     %greatest = scf.for %k = 0 to 128 step 4 ...   // of the tile, from the old maximum
 //     %alpha = exp2(the exponent of the old max relative to %greatest)
@@ -11,23 +12,32 @@
 //     vector.store %greatest, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
 //     scf.if (any %alpha != 1) { scf.for %e ... }    // acc *= %alpha
 //   }
+//   %acc += %value^T * %scores                       // by register blocks
+//
+// FusedStep.h computes the first product and the update together, if register blocks have keys in rows and queries in
+// lanes. The second product of a masked step skips pairs whose probability is 0: 0 * NaN is NaN. A probability is
+// exactly 0 where the pair is not kept or its score is -inf, and at least about 2^-100 elsewhere. The exception is a
+// step without mask and region, which hides no pair: there a score of -inf, an infinite product, may also give 2^-100,
+// but the sum of a row of such scores alone stays 0. %max may be less than the greatest score as long as the
+// probabilities are far from overflow: sum, acc and all later probabilities are relative to the same maximum.
 //
 // attn.online_init, attn.online_probabilities and attn.online_finish are lowered likewise; finish also
 // transposes. If L does not divide the number of queries, the last vector of queries is masked.
-// If a contraction computes %scores just before, FusedUpdate.h fuses it with the update. ScoreRegion.h
-// defines the units of scores and max. All operands are f32 buffers with adjacent queries; the output
-// of finish may have any strides.
+// ScoreRegion.h defines the units of scores and max. All operands with queries are f32 buffers with adjacent queries;
+// the output of finish may have any strides.
 // Test: test/codegen/cpu/online-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/ContractToVector.h"
 #include "codegen/cpu/Exp2.h"
-#include "codegen/cpu/FusedUpdate.h"
+#include "codegen/cpu/FusedStep.h"
 #include "codegen/cpu/Lanes.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/cpu/ScoreRegion.h"
 #include "codegen/cpu/Transpose.h"
 #include "dialect/Attn.h"
+#include "passes/Product.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -58,6 +68,16 @@ static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
     if (!type || !type.getElementType().isF32() || !isRowContiguous(type))
       return op->emitOpError() << "expected buffers of f32 with contiguous queries, got "
                                << tile.getType();
+  }
+  return success();
+}
+
+/// Verifies that `rows`, keys or values, are strided f32 buffers.
+static LogicalResult verifyRows(Operation *op, ValueRange rows) {
+  for (Value buffer : rows) {
+    auto type = dyn_cast<MemRefType>(buffer.getType());
+    if (!type || !type.getElementType().isF32() || !type.isStrided())
+      return op->emitOpError() << "expected strided buffers of f32, got " << buffer.getType();
   }
   return success();
 }
@@ -94,8 +114,8 @@ static double valueOf(EmptyRow emptyRow) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
-  Value max = op.getOuts()[0], sum = op.getOuts()[1], acc = op.getOuts()[2];
-  if (failed(verifyTiles(op, op.getOuts())))
+  Value max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
+  if (failed(verifyTiles(op, op.getDpsInits())))
     return failure();
   Location loc = op.getLoc();
   OpBuilder builder(op);
@@ -117,15 +137,55 @@ static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
 }
 
 //===----------------------------------------------------------------------===//
-// attn.online_update
+// Products
 //===----------------------------------------------------------------------===//
 
-static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegion &region,
+namespace {
+/// The products K Q^T of a tile, as a contraction with keys in rows and queries in columns, and their start.
+struct ScoreProducts {
+  Contraction contraction;
+  Start zero;
+};
+} // namespace
+
+static ScoreProducts createScoreProducts(OpBuilder &builder, Location loc, Value query, Value key,
+                                         Value scores) {
+  AffineExpr k, q, d;
+  bindDims(builder.getContext(), k, q, d);
+  auto maps = AffineMap::inferFromExprList({ArrayRef<AffineExpr>{k, d}, {d, q}, {k, q}},
+                                           builder.getContext());
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
+  auto fill = linalg::FillOp::create(builder, loc, zero, scores);
+  linalg::LinalgOp product = createProduct(builder, loc, key, query, scores, maps);
+  return {*Contraction::match(product), {zero, {}, fill}};
+}
+
+/// acc += V^T P^T.
+static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, TargetAttr target) {
+  AffineExpr e, q, k;
+  bindDims(op.getContext(), e, q, k);
+  SmallVector<AffineExpr> value = {k, e}, probabilities = {k, q}, acc = {e, q};
+  linalg::LinalgOp product =
+      op.getMask()
+          ? createGuardedProduct(
+                rewriter, op.getLoc(), op.getScores(), op.getValue(), op.getAcc(),
+                AffineMap::inferFromExprList({probabilities, value, acc}, op.getContext()))
+          : createProduct(
+                rewriter, op.getLoc(), op.getValue(), op.getScores(), op.getAcc(),
+                AffineMap::inferFromExprList({value, probabilities, acc}, op.getContext()));
+  Contraction contraction = *Contraction::match(product);
+  return lowerContraction(rewriter, contraction, Start::ofOutput(contraction), target);
+}
+
+//===----------------------------------------------------------------------===//
+// attn.online_step
+//===----------------------------------------------------------------------===//
+
+static void createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion &region,
                          TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
   int64_t unroll = exponentialsInFlight(target);
-  Value scores = op.getOuts()[0], max = op.getOuts()[1], sum = op.getOuts()[2],
-        acc = op.getOuts()[3];
+  Value scores = op.getScores(), max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
   OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
   ScoreRegion::Queries queries = region.createQueries(builder, q);
   VectorType type = q.vectorOf(builder.getF32Type());
@@ -207,22 +267,34 @@ static void createUpdate(OpBuilder &builder, OnlineUpdateOp op, const ScoreRegio
       });
 }
 
-static LogicalResult lower(OnlineUpdateOp op, TargetAttr target, AliasAnalysis &aliases) {
+static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
   ScoreRegion region(op);
-  if (failed(verifyTiles(op, op.getOuts())) || failed(region.verify()))
+  if (failed(verifyTiles(op, op.getDpsInits())) || failed(verifyTiles(op, op.getQuery())) ||
+      failed(verifyRows(op, {op.getKey(), op.getValue()})) || failed(region.verify()))
     return failure();
   Location loc = op.getLoc();
-  OpBuilder builder(op);
+  IRRewriter rewriter(op);
+  ScoreProducts products =
+      createScoreProducts(rewriter, loc, op.getQuery(), op.getKey(), op.getScores());
   auto createUpdates = [&](OpBuilder &b) {
-    forEachVector(b, loc, memref::getMixedSize(b, loc, op.getOuts()[0], 1), target.getLanes(), {},
+    forEachVector(b, loc, memref::getMixedSize(b, loc, op.getScores(), 1), target.getLanes(), {},
                   [&](OpBuilder &inner, const Lanes &q, ValueRange) {
                     createUpdate(inner, op, region, target, q);
                     return SmallVector<Value>();
                   });
   };
-  if (!createFusedUpdate(builder, op, target, region, aliases, createUpdates))
-    createUpdates(builder);
-  return success();
+  if (areInRegisterBlocks(products.contraction)) {
+    createFusedStep(rewriter, op, products.contraction, products.zero, target, region,
+                    createUpdates);
+    products.contraction.op->erase();
+    products.zero.writer->erase();
+  } else {
+    if (failed(lowerContraction(rewriter, products.contraction, products.zero, target)))
+      return failure();
+    rewriter.setInsertionPoint(op);
+    createUpdates(rewriter);
+  }
+  return weighValues(rewriter, op, target);
 }
 
 //===----------------------------------------------------------------------===//
@@ -233,7 +305,7 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
                              const ScoreRegion &region, TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
   int64_t unroll = exponentialsInFlight(target);
-  Value scores = op.getOuts()[0];
+  Value scores = op.getProbabilities();
   ScoreRegion::Queries queries = region.createQueries(builder, q);
   VectorType type = q.vectorOf(builder.getF32Type());
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
@@ -267,14 +339,24 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
       });
 }
 
-static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target, AliasAnalysis &aliases) {
+static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target) {
   ScoreRegion region(op);
-  Value scores = op.getOuts()[0];
-  if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) || failed(region.verify()))
+  Value scores = op.getProbabilities();
+  if (failed(verifyTiles(op, {op.getQuery(), op.getMax(), op.getSum(), scores})) ||
+      failed(verifyRows(op, op.getKey())) || failed(region.verify()))
     return failure();
-  OpBuilder builder(op);
-  createStoredProduct(builder, op, target, aliases);
-  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), scores, 1),
+  IRRewriter rewriter(op);
+  ScoreProducts products =
+      createScoreProducts(rewriter, op.getLoc(), op.getQuery(), op.getKey(), scores);
+  if (areInRegisterBlocks(products.contraction)) {
+    createStoredProducts(rewriter, products.contraction, products.zero, target);
+    products.contraction.op->erase();
+    products.zero.writer->erase();
+  } else if (failed(lowerContraction(rewriter, products.contraction, products.zero, target))) {
+    return failure();
+  }
+  rewriter.setInsertionPoint(op);
+  forEachVector(rewriter, op.getLoc(), memref::getMixedSize(rewriter, op.getLoc(), scores, 1),
                 target.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
                   createNormalised(b, op, region, target, q);
                   return SmallVector<Value>();
@@ -288,7 +370,7 @@ static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target, AliasAna
 
 static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
   int64_t lanes = target.getLanes();
-  Value sum = op.getSum(), acc = op.getAcc(), out = op.getOuts()[0];
+  Value sum = op.getSum(), acc = op.getAcc(), out = op.getOut();
   if (failed(verifyTiles(op, {sum, acc})))
     return failure();
   auto outType = cast<MemRefType>(out.getType());
@@ -349,7 +431,7 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
     TargetAttr target = getTarget(getOperation());
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<OnlineInitOp, OnlineUpdateOp, OnlineProbabilitiesOp, OnlineFinishOp>(op))
+      if (isa<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(op))
         ops.push_back(op);
     });
     if (ops.empty())
@@ -360,12 +442,10 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
       return signalPassFailure();
     }
     for (Operation *op : ops) {
-      LogicalResult result = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                                 .Case<OnlineUpdateOp, OnlineProbabilitiesOp>([&](auto online) {
-                                   return lower(online, target, getAnalysis<AliasAnalysis>());
-                                 })
-                                 .Case<OnlineInitOp, OnlineFinishOp>(
-                                     [&](auto online) { return lower(online, target); });
+      LogicalResult result =
+          llvm::TypeSwitch<Operation *, LogicalResult>(op)
+              .Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(
+                  [&](auto online) { return lower(online, target); });
       if (failed(result))
         return signalPassFailure();
       op->erase();

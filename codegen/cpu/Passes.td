@@ -29,14 +29,13 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
 def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower the online softmax to vectors with queries in lanes";
   let description = [{
-    Lowers `attn.online_init`, `attn.online_update`, `attn.online_probabilities` and `attn.online_finish` on buffers to
+    Lowers `attn.online_init`, `attn.online_step`, `attn.online_probabilities` and `attn.online_finish` on buffers to
     loops over vectors of exactly the target's lanes. The last vector is masked if the number of queries is not a
     multiple of the lanes. Exponentials become polynomials, and no op becomes a library call.
 
-    If a contraction just before an update computes its scores, the two are fused: the probabilities are computed
-    from the accumulators of the contraction, relative to the maximum so far. Only if that maximum turns out to be
-    too small are the scores of the tile stored and updated as usual. For the IR before and after, see the headers of
-    `codegen/cpu/OnlineToVector.cpp` and `codegen/cpu/FusedUpdate.h`.
+    The probabilities of a step are computed from the accumulators of its first product, relative to the maximum so
+    far. Only if that maximum turns out to be too small are the products of the tile stored and updated as usual. For the
+    IR before and after, see the headers of `codegen/cpu/OnlineToVector.cpp` and `codegen/cpu/FusedStep.h`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",

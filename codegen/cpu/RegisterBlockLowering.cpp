@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/Contraction.h"
+#include "codegen/cpu/RegisterBlockLowering.h"
 #include "codegen/cpu/Prefetch.h"
 #include "codegen/cpu/StridedView.h"
 #include "passes/plan/RegisterBlocks.h"
@@ -83,7 +83,7 @@ private:
 
   OpBuilder &builder;
   Location loc;
-  std::optional<unsigned> guarded;
+  bool guarded, guardsVectors;
   const Contraction::Roles &roles;
   TargetAttr target;
   Epilogue *epilogue;
@@ -115,11 +115,11 @@ static int64_t boundOf(OpFoldResult size) {
 
 Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
                    TargetAttr target, Epilogue *epilogue)
-    : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.guarded),
-      roles(*contraction.roles), target(target), epilogue(epilogue), lanes(target.getLanes()),
-      sizes(getLoopSizes(builder, contraction.op)) {
+    : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.skipsZeros),
+      guardsVectors(contraction.guardsVectors()), roles(*contraction.roles), target(target),
+      epilogue(epilogue), lanes(target.getLanes()), sizes(getLoopSizes(builder, contraction.op)) {
   linalg::LinalgOp op = contraction.op;
-  block = chooseRegisterBlock(target, boundOf(sizes[roles.n]), guarded.has_value());
+  block = chooseRegisterBlock(target, boundOf(sizes[roles.n]), guarded);
   auto view = [&](OpOperand *operand) {
     return StridedView::create(builder, loc, operand->get(), op.getMatchingIndexingMap(operand));
   };
@@ -313,7 +313,7 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   // If registers are left, even and odd steps have separate sums: shorter chains have smaller errors and less latency.
   // The height of whole blocks decides this for tails too, so that equal rows have equal sums.
   bool alternates = isEven && target.getFma() && length.value_or(0) >= kLongChain &&
-                    fitsRegisters(target, {2 * wholeHeight, width}, guarded.has_value());
+                    fitsRegisters(target, {2 * wholeHeight, width}, guarded);
   // Emit two steps per iteration if the trip count is even and it pays: blocks that are not full are only
   // for edges. Without FMA it does not pay: LLVM moves the separate multiplications up until registers spill.
   bool isFull = height == block.rows;
@@ -431,7 +431,7 @@ SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vec
   for (auto [vector, lanesOfVector] : llvm::enumerate(columns)) {
     Value index = vectors.advance(b, loc, vectorIndex, roles.n, constant(b, vector * lanes));
     row.push_back(lanesOfVector.load(b, loc, vectors.row, index));
-    if (guarded == roles.vectorInput)
+    if (guardsVectors)
       masks.push_back(isNonzero(row.back()));
   }
   SmallVector<Value> result;
@@ -439,7 +439,7 @@ SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vec
     Value index =
         roles.m ? scalars.advance(b, loc, scalarIndex, *roles.m, constant(b, i)) : scalarIndex;
     Value element = splat(b, memref::LoadOp::create(b, loc, scalars.row, index));
-    if (guarded && *guarded != roles.vectorInput)
+    if (guarded && !guardsVectors)
       masks.assign(columns.size(), isNonzero(element));
     for (size_t vector = 0; vector < columns.size(); ++vector) {
       Value sum = sums[i * columns.size() + vector];

@@ -17,7 +17,7 @@ namespace attn {
 ///
 /// Without a region, and with a positive scale that is not huge, the greatest product belongs to the greatest score.
 /// Products then stay unchanged, max is in units of products, and the scale is folded into the factor of the exponent,
-/// at no cost. Otherwise the scores are computed as the op defines them. `attn.online_update` and
+/// at no cost. Otherwise the scores are computed as the op defines them. `attn.online_step` and
 /// `attn.online_probabilities` of one attention have the same region and scale, and therefore the same units.
 class ScoreRegion {
 public:

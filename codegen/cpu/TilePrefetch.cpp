@@ -90,33 +90,22 @@ Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value 
 // What to prefetch
 //===----------------------------------------------------------------------===//
 
-/// Calls `body` with the keys of the product before `update` and the values of the product after it, if
-/// they are rows of a function argument.
-static void forEachKeys(OnlineUpdateOp update, int64_t numKeys,
+/// Calls `body` with the keys and the values of `step`, if they are `numKeys` rows of a function argument.
+static void forEachKeys(OnlineStepOp step, int64_t numKeys,
                         llvm::function_ref<void(Value rows, bool isKeys)> body) {
-  // The product before writes the scores; the product after reads the probabilities from the same buffer.
-  Value scores = update.getOuts()[0];
-  DominanceInfo dominance;
-  for (auto product : update->getBlock()->getOps<linalg::LinalgOp>()) {
-    if (product.getNumDpsInputs() != 2 || product.getNumReductionLoops() != 1)
-      continue;
-    bool isBefore = product->isBeforeInBlock(update);
-    if (isBefore ? product.getDpsInits()[0] != scores
-                 : !llvm::is_contained(product.getDpsInputs(), scores))
-      continue;
-    for (Value rows : product.getDpsInputs()) {
-      auto type = dyn_cast<MemRefType>(rows.getType());
-      if (rows != scores && hasRows(rows) && type.getDimSize(0) == numKeys && isOfArgument(rows) &&
-          dominance.properlyDominates(rows, update))
-        body(rows, isBefore);
-    }
-  }
+  auto visit = [&](Value rows, bool isKeys) {
+    if (hasRows(rows) && cast<MemRefType>(rows.getType()).getDimSize(0) == numKeys &&
+        isOfArgument(rows))
+      body(rows, isKeys);
+  };
+  visit(step.getKey(), true);
+  visit(step.getValue(), false);
 }
 
-void TilePrefetch::addKeys(OnlineUpdateOp update, int64_t numKeys) {
-  OpBuilder builder(update);
-  forEachKeys(update, numKeys, [&](Value rows, bool isKeys) {
-    ofKeys.push_back({rows, createIndex(builder, update.getLoc(), isKeys ? numKeys : 0), numKeys});
+void TilePrefetch::addKeys(OnlineStepOp step, int64_t numKeys) {
+  OpBuilder builder(step);
+  forEachKeys(step, numKeys, [&](Value rows, bool isKeys) {
+    ofKeys.push_back({rows, createIndex(builder, step.getLoc(), isKeys ? numKeys : 0), numKeys});
   });
 }
 
@@ -134,14 +123,13 @@ static MemRefType getTypeOfHeads(Value rows) {
 
 static int64_t getRowsOfHead(MemRefType heads) { return heads.getDimSize(heads.getRank() - 2); }
 
-void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value queries,
-                               int64_t tile) {
+void TilePrefetch::addNextHead(OnlineStepOp step, int64_t numKeys, Value queries, int64_t tile) {
   MemRefType heads = getTypeOfHeads(queries);
   if (!heads || getRowsOfHead(heads) <= tile)
     return;
-  int64_t bytes = 0, bytesOfHead = 0, l2 = getTarget(update).getL2();
+  int64_t bytes = 0, bytesOfHead = 0, l2 = getTarget(step).getL2();
   SmallVector<Value> tiles;
-  forEachKeys(update, numKeys, [&](Value rows, bool) {
+  forEachKeys(step, numKeys, [&](Value rows, bool) {
     MemRefType keys = getTypeOfHeads(rows);
     if (!keys)
       return;
@@ -154,42 +142,41 @@ void TilePrefetch::addNextHead(OnlineUpdateOp update, int64_t numKeys, Value que
   if (bytes <= l2 || 2 * bytesOfHead > l2)
     return;
 
-  OpBuilder builder(update);
-  Location loc = update.getLoc();
+  OpBuilder builder(step);
+  Location loc = step.getLoc();
   auto constant = [&](int64_t value) { return createIndex(builder, loc, value); };
   int64_t numTiles = llvm::divideCeil(getRowsOfHead(heads), tile);
   Value tileIndex =
-      arith::DivUIOp::create(builder, loc, update.getOrigin().drop_back().back(), constant(tile));
+      arith::DivUIOp::create(builder, loc, step.getOrigin().drop_back().back(), constant(tile));
   for (Value rows : tiles) {
     int64_t count = getRowsOfHead(getTypeOfHeads(rows)), share = llvm::divideCeil(count, numTiles);
     Value first =
         arith::AddIOp::create(builder, loc, constant(count),
                               arith::MulIOp::create(builder, loc, tileIndex, constant(share)));
     // Make `first` relative to the start of the tile of keys.
-    first = arith::SubIOp::create(builder, loc, first, update.getOrigin().back());
+    first = arith::SubIOp::create(builder, loc, first, step.getOrigin().back());
     ofTile.push_back({rows, first, share});
   }
 }
 
-TilePrefetch TilePrefetch::create(OnlineUpdateOp update, linalg::LinalgOp product) {
+TilePrefetch TilePrefetch::create(OnlineStepOp step) {
   TilePrefetch result;
-  auto loop = dyn_cast<scf::ForOp>(update->getParentOp());
-  if (loop && loop.getInductionVar() != update.getOrigin().back())
+  auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
+  if (loop && loop.getInductionVar() != step.getOrigin().back())
     loop = {}; // not a loop over keys
   // This tile of keys comes after a loop over the other tiles, which already contains the prefetches.
-  if (!loop && !isConstantIntValue(update.getOrigin().back(), 0))
+  if (!loop && !isConstantIntValue(step.getOrigin().back(), 0))
     return result;
   result.loop = loop;
-  Operation *whole = loop ? loop : update.getOperation();
+  Operation *whole = loop ? loop : step.getOperation();
   Block &block = *whole->getBlock();
-  OpBuilder builder(update);
-  Location loc = update.getLoc();
+  OpBuilder builder(step);
+  Location loc = step.getLoc();
   Value queries;
   int64_t tile = 0;
   for (PackOp pack : block.getOps<PackOp>())
     if (!whole->isBeforeInBlock(pack) && !pack.getFromRows() && hasRows(pack.getSource()) &&
-        llvm::any_of(product.getDpsInputs(),
-                     [&](Value input) { return getSource(input) == pack.getOuts()[0]; })) {
+        getSource(step.getQuery()) == pack.getOuts()[0]) {
       queries = pack.getSource();
       tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
     }
@@ -197,21 +184,21 @@ TilePrefetch TilePrefetch::create(OnlineUpdateOp update, linalg::LinalgOp produc
     return result;
   DominanceInfo dominance;
   for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
-    if (whole->isBeforeInBlock(finish) && hasRows(finish.getOuts()[0]) &&
-        dominance.properlyDominates(finish.getOuts()[0], update))
-      result.ofTile.push_back({finish.getOuts()[0], createIndex(builder, loc, 0), tile});
+    if (whole->isBeforeInBlock(finish) && hasRows(finish.getOut()) &&
+        dominance.properlyDominates(finish.getOut(), step))
+      result.ofTile.push_back({finish.getOut(), createIndex(builder, loc, 0), tile});
   int64_t numRows = cast<MemRefType>(queries.getType()).getDimSize(0);
   int64_t next = ShapedType::isDynamic(numRows) ? tile : std::min(tile, numRows);
   result.ofTile.push_back({queries, createIndex(builder, loc, next), next});
 
   std::optional<int64_t> keysOfTile =
-      getConstantIntValue(memref::getMixedSize(builder, loc, update.getOuts()[0], 0));
+      getConstantIntValue(memref::getMixedSize(builder, loc, step.getScores(), 0));
   // True if the head has no other tile of queries.
   bool readsKeysOnce = isOfArgument(queries) && isWhole(queries);
   if (readsKeysOnce && keysOfTile)
-    result.addKeys(update, *keysOfTile);
+    result.addKeys(step, *keysOfTile);
   else if (keysOfTile)
-    result.addNextHead(update, *keysOfTile, queries, tile);
+    result.addNextHead(step, *keysOfTile, queries, tile);
   if (!loop) {
     result.numKeys = keysOfTile;
     return result;

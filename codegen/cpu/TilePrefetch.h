@@ -25,13 +25,13 @@ namespace attn {
 /// the next tile of keys.
 class TilePrefetch {
 public:
-  /// Finds the buffers to prefetch. `product` computes the scores of `update`. The queries are those that an
-  /// attn.pack before `update`, or before the loop over keys around it, packs for `product`. The outputs are
-  /// those of an attn.online_finish after it. Only buffers with contiguous rows are prefetched.
-  static TilePrefetch create(OnlineUpdateOp update, mlir::linalg::LinalgOp product);
+  /// Finds the buffers to prefetch. The queries are those that an attn.pack before `step`, or before the loop over keys
+  /// around it, packs. The outputs are those of an attn.online_finish after it. Only buffers with contiguous rows are
+  /// prefetched.
+  static TilePrefetch create(OnlineStepOp step);
 
   /// Emits the prefetches that belong to `steps` of the `length` steps, starting at `step`, of the products of the
-  /// keys `[key, key + height)` of the update.
+  /// keys `[key, key + height)`.
   void createShare(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t height,
                    mlir::Value step, int64_t steps, int64_t length) const;
 
@@ -48,9 +48,9 @@ private:
     mlir::Value createStride(mlir::OpBuilder &builder, mlir::Location loc) const; // in bytes
   };
   /// Adds keys and values that no other tile of queries reads.
-  void addKeys(OnlineUpdateOp update, int64_t numKeys);
+  void addKeys(OnlineStepOp step, int64_t numKeys);
   /// Adds this tile's share of the keys and values of the next head.
-  void addNextHead(OnlineUpdateOp update, int64_t numKeys, mlir::Value queries, int64_t tile);
+  void addNextHead(OnlineStepOp step, int64_t numKeys, mlir::Value queries, int64_t tile);
 
   mlir::scf::ForOp loop;          // over tiles of keys; null if there is a single tile
   std::optional<int64_t> numKeys; // in all tiles of keys

@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"

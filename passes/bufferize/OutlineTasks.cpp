@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/Product.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -32,10 +33,9 @@ using namespace attn;
 static StringRef nameOfTask(scf::ForallOp forall) {
   StringRef name = "map";
   forall.walk([&](Operation *op) {
-    if (isa<OnlineUpdateOp>(op))
+    if (isa<OnlineStepOp>(op))
       name = "attend";
-    else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-             linalgOp && linalg::isaContractionOpInterface(linalgOp) && name == "map")
+    else if (isProduct(op) && name == "map")
       name = "project";
     else if (isa<linalg::SoftmaxOp>(op) && name == "map")
       name = "softmax";

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/lint/Scores.h"
 
 #include <cmath>

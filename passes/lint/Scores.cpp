@@ -6,6 +6,7 @@
 
 #include "passes/lint/Scores.h"
 #include "passes/Access.h"
+#include "passes/Product.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

@@ -15,6 +15,7 @@
 
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/lint/Scores.h"
 
 namespace attn {

@@ -21,6 +21,7 @@
 
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/lint/Scores.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -11,6 +11,7 @@
 
 #include "passes/plan/Cost.h"
 #include "dialect/KeyBounds.h"
+#include "passes/Product.h"
 #include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -27,7 +28,7 @@ static constexpr double kLatency = 4;
 // large enough for blocks with fewer loads to win between plans that are otherwise equal.
 static constexpr double kLoad = 0.08;
 static constexpr double kStore = 1;
-static constexpr double kExponential = 8;       // with the subtraction before and the addition to the sum
+static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
 static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
 static constexpr double kMaximum = 8;           // load, compare, and store of the score
 static constexpr double kMaskTest = 2.5;
@@ -62,7 +63,7 @@ static constexpr int64_t kBytes = 4; // per element
 /// The length of the sum that computes each element of `value`, 0 if no product computes it.
 static int64_t depthOfProduct(Value value) {
   auto product = value.getDefiningOp<linalg::LinalgOp>();
-  if (!product || !linalg::isaContractionOpInterface(product))
+  if (!isProduct(product))
     return 0;
   SmallVector<int64_t> sizes = product.getStaticLoopRanges();
   SmallVector<unsigned> reductions;

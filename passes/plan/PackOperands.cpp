@@ -21,6 +21,7 @@
 
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/plan/Choose.h"
 #include "passes/plan/Weights.h"
 
@@ -49,20 +50,8 @@ struct Contraction {
 
 } // namespace
 
-/// Whether the body of `op` is that of a linalg.contract. The upstream test for contractions is not
-/// enough: it looks through any function of one element.
-static bool hasBodyOfContract(linalg::LinalgOp op) {
-  Type type = getElementTypeOrSelf(op.getDpsInitOperand(0)->get().getType());
-  return isa<linalg::ContractOp>(op) ||
-         llvm::all_of(op.getBlock()->without_terminator(), [&](Operation &inner) {
-           return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) &&
-                  inner.getResult(0).getType() == type;
-         });
-}
-
 static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
-  if (!linalg::isaContractionOpInterface(op) || !op.hasPureTensorSemantics() ||
-      !hasBodyOfContract(op))
+  if (!isProduct(op) || !op.hasPureTensorSemantics())
     return std::nullopt;
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (out.getNumResults() == 0)

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/raise/HiddenPairs.h"
+#include "passes/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -50,8 +51,8 @@ static bool isSameCondition(const Element &a, const Element &b, bool isNegated) 
   };
   return left && right && areEqual(a.getOperand(0), b.getOperand(0)) &&
          areEqual(a.getOperand(1), b.getOperand(1)) &&
-         left.getPredicate() == (isNegated ? arith::invertPredicate(right.getPredicate())
-                                           : right.getPredicate());
+         left.getPredicate() ==
+             (isNegated ? arith::invertPredicate(right.getPredicate()) : right.getPredicate());
 }
 
 bool attn::holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
@@ -84,8 +85,7 @@ static bool isAboveFill(const Element &score, llvm::SmallPtrSetImpl<Operation *>
   }
   Operation *op = score.getOp();
   if (!op) {
-    auto product = score.getRead().tensor.getDefiningOp<linalg::LinalgOp>();
-    return product && linalg::isaContractionOpInterface(product);
+    return isProduct(score.getRead().tensor.getDefiningOp());
   }
   if (!seen.insert(op).second || isa<arith::UIToFPOp, arith::SIToFPOp>(op))
     return true;

@@ -28,6 +28,7 @@
 #include "dialect/Attn.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/raise/Element.h"
 #include "passes/raise/HiddenPairs.h"
 
@@ -67,7 +68,7 @@ struct Product {
 
 /// Whether `op` sums products of two f32 operands over one dimension, starting from 0.
 static bool isPlainContraction(linalg::LinalgOp op) {
-  if (!op || !op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) ||
+  if (!isProduct(op) || !op.hasPureTensorSemantics() ||
       op.getNumReductionLoops() != 1 ||
       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults() + 1 != op.getNumLoops())
     return false;
@@ -329,7 +330,7 @@ static bool reachesContractionOrReturn(Value value) {
     Value form = values.pop_back_val();
     for (Operation *user : form.getUsers()) {
       auto op = dyn_cast<linalg::LinalgOp>(user);
-      if (isa<func::ReturnOp>(user) || (op && linalg::isaContractionOpInterface(op)))
+      if (isa<func::ReturnOp>(user) || isProduct(user))
         return true;
       bool keepsElements = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp,
                                tensor::ExtractSliceOp, tensor::InsertSliceOp, tensor::ConcatOp,

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/Product.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -42,8 +43,10 @@ public:
 
   SmallVector<Value> run() {
     SmallVector<unsigned> scoreLoops = llvm::to_vector(llvm::seq<unsigned>(0, op.getKDim() + 1));
-    Value scores = contract(op.getQuery(), op.getQueryMap(), op.getKey(), op.getKeyMap(),
-                            scoreLoops, op.getDDim());
+    SmallVector<unsigned> productLoops = scoreLoops;
+    productLoops.push_back(op.getDDim());
+    Value scores = contract(productLoops, op.getQuery(), op.getQueryMap(), op.getKey(),
+                            op.getKeyMap(), zeros(empty(scoreLoops)), over(scoreLoops));
     Value masked = applyScore(scores, scoreLoops);
     Value probabilities = softmax(masked, scoreLoops);
     AffineMap scoreMap = over(scoreLoops);
@@ -61,18 +64,22 @@ private:
     return AffineMap::getMultiDimMapWithTargets(domain.size(), loops, op.getContext());
   }
 
+  /// `maps`, which are over the attention's iteration space, over `loops` alone: dimension i is loops[i].
+  SmallVector<AffineMap> renumbered(ArrayRef<unsigned> loops, ArrayRef<AffineMap> maps) {
+    SmallVector<AffineExpr> dims(domain.size(), getAffineConstantExpr(0, op.getContext()));
+    for (auto [i, loop] : llvm::enumerate(loops))
+      dims[loop] = builder.getAffineDimExpr(i);
+    return llvm::map_to_vector(
+        maps, [&](AffineMap map) { return map.replaceDimsAndSymbols(dims, {}, loops.size(), 0); });
+  }
+
   /// A generic over `loops`; the maps given are over the attention's iteration space.
   Value generic(ArrayRef<unsigned> loops, ValueRange inputs, ArrayRef<AffineMap> inputMaps,
                 Value init, AffineMap initMap,
                 function_ref<void(OpBuilder &, Location, ValueRange)> body) {
-    // Renumber: loop i of the generic is loops[i].
-    SmallVector<AffineExpr> renumber(domain.size(), getAffineConstantExpr(0, op.getContext()));
-    for (auto [i, loop] : llvm::enumerate(loops))
-      renumber[loop] = builder.getAffineDimExpr(i);
-    SmallVector<AffineMap> maps;
-    for (AffineMap map : inputMaps)
-      maps.push_back(map.replaceDimsAndSymbols(renumber, {}, loops.size(), 0));
-    maps.push_back(initMap.replaceDimsAndSymbols(renumber, {}, loops.size(), 0));
+    SmallVector<AffineMap> maps = llvm::to_vector(inputMaps);
+    maps.push_back(initMap);
+    maps = renumbered(loops, maps);
     SmallVector<utils::IteratorType> types;
     for (unsigned loop : loops)
       types.push_back(initMap.isFunctionOfDim(loop) ? utils::IteratorType::parallel
@@ -92,11 +99,10 @@ private:
     return linalg::FillOp::create(builder, loc, zero, init).getResult(0);
   }
 
-  Value contract(Value a, AffineMap aMap, Value b, AffineMap bMap, ArrayRef<unsigned> outLoops,
-                 unsigned reduction) {
-    SmallVector<unsigned> loops = llvm::to_vector(outLoops);
-    loops.push_back(reduction);
-    return generic(loops, {a, b}, {aMap, bMap}, zeros(empty(outLoops)), over(outLoops),
+  /// init + the sum of a * b.
+  Value contract(ArrayRef<unsigned> loops, Value a, AffineMap aMap, Value b, AffineMap bMap,
+                 Value init, AffineMap initMap) {
+    return generic(loops, {a, b}, {aMap, bMap}, init, initMap,
                    [](OpBuilder &b, Location loc, ValueRange args) {
                      Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
                      linalg::YieldOp::create(
@@ -259,19 +265,13 @@ private:
   Value weighValues(Value probabilities, AffineMap scoreMap) {
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
     loops.append({op.getEDim(), op.getKDim()});
-    bool guarded = static_cast<bool>(op.getMask());
-    return generic(
-        loops, {probabilities, op.getValue()}, {scoreMap, op.getValueMap()}, zeros(op.getOuts()[0]),
-        op.getOutMap(), [&](OpBuilder &b, Location loc, ValueRange args) {
-          Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
-          Value sum = arith::AddFOp::create(b, loc, args[2], product);
-          if (guarded) {
-            Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), 0));
-            Value live = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, args[0], zero);
-            sum = arith::SelectOp::create(b, loc, live, sum, args[2]);
-          }
-          linalg::YieldOp::create(b, loc, sum);
-        });
+    if (!op.getMask())
+      return contract(loops, probabilities, scoreMap, op.getValue(), op.getValueMap(),
+                      zeros(op.getOuts()[0]), op.getOutMap());
+    SmallVector<AffineMap> maps = renumbered(loops, {scoreMap, op.getValueMap(), op.getOutMap()});
+    return createGuardedProduct(builder, loc, probabilities, op.getValue(), zeros(op.getOuts()[0]),
+                                maps)
+        ->getResult(0);
   }
 
   Value copyTo(Value source, AffineMap sourceMap, Value init, AffineMap initMap) {

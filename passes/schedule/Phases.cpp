@@ -21,8 +21,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/schedule/TileAndFuse.h"
 
 using namespace mlir;

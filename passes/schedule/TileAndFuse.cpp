@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/schedule/TileAndFuse.h"
+#include "passes/Product.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
@@ -161,7 +162,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
 bool attn::feedsContraction(tensor::ExtractSliceOp slice) {
   return llvm::any_of(slice->getUses(), [](OpOperand &use) {
     auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
-    return op && op.isDpsInput(&use) && linalg::isaContractionOpInterface(op);
+    return isProduct(op) && op.isDpsInput(&use);
   });
 }
 

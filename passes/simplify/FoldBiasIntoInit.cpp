@@ -20,6 +20,7 @@
 
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,6 +36,7 @@ namespace attn {
 } // namespace attn
 
 using namespace mlir;
+using namespace attn;
 
 namespace {
 
@@ -63,7 +65,7 @@ std::pair<arith::AddFOp, OpOperand *> getSum(linalg::GenericOp op, OpOperand *pr
 /// The bias itself, if `addend` is an op that only broadcasts it.
 Addend lookThroughBroadcast(Addend addend) {
   auto op = addend.tensor.getDefiningOp<linalg::LinalgOp>();
-  if (!op || !attn::isCopy(op))
+  if (!op || !isCopy(op))
     return addend;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   return maps[1].isIdentity() ? Addend{op.getDpsInputOperand(0)->get(), maps[0].compose(addend.map)}
@@ -84,7 +86,7 @@ struct FoldBias : OpRewritePattern<linalg::GenericOp> {
 private:
   static LogicalResult fold(linalg::GenericOp op, OpOperand *product, PatternRewriter &rewriter) {
     auto contract = product->get().getDefiningOp<linalg::LinalgOp>();
-    if (!contract || !linalg::isaContractionOpInterface(contract) || !contract->hasOneUse() ||
+    if (!isProduct(contract) || !contract->hasOneUse() ||
         !op.getMatchingIndexingMap(product).isIdentity())
       return failure();
     auto fill = contract.getDpsInitOperand(0)->get().getDefiningOp<linalg::FillOp>();

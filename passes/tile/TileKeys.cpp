@@ -382,10 +382,11 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
       ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
   Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
   Score score = this->score(k0, ks, mask);
-  SmallVector<Value> outs = {scores};
-  llvm::append_range(outs, loop.getRegionIterArgs());
-  auto step = OnlineStepOp::create(rewriter, loc, ValueRange(outs).getTypes(), query, key, value,
-                                   score.captures, outs, originAt(k0), mask,
+  ValueRange before = loop.getRegionIterArgs();
+  SmallVector<Type> types = {scores.getType()};
+  llvm::append_range(types, before.getTypes());
+  auto step = OnlineStepOp::create(rewriter, loc, types, query, key, value, score.captures, scores,
+                                   before[0], before[1], before[2], originAt(k0), mask,
                                    rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
   cloneScore(step.getScore(), score);
   scf::YieldOp::create(rewriter, loc, step.getResults().drop_front());
@@ -393,31 +394,20 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
 }
 
 Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
-  Value probabilities = op.getOuts()[1];
   auto loop =
       scf::ForOp::create(rewriter, loc, toValue(zero), toValue(numKeys()),
-                         toValue(rewriter.getIndexAttr(kTile())), ValueRange{probabilities});
+                         toValue(rewriter.getIndexAttr(kTile())), ValueRange{op.getOuts()[1]});
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(loop.getBody());
   Value k0 = loop.getInductionVar();
   std::optional<OpFoldResult> equal = equalTileSize();
   OpFoldResult ks = equal ? *equal : tailSize(k0, numKeys());
   Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
-  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
-  Value zeroScore = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(scoreType(), 0));
-  scores = linalg::FillOp::create(rewriter, loc, zeroScore, scores).getResult(0);
-  AffineExpr k, q, d;
-  bindDims(op.getContext(), k, q, d);
-  auto maps =
-      AffineMap::inferFromExprList({ArrayRef<AffineExpr>{k, d}, {d, q}, {k, q}}, op.getContext());
-  scores =
-      linalg::ContractOp::create(rewriter, loc, TypeRange{scores.getType()}, ValueRange{key, query},
-                                 ValueRange{scores}, rewriter.getAffineMapArrayAttr(maps))
-          ->getResult(0);
+  Value probabilities = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
   Score score = this->score(k0, ks, op.getMaskAttr());
   auto normalized = OnlineProbabilitiesOp::create(
-      rewriter, loc, TypeRange{scores.getType()}, state.max, state.sum, score.captures,
-      ValueRange{scores}, originAt(k0), op.getMaskAttr(),
+      rewriter, loc, TypeRange{probabilities.getType()}, query, key, state.max, state.sum,
+      score.captures, probabilities, originAt(k0), op.getMaskAttr(),
       rewriter.getAffineMapArrayAttr(score.maps), scoreScale, op.getEmptyRowAttr());
   cloneScore(normalized.getScore(), score);
   View out = view(loop.getRegionIterArg(0), op.getOutMap(1), k0, ks);
@@ -442,7 +432,8 @@ void KeyLoops::run() {
   SmallVector<Value> empties = {
       temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
       temporary({ShapedType::kDynamic, qTile()}, {valueSize(), tq}, scoreType())};
-  auto init = OnlineInitOp::create(rewriter, loc, ValueRange(empties).getTypes(), empties);
+  auto init = OnlineInitOp::create(rewriter, loc, ValueRange(empties).getTypes(), empties[0],
+                                   empties[1], empties[2]);
   State state = {init.getResult(0), init.getResult(1), init.getResult(2)};
   Value sum = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(scoreType(), 0));
   bool isEmptySum = op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys());
@@ -475,7 +466,7 @@ void KeyLoops::run() {
     rows = temporary({qTile(), ShapedType::kDynamic}, {tq, valueSize()},
                      out.slice.getType().getElementType());
   Value tile = OnlineFinishOp::create(rewriter, loc, TypeRange{rows.getType()}, state.sum,
-                                      state.acc, ValueRange{rows}, op.getEmptyRowAttr())
+                                      state.acc, rows, op.getEmptyRowAttr())
                    .getResult(0);
   if (isTransposed)
     tile = linalg::TransposeOp::create(rewriter, loc, tile, out.slice, ArrayRef<int64_t>{1, 0})

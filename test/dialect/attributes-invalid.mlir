@@ -148,3 +148,21 @@ func.func private @f(tensor<4xf32> {attn.weight, attn.in_out = 0}) -> tensor<4xf
 
 // expected-error @+1 {{expected one argument for result 0, got arguments 0 and 2}}
 func.func private @f(tensor<4xf32> {attn.in_out = 0}, tensor<4xf32>, tensor<4xf32> {attn.in_out = 0}) -> tensor<4xf32>
+
+// -----
+
+// The attribute promises what the body computes.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @guarded(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error @+1 {{expected 'attn.skips_zeros' on an op that adds products except where the first factor is 0}}
+  %r = linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>) outs(%c : tensor<4x4xf32>) attrs = {attn.skips_zeros} {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %product = arith.mulf %x, %y : f32
+    %sum = arith.addf %z, %product : f32
+    linalg.yield %sum : f32
+  } -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}

@@ -1,15 +1,5 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// F1: one output.
-func.func @invalid(%l: tensor<6xf32>, %a: tensor<4x6xf32>, %o: tensor<6x4xf32>) {
-  // expected-error @+1 {{expected one output, got 2}}
-  %r:2 = attn.online_finish ins(%l, %a : tensor<6xf32>, tensor<4x6xf32>) outs(%o, %o : tensor<6x4xf32>, tensor<6x4xf32>)
-      -> tensor<6x4xf32>, tensor<6x4xf32>
-  return
-}
-
-// -----
-
 // F1: of agreeing sizes.
 func.func @invalid(%l: tensor<6xf32>, %a: tensor<4x6xf32>) {
   // expected-error @+1 {{expected size 6 of q in dimension 0 of out, got 4}}

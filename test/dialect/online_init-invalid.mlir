@@ -1,14 +1,5 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// I1: max, sum and acc.
-func.func @invalid(%m: tensor<6xf32>) {
-  // expected-error @+1 {{expected outputs max, sum and acc, got 1}}
-  %r = attn.online_init outs(%m : tensor<6xf32>) -> tensor<6xf32>
-  return
-}
-
-// -----
-
 // I1: of their ranks.
 func.func @invalid(%m: tensor<6xf32>) {
   // expected-error @+1 {{expected acc of rank 2, got 'tensor<6xf32>'}}

@@ -1,39 +1,39 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// W1: one output.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
-  // expected-error @+1 {{expected one output, scores, got 2}}
-  %r:2 = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) outs(%s, %s : tensor<8x6xf32>, tensor<8x6xf32>)
-      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<8x6xf32>
-  return
-}
-
-// -----
-
-// W1: of agreeing sizes.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<5xf32>, %s: tensor<8x6xf32>, %i: index) {
+// W1: agreeing sizes.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<5xf32>, %s: tensor<8x6xf32>, %i: index) {
   // expected-error @+1 {{expected size 6 of q in dimension 0 of sum, got 5}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<5xf32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<5xf32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }
 
 // -----
 
-// W1: of one float type.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf16>, %i: index) {
+// W1: one float type.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf16>, %i: index) {
   // expected-error @+1 {{expected one float type, got 'tensor<6xf32>' and 'tensor<8x6xf16>'}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf16>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf16>)
       at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf16>
   return
 }
 
 // -----
 
+// W2: the key fits.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x4xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
+  // expected-error @+1 {{expected size 3 of d in dimension 1 of key, got 4}}
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x4xf32>, tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf32>)
+      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
 // W3: one map for each captured tile.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected 1 capture maps, got 0}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }
@@ -41,9 +41,9 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i
 // -----
 
 // W3: over (k, q).
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected capture maps over (k, q), got affine_map<(d0) -> (d0)>}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) {capture_maps = [affine_map<(k) -> (k)>], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }
@@ -51,9 +51,9 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i
 // -----
 
 // W3: of the rank of the tile.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected captured tile 0 of rank 2, got 'tensor<8xi32>'}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) {capture_maps = [affine_map<(k, q) -> (k, q)>], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }
@@ -61,9 +61,9 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i
 // -----
 
 // W3: of its sizes.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected size 6 of q in dimension 0 of captured tile 0, got 8}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) {capture_maps = [affine_map<(k, q) -> (q)>], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }
@@ -71,9 +71,9 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i
 // -----
 
 // W4: the arguments of the region.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
   // expected-error @+1 {{expected score region arguments ('index', 'index', 'index', 'f32'), got ('f32')}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} score {
       ^bb0(%x: f32):
         attn.yield %x : f32
@@ -84,9 +84,9 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i
 // -----
 
 // W5: at least q and k.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
   // expected-error @+1 {{expected an origin (batch..., q, k), got 1 indices}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf32>)
       at(%i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }
@@ -94,9 +94,9 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i
 // -----
 
 // W6: the mask names captured tiles that exist.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index) {
   // expected-error @+1 {{expected the mask to name one of 0 captured operands, got 0}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) mask(#attn.dense<0>) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }
@@ -104,9 +104,9 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i
 // -----
 
 // W6: lengths do not vary with k.
-func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %s: tensor<8x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected captured operand 0, a symbol of the mask, without k, got affine_map<(d0, d1) -> (d0)>}}
-  %r = attn.online_probabilities ins(%m, %l : tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
+  %r = attn.online_probabilities ins(%q, %k, %m, %l : tensor<3x6xf32>, tensor<8x3xf32>, tensor<6xf32>, tensor<6xf32>) captures(%c : tensor<8xi32>) outs(%s : tensor<8x6xf32>)
       at(%i, %i, %i) mask(#attn.lengths<0>) {capture_maps = [affine_map<(k, q) -> (k)>], scale = 1.0 : f32} -> tensor<8x6xf32>
   return
 }

@@ -1,16 +1,5 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// S1: four outputs.
-func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %i: index) {
-  // expected-error @+1 {{expected outputs scores, max, sum and acc, got 3}}
-  %r:3 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
-      outs(%s, %m, %l : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>)
-      at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>
-  return
-}
-
-// -----
-
 // S1: of agreeing sizes.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x5xf32>, %i: index) {
   // expected-error @+1 {{expected size 6 of q in dimension 1 of acc, got 5}}

@@ -246,15 +246,15 @@ TEST_F(ReferenceTest, KeyRange) {
   expect(range(" mask(#attn.causal)", 4, 0, 1), {{0}, {0}, {0}, {0}});
 }
 
-/// A step or an update of one query and two keys; `rest` may be its mask.
-static std::string step(StringRef op, StringRef rest) {
+/// A step of one query and two keys; `rest` may be its mask.
+static std::string step(StringRef rest) {
   return ("func.func @f(%q: tensor<1x1xf32>, %k: tensor<2x1xf32>, %v: tensor<2x1xf32>, %s: "
           "tensor<2x1xf32>,"
           " %m: tensor<1xf32>, %l: tensor<1xf32>, %a: tensor<1x1xf32>)"
           " -> (tensor<2x1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1x1xf32>) {\n"
           "  %zero = arith.constant 0 : index\n"
-          "  %r:4 = " +
-          op +
+          "  %r:4 = attn.online_step ins(%q, %k, %v : tensor<1x1xf32>, tensor<2x1xf32>, "
+          "tensor<2x1xf32>)"
           " outs(%s, %m, %l, %a : tensor<2x1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1x1xf32>)"
           " at(%zero, %zero) " +
           rest +
@@ -277,12 +277,10 @@ TEST_F(ReferenceTest, OnlineInit) {
 }
 
 TEST_F(ReferenceTest, OnlineStep) {
-  std::string op =
-      "attn.online_step ins(%q, %k, %v : tensor<1x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>)";
   ReferenceTensor v = tensorOf({2, 1}, {3, 6}), scratch({2, 1});
   auto run = [&](StringRef mask, double max, double sum, double acc) {
-    return this->run(step(op, mask), {query, keys, v, scratch, ReferenceTensor({1}, max),
-                                      ReferenceTensor({1}, sum), ReferenceTensor({1, 1}, acc)});
+    return this->run(step(mask), {query, keys, v, scratch, ReferenceTensor({1}, max),
+                                  ReferenceTensor({1}, sum), ReferenceTensor({1, 1}, acc)});
   };
   expect(run("", -kInfinity, 0, 0), {{kNaN, kNaN}, {kLog3}, {4 / 3.}, {7}});
   expect(run("", 0, 1, 5), {{kNaN, kNaN}, {kLog3}, {5 / 3.}, {26 / 3.}});
@@ -294,34 +292,19 @@ TEST_F(ReferenceTest, OnlineStep) {
   expect(run("mask(#attn.causal<offset = -1>)", 1, 2, 3), {{kNaN, kNaN}, {1}, {2}, {3}});
 }
 
-TEST_F(ReferenceTest, OnlineUpdate) {
-  ReferenceTensor v({2, 1}), products = tensorOf({2, 1}, {0, kLog3});
-  auto run = [&](StringRef mask, double max, double sum, double acc) {
-    return this->run(step("attn.online_update", mask),
-                     {query, keys, v, products, ReferenceTensor({1}, max),
-                      ReferenceTensor({1}, sum), ReferenceTensor({1, 1}, acc)});
-  };
-  expect(run("", -kInfinity, 0, 0), {{1 / 3., 1}, {kLog3}, {4 / 3.}, {0}});
-  expect(run("", 0, 1, 5), {{1 / 3., 1}, {kLog3}, {5 / 3.}, {5 / 3.}});
-  expect(run("mask(#attn.causal)", 0, 1, 5), {{1, 0}, {0}, {2}, {5}});
-  // Only the probability of a hidden pair is exactly 0.
-  products.elements = {-1e5, -kInfinity};
-  std::vector<Elements> result = run("", 0, 1, 5);
-  EXPECT_GT(result[0][0], 0);
-  EXPECT_EQ(result[0][1], 0);
-}
-
-TEST_F(ReferenceTest, OnlineWeights) {
+TEST_F(ReferenceTest, OnlineProbabilities) {
   auto run = [&](StringRef rest, StringRef attributes, double max, double sum) {
     return this->run(
-        "func.func @f(%m: tensor<1xf32>, %l: tensor<1xf32>, %s: tensor<2x1xf32>) -> "
-        "tensor<2x1xf32> {\n"
+        "func.func @f(%q: tensor<1x1xf32>, %k: tensor<2x1xf32>, %m: tensor<1xf32>, %l: "
+        "tensor<1xf32>,"
+        " %e: tensor<2x1xf32>) -> tensor<2x1xf32> {\n"
         "  %zero = arith.constant 0 : index\n"
-        "  %p = attn.online_probabilities ins(%m, %l : tensor<1xf32>, tensor<1xf32>)"
-        " outs(%s : tensor<2x1xf32>) at(%zero, %zero) " +
+        "  %p = attn.online_probabilities ins(%q, %k, %m, %l : tensor<1x1xf32>, tensor<2x1xf32>,"
+        " tensor<1xf32>, tensor<1xf32>) outs(%e : tensor<2x1xf32>) at(%zero, %zero) " +
             rest + " {capture_maps = [], scale = 1.0 : f32" + attributes +
             "} -> tensor<2x1xf32>\n  return %p : tensor<2x1xf32>\n}",
-        {ReferenceTensor({1}, max), ReferenceTensor({1}, sum), tensorOf({2, 1}, {0, kLog3})});
+        {query, keys, ReferenceTensor({1}, max), ReferenceTensor({1}, sum),
+         ReferenceTensor({2, 1})});
   };
   expect(run("", "", kLog3, 4 / 3.), {{.25, .75}});
   expect(run("mask(#attn.causal)", "", 0, 1), {{1, 0}});

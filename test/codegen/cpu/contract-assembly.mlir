@@ -63,13 +63,14 @@ func.func @narrow(%a: memref<240x64xf32>, %b: memref<64x16xf32>, %c: memref<240x
 // V3:            vblendvps
 // CHECK:         {{jb|jne|jae}}
 func.func @guarded(%v: memref<128x64xf32>, %p: memref<128x48xf32>, %o: memref<64x48xf32>) {
-  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>,
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (k, m)>,
                                    affine_map<(m, n, k) -> (m, n)>],
                   iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%v, %p : memref<128x64xf32>, memref<128x48xf32>) outs(%o : memref<64x48xf32>) {
+      ins(%p, %v : memref<128x48xf32>, memref<128x64xf32>) outs(%o : memref<64x48xf32>)
+      attrs = {attn.skips_zeros} {
   ^bb0(%x: f32, %y: f32, %z: f32):
     %zero = arith.constant 0.0 : f32
-    %keep = arith.cmpf une, %y, %zero : f32
+    %keep = arith.cmpf une, %x, %zero : f32
     %product = arith.mulf %x, %y : f32
     %sum = arith.addf %z, %product : f32
     %result = arith.select %keep, %sum, %z : f32

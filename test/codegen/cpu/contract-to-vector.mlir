@@ -108,11 +108,12 @@ func.func @bias(%bias: memref<64xf32>, %a: memref<12x32xf32>, %b: memref<32x64xf
 // CHECK:           %[[SUM:.*]] = vector.fma %{{.*}}, %[[P]], %[[ACC:.*]] : vector<16xf32>
 // CHECK:           arith.select %[[KEEP]], %[[SUM]], %[[ACC]] : vector<16xi1>, vector<16xf32>
 func.func @guarded(%v: memref<?x64xf32>, %p: memref<?x48xf32>, %o: memref<64x48xf32>) {
-  linalg.generic {indexing_maps = [#km, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%v, %p : memref<?x64xf32>, memref<?x48xf32>) outs(%o : memref<64x48xf32>) {
+  linalg.generic {indexing_maps = [#kn, #km, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : memref<?x48xf32>, memref<?x64xf32>) outs(%o : memref<64x48xf32>)
+      attrs = {attn.skips_zeros} {
   ^bb0(%x: f32, %y: f32, %z: f32):
     %zero = arith.constant 0.0 : f32
-    %keep = arith.cmpf une, %y, %zero : f32
+    %keep = arith.cmpf une, %x, %zero : f32
     %product = arith.mulf %x, %y : f32
     %sum = arith.addf %z, %product : f32
     %result = arith.select %keep, %sum, %z : f32

@@ -35,9 +35,10 @@ func.func @softmax(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
 // CHECK:         %[[R:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[CLAMPED]],
 // CHECK:         vector.fma %{{.*}}, %[[R]],
 // CHECK:         x86vector.avx512.mask.scalef %{{.*}}, %[[CLAMPED]]
-func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
+func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
                   %q0: index, %k0: index) {
-  attn.online_update outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+  attn.online_step ins(%query, %key, %key : memref<64x48xf32>, memref<128x64xf32>, memref<128x64xf32>)
+    outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }

@@ -22,9 +22,6 @@
 // REDEFINE: %{cpu} = x86-64
 // RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V1
 
-#key = affine_map<(k, q, c) -> (k, c)>
-#query = affine_map<(k, q, c) -> (c, q)>
-#score = affine_map<(k, q, c) -> (k, q)>
 module attributes {attn.target = #attn.target<LEVEL>} {
 
 // Maxima first: one instruction each. Then a difference and a multiply-add for each exponent, and 5 multiply-adds for
@@ -50,10 +47,10 @@ module attributes {attn.target = #attn.target<LEVEL>} {
 // V1-COUNT-2:    pslld
 // V1-NOT:        (%rsp
 // CHECK:         {{jb|jne|jae}}
-// CHECK:         retq
-func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
+func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
                   %q0: index, %k0: index) {
-  attn.online_update outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+  attn.online_step ins(%query, %key, %key : memref<64x48xf32>, memref<128x64xf32>, memref<128x64xf32>)
+    outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }
@@ -79,11 +76,8 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK:         retq
 func.func @fused(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
                  %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
-  %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-  linalg.contract indexing_maps = [#key, #query, #score]
-    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
-  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+  attn.online_step ins(%queries, %keys, %keys : memref<64x48xf32>, memref<96x64xf32>, memref<96x64xf32>)
+    outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }

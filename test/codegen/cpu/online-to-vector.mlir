@@ -1,12 +1,6 @@
 // RUN: attn-opt %s -attn-online-to-vector -canonicalize -cse | FileCheck %s
 
 #v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
-#key = affine_map<(k, q, c) -> (k, c)>
-#query = affine_map<(k, q, c) -> (c, q)>
-#score = affine_map<(k, q, c) -> (k, q)>
-#value = affine_map<(e, q, k) -> (k, e)>
-#weight = affine_map<(e, q, k) -> (k, q)>
-#out = affine_map<(e, q, k) -> (e, q)>
 
 // Three vectors of queries without a mask, four keys at a time. Scores stay raw: the scale is in the factor of the
 // exponent. A large maximum is subtracted from scores, a smaller one times the factor from the product.
@@ -34,14 +28,15 @@ module attributes {attn.target = #v4} {
 // CHECK:         scf.if
 // CHECK:           scf.for %{{.*}} = %c0 to %c64 step %c4
 // CHECK-NOT:   vector.masked
-func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
+func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>,
                   %q0: index, %k0: index) {
-  attn.online_update outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+  attn.online_step ins(%query, %key, %key : memref<64x48xf32>, memref<128x64xf32>, memref<128x64xf32>)
+    outs(%s, %m, %l, %a : memref<128x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }
 
-// A product just before: its accumulators become probabilities, each exponent by one multiply-add with the offset of
+// The accumulators of the first product become probabilities, each exponent by one multiply-add with the offset of
 // its query. No score is stored, but each probability as soon as it is known, four at a time. Only if there is no max
 // yet, or max is large, or the sums are too big, is the product stored and the tile updated as above. Both products
 // start from zero, so that they have the same bits.
@@ -100,11 +95,8 @@ func.func @update(%s: memref<128x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>
 // CHECK:         scf.condition(%[[AGAIN]])
 func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
                 %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
-  %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-  linalg.contract indexing_maps = [#key, #query, #score]
-    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
-  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+  attn.online_step ins(%queries, %keys, %keys : memref<64x48xf32>, memref<96x64xf32>, memref<96x64xf32>)
+    outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }
@@ -120,11 +112,8 @@ func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memre
 // CHECK:           arith.addf %[[SUMS]]#0, %[[SUMS]]#12
 func.func @fast_long_heads(%keys: memref<96x256xf32>, %queries: memref<256x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
                            %l: memref<48xf32>, %a: memref<256x48xf32>, %q0: index, %k0: index) {
-  %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-  linalg.contract indexing_maps = [#key, #query, #score]
-    ins(%keys, %queries : memref<96x256xf32>, memref<256x48xf32>) outs(%s : memref<96x48xf32>)
-  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<256x48xf32>)
+  attn.online_step ins(%queries, %keys, %keys : memref<256x48xf32>, memref<96x256xf32>, memref<96x256xf32>)
+    outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<256x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }
@@ -143,25 +132,28 @@ func.func @fast_long_heads(%keys: memref<96x256xf32>, %queries: memref<256x48xf3
 // CHECK:         scf.if %[[EXACT]]
 func.func @fast_causal(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
                        %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
-  %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-  linalg.contract indexing_maps = [#key, #query, #score]
-    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
-  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+  attn.online_step ins(%queries, %keys, %keys : memref<64x48xf32>, memref<96x64xf32>, memref<96x64xf32>)
+    outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
     at(%q0, %k0) mask(#attn.causal) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }
 
-// The product does not start from zero, so it is not fused: it continues other sums.
-// CHECK-LABEL: @not_from_zero
+// A single key cannot be in the rows of a block: its products are stored and updated. The second product of a masked
+// step skips probabilities of 0.
+// CHECK-LABEL: @single_key
 // CHECK-NOT:   scf.while
+// CHECK:       vector.fma
+// CHECK:       math.absf
+// CHECK:       arith.cmpf une
+// CHECK:       arith.cmpf une, %[[P:.*]], %{{.*}} : vector<16xf32>
+// CHECK:       %[[SUM:.*]] = vector.fma %{{.*}}, %[[P]], %[[ACC:.*]] : vector<16xf32>
+// CHECK:       arith.select %{{.*}}, %[[SUM]], %[[ACC]]
 // CHECK:       return
-func.func @not_from_zero(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
-                         %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
-  linalg.contract indexing_maps = [#key, #query, #score]
-    ins(%keys, %queries : memref<96x64xf32>, memref<64x48xf32>) outs(%s : memref<96x48xf32>)
-  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
-    at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+func.func @single_key(%query: memref<64x48xf32>, %key: memref<1x64xf32>, %s: memref<1x48xf32>, %m: memref<48xf32>,
+                      %l: memref<48xf32>, %a: memref<64x48xf32>, %q0: index, %k0: index) {
+  attn.online_step ins(%query, %key, %key : memref<64x48xf32>, memref<1x64xf32>, memref<1x64xf32>)
+    outs(%s, %m, %l, %a : memref<1x48xf32>, memref<48xf32>, memref<48xf32>, memref<64x48xf32>)
+    at(%q0, %k0) mask(#attn.causal) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }
 
@@ -191,17 +183,14 @@ func.func @edges(%queries: memref<192x32xf32>, %keys: memref<?x32xf32>, %packed:
     %out: memref<192x32xf32>, %q0: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
   %tile_of_queries = memref.subview %queries[%q0, 0] [48, 32] [1, 1] : memref<192x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
   %tile_of_outs = memref.subview %out[%q0, 0] [48, 32] [1, 1] : memref<192x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
   attn.pack ins(%tile_of_queries : memref<48x32xf32, strided<[32, 1], offset: ?>>) outs(%packed : memref<1x32x48xf32>)
   %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
   scf.for %k0 = %c0 to %n step %c96 {
     %tile = memref.subview %keys[%k0, 0] [96, 32] [1, 1] : memref<?x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
-    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-    linalg.contract indexing_maps = [#key, #query, #score]
-      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
-    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+    attn.online_step ins(%panel, %tile, %tile : memref<32x48xf32>, memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x32xf32, strided<[32, 1], offset: ?>>)
+      outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
       at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
   }
   attn.online_finish ins(%l, %a : memref<48xf32>, memref<32x48xf32>) outs(%tile_of_outs : memref<48x32xf32, strided<[32, 1], offset: ?>>)
@@ -234,20 +223,15 @@ func.func @next_head(%queries: memref<24x512x32xf32>, %keys: memref<24x512x32xf3
     %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %h: index, %q0: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
   %tile_of_queries = memref.subview %queries[%h, %q0, 0] [1, 48, 32] [1, 1, 1] : memref<24x512x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
   attn.pack ins(%tile_of_queries : memref<48x32xf32, strided<[32, 1], offset: ?>>) outs(%packed : memref<1x32x48xf32>)
   %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
   scf.for %k0 = %c0 to %n step %c96 {
     %tile = memref.subview %keys[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<24x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
     %values_tile = memref.subview %values[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<24x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
-    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-    linalg.contract indexing_maps = [#key, #query, #score]
-      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
-    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+    attn.online_step ins(%panel, %tile, %values_tile : memref<32x48xf32>, memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x32xf32, strided<[32, 1], offset: ?>>)
+      outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
       at(%h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
-    linalg.contract indexing_maps = [#value, #weight, #out]
-      ins(%values_tile, %s : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
   }
   return
 }
@@ -261,20 +245,15 @@ func.func @few_heads(%queries: memref<4x512x32xf32>, %keys: memref<4x512x32xf32>
     %s: memref<96x48xf32>, %m: memref<48xf32>, %l: memref<48xf32>, %a: memref<32x48xf32>, %h: index, %q0: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
   %tile_of_queries = memref.subview %queries[%h, %q0, 0] [1, 48, 32] [1, 1, 1] : memref<4x512x32xf32> to memref<48x32xf32, strided<[32, 1], offset: ?>>
   attn.pack ins(%tile_of_queries : memref<48x32xf32, strided<[32, 1], offset: ?>>) outs(%packed : memref<1x32x48xf32>)
   %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
   scf.for %k0 = %c0 to %n step %c96 {
     %tile = memref.subview %keys[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<4x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
     %values_tile = memref.subview %values[%h, %k0, 0] [1, 96, 32] [1, 1, 1] : memref<4x512x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
-    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-    linalg.contract indexing_maps = [#key, #query, #score]
-      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
-    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+    attn.online_step ins(%panel, %tile, %values_tile : memref<32x48xf32>, memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x32xf32, strided<[32, 1], offset: ?>>)
+      outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
       at(%h, %q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
-    linalg.contract indexing_maps = [#value, #weight, #out]
-      ins(%values_tile, %s : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
   }
   return
 }
@@ -293,19 +272,14 @@ func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %va
     %out: memref<48x32xf32>, %q0: index, %n: index) {
   %c0 = arith.constant 0 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
   attn.pack ins(%queries : memref<48x32xf32>) outs(%packed : memref<1x32x48xf32>)
   %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
   scf.for %k0 = %c0 to %n step %c96 {
     %tile = memref.subview %keys[%k0, 0] [96, 32] [1, 1] : memref<?x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
     %values_tile = memref.subview %values[%k0, 0] [96, 32] [1, 1] : memref<?x32xf32> to memref<96x32xf32, strided<[32, 1], offset: ?>>
-    linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-    linalg.contract indexing_maps = [#key, #query, #score]
-      ins(%tile, %panel : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
-    attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+    attn.online_step ins(%panel, %tile, %values_tile : memref<32x48xf32>, memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x32xf32, strided<[32, 1], offset: ?>>)
+      outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
       at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
-    linalg.contract indexing_maps = [#value, #weight, #out]
-      ins(%values_tile, %s : memref<96x32xf32, strided<[32, 1], offset: ?>>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
   }
   attn.online_finish ins(%l, %a : memref<48xf32>, memref<32x48xf32>) outs(%out : memref<48x32xf32>)
   return
@@ -325,16 +299,11 @@ func.func @single_tile_of_keys(%queries: memref<48x32xf32>, %keys: memref<96x32x
     %out: memref<48x32xf32>, %packed: memref<1x32x48xf32>, %s: memref<96x48xf32>, %m: memref<48xf32>,
     %l: memref<48xf32>, %a: memref<32x48xf32>, %q0: index) {
   %k0 = arith.constant 0 : index
-  %zero = arith.constant 0.0 : f32
   attn.pack ins(%queries : memref<48x32xf32>) outs(%packed : memref<1x32x48xf32>)
   %panel = memref.subview %packed[0, 0, 0] [1, 32, 48] [1, 1, 1] : memref<1x32x48xf32> to memref<32x48xf32>
-  linalg.fill ins(%zero : f32) outs(%s : memref<96x48xf32>)
-  linalg.contract indexing_maps = [#key, #query, #score]
-    ins(%keys, %panel : memref<96x32xf32>, memref<32x48xf32>) outs(%s : memref<96x48xf32>)
-  attn.online_update outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
+  attn.online_step ins(%panel, %keys, %values : memref<32x48xf32>, memref<96x32xf32>, memref<96x32xf32>)
+    outs(%s, %m, %l, %a : memref<96x48xf32>, memref<48xf32>, memref<48xf32>, memref<32x48xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
-  linalg.contract indexing_maps = [#value, #weight, #out]
-    ins(%values, %s : memref<96x32xf32>, memref<96x48xf32>) outs(%a : memref<32x48xf32>)
   attn.online_finish ins(%l, %a : memref<48xf32>, memref<32x48xf32>) outs(%out : memref<48x32xf32>)
   return
 }
@@ -387,9 +356,10 @@ func.func @dynamic(%m: memref<?xf32>, %l: memref<?xf32>, %a: memref<?x?xf32, str
 // CHECK:         scf.for
 // CHECK:           %[[ISHIDDEN:.*]] = arith.cmpf oeq, %{{.*}}, %[[HIDDEN]]
 // CHECK:           arith.select %[[ISHIDDEN]], %{{.*}}, %{{.*}}
-func.func @causal(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
+func.func @causal(%query: memref<64x32xf32>, %key: memref<64x64xf32>, %s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
                   %q0: index, %k0: index) {
-  attn.online_update outs(%s, %m, %l, %a : memref<64x32xf32>, memref<32xf32>, memref<32xf32>, memref<64x32xf32>)
+  attn.online_step ins(%query, %key, %key : memref<64x32xf32>, memref<64x64xf32>, memref<64x64xf32>)
+    outs(%s, %m, %l, %a : memref<64x32xf32>, memref<32xf32>, memref<32xf32>, memref<64x32xf32>)
     at(%q0, %k0) mask(#attn.causal) {capture_maps = [], scale = 1.250000e-01 : f32}
   return
 }
@@ -399,13 +369,14 @@ func.func @causal(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>,
 // CHECK:       scf.for
 // CHECK:         memref.load %{{.*}}[] : memref<i32>
 // CHECK:         scf.for
-// CHECK-NOT:       memref.load
+// CHECK-NOT:       memref<i32>
 // CHECK:           %[[KEPT:.*]] = arith.cmpi sge, %{{.*}} : index
 // CHECK:           vector.broadcast %[[KEPT]] : i1 to vector<16xi1>
 // CHECK:         scf.for
-func.func @lengths(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
+func.func @lengths(%query: memref<64x32xf32>, %key: memref<64x64xf32>, %s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
                    %n: memref<i32>, %q0: index, %k0: index) {
-  attn.online_update captures(%n : memref<i32>)
+  attn.online_step ins(%query, %key, %key : memref<64x32xf32>, memref<64x64xf32>, memref<64x64xf32>)
+    captures(%n : memref<i32>)
     outs(%s, %m, %l, %a : memref<64x32xf32>, memref<32xf32>, memref<32xf32>, memref<64x32xf32>)
     at(%q0, %k0) mask(#attn.lengths<0>) {capture_maps = [affine_map<(k, q) -> ()>], scale = 1.250000e-01 : f32}
   return
@@ -424,9 +395,10 @@ func.func @lengths(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>
 // CHECK:           arith.sitofp %{{.*}} : vector<16xi64> to vector<16xf32>
 // CHECK:           vector.broadcast %[[SLOPE]] : f32 to vector<16xf32>
 // CHECK:           arith.addf %{{.*}}, %[[BIAS]]
-func.func @region(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
+func.func @region(%query: memref<64x32xf32>, %key: memref<64x64xf32>, %s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>,
                   %slope: memref<f32>, %bias: memref<64x32xf32>, %q0: index, %k0: index) {
-  attn.online_update captures(%slope, %bias : memref<f32>, memref<64x32xf32>)
+  attn.online_step ins(%query, %key, %key : memref<64x32xf32>, memref<64x64xf32>, memref<64x64xf32>)
+    captures(%slope, %bias : memref<f32>, memref<64x32xf32>)
     outs(%s, %m, %l, %a : memref<64x32xf32>, memref<32xf32>, memref<32xf32>, memref<64x32xf32>)
     at(%q0, %k0)
     {capture_maps = [affine_map<(k, q) -> ()>, affine_map<(k, q) -> (k, q)>], scale = 1.250000e-01 : f32} score {
@@ -448,23 +420,24 @@ func.func @region(%s: memref<64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>,
 // CHECK:       vector.from_elements {{.*}} : vector<16xi8>
 // CHECK:       arith.cmpi ne, {{.*}} : vector<16xi8>
 // CHECK-NOT:   vector<16xi1>, memref
-func.func @boolean(%s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>, %a: memref<64x16xf32>,
+func.func @boolean(%query: memref<64x16xf32>, %key: memref<64x64xf32>, %s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>, %a: memref<64x16xf32>,
                    %keep: memref<64x16xi1>, %q0: index, %k0: index) {
-  attn.online_update captures(%keep : memref<64x16xi1>)
+  attn.online_step ins(%query, %key, %key : memref<64x16xf32>, memref<64x64xf32>, memref<64x64xf32>)
+    captures(%keep : memref<64x16xi1>)
     outs(%s, %m, %l, %a : memref<64x16xf32>, memref<16xf32>, memref<16xf32>, memref<64x16xf32>)
     at(%q0, %k0) mask(#attn.dense<0>) {capture_maps = [affine_map<(k, q) -> (k, q)>], scale = 1.250000e-01 : f32}
   return
 }
 
 // Probabilities come from the final state; an empty row gives the value that the op states.
-// CHECK-LABEL: @weights
+// CHECK-LABEL: @probabilities
 // CHECK-DAG:   %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<16xf32>
 // CHECK:       arith.divf
 // CHECK:       arith.select %{{.*}}, %[[NAN]]
 // CHECK:       scf.for
 // CHECK-COUNT-4: vector.store
-func.func @weights(%s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>, %q0: index, %k0: index) {
-  attn.online_probabilities ins(%m, %l : memref<16xf32>, memref<16xf32>) outs(%s : memref<64x16xf32>)
+func.func @probabilities(%query: memref<64x16xf32>, %key: memref<64x64xf32>, %s: memref<64x16xf32>, %m: memref<16xf32>, %l: memref<16xf32>, %q0: index, %k0: index) {
+  attn.online_probabilities ins(%query, %key, %m, %l : memref<64x16xf32>, memref<64x64xf32>, memref<16xf32>, memref<16xf32>) outs(%s : memref<64x16xf32>)
     at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32, empty_row = #attn.empty_row<nan>}
   return
 }

@@ -64,7 +64,7 @@ func.func @layer(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %out: memref<?x64x
   scf.forall (%i) in (%n) {
     %s = memref.view %scratch[%c0][] : memref<?xi8> to memref<4x4xf32>
     %m = memref.view %scratch[%c0][] : memref<?xi8> to memref<4xf32>
-    attn.online_update outs(%s, %m, %m, %s : memref<4x4xf32>, memref<4xf32>, memref<4xf32>, memref<4x4xf32>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
+    attn.online_step ins(%s, %s, %s : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) outs(%s, %m, %m, %s : memref<4x4xf32>, memref<4xf32>, memref<4xf32>, memref<4x4xf32>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
   }
   scf.forall (%i) in (%n) {
     %oi = memref.subview %out[%i, 0] [1, 64] [1, 1] : memref<?x64xf32> to memref<64xf32, strided<[1], offset: ?>>

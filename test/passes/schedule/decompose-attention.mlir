@@ -20,7 +20,7 @@
 // CHECK: %[[W:.*]] = linalg.generic {{.*}} ins(%[[T]], %[[P]] :
 // CHECK: arith.cmpf oeq
 // CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[E]] :
-// CHECK: %[[O:.*]] = linalg.generic {{.*}} "reduction"]} ins(%[[W]], %[[V]] : {{.*}}) outs(%[[ZERO]] :
+// CHECK: %[[O:.*]] = linalg.generic {{.*}} "reduction"]} ins(%[[W]], %[[V]] : {{.*}}) outs(%[[ZERO]] : {{.*}} attrs = {attn.skips_zeros}
 // CHECK: arith.cmpf une
 // CHECK: return %[[O]]
 func.func @causal(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x4xf32>, %e: tensor<2x?x4xf32>) -> tensor<2x?x4xf32> {

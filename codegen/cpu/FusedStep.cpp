@@ -1,13 +1,13 @@
-//===- FusedUpdate.cpp - an update fused with its product ------------------===//
+//===- FusedStep.cpp - probabilities in register blocks ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/FusedUpdate.h"
-#include "codegen/cpu/Contraction.h"
+#include "codegen/cpu/FusedStep.h"
 #include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/RegisterBlockLowering.h"
 #include "codegen/cpu/TilePrefetch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace attn;
@@ -27,10 +26,10 @@ namespace {
 /// far. If `exact` is true, stores the products unchanged instead.
 class ProbabilitiesEpilogue : public Epilogue {
 public:
-  ProbabilitiesEpilogue(OnlineUpdateOp op, linalg::LinalgOp product, const ScoreRegion &region,
-                        Value exact, Value tileSums, TargetAttr target)
-      : loc(op.getLoc()), max(op.getOuts()[1]), region(region), exact(exact), tileSums(tileSums),
-        target(target), prefetch(TilePrefetch::create(op, product)) {}
+  ProbabilitiesEpilogue(OnlineStepOp op, const ScoreRegion &region, Value exact, Value tileSums,
+                        TargetAttr target)
+      : loc(op.getLoc()), max(op.getMax()), region(region), exact(exact), tileSums(tileSums),
+        target(target), prefetch(TilePrefetch::create(op)) {}
 
   SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns) override {
     SmallVector<Value> sums;
@@ -124,12 +123,6 @@ public:
   }
   void end(OpBuilder &, ArrayRef<Lanes>, ValueRange) override {}
 };
-
-/// The contraction that computes the scores of an op just before the op, starting from zero.
-struct Product {
-  Contraction contraction;
-  Start start;
-};
 } // namespace
 
 /// The greatest number of queries in a tile of scores, which is the last size of the buffer that contains the tile.
@@ -137,21 +130,12 @@ static int64_t boundOfQueries(Value scores) {
   return cast<MemRefType>(getSource(scores).getType()).getShape().back();
 }
 
-static std::optional<Product> findProduct(Operation *op, Value scores, AliasAnalysis &aliases) {
-  auto writer = dyn_cast_or_null<linalg::LinalgOp>(findLastAccess(op, scores, aliases));
-  std::optional<Contraction> contraction = writer ? Contraction::match(writer) : std::nullopt;
-  if (!contraction || writer.getDpsInits()[0] != scores || !contraction->roles ||
-      contraction->guarded || ShapedType::isDynamic(boundOfQueries(scores)))
-    return std::nullopt;
-  // Rows are keys, lanes are queries.
-  AffineMap map = writer.getMatchingIndexingMap(writer.getDpsInitOperand(0));
-  if (!contraction->roles->m || map.getDimPosition(0) != *contraction->roles->m ||
-      map.getDimPosition(1) != contraction->roles->n)
-    return std::nullopt;
-  Start start = findStart(*contraction, aliases);
-  if (!start.writer || !matchPattern(start.value, m_AnyZeroFloat()))
-    return std::nullopt;
-  return Product{*contraction, start};
+bool attn::areInRegisterBlocks(const Contraction &products) {
+  linalg::LinalgOp op = products.op;
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  return products.roles && products.roles->m && map.getDimPosition(0) == *products.roles->m &&
+         map.getDimPosition(1) == products.roles->n &&
+         !ShapedType::isDynamic(boundOfQueries(op.getDpsInits()[0]));
 }
 
 /// Whether `is` holds for any value of the row. `is` emits the comparison of one vector.
@@ -165,17 +149,14 @@ static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t la
                        })[0];
 }
 
-bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr target,
-                             const ScoreRegion &region, AliasAnalysis &aliases,
-                             llvm::function_ref<void(OpBuilder &)> createUpdate) {
-  std::optional<Product> product = findProduct(op, op.getOuts()[0], aliases);
-  if (!product)
-    return false;
+void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contraction &products,
+                           const Start &zero, TargetAttr target, const ScoreRegion &region,
+                           llvm::function_ref<void(OpBuilder &)> createUpdate) {
   Location loc = op.getLoc();
   int64_t lanes = target.getLanes();
-  Value max = op.getOuts()[1], sum = op.getOuts()[2];
+  Value max = op.getMax(), sum = op.getSum();
   OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
-  auto type = MemRefType::get({boundOfQueries(op.getOuts()[0])}, builder.getF32Type());
+  auto type = MemRefType::get({boundOfQueries(op.getScores())}, builder.getF32Type());
   Value tileSums = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(64));
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
   tileSums = memref::SubViewOp::create(builder, loc, tileSums, {builder.getIndexAttr(0)},
@@ -185,8 +166,8 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
     return region.createExponents(b, max, target).needsExact();
   });
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
-    ProbabilitiesEpilogue epilogue(op, product->contraction.op, region, exact[0], tileSums, target);
-    createContraction(b, product->contraction, product->start, target, &epilogue);
+    ProbabilitiesEpilogue epilogue(op, region, exact[0], tileSums, target);
+    createContraction(b, products, zero, target, &epilogue);
     auto updateExactly = [&](OpBuilder &inner, Location) {
       createUpdate(inner);
       Value no = arith::ConstantOp::create(inner, loc, inner.getBoolAttr(false));
@@ -216,18 +197,10 @@ bool attn::createFusedUpdate(OpBuilder &builder, OnlineUpdateOp op, TargetAttr t
   scf::WhileOp::create(
       builder, loc, TypeRange{needsExact.getType()}, needsExact, computeUntilRight,
       [&](OpBuilder &b, Location, ValueRange again) { scf::YieldOp::create(b, loc, again); });
-  product->contraction.op->erase();
-  product->start.writer->erase();
-  return true;
 }
 
-void attn::createStoredProduct(OpBuilder &builder, OnlineProbabilitiesOp op, TargetAttr target,
-                               AliasAnalysis &aliases) {
-  std::optional<Product> product = findProduct(op, op.getOuts()[0], aliases);
-  if (!product)
-    return;
+void attn::createStoredProducts(OpBuilder &builder, const Contraction &products, const Start &zero,
+                                TargetAttr target) {
   StoringEpilogue epilogue;
-  createContraction(builder, product->contraction, product->start, target, &epilogue);
-  product->contraction.op->erase();
-  product->start.writer->erase();
+  createContraction(builder, products, zero, target, &epilogue);
 }

@@ -1,0 +1,21 @@
+//===- ContractToVector.h - lowering one contraction -------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_CONTRACTTOVECTOR_H
+#define ATTN_CODEGEN_CPU_CONTRACTTOVECTOR_H
+
+#include "codegen/cpu/Contraction.h"
+
+namespace attn {
+
+/// Replaces `contraction`, and the op that wrote its start if there is one, by loops over vectors, or by scalar loops and
+/// a remark if no dimension can be in the lanes.
+llvm::LogicalResult lowerContraction(mlir::RewriterBase &rewriter, const Contraction &contraction,
+                                     Start start, TargetAttr target);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_CONTRACTTOVECTOR_H

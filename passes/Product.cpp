@@ -1,0 +1,55 @@
+//===- Product.cpp - sums of products ---------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Product.h"
+#include "dialect/Attn.h"
+
+using namespace mlir;
+using namespace attn;
+
+bool attn::isProduct(Operation *op) {
+  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
+  if (!linalgOp || !linalg::isaContractionOpInterface(linalgOp))
+    return false;
+  Type sum = getElementTypeOrSelf(linalgOp.getDpsInitOperand(0)->get().getType());
+  return llvm::all_of(linalgOp.getBlock()->without_terminator(), [&](Operation &inner) {
+    return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) &&
+           inner.getResult(0).getType() == sum;
+  });
+}
+
+static TypeRange getResultTypes(const Value &out) {
+  return isa<TensorType>(out.getType()) ? TypeRange(ValueRange(out)) : TypeRange();
+}
+
+linalg::LinalgOp attn::createProduct(OpBuilder &builder, Location loc, Value a, Value b, Value out,
+                                     ArrayRef<AffineMap> maps) {
+  return linalg::ContractOp::create(builder, loc, getResultTypes(out), ValueRange{a, b},
+                                    ValueRange{out}, builder.getAffineMapArrayAttr(maps));
+}
+
+linalg::LinalgOp attn::createGuardedProduct(OpBuilder &builder, Location loc, Value a, Value b,
+                                            Value out, ArrayRef<AffineMap> maps) {
+  SmallVector<utils::IteratorType> iterators;
+  for (unsigned loop : llvm::seq(maps.back().getNumDims()))
+    iterators.push_back(maps.back().isFunctionOfDim(loop) ? utils::IteratorType::parallel
+                                                          : utils::IteratorType::reduction);
+  auto op = linalg::GenericOp::create(
+      builder, loc, getResultTypes(out), ValueRange{a, b}, ValueRange{out}, maps, iterators,
+      [](OpBuilder &inner, Location loc, ValueRange args) {
+        Value zero =
+            arith::ConstantOp::create(inner, loc, inner.getFloatAttr(args[0].getType(), 0));
+        Value isLive = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::UNE, args[0], zero);
+        Value product = arith::MulFOp::create(inner, loc, args[0], args[1]);
+        Value sum = arith::AddFOp::create(inner, loc, args[2], product);
+        Value kept = arith::SelectOp::create(inner, loc, isLive, sum, args[2]);
+        linalg::YieldOp::create(inner, loc, kept);
+      });
+  op->setAttr(AttnDialect::kSkipsZerosAttr, builder.getUnitAttr());
+  return op;
+}
+
+bool attn::skipsZeros(Operation *op) { return op->hasAttr(AttnDialect::kSkipsZerosAttr); }

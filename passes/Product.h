@@ -1,0 +1,38 @@
+//===- Product.h - sums of products --------------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The one definition of a product of matrices: what counts as one, and how to create one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_PRODUCT_H
+#define ATTN_PASSES_PRODUCT_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace attn {
+
+/// Whether `op`, which may be null, adds products of the elements of two float operands to its output. Both operands
+/// may be widened to the type of the output first. Upstream's test for contractions accepts more: it looks through any
+/// function of one element, such as a negation.
+bool isProduct(mlir::Operation *op);
+
+/// out += sum of a * b over the loops that the map of `out` lacks. `maps` has the maps of a, b and out. On tensors the op
+/// returns the result.
+mlir::linalg::LinalgOp createProduct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
+                                     mlir::Value b, mlir::Value out,
+                                     llvm::ArrayRef<mlir::AffineMap> maps);
+
+/// The same, but zeros of `a` contribute nothing, whatever `b` holds there: 0 * NaN would be NaN. The op is marked with
+/// `attn.skips_zeros`.
+mlir::linalg::LinalgOp createGuardedProduct(mlir::OpBuilder &builder, mlir::Location loc,
+                                            mlir::Value a, mlir::Value b, mlir::Value out,
+                                            llvm::ArrayRef<mlir::AffineMap> maps);
+
+/// Whether `op` is a guarded product.
+bool skipsZeros(mlir::Operation *op);
+
+} // namespace attn
+
+#endif // ATTN_PASSES_PRODUCT_H
