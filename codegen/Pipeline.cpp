@@ -69,6 +69,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createPadDepth());
   level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
+  level.addNestedPass<func::FuncOp>(createPackMasks());
   level.addNestedPass<func::FuncOp>(createPackOperands());
   level.addPass(createCanonicalizerPass());
   // Canonicalise first: dead ops that packing no longer reads would count as uses of the weights.
@@ -128,6 +129,7 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
 
 static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &functions = manager.nest<ModuleOp>().nest<func::FuncOp>();
+  functions.addPass(createMaskToVector());
   functions.addPass(createOnlineToVector());
   functions.addPass(createContractToVector());
   functions.addPass(createPackToVector());

@@ -32,6 +32,12 @@ struct DenseTest {
   Polarity keeps;
 };
 
+/// Keys of one word of a packed mask.
+inline constexpr int64_t kKeysPerWord = 32;
+
+/// The result of `map` that reads a packed mask at the word of a key, if it has one: `k floordiv 32`.
+std::optional<unsigned> findWordOfKey(mlir::AffineMap map);
+
 /// Pairs that are kept: the points of `pairs` over (batch..., q, k) whose dense tests all hold.
 /// Symbol i of the set is the element of captured operand `symbols[i]` at the point.
 struct KeptSet {

@@ -52,6 +52,28 @@ struct DestinationStyleModel
     return success();
   }
 };
+
+/// Its results are scalars, so only its operand becomes a buffer.
+struct TestMaskModel : BufferizableOpInterface::ExternalModel<TestMaskModel, TestMaskOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const {
+    return true;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &, const AnalysisState &) const {
+    return false;
+  }
+  AliasingValueList getAliasingValues(Operation *, OpOperand &, const AnalysisState &) const {
+    return {};
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options, BufferizationState &state) const {
+    auto test = cast<TestMaskOp>(op);
+    FailureOr<Value> words = getBuffer(rewriter, test.getWords(), options, state);
+    if (failed(words))
+      return failure();
+    replaceOpWithNewBufferizedOp<TestMaskOp>(rewriter, op, *words, test.getKeeps());
+    return success();
+  }
+};
 } // namespace
 
 void attn::registerBufferization(DialectRegistry &registry) {
@@ -62,5 +84,7 @@ void attn::registerBufferization(DialectRegistry &registry) {
     OnlineProbabilitiesOp::attachInterface<DestinationStyleModel<OnlineProbabilitiesOp>>(*context);
     OnlineFinishOp::attachInterface<DestinationStyleModel<OnlineFinishOp>>(*context);
     PackOp::attachInterface<DestinationStyleModel<PackOp>>(*context);
+    PackMaskOp::attachInterface<DestinationStyleModel<PackMaskOp>>(*context);
+    TestMaskOp::attachInterface<TestMaskModel>(*context);
   });
 }

@@ -79,6 +79,8 @@ def Attn_Polarity : I32Enum<"Polarity", "which elements of a dense mask keep the
   let cppNamespace = "::attn";
 }
 
+def Attn_PolarityAttr : EnumAttr<Attn_Dialect, Attn_Polarity, "polarity">;
+
 def Attn_PolarityParameter : EnumParameter<Attn_Polarity> {
   let defaultValue = "::attn::Polarity::Nonzero";
 }

@@ -50,6 +50,7 @@ ATTN_DPS_EFFECTS(OnlineStepOp)
 ATTN_DPS_EFFECTS(OnlineProbabilitiesOp)
 ATTN_DPS_EFFECTS(OnlineFinishOp)
 ATTN_DPS_EFFECTS(PackOp)
+ATTN_DPS_EFFECTS(PackMaskOp)
 
 #undef ATTN_DPS_EFFECTS
 
@@ -58,6 +59,46 @@ ATTN_DPS_EFFECTS(PackOp)
 //===----------------------------------------------------------------------===//
 
 static ShapedType shapedType(Value value) { return cast<ShapedType>(value.getType()); }
+
+std::optional<unsigned> attn::findWordOfKey(AffineMap map) {
+  for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+    auto word = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (word && word.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(word.getLHS()) &&
+        word.getRHS() == getAffineConstantExpr(kKeysPerWord, map.getContext()))
+      return i;
+  }
+  return std::nullopt;
+}
+
+/// `map` with k in the place of `k floordiv 32`.
+static AffineMap withKeysForWords(AffineMap map) {
+  if (std::optional<unsigned> word = findWordOfKey(map)) {
+    SmallVector<AffineExpr> results(map.getResults());
+    results[*word] = cast<AffineBinaryOpExpr>(results[*word]).getLHS();
+    return AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, map.getContext());
+  }
+  return map;
+}
+
+/// The type of an element of a captured operand that is read through `map`.
+static Type elementOfCapture(Value capture, AffineMap map) {
+  if (findWordOfKey(map))
+    return IntegerType::get(capture.getContext(), 1);
+  return shapedType(capture).getElementType();
+}
+
+/// A2, S3: a captured operand that is read at the word of a key holds words and is read at that key.
+static LogicalResult verifyWords(Operation *op, Value capture, AffineMap map, unsigned k) {
+  std::optional<unsigned> word = findWordOfKey(map);
+  if (!word)
+    return success();
+  if (!shapedType(capture).getElementType().isInteger(32) ||
+      cast<AffineBinaryOpExpr>(map.getResult(*word)).getLHS() !=
+          getAffineDimExpr(k, map.getContext()))
+    return op->emitOpError() << "expected words of i32 that are read at k floordiv " << kKeysPerWord
+                             << ", got " << capture.getType() << " at " << AffineMapAttr::get(map);
+  return success();
+}
 
 /// Sizes of named dimensions, filled in as operands mention them.
 namespace {
@@ -75,6 +116,17 @@ public:
       return op->emitOpError() << "expected size " << it->second << " of " << name
                                << " in dimension " << dim << " of " << operand << ", got " << size;
     return success();
+  }
+
+  /// Dimension `dim` of `value` has the words of the keys.
+  LogicalResult recordWords(StringRef operand, Value value, int64_t dim) {
+    auto keys = sizes.find("k");
+    int64_t size = shapedType(value).getDimSize(dim);
+    if (ShapedType::isDynamic(size) || keys == sizes.end() ||
+        size == llvm::divideCeilSigned(keys->second, kKeysPerWord))
+      return success();
+    return op->emitOpError() << "expected words of " << keys->second << " keys in dimension " << dim
+                             << " of " << operand << ", got " << size;
   }
 
   /// `value` is a tile whose dimensions are `names`.
@@ -97,7 +149,8 @@ private:
 /// A8, A9: the score region takes (indices, score, captured elements) and computes a score from
 /// pure scalar ops.
 static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned numIndices,
-                                       Type scoreType, ValueRange captures) {
+                                       Type scoreType, ValueRange captures,
+                                       llvm::function_ref<AffineMap(unsigned)> mapOf) {
   if (region.empty())
     return success();
   if (!region.hasOneBlock())
@@ -105,8 +158,8 @@ static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned n
   Block &block = region.front();
   SmallVector<Type> expected(numIndices, IndexType::get(op->getContext()));
   expected.push_back(scoreType);
-  for (Value capture : captures)
-    expected.push_back(shapedType(capture).getElementType());
+  for (auto [i, capture] : llvm::enumerate(captures))
+    expected.push_back(elementOfCapture(capture, mapOf(i)));
   if (!llvm::equal(block.getArgumentTypes(), expected))
     return op->emitOpError() << "expected score region arguments (" << expected << "), got ("
                              << block.getArgumentTypes() << ")";
@@ -215,13 +268,20 @@ LogicalResult AttentionOp::verify() {
       return emitOpError() << "expected " << name << " of rank " << map.getNumResults() << ", got "
                            << operand.getType();
     // A2
-    if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    bool isCapture = i >= 3 && i < 3 + getCaptures().size();
+    AffineMap permutation = isCapture ? withKeysForWords(map) : map;
+    if (!permutation.isProjectedPermutation(/*allowZeroInResults=*/true))
       return emitOpError() << "expected a projected permutation with no constant but 0, got "
                            << AffineMapAttr::get(map) << " for " << name;
+    if (isCapture && failed(verifyWords(*this, operand, map, getKDim())))
+      return failure();
     // A6
     for (auto [position, expr] : llvm::enumerate(map.getResults())) {
       if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
         if (failed(sizes.record(name, operand, position, dimNames[dim.getPosition()])))
+          return failure();
+      } else if (position == findWordOfKey(map)) {
+        if (failed(sizes.recordWords(name, operand, position)))
           return failure();
       } else if (int64_t size = shapedType(operand).getDimSize(position); size != 1) {
         return emitOpError() << "expected size 1 in dimension " << position << " of " << name
@@ -271,10 +331,10 @@ LogicalResult AttentionOp::verify() {
                            << ", got " << getOperation()->getOperand(i).getType();
   }
   // A8, A9
-  if (failed(verifyScoreRegion(*this, getScore(), k + 1, accumulator, getCaptures())))
+  auto mapOf = [&](unsigned capture) { return getCaptureMap(capture); };
+  if (failed(verifyScoreRegion(*this, getScore(), k + 1, accumulator, getCaptures(), mapOf)))
     return failure();
   // A10
-  auto mapOf = [&](unsigned capture) { return getCaptureMap(capture); };
   if (failed(verifyMask(*this, getMaskAttr(), getNumBatch(), getCaptures(), mapOf, k)))
     return failure();
   // A11
@@ -324,23 +384,31 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &
     return op.emitOpError() << "expected " << op.getCaptures().size() << " capture maps, got "
                             << op.getCaptureMaps().size();
   static constexpr StringLiteral kNames[] = {"k", "q"};
+  auto mapOf = [&](unsigned capture) { return op.getCaptureMap(capture); };
   for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
     AffineMap map = op.getCaptureMap(i);
-    if (map.getNumDims() != 2 || !map.isProjectedPermutation())
+    if (map.getNumDims() != 2 || !withKeysForWords(map).isProjectedPermutation())
       return op.emitOpError() << "expected capture maps over (k, q), got "
                               << AffineMapAttr::get(map);
-    SmallVector<StringRef> names;
-    for (AffineExpr expr : map.getResults())
-      names.push_back(kNames[cast<AffineDimExpr>(expr).getPosition()]);
-    if (failed(sizes.recordAll("captured tile " + std::to_string(i), capture, names)))
+    std::string name = "captured tile " + std::to_string(i);
+    if (shapedType(capture).getRank() != map.getNumResults())
+      return op.emitOpError() << "expected " << name << " of rank " << map.getNumResults()
+                              << ", got " << capture.getType();
+    if (failed(verifyWords(op, capture, map, /*k=*/0)))
       return failure();
+    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      if (failed(loop ? sizes.record(name, capture, dim, kNames[loop.getPosition()])
+                      : sizes.recordWords(name, capture, dim)))
+        return failure();
+    }
   }
   // S4
   Type score = shapedType(op.getDpsInits()[0]).getElementType();
-  if (failed(verifyScoreRegion(op, op.getScore(), op.getOrigin().size(), score, op.getCaptures())))
+  if (failed(verifyScoreRegion(op, op.getScore(), op.getOrigin().size(), score, op.getCaptures(),
+                               mapOf)))
     return failure();
   // S6
-  auto mapOf = [&](unsigned capture) { return op.getCaptureMap(capture); };
   return verifyMask(op, op.getMaskAttr(), op.getNumBatch(), op.getCaptures(), mapOf, /*k=*/0);
 }
 
@@ -365,6 +433,10 @@ LogicalResult OnlineStepOp::verify() {
       failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
       failed(sizes.recordAll("value", getValue(), {"k", "e"})))
     return failure();
+  // S7
+  for (Value rows : getPrefetch())
+    if (shapedType(rows).getRank() != 2)
+      return emitOpError() << "expected rows of two dimensions to prefetch, got " << rows.getType();
   return verifyScores(*this, sizes);
 }
 
@@ -451,4 +523,46 @@ LogicalResult ParallelForOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "expected '" << getTask() << "' to take (" << expected
                          << ") and return nothing";
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// attn.pack_mask, attn.test_mask
+//===----------------------------------------------------------------------===//
+
+LogicalResult PackMaskOp::verify() {
+  ShapedType mask = shapedType(getSource()), words = shapedType(getWords());
+  // M1
+  int64_t rank = mask.getRank();
+  if (rank < 2 || !mask.getElementType().isIntOrFloat())
+    return emitOpError() << "expected a mask (batch..., q, k) of integers or floats, got " << mask;
+  // M2
+  if (words.getRank() != rank || !words.getElementType().isInteger(32))
+    return emitOpError() << "expected words of i32 and of rank " << rank << ", got " << words;
+  NamedSizes sizes(*this);
+  if (failed(sizes.record("mask", getSource(), rank - 1, "k")) ||
+      failed(sizes.record("mask", getSource(), rank - 2, "q")) ||
+      failed(sizes.record("words", getWords(), rank - 1, "q")) ||
+      failed(sizes.recordWords("words", getWords(), rank - 2)))
+    return failure();
+  for (int64_t dim = 0; dim < rank - 2; ++dim) {
+    std::string name = "batch dimension " + std::to_string(dim);
+    if (failed(sizes.record("mask", getSource(), dim, name)) ||
+        failed(sizes.record("words", getWords(), dim, name)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult TestMaskOp::verify() {
+  ShapedType words = shapedType(getWords());
+  if (words.getRank() != 2 || !words.getElementType().isInteger(32))
+    return emitOpError() << "expected words (w, q) of i32, got " << words;
+  return success();
+}
+
+void TestMaskOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (isa<MemRefType>(getWords().getType()))
+    effects.emplace_back(MemoryEffects::Read::get(), &getWordsMutable(),
+                         SideEffects::DefaultResource::get());
 }

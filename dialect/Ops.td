@@ -68,7 +68,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     Constraints:
     * (A1) one indexing map for each of query, key, value, captured operands and outputs, over the same
       dimensions, at least q, k, d, e, each of its operand's rank;
-    * (A2) every map is a projected permutation whose only constant is 0;
+    * (A2) every map is a projected permutation whose only constant is 0; a captured operand may be read at
+      `k floordiv 32` instead of k: it is of i32 and packed by `attn.pack_mask`, and its element at a pair is bit k mod 32
+      of the word, an i1;
     * (A3) query names q and d, not k or e; key names k and d, not q or e; value names k and e, not q or d;
     * (A4) out names every batch dimension, q and e; the probabilities every batch dimension, q and k;
     * (A5) captured operands name neither d nor e; the sink names none of k, d and e;
@@ -236,10 +238,13 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
     through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
     elements contain.
 
+    `prefetch` is a hint and does not change the result: while the step computes, the caches load these rows `(n, m)`,
+    which the next step reads.
+
     Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) query, key
     and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank; (S4) the region as
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
-    attn.attention (A10).
+    attn.attention (A10); (S7) operands of `prefetch` have two dimensions.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
@@ -250,7 +255,7 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value,
                        Variadic<Attn_Shaped>:$captures, Attn_Shaped:$scores, Attn_Shaped:$max, Attn_Shaped:$sum,
-                       Attn_Shaped:$acc, Variadic<Index>:$origin,
+                       Attn_Shaped:$acc, Variadic<Index>:$origin, Variadic<Attn_Shaped>:$prefetch,
                        OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
@@ -258,7 +263,8 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     `outs` `(` $scores `,` $max `,` $sum `,` $acc `:` type($scores) `,` type($max) `,` type($sum) `,` type($acc) `)`
-    `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict (`score` $score^)? (`->` type($results)^)?
+    `at` `(` $origin `)` (`prefetch` `(` $prefetch^ `:` type($prefetch) `)`)? (`mask` `(` $mask^ `)`)? attr-dict
+    (`score` $score^)? (`->` type($results)^)?
   }];
   let extraClassDeclaration = scoreDecl # [{
     ::mlir::MutableOperandRange getDpsInitsMutable() {
@@ -355,6 +361,53 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
     (`from_rows` $from_rows^)? (`scale` `(` $scale^ `)`)? `ins` `(` $source `:` type($source) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
   }];
   let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Dense masks
+//===----------------------------------------------------------------------===//
+
+def Attn_PackMaskOp : Attn_DpsOp<"pack_mask", [DeclareOpInterfaceMethods<TilingInterface, [
+    "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>]> {
+  let summary = "one bit for each pair of a query and a key";
+  let description = [{
+    Packs `mask (batch..., q, k)` into `words (batch..., ceil(k / 32), q)`: bit i of words[..., w, q] is 1 if element
+    [..., q, 32 * w + i] of the mask exists and is not zero. NaN is not zero.
+
+    A word has the keys of one query, so that neighbouring words, which a vector holds, have the same keys.
+
+    Constraints: (M1) the mask holds integers or floats and has at least q and k; (M2) words are of i32 and of the
+    mask's rank, with agreeing sizes.
+
+    ```mlir
+    %w = attn.pack_mask ins(%mask : tensor<2x1x512x500xi1>) outs(%e : tensor<2x1x16x512xi32>) -> tensor<2x1x16x512xi32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$source, Attn_Shaped:$words);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $source `:` type($source) `)` `outs` `(` $words `:` type($words) `)` attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getWordsMutable(); }
+  }];
+}
+
+def Attn_TestMaskOp : Attn_Op<"test_mask", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "which words of a tile of a packed mask keep any pair, and whether the tile keeps all pairs";
+  let description = [{
+    `words (w, q)` hold the bits of 32 * w keys and of q queries, as `attn.pack_mask` writes them. A bit of 1 keeps its
+    pair or, with `keeps zero`, hides it. Words outside `[begin, end)` keep no pair; without any kept pair, begin is w and
+    end is 0. `all` is true if every bit keeps its pair. Bits of keys that do not exist count as well.
+
+    ```mlir
+    %begin, %end, %all = attn.test_mask %words keeps nonzero : tensor<2x48xi32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$words, Attn_PolarityAttr:$keeps);
+  let results = (outs Index:$begin, Index:$end, I1:$all);
+  let assemblyFormat = [{ $words `keeps` `` $keeps attr-dict `:` type($words) }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

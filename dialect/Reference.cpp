@@ -172,8 +172,14 @@ private:
 
   SmallVector<double> capturedAt(ArrayRef<int64_t> point) const {
     SmallVector<double> captured;
-    for (auto [tensor, map] : llvm::zip_equal(captures, captureMaps))
-      captured.push_back(tensor->at(map, point));
+    for (auto [tensor, map] : llvm::zip_equal(captures, captureMaps)) {
+      double element = tensor->at(map, point);
+      if (std::optional<unsigned> word = findWordOfKey(map)) {
+        auto key = cast<AffineDimExpr>(cast<AffineBinaryOpExpr>(map.getResult(*word)).getLHS());
+        element = static_cast<int64_t>(element) >> (point[key.getPosition()] % kKeysPerWord) & 1;
+      }
+      captured.push_back(element);
+    }
     return captured;
   }
 
@@ -441,5 +447,44 @@ ReferenceResults attn::evaluate(PackOp op, const ReferenceValues &values) {
       from.append({row, i});
     results[0].at(at) = row < n ? scale * source.at(from) : 0;
   });
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Dense masks
+//===----------------------------------------------------------------------===//
+
+ReferenceResults attn::evaluate(PackMaskOp op, const ReferenceValues &values) {
+  const ReferenceTensor &mask = values.at(op.getSource());
+  SmallVector<ReferenceTensor> results = {ReferenceTensor(values.at(op.getWords()).shape)};
+  size_t rank = mask.shape.size();
+  forEachIndex(mask.shape, [&](ArrayRef<int64_t> at) {
+    SmallVector<int64_t> word(at);
+    word[rank - 2] = at[rank - 1] / kKeysPerWord;
+    word[rank - 1] = at[rank - 2];
+    if (mask.at(at) != 0)
+      results[0].at(word) += static_cast<double>(int64_t(1) << (at[rank - 1] % kKeysPerWord));
+  });
+  // Words are signed.
+  for (double &word : results[0].elements)
+    word = static_cast<int32_t>(static_cast<int64_t>(word));
+  return results;
+}
+
+ReferenceResults attn::evaluate(TestMaskOp op, const ReferenceValues &values) {
+  const ReferenceTensor &words = values.at(op.getWords());
+  double none = op.getKeeps() == Polarity::Nonzero ? 0 : -1, full = -1 - none;
+  int64_t begin = words.shape[0], end = 0;
+  bool all = true;
+  forEachIndex(words.shape, [&](ArrayRef<int64_t> at) {
+    all &= words.at(at) == full;
+    if (words.at(at) == none)
+      return;
+    begin = std::min(begin, at[0]);
+    end = std::max(end, at[0] + 1);
+  });
+  SmallVector<ReferenceTensor> results;
+  for (int64_t result : {begin, end, int64_t(all)})
+    results.emplace_back(ArrayRef<int64_t>(), result);
   return results;
 }

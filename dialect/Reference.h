@@ -47,6 +47,8 @@ ReferenceResults evaluate(OnlineStepOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineProbabilitiesOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineFinishOp op, const ReferenceValues &values);
 ReferenceResults evaluate(PackOp op, const ReferenceValues &values);
+ReferenceResults evaluate(PackMaskOp op, const ReferenceValues &values);
+ReferenceResults evaluate(TestMaskOp op, const ReferenceValues &values);
 
 /// Whether `kept` holds `pair`, the coordinates (batch..., q, k), given the captured elements there.
 bool isKept(llvm::ArrayRef<KeptSet> kept, llvm::ArrayRef<int64_t> pair,

@@ -56,12 +56,22 @@ SmallVector<Range> AttentionOp::getIterationDomain(OpBuilder &builder) {
 }
 
 /// Where a tile of the iteration space lies in an operand read through `map`.
-static void tileOfOperand(OpBuilder &builder, AffineMap map, ArrayRef<OpFoldResult> offsets,
-                          ArrayRef<OpFoldResult> sizes,
+static void tileOfOperand(OpBuilder &builder, Location loc, AffineMap map,
+                          ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
                           SmallVectorImpl<OpFoldResult> &operandOffsets,
                           SmallVectorImpl<OpFoldResult> &operandSizes) {
-  for (AffineExpr expr : map.getResults()) {
+  std::optional<unsigned> word = findWordOfKey(map);
+  for (auto [i, expr] : llvm::enumerate(map.getResults())) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (i == word) {
+      // Tiles have all keys, so the first one is bit 0 of a word.
+      operandOffsets.push_back(affine::makeComposedFoldedAffineApply(
+          builder, loc, AffineMap::get(map.getNumDims(), 0, expr), offsets));
+      AffineExpr keys = cast<AffineBinaryOpExpr>(expr).getLHS();
+      operandSizes.push_back(affine::makeComposedFoldedAffineApply(
+          builder, loc, AffineMap::get(map.getNumDims(), 0, keys.ceilDiv(kKeysPerWord)), sizes));
+      continue;
+    }
     operandOffsets.push_back(dim ? offsets[dim.getPosition()] : builder.getIndexAttr(0));
     operandSizes.push_back(dim ? sizes[dim.getPosition()] : builder.getIndexAttr(1));
   }
@@ -76,7 +86,7 @@ FailureOr<TilingResult> AttentionOp::getTiledImplementation(OpBuilder &builder,
   for (auto [i, operand] :
        llvm::enumerate(getOperation()->getOperands().drop_back(getOrigin().size()))) {
     SmallVector<OpFoldResult> operandOffsets, operandSizes;
-    tileOfOperand(builder, getMap(i), offsets, sizes, operandOffsets, operandSizes);
+    tileOfOperand(builder, loc, getMap(i), offsets, sizes, operandOffsets, operandSizes);
     SmallVector<OpFoldResult> strides(operandOffsets.size(), builder.getIndexAttr(1));
     auto slice = tensor::ExtractSliceOp::create(builder, loc, operand, operandOffsets, operandSizes,
                                                 strides);
@@ -111,7 +121,7 @@ LogicalResult AttentionOp::getResultTilePosition(OpBuilder &builder, unsigned re
                                                  ArrayRef<OpFoldResult> sizes,
                                                  SmallVector<OpFoldResult> &resultOffsets,
                                                  SmallVector<OpFoldResult> &resultSizes) {
-  tileOfOperand(builder, getOutMap(result), offsets, sizes, resultOffsets, resultSizes);
+  tileOfOperand(builder, getLoc(), getOutMap(result), offsets, sizes, resultOffsets, resultSizes);
   return success();
 }
 
@@ -143,4 +153,56 @@ FailureOr<TilingResult> AttentionOp::generateResultTileValue(OpBuilder &builder,
   if (failed(tiled))
     return failure();
   return TilingResult{tiled->tiledOps, {tiled->tiledValues[result]}, tiled->generatedSlices};
+}
+
+//===----------------------------------------------------------------------===//
+// attn.pack_mask
+//===----------------------------------------------------------------------===//
+
+// The loops are those of the mask. Keys are a reduction: 32 of them become one word.
+
+SmallVector<utils::IteratorType> PackMaskOp::getLoopIteratorTypes() {
+  SmallVector<utils::IteratorType> types(cast<ShapedType>(getSource().getType()).getRank(),
+                                         utils::IteratorType::parallel);
+  types.back() = utils::IteratorType::reduction;
+  return types;
+}
+
+SmallVector<Range> PackMaskOp::getIterationDomain(OpBuilder &builder) {
+  SmallVector<Range> domain;
+  for (int64_t dim = 0; dim < cast<ShapedType>(getSource().getType()).getRank(); ++dim)
+    domain.push_back({builder.getIndexAttr(0), dimOf(builder, getLoc(), getSource(), dim),
+                      builder.getIndexAttr(1)});
+  return domain;
+}
+
+LogicalResult PackMaskOp::getResultTilePosition(OpBuilder &builder, unsigned,
+                                                ArrayRef<OpFoldResult> offsets,
+                                                ArrayRef<OpFoldResult> sizes,
+                                                SmallVector<OpFoldResult> &resultOffsets,
+                                                SmallVector<OpFoldResult> &resultSizes) {
+  SmallVector<AffineExpr> words;
+  for (unsigned dim = 0; dim + 2 < offsets.size(); ++dim)
+    words.push_back(builder.getAffineDimExpr(dim));
+  words.push_back(builder.getAffineDimExpr(offsets.size() - 1).floorDiv(kKeysPerWord));
+  words.push_back(builder.getAffineDimExpr(offsets.size() - 2));
+  tileOfOperand(builder, getLoc(), AffineMap::get(offsets.size(), 0, words, getContext()), offsets,
+                sizes, resultOffsets, resultSizes);
+  return success();
+}
+
+FailureOr<TilingResult> PackMaskOp::getTiledImplementation(OpBuilder &builder,
+                                                           ArrayRef<OpFoldResult> offsets,
+                                                           ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> strides(offsets.size(), builder.getIndexAttr(1)), wordOffsets,
+      wordSizes;
+  if (failed(getResultTilePosition(builder, 0, offsets, sizes, wordOffsets, wordSizes)))
+    return failure();
+  auto mask =
+      tensor::ExtractSliceOp::create(builder, getLoc(), getSource(), offsets, sizes, strides);
+  auto words = tensor::ExtractSliceOp::create(builder, getLoc(), getWords(), wordOffsets, wordSizes,
+                                              strides);
+  auto tiled =
+      PackMaskOp::create(builder, getLoc(), TypeRange{words.getType()}, mask.getResult(), words);
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), {mask, words}};
 }

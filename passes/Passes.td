@@ -253,6 +253,15 @@ def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
            "How attentions become loops; the fastest by prediction unless given">];
 }
 
+def PackMasks : Pass<"attn-pack-masks", "::mlir::func::FuncOp"> {
+  let summary = "pack each dense mask of an attention into one bit for each pair";
+  let description = [{
+    The mask is packed once for all heads and attentions that read it (`attn.pack_mask`). IR before and after:
+    passes/plan/PackMasks.cpp.
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "pack or transpose an operand of each contraction to make its rows contiguous along the output";
   let description = [{

@@ -43,6 +43,17 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
 }
 
+def MaskToVector : Pass<"attn-mask-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "lower packed masks to vectors";
+  let description = [{
+    Lowers `attn.pack_mask` and `attn.test_mask` on buffers. For the IR before and after, see the header of
+    `codegen/cpu/MaskToVector.cpp`.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower linalg.softmax to vectors";
   let description = [{

@@ -13,7 +13,17 @@
 using namespace mlir;
 using namespace attn;
 
-static int32_t getLocality(Cache level) { return level == Cache::First ? 3 : 2; }
+static int32_t getLocality(Cache level) {
+  switch (level) {
+  case Cache::First:
+    return 3;
+  case Cache::Second:
+    return 2;
+  case Cache::ForOneUse:
+    return 0;
+  }
+  llvm_unreachable("a level without a locality");
+}
 
 void attn::createPrefetch(OpBuilder &builder, Location loc, Value buffer, ValueRange indices,
                           Cache level) {

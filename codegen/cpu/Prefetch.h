@@ -16,7 +16,9 @@ inline constexpr int64_t kBytesPerLine = 64;
 /// Elements of f32 per cache line.
 inline constexpr int64_t kElementsPerLine = kBytesPerLine / 4;
 
-enum class Cache { First, Second };
+/// Where a prefetch puts a line. A line for one use does not displace the lines of L2, which are used again: keys and
+/// values beside a bias.
+enum class Cache { First, Second, ForOneUse };
 
 /// Prefetches the cache line of an element. A prefetch never faults, so any address is allowed.
 void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,

@@ -83,6 +83,22 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
   Value buffer = captures[capture];
   AffineMap map = captureMaps[capture];
   auto type = cast<MemRefType>(buffer.getType());
+  if (findWordOfKey(map)) {
+    // The bit of key k in the words of the queries.
+    Value key = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), k);
+    auto constant = [&](int64_t value) {
+      return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
+    };
+    Value bit =
+        arith::ShLIOp::create(builder, loc, constant(1),
+                              arith::RemUIOp::create(builder, loc, key, constant(kKeysPerWord)));
+    Value row = arith::DivUIOp::create(builder, loc, k,
+                                       arith::ConstantIndexOp::create(builder, loc, kKeysPerWord));
+    Value words = lanes.load(builder, loc, buffer, {row, lanes.offset});
+    Value bits =
+        arith::AndIOp::create(builder, loc, words, toVector(builder, loc, bit, lanes.count));
+    return createDenseTest(builder, loc, bits, Polarity::Nonzero);
+  }
   auto indicesAt = [&](Value q) {
     return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
       return cast<AffineDimExpr>(expr).getPosition() == 0 ? k : q;

@@ -17,11 +17,16 @@
 using namespace mlir;
 using namespace attn;
 
+/// Whether `buffer` consists of rows of static length.
+static bool isRows(Value buffer) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type) &&
+         type.getElementType().isIntOrFloat() && type.getElementTypeBitWidth() % 8 == 0;
+}
+
 /// Whether `buffer` consists of f32 rows of static length.
 static bool hasRows(Value buffer) {
-  auto type = dyn_cast<MemRefType>(buffer.getType());
-  return type && type.getRank() == 2 && type.getElementType().isF32() && !type.isDynamicDim(1) &&
-         isRowContiguous(type);
+  return isRows(buffer) && cast<MemRefType>(buffer.getType()).getElementType().isF32();
 }
 
 /// Whether `view` is known to cover its whole source, except that it may select a single index of some dimensions.
@@ -161,14 +166,27 @@ void TilePrefetch::addNextHead(OnlineStepOp step, int64_t numKeys, Value queries
 
 TilePrefetch TilePrefetch::create(OnlineStepOp step) {
   TilePrefetch result;
-  auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
+  auto scores = cast<MemRefType>(getSource(step.getScores()).getType());
+  result.keysOfTile = scores.getShape().front();
+  OpBuilder first(step);
+  if (scores.hasStaticShape() && scores.getRank() == 2)
+    for (Value rows : step.getPrefetch())
+      if (isRows(rows))
+        result.ofNext.push_back(
+            {rows, createIndex(first, step.getLoc(), 0), scores.getShape().back()});
+  // A test of the mask may be around the step.
+  Operation *whole = step;
+  while (isa<scf::IfOp>(whole->getParentOp()))
+    whole = whole->getParentOp();
+  auto loop = dyn_cast<scf::ForOp>(whole->getParentOp());
   if (loop && loop.getInductionVar() != step.getOrigin().back())
     loop = {}; // not a loop over keys
   // This tile of keys comes after a loop over the other tiles, which already contains the prefetches.
   if (!loop && !isConstantIntValue(step.getOrigin().back(), 0))
     return result;
   result.loop = loop;
-  Operation *whole = loop ? loop : step.getOperation();
+  if (loop)
+    whole = loop;
   Block &block = *whole->getBlock();
   OpBuilder builder(step);
   Location loc = step.getLoc();
@@ -220,7 +238,8 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
   int64_t iterations = llvm::divideCeil(length, steps);
   Value iteration = arith::DivUIOp::create(builder, loc, step, constant(steps));
   // Prefetches `perIteration` lines of the rows, row after row.
-  auto createLines = [&](Value pointer, Value stride, int64_t linesOfRow, int64_t perIteration) {
+  auto createLines = [&](Value pointer, Value stride, int64_t linesOfRow, int64_t perIteration,
+                         Cache level) {
     for (int64_t i = 0; i < perIteration; ++i) {
       Value line = arith::MulIOp::create(builder, loc, iteration, constant(perIteration));
       line = arith::AddIOp::create(builder, loc, line, constant(i));
@@ -230,12 +249,21 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
       Value bytes = arith::AddIOp::create(
           builder, loc, arith::MulIOp::create(builder, loc, line, constant(kBytesPerLine)),
           arith::MulIOp::create(builder, loc, row, gap));
-      createPrefetch(builder, loc, createAddress(builder, loc, pointer, bytes), Cache::Second);
+      createPrefetch(builder, loc, createAddress(builder, loc, pointer, bytes), level);
     }
   };
   for (const Rows &rows : ofKeys)
     createLines(rows.createPointer(builder, loc, key), rows.createStride(builder, loc),
-                rows.getLines(), llvm::divideCeil(height * rows.getLines(), iterations));
+                rows.getLines(), llvm::divideCeil(height * rows.getLines(), iterations),
+                Cache::Second);
+  for (const Rows &rows : ofNext) {
+    int64_t share = llvm::divideCeil(rows.count, llvm::divideCeil(keysOfTile, height));
+    Value block = arith::DivUIOp::create(builder, loc, key, constant(height));
+    Value begin = arith::MulIOp::create(builder, loc, block, constant(share));
+    createLines(rows.createPointer(builder, loc, begin), rows.createStride(builder, loc),
+                rows.getLines(), llvm::divideCeil(share * rows.getLines(), iterations),
+                Cache::ForOneUse);
+  }
   if (ofTile.empty())
     return;
 
@@ -279,6 +307,6 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
       pointer = arith::SelectOp::create(builder, loc, isIts, itsPointer, pointer);
       stride = arith::SelectOp::create(builder, loc, isIts, itsStride, stride);
     }
-    createLines(pointer, stride, linesOfRow, perIteration);
+    createLines(pointer, stride, linesOfRow, perIteration, Cache::Second);
   }
 }

@@ -86,12 +86,31 @@ private:
   void splitScale();
   /// The tile of queries as (d, q).
   Value packQueries();
-  /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q).
-  std::pair<Value, AffineMap> captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks);
+  /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q). `rows` has the same elements as they lie in
+  /// memory if they are transposed into the tile.
+  struct Capture {
+    Value tile;
+    AffineMap map;
+    Value rows;
+  };
+  Capture captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks);
+  /// The rows of captured operand `i` that the tile after the one at `k0` reads.
+  Value nextRows(unsigned i, OpFoldResult k0);
 
   /// Starts the softmax from the sink: its score is the first maximum and its exponential, 1, the first sum. A sink
   /// has no value, so the accumulator stays 0. `none` is the first sum where the sink is -inf.
   void startFromSink(State &state, Value none);
+
+  /// The parts of the mask that are dense tests of packed words, and the rest, which may be null.
+  void splitMask(MaskInterface mask, SmallVectorImpl<DenseAttr> &packed,
+                 SmallVectorImpl<Attribute> &rest);
+  /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
+  State step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
+             MaskInterface mask);
+  /// The step over the words of the tile in which the packed parts of `mask` keep any pair; none if there are none. If
+  /// the packed parts keep every pair, the step is without them.
+  State stepIfKept(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
+                   MaskInterface mask);
 
   KeyRangeOp keyRange();
   void countTiles(KeyRangeOp range);
@@ -108,6 +127,7 @@ private:
     SmallVector<Value> captures;
     SmallVector<AffineMap> maps;
     llvm::BitVector dropped;
+    SmallVector<Value> next; // rows that the next step reads
   };
   Score score(OpFoldResult k0, OpFoldResult ks, MaskInterface mask);
   void cloneScore(Region &into, const Score &score);
@@ -123,6 +143,7 @@ private:
   SmallVector<Range> domain;
   OpFoldResult zero, one;
   SmallVector<Value> origin;
+  bool testsTiles = false; // the mask has packed parts, and each tile is tested against them
   FloatAttr queryScale, scoreScale; // their product is the scale; a null queryScale is 1
 };
 
@@ -132,7 +153,19 @@ KeyLoops::View KeyLoops::view(Value operand, AffineMap map, OpFoldResult k0, OpF
   View result;
   SmallVector<OpFoldResult> offsets, sizes;
   SmallVector<int64_t> shape;
-  for (AffineExpr expr : map.getResults()) {
+  std::optional<unsigned> word = findWordOfKey(map);
+  for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+    if (i == word) {
+      AffineExpr keys = rewriter.getAffineDimExpr(0);
+      auto inWords = [&](AffineExpr count, OpFoldResult size) {
+        return affine::makeComposedFoldedAffineApply(rewriter, loc, count, {size});
+      };
+      offsets.push_back(inWords(keys.floorDiv(kKeysPerWord), k0));
+      sizes.push_back(inWords(keys.ceilDiv(kKeysPerWord), ks));
+      result.dims.push_back(op.getKDim());
+      shape.push_back(getConstantIntValue(sizes.back()).value_or(ShapedType::kDynamic));
+      continue;
+    }
     auto dim = dyn_cast<AffineDimExpr>(expr);
     bool isKey = dim && dim.getPosition() == op.getKDim();
     bool isKeptDim = dim && dim.getPosition() >= op.getNumBatch();
@@ -199,11 +232,12 @@ Value KeyLoops::packQueries() {
                                         {one, depth, numQueries()}, {one, one, one});
 }
 
-std::pair<Value, AffineMap> KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks) {
+KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks) {
   View tile = view(op.getCaptures()[i], op.getCaptureMap(i), k0, ks);
   unsigned q = op.getQDim(), k = op.getKDim();
-  Value value = tile.slice;
+  Value value = tile.slice, rows;
   if (tile.dims == ArrayRef<unsigned>{q, k}) {
+    rows = tile.slice;
     Value full = temporary({1, kTile(), qTile()}, {one, ks, rewriter.getIndexAttr(qTile())},
                            tile.slice.getType().getElementType());
     Value packed = PackOp::create(rewriter, loc, TypeRange{full.getType()}, value, ValueRange{full},
@@ -217,9 +251,23 @@ std::pair<Value, AffineMap> KeyLoops::captureTile(unsigned i, OpFoldResult k0, O
                                            {one, ks, numQueries()}, {one, one, one});
     tile.dims = {k, q};
   }
-  SmallVector<unsigned> positions =
-      llvm::map_to_vector(tile.dims, [&](unsigned dim) { return dim == k ? 0u : 1u; });
-  return {value, AffineMap::getMultiDimMapWithTargets(2, positions, op.getContext())};
+  SmallVector<AffineExpr> read = llvm::map_to_vector(
+      tile.dims, [&](unsigned dim) { return rewriter.getAffineDimExpr(dim == k ? 0 : 1); });
+  if (findWordOfKey(op.getCaptureMap(i)))
+    read.front() = read.front().floorDiv(kKeysPerWord);
+  return {value, AffineMap::get(2, 0, read, op.getContext()), rows};
+}
+
+Value KeyLoops::nextRows(unsigned i, OpFoldResult k0) {
+  // After the last tile, this tile again.
+  AffineExpr from, keys;
+  bindDims(op.getContext(), from, keys);
+  AffineMap least = AffineMap::get(2, 0, {from + kTile(), keys - kTile()}, op.getContext());
+  OpFoldResult next = affine::makeComposedFoldedAffineMin(rewriter, loc, least, {k0, numKeys()});
+  AffineMap positive =
+      AffineMap::get(1, 0, {from, rewriter.getAffineConstantExpr(0)}, op.getContext());
+  next = affine::makeComposedFoldedAffineMax(rewriter, loc, positive, {next});
+  return view(op.getCaptures()[i], op.getCaptureMap(i), next, rewriter.getIndexAttr(kTile())).slice;
 }
 
 std::pair<Value, Value> KeyLoops::symbolRange(unsigned capture) {
@@ -295,13 +343,15 @@ KeyRangeOp KeyLoops::keyRange() {
 void KeyLoops::countTiles(KeyRangeOp range) {
   AffineExpr lo, hi, keys;
   bindDims(op.getContext(), lo, hi, keys);
-  AffineExpr run = (hi - lo).ceilDiv(kTile()), all = keys.ceilDiv(kTile());
+  AffineExpr begin = testsTiles ? lo - lo % kKeysPerWord : lo;
+  AffineExpr run = (hi - begin).ceilDiv(kTile()), all = keys.ceilDiv(kTile());
   auto apply = [&](AffineExpr expr) {
     return toValue(affine::makeComposedFoldedAffineApply(
         rewriter, loc, AffineMap::get(3, 0, expr),
         {OpFoldResult(range.getLo()), OpFoldResult(range.getHi()), numKeys()}));
   };
-  CountTilesOp::create(rewriter, loc, apply(run), apply(all - run));
+  // Tiles that are tested are counted in the loop.
+  CountTilesOp::create(rewriter, loc, testsTiles ? toValue(zero) : apply(run), apply(all - run));
 }
 
 KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface mask) {
@@ -314,9 +364,12 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
       result.dropped.set(i);
       continue;
     }
-    auto [tile, map] = captureTile(i, k0, ks);
-    result.captures.push_back(tile);
-    result.maps.push_back(map);
+    Capture capture = captureTile(i, k0, ks);
+    result.captures.push_back(capture.tile);
+    result.maps.push_back(capture.map);
+    std::optional<int64_t> keys = getConstantIntValue(numKeys());
+    if (capture.rows && !(keys && *keys <= kTile()))
+      result.next.push_back(nextRows(i, k0));
   }
   return result;
 }
@@ -369,6 +422,104 @@ std::optional<OpFoldResult> KeyLoops::equalTileSize() {
   return rewriter.getIndexAttr(std::min(*keys, kTile()));
 }
 
+void KeyLoops::splitMask(MaskInterface mask, SmallVectorImpl<DenseAttr> &packed,
+                         SmallVectorImpl<Attribute> &rest) {
+  if (auto all = dyn_cast<AndAttr>(mask)) {
+    for (Attribute part : all.getMasks())
+      splitMask(cast<MaskInterface>(part), packed, rest);
+    return;
+  }
+  auto dense = dyn_cast<DenseAttr>(mask);
+  if (dense && findWordOfKey(op.getCaptureMap(dense.getCapture())))
+    packed.push_back(dense);
+  else
+    rest.push_back(mask);
+}
+
+KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
+                               MaskInterface mask) {
+  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
+  Value value =
+      ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
+  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
+  Score score = this->score(k0, ks, mask);
+  auto step = OnlineStepOp::create(
+      rewriter, loc,
+      {scores.getType(), before.max.getType(), before.sum.getType(), before.acc.getType()}, query,
+      key, value, score.captures, scores, before.max, before.sum, before.acc, originAt(toValue(k0)),
+      score.next, mask, rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
+  cloneScore(step.getScore(), score);
+  return {step.getResult(1), step.getResult(2), step.getResult(3)};
+}
+
+KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldResult k0,
+                                     OpFoldResult ks, MaskInterface mask) {
+  SmallVector<DenseAttr> packed;
+  SmallVector<Attribute> parts;
+  splitMask(mask, packed, parts);
+  MaskInterface rest;
+  if (parts.size() == 1)
+    rest = cast<MaskInterface>(parts.front());
+  else if (!parts.empty())
+    rest = AndAttr::get(op.getContext(), parts);
+
+  // The words that every packed part keeps, in part.
+  Value begin, end, all;
+  for (DenseAttr dense : packed) {
+    View words = view(op.getCaptures()[dense.getCapture()], op.getCaptureMap(dense.getCapture()),
+                      k0, ks);
+    auto test = TestMaskOp::create(rewriter, loc, words.slice, dense.getKeeps());
+    begin = begin ? arith::MaxUIOp::create(rewriter, loc, begin, test.getBegin()).getResult()
+                  : test.getBegin();
+    end = end ? arith::MinUIOp::create(rewriter, loc, end, test.getEnd()).getResult()
+              : test.getEnd();
+    all = all ? arith::AndIOp::create(rewriter, loc, all, test.getAll()).getResult()
+              : test.getAll();
+  }
+  Value any = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, begin, end);
+  auto apply = [&](ArrayRef<AffineExpr> least, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineMin(
+        rewriter, loc, AffineMap::get(operands.size(), 0, least, op.getContext()), operands);
+  };
+  AffineExpr d0, d1, d2;
+  bindDims(op.getContext(), d0, d1, d2);
+
+  OpBuilder::InsertionGuard guard(rewriter);
+  SmallVector<Value> unchanged = {before.max, before.sum, before.acc};
+  TypeRange types = ValueRange(unchanged).getTypes();
+  auto yield = [&](Block *block, function_ref<SmallVector<Value>()> compute) {
+    rewriter.setInsertionPointToEnd(block);
+    SmallVector<Value> values = compute();
+    scf::YieldOp::create(rewriter, loc, values);
+  };
+  auto stepAt = [&](OpFoldResult first, OpFoldResult count, MaskInterface mask) {
+    State after = step(before, query, first, count, mask);
+    return SmallVector<Value>{after.max, after.sum, after.acc};
+  };
+  auto count = [&](OpFoldResult run, OpFoldResult skipped) {
+    CountTilesOp::create(rewriter, loc, toValue(run), toValue(skipped));
+  };
+  auto ifAny = scf::IfOp::create(rewriter, loc, types, any, /*withElseRegion=*/true);
+  yield(ifAny.thenBlock(), [&] {
+    count(one, zero);
+    auto ifAll = scf::IfOp::create(rewriter, loc, types, all, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard inner(rewriter);
+    yield(ifAll.thenBlock(), [&] { return stepAt(k0, ks, rest); });
+    yield(ifAll.elseBlock(), [&] {
+      OpFoldResult first = apply(d0 + d1 * kKeysPerWord, {k0, begin});
+      OpFoldResult count = apply({d0 - d1 * kKeysPerWord, (d2 - d1) * kKeysPerWord},
+                                 {ks, OpFoldResult(begin), OpFoldResult(end)});
+      return stepAt(first, count, mask);
+    });
+    return SmallVector<Value>(ifAll.getResults());
+  });
+  yield(ifAny.elseBlock(), [&] {
+    count(zero, one);
+    return unchanged;
+  });
+  return {ifAny.getResult(0), ifAny.getResult(1), ifAny.getResult(2)};
+}
+
 KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull,
                                MaskInterface mask) {
   auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
@@ -377,19 +528,10 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
   rewriter.setInsertionPointToStart(loop.getBody());
   Value k0 = loop.getInductionVar();
   OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
-  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
-  Value value =
-      ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
-  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
-  Score score = this->score(k0, ks, mask);
-  ValueRange before = loop.getRegionIterArgs();
-  SmallVector<Type> types = {scores.getType()};
-  llvm::append_range(types, before.getTypes());
-  auto step = OnlineStepOp::create(rewriter, loc, types, query, key, value, score.captures, scores,
-                                   before[0], before[1], before[2], originAt(k0), mask,
-                                   rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
-  cloneScore(step.getScore(), score);
-  scf::YieldOp::create(rewriter, loc, step.getResults().drop_front());
+  State before = {loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
+  State after = testsTiles && mask ? stepIfKept(before, query, k0, ks, mask)
+                                   : step(before, query, k0, ks, mask);
+  scf::YieldOp::create(rewriter, loc, ValueRange{after.max, after.sum, after.acc});
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
@@ -449,15 +591,29 @@ void KeyLoops::run() {
     state.sum = linalg::FillOp::create(rewriter, loc, sum, state.sum).getResult(0);
 
   KeyRangeOp range = keyRange();
-  countTiles(range);
   MaskInterface mask = op.getMaskAttr();
-  // Without a mask no partial tile precedes the full tiles, and one smaller tile of kept pairs follows
-  // them.
-  if (mask)
-    state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
-  state =
-      loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
-  state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
+  if (mask) {
+    SmallVector<DenseAttr> packed;
+    SmallVector<Attribute> rest;
+    splitMask(mask, packed, rest);
+    testsTiles = !packed.empty();
+  }
+  countTiles(range);
+  if (testsTiles) {
+    // Only the words tell which tiles are full. The first tile begins at a whole word.
+    AffineExpr lo = rewriter.getAffineDimExpr(0);
+    OpFoldResult from = affine::makeComposedFoldedAffineApply(rewriter, loc, lo - lo % kKeysPerWord,
+                                                              {OpFoldResult(range.getLo())});
+    state = loop(toValue(from), range.getHi(), state, query, /*isFull=*/false, mask);
+  } else {
+    // Without a mask no partial tile precedes the full tiles, and one smaller tile of kept pairs
+    // follows them.
+    if (mask)
+      state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
+    state =
+        loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
+    state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
+  }
 
   // The result has one row per query; if the output has e before q, the rows are transposed into it.
   bool isTransposed = out.dims.front() != op.getQDim();
@@ -490,6 +646,17 @@ struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
     });
     for (AttentionOp op : ops) {
       rewriter.setInsertionPoint(op);
+      bool hasWords =
+          llvm::any_of(llvm::seq<unsigned>(0, op.getCaptures().size()),
+                       [&](unsigned i) { return findWordOfKey(op.getCaptureMap(i)).has_value(); });
+      std::optional<int64_t> keys =
+          getConstantIntValue(op.getIterationDomain(rewriter)[op.getKDim()].size);
+      int64_t tile = op.getPlan()->getK();
+      if (hasWords && tile % kKeysPerWord != 0 && !(keys && *keys <= tile)) {
+        op.emitOpError() << "expected key tiles of whole words of " << kKeysPerWord
+                         << " keys for a packed mask, got k = " << tile;
+        return signalPassFailure();
+      }
       KeyLoops(rewriter, op).run();
     }
   }

@@ -341,6 +341,32 @@ TEST_F(ReferenceTest, Pack) {
   expect(pack("from_rows", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 3, 5, 2, 4, 6})), {want});
 }
 
+TEST_F(ReferenceTest, PackMask) {
+  // Two queries and 34 keys: the first query keeps keys 0, 31 and 33, the second one key 32.
+  ReferenceTensor mask({2, 34});
+  mask.at({0, 0}) = mask.at({0, 31}) = mask.at({0, 33}) = mask.at({1, 32}) = 1;
+  expect(run("func.func @f(%m: tensor<2x34xi1>, %w: tensor<2x2xi32>) -> tensor<2x2xi32> {\n"
+             "  %r = attn.pack_mask ins(%m : tensor<2x34xi1>) outs(%w : tensor<2x2xi32>)"
+             " -> tensor<2x2xi32>\n  return %r : tensor<2x2xi32>\n}",
+             {mask, ReferenceTensor({2, 2})}),
+         {{-0x1p31 + 1, 0, 2, 1}});
+}
+
+TEST_F(ReferenceTest, TestMask) {
+  auto test = [&](StringRef keeps, Elements words) {
+    return run(("func.func @f(%w: tensor<3x2xi32>) -> (index, index, i1) {\n"
+                "  %r:3 = attn.test_mask %w keeps " +
+                keeps + " : tensor<3x2xi32>\n  return %r#0, %r#1, %r#2 : index, index, i1\n}")
+                   .str(),
+               {tensorOf({3, 2}, words)});
+  };
+  expect(test("nonzero", {0, 0, 0, 4, 0, 0}), {{1}, {2}, {0}});
+  expect(test("nonzero", {0, 0, 0, 0, 0, 0}), {{3}, {0}, {0}});
+  expect(test("nonzero", {-1, -1, -1, -1, -1, -1}), {{0}, {3}, {1}});
+  expect(test("zero", {-1, -1, 0, 4, -1, 7}), {{1}, {3}, {0}});
+  expect(test("zero", {0, 0, 0, 0, 0, 0}), {{0}, {3}, {1}});
+}
+
 TEST_F(ReferenceTest, Scalars) {
   // Integers wrap at their width; the op decides whether they are signed.
   expect(run(R"(

@@ -155,3 +155,39 @@ func.func @sink(%q: tensor<1x1x48x64xf32>, %k: tensor<1x1x?x64xf32>, %v: tensor<
       plan(<"per-head", q = 48, k = 128>) {indexing_maps = [#q, #k, #v, affine_map<(b, h, q, k, d, e) -> (h)>, #o], scale = 1.25e-01 : f32} -> tensor<1x1x48x64xf32>
   return %o : tensor<1x1x48x64xf32>
 }
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#w = affine_map<(q, k, d, e) -> (k floordiv 32, q)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// Each tile is tested: without a kept pair it is skipped, with all pairs the packed mask is dropped, otherwise the step
+// covers the words with kept pairs. The first tile begins at a whole word.
+// CHECK: #[[$WHOLE:.*]] = affine_map<()[s0] -> ((s0 floordiv 32) * 32)>
+// CHECK-LABEL: @packed(
+// CHECK-SAME: %[[W:[^ ]*]]: tensor<16x48xi32>
+// CHECK: %[[LO:.*]], %{{.*}}, %{{.*}}, %[[HI:.*]] = attn.key_range
+// CHECK: attn.count_tiles run(%c0) skipped(
+// CHECK: %[[FROM:.*]] = affine.apply #[[$WHOLE]]()[%[[LO]]]
+// CHECK: scf.for %[[J:.*]] = %[[FROM]] to %[[HI]] step %c64
+// CHECK: %[[BEGIN:.*]], %[[END:.*]], %[[ALL:.*]] = attn.test_mask %{{.*}} keeps zero : tensor<?x48xi32>
+// CHECK: %[[ANY:.*]] = arith.cmpi ult, %[[BEGIN]], %[[END]]
+// CHECK: scf.if %[[ANY]]
+// CHECK: attn.count_tiles run(%c1) skipped(%c0)
+// CHECK: scf.if %[[ALL]]
+// CHECK: attn.online_step {{.*}} mask(#attn.window<left = 99, right = 0>)
+// CHECK: } else {
+// CHECK: %[[FIRST:.*]] = affine.apply #{{.*}}(%[[J]], %[[BEGIN]])
+// CHECK: affine.min #{{.*}}(%{{.*}}, %[[BEGIN]], %[[END]])
+// CHECK: attn.online_step {{.*}} captures(%{{.*}} : tensor<?x48xi32>) {{.*}} mask(#attn.and<[#attn.window<left = 99, right = 0>, #attn.dense<0, keeps = zero>]>) {capture_maps = [#{{.*}}]
+// CHECK: } else {
+// CHECK: attn.count_tiles run(%c0) skipped(%c1)
+func.func @packed(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>, %i: index, %z: index) -> tensor<48x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
+      captures(%w : tensor<16x48xi32>) outs(%e : tensor<48x64xf32>) at(%i, %z)
+      mask(#attn.and<[#attn.window<left = 99, right = 0>, #attn.dense<0, keeps = zero>]>) plan(<"per-head", q = 48, k = 64>)
+      {indexing_maps = [#q, #k, #v, #w, #o], scale = 1.0 : f32} -> tensor<48x64xf32>
+  return %o : tensor<48x64xf32>
+}
