@@ -151,13 +151,16 @@ static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t la
 
 void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contraction &products,
                            const Start &zero, TargetAttr target, const ScoreRegion &region,
-                           llvm::function_ref<void(OpBuilder &)> createUpdate) {
+                           llvm::function_ref<Value(OpBuilder &)> createUpdate) {
   Location loc = op.getLoc();
   int64_t lanes = target.getLanes();
   Value max = op.getMax(), sum = op.getSum();
   OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
   auto type = MemRefType::get({boundOfQueries(op.getScores())}, builder.getF32Type());
   Value tileSums = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(64));
+  Value grows = memref::AllocaOp::create(entry, loc, MemRefType::get({}, builder.getI1Type()));
+  Value no = arith::ConstantOp::create(entry, loc, entry.getBoolAttr(false));
+  memref::StoreOp::create(entry, loc, no, grows);
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
   tileSums = memref::SubViewOp::create(builder, loc, tileSums, {builder.getIndexAttr(0)},
                                        {numQueries}, {builder.getIndexAttr(1)});
@@ -165,12 +168,13 @@ void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contractio
   Value needsExact = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
     return region.createExponents(b, max, target).needsExact();
   });
+  needsExact =
+      arith::OrIOp::create(builder, loc, needsExact, memref::LoadOp::create(builder, loc, grows));
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
     ProbabilitiesEpilogue epilogue(op, region, exact[0], tileSums, target);
     createContraction(b, products, zero, target, &epilogue);
     auto updateExactly = [&](OpBuilder &inner, Location) {
-      createUpdate(inner);
-      Value no = arith::ConstantOp::create(inner, loc, inner.getBoolAttr(false));
+      memref::StoreOp::create(inner, loc, createUpdate(inner), grows);
       scf::YieldOp::create(inner, loc, no);
     };
     auto addSums = [&](OpBuilder &inner, Location) {

@@ -7,12 +7,15 @@
 // the tile show whether the reference was too small. In that case, or if there is no reference yet, the products are
 // stored and updated as OnlineToVector.cpp describes:
 //
-//   scf.while (%exact = any %max needs exact exponents) {
+//   scf.while (%exact = any %max needs exact exponents, or %grows) {
 //     %scores = product, each block: %exact ? products : probabilities, tile sums
-//     %again = scf.if %exact { update of stored products; false }
+//     %again = scf.if %exact { update of stored products; %grows = any maximum grew too much; false }
 //              else { %big = any (tile sums >= 2^20, or NaN); if not %big: sum += tile sums; %big }
 //     scf.condition(%again)
 //   }
+//
+// %grows is in memory and begins as false in each task. Where scores grow from tile to tile, as with ALiBi on the way to
+// the query's own position, it saves the first attempt.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,10 +37,11 @@ inline constexpr double kBigSum = 1 << 20;
 bool areInRegisterBlocks(const Contraction &products);
 
 /// Lowers the scores of `op` and the update of its state, but not the product with the values. `products` are the
-/// products of the scores, which start from zero. `createUpdate` lowers the update from stored products.
+/// products of the scores, which start from zero. `createUpdate` lowers the update from stored products, and returns
+/// whether the sums of the tile relative to the old maxima were too big.
 void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contraction &products,
                      const Start &zero, TargetAttr target, const ScoreRegion &region,
-                     llvm::function_ref<void(mlir::OpBuilder &)> createUpdate);
+                     llvm::function_ref<mlir::Value(mlir::OpBuilder &)> createUpdate);
 
 /// Lowers `products` and stores them. They have the same bits as the products of createFusedStep(), so that
 /// probabilities that are computed from both add up to 1.

@@ -181,8 +181,10 @@ static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, TargetAt
 // attn.online_step
 //===----------------------------------------------------------------------===//
 
-static void createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion &region,
-                         TargetAttr target, const Lanes &q) {
+/// Emits the update of a vector of queries from stored products. Returns, for each query, whether the probabilities of
+/// the tile relative to the old maximum add up to kBigSum or more.
+static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion &region,
+                          TargetAttr target, const Lanes &q) {
   Location loc = op.getLoc();
   int64_t unroll = exponentialsInFlight(target);
   Value scores = op.getScores(), max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
@@ -265,6 +267,8 @@ static void createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion 
             });
         scf::YieldOp::create(inner, loc);
       });
+  Value limit = createProduct(builder, loc, alpha, floatConstant(builder, loc, type, kBigSum));
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, tileSum, limit);
 }
 
 static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
@@ -277,11 +281,13 @@ static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
   ScoreProducts products =
       createScoreProducts(rewriter, loc, op.getQuery(), op.getKey(), op.getScores());
   auto createUpdates = [&](OpBuilder &b) {
-    forEachVector(b, loc, memref::getMixedSize(b, loc, op.getScores(), 1), target.getLanes(), {},
-                  [&](OpBuilder &inner, const Lanes &q, ValueRange) {
-                    createUpdate(inner, op, region, target, q);
-                    return SmallVector<Value>();
-                  });
+    Value no = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
+    return forEachVector(
+        b, loc, memref::getMixedSize(b, loc, op.getScores(), 1), target.getLanes(), no,
+        [&](OpBuilder &inner, const Lanes &q, ValueRange carried) {
+          Value isBig = createAny(inner, loc, createUpdate(inner, op, region, target, q));
+          return SmallVector<Value>{arith::OrIOp::create(inner, loc, carried[0], isBig)};
+        })[0];
   };
   if (areInRegisterBlocks(products.contraction)) {
     createFusedStep(rewriter, op, products.contraction, products.zero, target, region,

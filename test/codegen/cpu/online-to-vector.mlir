@@ -46,9 +46,13 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
 // CHECK-DAG:   %[[LARGE:.*]] = arith.constant dense<22713.0469> : vector<16xf32>
 // CHECK-DAG:   %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:   %[[BIG:.*]] = arith.constant dense<0x49800000> : vector<16xf32>
-// CHECK:       %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<48xf32>
-// CHECK:       %[[FIRST:.*]] = scf.for
+// CHECK-DAG:   %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<48xf32>
+// CHECK-DAG:   %[[GROWS:.*]] = memref.alloca() : memref<i1>
+// CHECK:       memref.store %false, %[[GROWS]]
+// CHECK:       %[[NEEDS:.*]] = scf.for
 // CHECK:         arith.cmpf uge, %{{.*}}, %[[LARGE]]
+// CHECK:       %[[GREW:.*]] = memref.load %[[GROWS]]
+// CHECK:       %[[FIRST:.*]] = arith.ori %[[NEEDS]], %[[GREW]]
 // CHECK:       scf.while (%[[EXACT:.*]] = %[[FIRST]])
 // CHECK:         %[[SCORES:.*]] = memref.reinterpret_cast %[[S]]
 // CHECK:         %[[MAX:.*]] = vector.load %[[M]]
@@ -84,7 +88,8 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
 // CHECK-COUNT-3: vector.store %{{.*}}, %[[SUMS]]
 // CHECK:         %[[AGAIN:.*]] = scf.if %[[EXACT]]
 // CHECK:           arith.cmpf ogt
-// CHECK:           scf.yield %false
+// CHECK:           memref.store %{{.*}}, %[[GROWS]]
+// CHECK-NEXT:      scf.yield %false
 // CHECK-NEXT:    } else {
 // CHECK:           %[[ISBIG:.*]] = scf.for
 // CHECK:             arith.cmpf uge, %{{.*}}, %[[BIG]]
