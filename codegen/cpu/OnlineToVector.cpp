@@ -72,9 +72,9 @@ static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
   return success();
 }
 
-/// Verifies that `rows`, keys or values, are strided f32 buffers.
-static LogicalResult verifyRows(Operation *op, ValueRange rows) {
-  for (Value buffer : rows) {
+/// Verifies that `buffers`, the factors of products, are strided f32 buffers.
+static LogicalResult verifyStrided(Operation *op, ValueRange buffers) {
+  for (Value buffer : buffers) {
     auto type = dyn_cast<MemRefType>(buffer.getType());
     if (!type || !type.getElementType().isF32() || !type.isStrided())
       return op->emitOpError() << "expected strided buffers of f32, got " << buffer.getType();
@@ -273,8 +273,8 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
 
 static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
   ScoreRegion region(op);
-  if (failed(verifyTiles(op, op.getDpsInits())) || failed(verifyTiles(op, op.getQuery())) ||
-      failed(verifyRows(op, {op.getKey(), op.getValue()})) || failed(region.verify()))
+  if (failed(verifyTiles(op, op.getDpsInits())) ||
+      failed(verifyStrided(op, {op.getQuery(), op.getKey(), op.getValue()})) || failed(region.verify()))
     return failure();
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
@@ -348,8 +348,8 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
 static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target) {
   ScoreRegion region(op);
   Value scores = op.getProbabilities();
-  if (failed(verifyTiles(op, {op.getQuery(), op.getMax(), op.getSum(), scores})) ||
-      failed(verifyRows(op, op.getKey())) || failed(region.verify()))
+  if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) ||
+      failed(verifyStrided(op, {op.getQuery(), op.getKey()})) || failed(region.verify()))
     return failure();
   IRRewriter rewriter(op);
   ScoreProducts products =

@@ -27,3 +27,15 @@ func.func @strided_queries(%m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8x
   return
 }
 }
+
+// -----
+
+#v3 = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>
+module attributes {attn.target = #v3} {
+func.func @half_keys(%q: memref<4x8xf32>, %k: memref<16x4xf16>, %s: memref<16x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>, %i: index) {
+  // expected-error@+1 {{expected strided buffers of f32, got 'memref<16x4xf16>'}}
+  attn.online_step ins(%q, %k, %k : memref<4x8xf32>, memref<16x4xf16>, memref<16x4xf16>)
+    outs(%s, %m, %l, %a : memref<16x8xf32>, memref<8xf32>, memref<8xf32>, memref<4x8xf32>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
+  return
+}
+}

@@ -162,6 +162,17 @@ func.func @single_key(%query: memref<64x48xf32>, %key: memref<1x64xf32>, %s: mem
   return
 }
 
+// One query, one key and one element: no dimension can be in the lanes, and packed rows keep the width of their panel.
+// CHECK-LABEL: @single_pair
+// CHECK:       return
+func.func @single_pair(%query: memref<1x1xf32, strided<[16, 16]>>, %key: memref<1x1xf32>, %s: memref<1x1xf32, strided<[16, 1]>>,
+                       %m: memref<1xf32>, %l: memref<1xf32>, %a: memref<1x1xf32, strided<[16, 1]>>, %q0: index, %k0: index) {
+  attn.online_step ins(%query, %key, %key : memref<1x1xf32, strided<[16, 16]>>, memref<1x1xf32>, memref<1x1xf32>)
+    outs(%s, %m, %l, %a : memref<1x1xf32, strided<[16, 1]>>, memref<1xf32>, memref<1xf32>, memref<1x1xf32, strided<[16, 1]>>)
+    at(%q0, %k0) {capture_maps = [], scale = 1.250000e-01 : f32}
+  return
+}
+
 // In a loop over keys, the steps of each block of eight prefetch eight rows, line by line: of the output of the loop in
 // six blocks, then of the next queries to pack in six more. Later blocks prefetch the last rows again.
 // CHECK-LABEL: @edges
