@@ -18,23 +18,26 @@
 
 #include <cpuid.h>
 
-/// The features that an ISA level adds to the level before it, as bits of CPUID registers, and the
-/// register state that the operating system must save for them (XCR0).
+/// An ISA level: the features that it adds to the level `base`, as bits of CPUID registers, and the register state that
+/// the operating system must save for them (XCR0). Levels form a tree: two levels may extend the same one.
 typedef struct level {
-  const char *name;
+  const char *name, *base;
   uint32_t leaf1_ecx, leaf7_ebx, leaf7_1_eax, extended_ecx, xcr0;
 } level;
 
 #define BIT(n) (1u << (n))
 
+/// In order of preference, the best one last; each after its base.
 static const level levels[] = {
     {.name = "x86-64"},
     {.name = "x86-64-v2",
+     .base = "x86-64",
      // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT
      .leaf1_ecx = BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23),
      // LAHF
      .extended_ecx = BIT(0)},
     {.name = "x86-64-v3",
+     .base = "x86-64-v2",
      // FMA, MOVBE, OSXSAVE, AVX, F16C
      .leaf1_ecx = BIT(12) | BIT(22) | BIT(27) | BIT(28) | BIT(29),
      // BMI1, AVX2, BMI2
@@ -44,49 +47,61 @@ static const level levels[] = {
      // SSE and AVX registers
      .xcr0 = BIT(1) | BIT(2)},
     {.name = "x86-64-v4",
+     .base = "x86-64-v3",
      // AVX512: F, DQ, CD, BW, VL
      .leaf7_ebx = BIT(16) | BIT(17) | BIT(28) | BIT(30) | BIT(31),
      // mask registers, upper halves of ZMM0-15, ZMM16-31
      .xcr0 = BIT(5) | BIT(6) | BIT(7)},
-    // AVX512_BF16
-    {.name = "x86-64-v4-bf16", .leaf7_1_eax = BIT(5)},
+    {.name = "x86-64-v4-bf16",
+     .base = "x86-64-v4",
+     // AVX512_BF16
+     .leaf7_1_eax = BIT(5)},
 };
+enum { NUM_LEVELS = sizeof levels / sizeof *levels };
 
-/// The last level that this CPU supports.
-static const level *best_level(void) {
-  uint32_t a, b, c, d, leaf1_ecx = 0, leaf7_ebx = 0, leaf7_1_eax = 0, extended_ecx = 0, xcr0 = 0;
+/// The features of this CPU, in the same registers.
+static level detect(void) {
+  level cpu = {0};
+  uint32_t a, b, c, d;
   if (__get_cpuid(1, &a, &b, &c, &d))
-    leaf1_ecx = c;
+    cpu.leaf1_ecx = c;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
-    leaf7_ebx = b;
+    cpu.leaf7_ebx = b;
     if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d))
-      leaf7_1_eax = a;
+      cpu.leaf7_1_eax = a;
   }
   if (__get_cpuid(0x80000001, &a, &b, &c, &d))
-    extended_ecx = c;
-  if (leaf1_ecx & BIT(27)) // OSXSAVE: xgetbv exists
-    __asm__("xgetbv" : "=a"(xcr0), "=d"(d) : "c"(0));
-
-  const level *best = levels;
-  for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
-    const level *l = &levels[i];
-    uint32_t missing = (l->leaf1_ecx & ~leaf1_ecx) | (l->leaf7_ebx & ~leaf7_ebx) |
-                       (l->leaf7_1_eax & ~leaf7_1_eax) | (l->extended_ecx & ~extended_ecx) |
-                       (l->xcr0 & ~xcr0);
-    if (missing)
-      break;
-    best = l;
-  }
-  return best;
+    cpu.extended_ecx = c;
+  if (cpu.leaf1_ecx & BIT(27)) // OSXSAVE: xgetbv exists
+    __asm__("xgetbv" : "=a"(cpu.xcr0), "=d"(d) : "c"(0));
+  return cpu;
 }
 
-const char *attnrt_cpu_level(void) { return best_level()->name; }
+static bool has(const level *cpu, const char *name) {
+  if (!name)
+    return true;
+  for (size_t i = 0; i < NUM_LEVELS; ++i) {
+    const level *l = &levels[i];
+    if (!strcmp(l->name, name))
+      return !((l->leaf1_ecx & ~cpu->leaf1_ecx) | (l->leaf7_ebx & ~cpu->leaf7_ebx) |
+               (l->leaf7_1_eax & ~cpu->leaf7_1_eax) | (l->extended_ecx & ~cpu->extended_ecx) |
+               (l->xcr0 & ~cpu->xcr0)) &&
+             has(cpu, l->base);
+  }
+  return false;
+}
 
 bool attnrt_cpu_supports(const char *name) {
-  for (const level *l = levels, *best = best_level(); l <= best; ++l)
-    if (!strcmp(l->name, name))
-      return true;
-  return false;
+  level cpu = detect();
+  return has(&cpu, name);
+}
+
+const char *attnrt_cpu_level(void) {
+  level cpu = detect();
+  size_t best = NUM_LEVELS - 1;
+  while (!has(&cpu, levels[best].name))
+    --best; // every CPU of this architecture has the first level
+  return levels[best].name;
 }
 
 #elif defined __aarch64__
