@@ -444,8 +444,7 @@ def OutlineTasks : Pass<"attn-outline-tasks", "::mlir::ModuleOp"> {
   let description = [{
     IR before and after: passes/bufferize/OutlineTasks.cpp.
   }];
-  let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
 
 def ShareTasks : Pass<"attn-share-tasks", "::mlir::ModuleOp"> {

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   func.func @f(%call: !llvm.ptr, %x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
+//   func.func @f(%x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
 //                %out: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]},
 //                %workspace: memref<?xi8>)
 //       attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>]} {
@@ -137,6 +137,12 @@ struct LowerKernelAbi : attn::impl::LowerKernelAbiBase<LowerKernelAbi> {
     LLVMTypeConverter converter(&getContext());
     this->converter = &converter;
     SymbolTable symbols(getOperation());
+
+    Type pointer = LLVM::LLVMPointerType::get(&getContext());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (auto kind = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
+          kind && kind.getValue() == "entry" && !function.isDeclaration())
+        (void)function.insertArgument(0, pointer, DictionaryAttr(), function.getLoc()); // the call
 
     llvm::SetVector<Operation *> tasks;
     SmallVector<ParallelForOp> loops;
@@ -318,7 +324,7 @@ private:
       BlockArgument argument = entry.getArgument(i);
       auto type = dyn_cast<MemRefType>(argument.getType());
       if (!type || !type.getLayout().isIdentity())
-        return entry.emitError() << "expected argument " << i
+        return entry.emitError() << "expected argument " << i - 1
                                  << " to be a memref of identity layout, got "
                                  << argument.getType();
       SmallVector<Value> dynamicSizes;
@@ -339,7 +345,7 @@ private:
         data = b.load(b.ptr(), b.element(b.ptr(), inputs, numInputs++));
       }
       if (int64_t(dynamicSizes.size()) != int64_t(type.getNumDynamicDims()))
-        return entry.emitError() << "expected argument " << i
+        return entry.emitError() << "expected argument " << i - 1
                                  << " to name its dynamic dimensions, got " << type;
       argument.replaceAllUsesWith(b.buffer(type, data, dynamicSizes));
     }

@@ -5,13 +5,13 @@
 //   func.func @forward(%x, %out, %workspace, %scratch {attn.scratch}) {
 //     scf.forall (%b, %h) in (%n, 12) { ... %x ... %scratch ... }
 // becomes
-//   func.func @forward(%call: !llvm.ptr, %x, %out, %workspace) {
+//   func.func @forward(%x, %out, %workspace) {
 //     attn.parallel_for @forward.attend(%x, %out, ...) count(%n * 12)
 //   func.func private @forward.attend(%index: index, %worker: index, %x, %out, ..., %scratch {attn.scratch}) {
 //     %b, %h = affine.delinearize_index %index into (%n, 12)
 //
-// Tasks are named after what they do, because profilers show their names. The runtime passes %call, and the parallel
-// loop is called through it. Test: test/passes/bufferize/outline-tasks.mlir
+// Tasks are named after what they do, because profilers show their names.
+// Test: test/passes/bufferize/outline-tasks.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,8 +51,6 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
       auto kernel = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
       if (!kernel || kernel != "entry")
         continue;
-      Type pointer = LLVM::LLVMPointerType::get(&getContext());
-      (void)function.insertArgument(0, pointer, DictionaryAttr(), function.getLoc());
       unsigned last = function.getNumArguments() - 1;
       Value scratch = function.getArgument(last);
       SmallVector<scf::ForallOp> foralls;

@@ -41,7 +41,7 @@ func.func private @forward(%x: tensor<?x20xf32> {attn.name = "x", attn.dims = ["
 
 constexpr llvm::StringLiteral kLevel = R"mlir(
 memref.global "private" constant @two : memref<1xf32> = dense<2.0>
-func.func @forward(%call: !llvm.ptr, %x: memref<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
+func.func @forward(%x: memref<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
                    %length: memref<i32> {attn.name = "length"},
                    %scale: memref<20xf32> {attn.packed = 0}, %bias: memref<20xf32> {attn.packed = 1},
                    %y: memref<?x20xf32> {attn.name = "y", attn.dims = ["n", ""], attn.output},
@@ -53,7 +53,7 @@ func.func @forward(%call: !llvm.ptr, %x: memref<?x20xf32> {attn.name = "x", attn
   %length0 = memref.load %length[] : memref<i32>
   %length1 = arith.index_cast %length0 : i32 to index
   attn.parallel_for @forward.scale(%x, %scale, %y) count(%n) : memref<?x20xf32>, memref<20xf32>, memref<?x20xf32>
-  attn.parallel_for @forward.shift(%call, %bias, %y, %length1) count(%n) : !llvm.ptr, memref<20xf32>, memref<?x20xf32>, index
+  attn.parallel_for @forward.shift(%bias, %y, %length1) count(%n) : memref<20xf32>, memref<?x20xf32>, index
   %n64 = arith.index_cast %n : index to i64
   memref.store %n64, %total[%c0] : memref<1xi64>
   %t = memref.load %total[%c0] : memref<1xi64>
@@ -82,7 +82,7 @@ func.func private @forward.scale(%i: index, %worker: index, %x: memref<?x20xf32>
   }
   return
 }
-func.func private @forward.shift(%i: index, %worker: index, %call: !llvm.ptr, %bias: memref<20xf32>,
+func.func private @forward.shift(%i: index, %worker: index, %bias: memref<20xf32>,
                                  %y: memref<?x20xf32>, %length: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

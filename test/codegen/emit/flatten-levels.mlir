@@ -6,7 +6,7 @@
 // CHECK: module @other {
 // CHECK-NEXT: func.func private @f()
 // CHECK: memref.global "private" constant @"table.x86-64-v3"
-// CHECK: func.func @"f.x86-64-v3"(%{{.*}}: !llvm.ptr, %{{.*}}: memref<4xf32> {attn.name = "x"})
+// CHECK: func.func @"f.x86-64-v3"(%{{.*}}: memref<4xf32> {attn.name = "x"})
 // CHECK-SAME: attn.kernel = "entry"
 // CHECK-SAME: ["prefer-vector-width", "256"]
 // CHECK-SAME: target_cpu = "x86-64-v3"
@@ -24,7 +24,7 @@ module @other {
 }
 module @"x86-64-v3" attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 1, l2 = 1>} {
   memref.global "private" constant @table : memref<4xf32> = dense<1.0>
-  func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}) attributes {attn.kernel = "entry"} {
+  func.func @f(%x: memref<4xf32> {attn.name = "x"}) attributes {attn.kernel = "entry"} {
     %t = memref.get_global @table : memref<4xf32>
     call @f.rows(%t) : (memref<4xf32>) -> ()
     return

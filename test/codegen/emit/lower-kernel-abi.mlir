@@ -49,7 +49,7 @@
 // CHECK-LABEL: func.func private @helper(%arg0: memref<4xf32>) -> index
 
 #symbols = [#attn.symbol<"m", 0 to 9>, #attn.symbol<"n", 0 to 9>]
-func.func @f(%call: !llvm.ptr, %x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
+func.func @f(%x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
              %v: memref<3xf32> {attn.packed = 0}, %w: memref<4xf32> {attn.packed = 1},
              %y: memref<?x4xf32> {attn.output, attn.dims = ["n", ""]}, %workspace: memref<?xi8>)
     attributes {attn.kernel = "entry", attn.symbols = #symbols} {
@@ -93,7 +93,7 @@ func.func private @helper(%w: memref<4xf32>) -> index {
 // CHECK: %[[field:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[weights:.*]] = llvm.load %[[field]]
 // CHECK: llvm.insertvalue %[[weights]]
-func.func @empty(%call: !llvm.ptr, %w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
+func.func @empty(%w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
     attributes {attn.kernel = "entry"} {
   call @use(%w) : (memref<0x4xf32>) -> ()
   return
@@ -111,23 +111,23 @@ func.func @f(%n: index) {
 
 // -----
 
-// expected-error @below {{expected argument 1 to be a memref of identity layout, got 'memref<4xf32, strided<[2]>>'}}
-func.func @f(%call: !llvm.ptr, %x: memref<4xf32, strided<[2]>>, %workspace: memref<?xi8>)
+// expected-error @below {{expected argument 0 to be a memref of identity layout, got 'memref<4xf32, strided<[2]>>'}}
+func.func @f(%x: memref<4xf32, strided<[2]>>, %workspace: memref<?xi8>)
     attributes {attn.kernel = "entry"} {
   return
 }
 
 // -----
 
-// expected-error @below {{expected argument 1 to name its dynamic dimensions, got 'memref<?xf32>'}}
-func.func @f(%call: !llvm.ptr, %x: memref<?xf32>, %workspace: memref<?xi8>) attributes {attn.kernel = "entry"} {
+// expected-error @below {{expected argument 0 to name its dynamic dimensions, got 'memref<?xf32>'}}
+func.func @f(%x: memref<?xf32>, %workspace: memref<?xi8>) attributes {attn.kernel = "entry"} {
   return
 }
 
 // -----
 
 // expected-error @below {{expected packed tensors 0 to 1, got none with attn.packed = 0}}
-func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.packed = 1}, %workspace: memref<?xi8>)
+func.func @f(%x: memref<4xf32> {attn.packed = 1}, %workspace: memref<?xi8>)
     attributes {attn.kernel = "entry"} {
   return
 }
@@ -152,7 +152,7 @@ func.func @f() attributes {attn.kernel = "main"} {
 // CHECK-LABEL: func.func @empty_weight(%arg0: !llvm.ptr) {
 // CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: llvm.load %[[FIELD]]
-func.func @empty_weight(%call: !llvm.ptr, %w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
+func.func @empty_weight(%w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
     attributes {attn.kernel = "entry"} {
   func.call @use(%w) : (memref<0x4xf32>) -> ()
   return
@@ -178,7 +178,7 @@ func.func private @use(memref<0x4xf32>)
 // CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]]
 // CHECK: %[[OFFSET:.*]] = llvm.mul %arg2, %[[LINE]]
 // CHECK: llvm.getelementptr %[[TILES]][%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-func.func @counts(%call: !llvm.ptr, %workspace: memref<?xi8>) attributes {attn.kernel = "entry"} {
+func.func @counts(%workspace: memref<?xi8>) attributes {attn.kernel = "entry"} {
   %c5 = arith.constant 5 : index
   attn.count_tiles run(%c5) skipped(%c5)
   attn.parallel_for @counts.task(%c5) count(%c5) : index

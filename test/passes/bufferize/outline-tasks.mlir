@@ -1,8 +1,8 @@
 // RUN: attn-opt %s -attn-outline-tasks -canonicalize -split-input-file | FileCheck %s
 
-// The first argument is the call; the last is the scratch memory, which comes from the call.
+// The last argument is the scratch memory of a worker, which the call supplies: it goes to the tasks alone.
 // CHECK-LABEL: func.func @forward(
-// CHECK-SAME: %[[CALL:.*]]: !llvm.ptr, %[[X:.*]]: memref<?x12x64xf32>, %[[OUT:.*]]: memref<?x12x64xf32> {attn.output}, %{{.*}}: memref<?xi8>) attributes {attn.kernel = "entry"}
+// CHECK-SAME: %[[X:.*]]: memref<?x12x64xf32>, %[[OUT:.*]]: memref<?x12x64xf32> {attn.output}, %{{.*}}: memref<?xi8>) attributes {attn.kernel = "entry"}
 // CHECK: %[[N:.*]] = memref.dim %[[X]]
 // CHECK: %[[COUNT:.*]] = arith.muli %[[N]], %{{.*}}
 // CHECK: attn.parallel_for @forward.map(%[[X]], %[[OUT]], %[[N]]) count(%[[COUNT]])

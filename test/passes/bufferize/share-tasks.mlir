@@ -2,12 +2,12 @@
 
 // The tasks differ only in their arguments and locations; the first stays.
 // CHECK-LABEL: func.func @forward(
-// CHECK: attn.parallel_for @forward.map(%arg1, %arg2)
-// CHECK: attn.parallel_for @forward.map(%arg2, %arg1)
-// CHECK: attn.parallel_for @forward.map_1(%arg1, %arg2)
-// CHECK: attn.parallel_for @forward.map_2(%arg1, %arg2)
-// CHECK: attn.parallel_for @forward.map(%arg1, %arg2)
-func.func @forward(%call: !llvm.ptr, %x: memref<64xf32>, %y: memref<64xf32>) attributes {attn.kernel = "entry"} {
+// CHECK: attn.parallel_for @forward.map(%arg0, %arg1)
+// CHECK: attn.parallel_for @forward.map(%arg1, %arg0)
+// CHECK: attn.parallel_for @forward.map_1(%arg0, %arg1)
+// CHECK: attn.parallel_for @forward.map_2(%arg0, %arg1)
+// CHECK: attn.parallel_for @forward.map(%arg0, %arg1)
+func.func @forward(%x: memref<64xf32>, %y: memref<64xf32>) attributes {attn.kernel = "entry"} {
   %n = arith.constant 4 : index
   attn.parallel_for @forward.map(%x, %y) count(%n) : memref<64xf32>, memref<64xf32>
   attn.parallel_for @forward.map_0(%y, %x) count(%n) : memref<64xf32>, memref<64xf32>
