@@ -425,3 +425,27 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %sink: tensor<8xf64>) {
       outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, affine_map<(b, q, k, d, e) -> (q)>, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
   return
 }
+
+// -----
+
+// A2: words are of i32.
+func.func @invalid(%w: tensor<16x48xi1>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>) {
+  // expected-error @+1 {{expected words of i32 that are read at k floordiv 32, got 'tensor<16x48xi1>' at affine_map<(d0, d1, d2, d3) -> (d1 floordiv 32, d0)>}}
+  %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
+      captures(%w : tensor<16x48xi1>) outs(%e : tensor<48x64xf32>) mask(#attn.dense<0>)
+      {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>, affine_map<(q, k, d, e) -> (k, e)>,
+                        affine_map<(q, k, d, e) -> (k floordiv 32, q)>, affine_map<(q, k, d, e) -> (q, e)>], scale = 1.0 : f32} -> tensor<48x64xf32>
+  return
+}
+
+// -----
+
+// A6: as many words as the keys need.
+func.func @invalid(%w: tensor<15x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>) {
+  // expected-error @+1 {{expected words of 500 keys in dimension 0 of captured operand 0, got 15}}
+  %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
+      captures(%w : tensor<15x48xi32>) outs(%e : tensor<48x64xf32>) mask(#attn.dense<0>)
+      {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>, affine_map<(q, k, d, e) -> (k, e)>,
+                        affine_map<(q, k, d, e) -> (k floordiv 32, q)>, affine_map<(q, k, d, e) -> (q, e)>], scale = 1.0 : f32} -> tensor<48x64xf32>
+  return
+}

@@ -132,3 +132,14 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
       at(%i, %i, %i) mask(#attn.lengths<0>) {capture_maps = [affine_map<(k, q) -> (k)>], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
   return
 }
+
+// -----
+
+// S7: rows to prefetch.
+func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected rows of two dimensions to prefetch, got 'tensor<6xf32>'}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
+      at(%i, %i, %i) prefetch(%m : tensor<6xf32>) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
