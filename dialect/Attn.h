@@ -38,6 +38,9 @@ inline constexpr int64_t kKeysPerWord = 32;
 /// The result of `map` that reads a packed mask at the word of a key, if it has one: `k floordiv 32`.
 std::optional<unsigned> findWordOfKey(mlir::AffineMap map);
 
+/// The type of an element of a captured operand that is read through `map`: i1 for a packed mask.
+mlir::Type elementOfCapture(mlir::Value capture, mlir::AffineMap map);
+
 /// Pairs that are kept: the points of `pairs` over (batch..., q, k) whose dense tests all hold.
 /// Symbol i of the set is the element of captured operand `symbols[i]` at the point.
 struct KeptSet {

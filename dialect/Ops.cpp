@@ -80,8 +80,7 @@ static AffineMap withKeysForWords(AffineMap map) {
   return map;
 }
 
-/// The type of an element of a captured operand that is read through `map`.
-static Type elementOfCapture(Value capture, AffineMap map) {
+Type attn::elementOfCapture(Value capture, AffineMap map) {
   if (findWordOfKey(map))
     return IntegerType::get(capture.getContext(), 1);
   return shapedType(capture).getElementType();

@@ -382,8 +382,8 @@ void KeyLoops::cloneScore(Region &into, const Score &score) {
     OpBuilder::InsertionGuard guard(rewriter);
     SmallVector<Type> types(op.getKDim() + 1, rewriter.getIndexType());
     types.push_back(scoreType());
-    for (Value capture : score.captures)
-      types.push_back(getElementTypeOrSelf(capture));
+    for (auto [capture, map] : llvm::zip_equal(score.captures, score.maps))
+      types.push_back(elementOfCapture(capture, map));
     Block *block = rewriter.createBlock(&into, {}, types, SmallVector<Location>(types.size(), loc));
     YieldOp::create(rewriter, loc, block->getArgument(op.getKDim() + 1));
     return;
@@ -466,15 +466,15 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldRes
   // The words that every packed part keeps, in part.
   Value begin, end, all;
   for (DenseAttr dense : packed) {
-    View words = view(op.getCaptures()[dense.getCapture()], op.getCaptureMap(dense.getCapture()),
-                      k0, ks);
+    View words =
+        view(op.getCaptures()[dense.getCapture()], op.getCaptureMap(dense.getCapture()), k0, ks);
     auto test = TestMaskOp::create(rewriter, loc, words.slice, dense.getKeeps());
     begin = begin ? arith::MaxUIOp::create(rewriter, loc, begin, test.getBegin()).getResult()
                   : test.getBegin();
-    end = end ? arith::MinUIOp::create(rewriter, loc, end, test.getEnd()).getResult()
-              : test.getEnd();
-    all = all ? arith::AndIOp::create(rewriter, loc, all, test.getAll()).getResult()
-              : test.getAll();
+    end =
+        end ? arith::MinUIOp::create(rewriter, loc, end, test.getEnd()).getResult() : test.getEnd();
+    all =
+        all ? arith::AndIOp::create(rewriter, loc, all, test.getAll()).getResult() : test.getAll();
   }
   Value any = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, begin, end);
   auto apply = [&](ArrayRef<AffineExpr> least, ArrayRef<OpFoldResult> operands) {

@@ -194,6 +194,26 @@ func.func @packed(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x6
 
 // -----
 
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#w = affine_map<(q, k, d, e) -> (k floordiv 32, q)>
+#s = affine_map<(q, k, d, e) -> ()>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// With a sink the scores need a region, to which the bit of a pair is an i1.
+// CHECK-LABEL: @packed_sink(
+// CHECK: attn.online_step
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: f32, %{{.*}}: i1):
+func.func @packed_sink(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %sink: tensor<f32>, %e: tensor<48x64xf32>) -> tensor<48x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
+      captures(%w : tensor<16x48xi32>) sink(%sink : tensor<f32>) outs(%e : tensor<48x64xf32>)
+      mask(#attn.dense<0>) plan(<"per-head", q = 48, k = 64>)
+      {indexing_maps = [#q, #k, #v, #w, #s, #o], scale = 1.0 : f32} -> tensor<48x64xf32>
+  return %o : tensor<48x64xf32>
+}
+
+// -----
+
 // A packed mask needs tiles that begin at whole words.
 #q = affine_map<(q, k, d, e) -> (q, d)>
 #k = affine_map<(q, k, d, e) -> (k, d)>
