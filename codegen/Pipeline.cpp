@@ -75,6 +75,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   // Canonicalise first: dead ops that packing no longer reads would count as uses of the weights.
   level.addPass(createOutlineWeights());
   level.addPass(createCanonicalizerPass());
+  level.addNestedPass<func::FuncOp>(createPlanProducts());
 }
 
 static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
@@ -83,6 +84,7 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   // The products that DecomposeAttention made also need their biases folded and their operands packed.
   level.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
   level.addNestedPass<func::FuncOp>(createPackOperands());
+  level.addNestedPass<func::FuncOp>(createPlanProducts());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createPerHead());
   level.addNestedPass<func::FuncOp>(createDecomposeAttention()); // attentions inside tasks

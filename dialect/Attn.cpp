@@ -115,6 +115,12 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << attribute.getValue();
     return success();
   }
+  if (name == kBlockAttr) {
+    if (!isa<BlockAttr>(attribute.getValue()))
+      return op->emitError() << "expected '" << name << "' to be an #attn.block, got "
+                             << attribute.getValue();
+    return success();
+  }
   if (name == kTargetAttr) {
     if (!isa<TargetAttr>(attribute.getValue()))
       return op->emitError() << "expected '" << name << "' to be an #attn.target, got "

@@ -67,6 +67,8 @@ def Attn_Dialect : Dialect {
 
     // From plan on, in the module of an ISA level:
 
+    /// Product: its register block, an #attn.block.
+    static constexpr ::llvm::StringLiteral kBlockAttr = "attn.block";
     /// Function: its role for the runtime, "entry", "workspace" or "pack".
     static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
     /// Argument of an entry: i64, the number of the result of @<function>.pack that it takes.

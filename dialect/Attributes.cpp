@@ -71,6 +71,15 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   return success();
 }
 
+LogicalResult BlockAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows,
+                                int64_t vectors, int64_t depth) {
+  if (rows < 1 || rows > 8 || vectors < 1 || depth < 0)
+    return emitError()
+           << "expected 1 to 8 rows, at least one vector and no negative depth, got rows = " << rows
+           << ", vectors = " << vectors << ", depth = " << depth;
+  return success();
+}
+
 LogicalResult SymbolAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                  int64_t min, int64_t max) {
   if (name.empty())

@@ -71,6 +71,22 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
   let genVerifyDecl = 1;
 }
 
+def Attn_BlockAttr : Attn_Attr<"Block", "block"> {
+  let summary = "the register block of one product";
+  let description = [{
+    `attn-plan-products` writes the block as `attn.block` on each product, code generation reads it, and users can edit
+    it in between. `rows` x `vectors` accumulators stay in registers, while `depth` products are added to each; a longer
+    sum is added up in parts of `depth`. `depth` is 0 for the whole sum.
+
+    ```mlir
+    #attn.block<rows = 6, vectors = 4, depth = 192>
+    ```
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$vectors, DefaultValuedParameter<"int64_t", "0">:$depth);
+  let assemblyFormat = [{ `<` struct($rows, $vectors, $depth) `>` }];
+  let genVerifyDecl = 1;
+}
+
 def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
   let summary = "a size that is known only at the call, with its range";
   let description = [{

@@ -253,6 +253,15 @@ def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
            "How attentions become loops; the fastest by prediction unless given">];
 }
 
+def PlanProducts : Pass<"attn-plan-products", "::mlir::func::FuncOp"> {
+  let summary = "write the register block of every product";
+  let description = [{
+    The block is an attribute, `attn.block`; a product that has one keeps it. IR before and after:
+    passes/plan/PlanProducts.cpp.
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
 def PackMasks : Pass<"attn-pack-masks", "::mlir::func::FuncOp"> {
   let summary = "pack each dense mask of an attention into one bit for each pair";
   let description = [{

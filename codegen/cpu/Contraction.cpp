@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 using namespace attn;
@@ -85,15 +86,46 @@ std::optional<Contraction> Contraction::match(linalg::LinalgOp op) {
   return Contraction{op, attn::skipsZeros(op), assignRoles(op)};
 }
 
+/// An upper bound of the size of `loop`, or kDynamic if none is known. For a tile that is smaller only at the edge, the
+/// bound is the size of a full tile.
+static int64_t boundOf(linalg::LinalgOp op, unsigned loop) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineExpr dim = getAffineDimExpr(loop, op.getContext());
+    std::optional<unsigned> position = op.getMatchingIndexingMap(&operand).getResultPosition(dim);
+    if (!position)
+      continue;
+    FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+        presburger::BoundType::UB, {operand.get(), static_cast<int64_t>(*position)},
+        /*stopCondition=*/nullptr, /*closedUB=*/true);
+    if (succeeded(bound))
+      return *bound;
+  }
+  return ShapedType::kDynamic;
+}
+
+BlockAttr Contraction::getBlock(TargetAttr target) const {
+  linalg::LinalgOp linalgOp = op;
+  if (auto planned = linalgOp->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr))
+    return planned;
+  RegisterBlock block =
+      roles ? chooseRegisterBlock(target, boundOf(op, roles->n), skipsZeros) : RegisterBlock{1, 1};
+  int64_t depth = 0;
+  if (roles && roles->reductions.size() == 1) {
+    int64_t whole = linalgOp.getStaticLoopRanges()[roles->reductions.front()];
+    if (!ShapedType::isDynamic(whole))
+      if (int64_t part = chooseDepthBlock(target, block, whole); part != whole)
+        depth = part;
+  }
+  return BlockAttr::get(linalgOp.getContext(), block.rows, block.vectors, depth);
+}
+
 std::optional<int64_t> Contraction::getSplit(TargetAttr target) const {
-  SmallVector<int64_t> sizes = linalg::LinalgOp(op).getStaticLoopRanges();
-  if (!roles || roles->reductions.size() != 1 ||
-      ShapedType::isDynamic(sizes[roles->reductions.front()]))
+  if (!roles || roles->reductions.size() != 1)
     return std::nullopt;
-  int64_t depth = sizes[roles->reductions.front()];
-  RegisterBlock block = chooseRegisterBlock(target, sizes[roles->n], skipsZeros);
-  int64_t length = chooseDepthBlock(target, block, depth);
-  return length == depth ? std::nullopt : std::optional(length);
+  int64_t whole = linalg::LinalgOp(op).getStaticLoopRanges()[roles->reductions.front()],
+          depth = getBlock(target).getDepth();
+  bool splits = depth > 0 && !ShapedType::isDynamic(whole) && whole % depth == 0 && depth != whole;
+  return splits ? std::optional(depth) : std::nullopt;
 }
 
 /// The last op before `op`, in its block, that may read or write `buffer`; null if none does.

@@ -34,8 +34,10 @@ struct Contraction {
   /// `op` as a contraction, or none if it is not a sum of products of strided f32 buffers.
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
 
-  /// The length of the parts of the sum, if the sum is so long that it is split. The parts are then
-  /// added to the output one after the other.
+  /// The register block and the length of the parts of the sum: those of `attn.block`, or else the choice for `target`.
+  /// The depth is 0 if the sum is not split. Parts are added to the output one after the other.
+  BlockAttr getBlock(TargetAttr target) const;
+  /// The depth of the block, if it splits the sum.
   std::optional<int64_t> getSplit(TargetAttr target) const;
 
   /// Whether n is a loop of the input whose zeros are skipped.

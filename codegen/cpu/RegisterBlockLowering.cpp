@@ -15,7 +15,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 using namespace attn;
@@ -103,23 +102,14 @@ private:
 
 } // namespace
 
-/// An upper bound of the number of columns, or kDynamic if none is known. For a tile that is smaller
-/// only at the edge, the bound is the size of a full tile.
-static int64_t boundOf(OpFoldResult size) {
-  FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
-      presburger::BoundType::UB, ValueBoundsConstraintSet::Variable(size),
-      /*stopCondition=*/nullptr,
-      /*closedUB=*/true);
-  return succeeded(bound) ? *bound : ShapedType::kDynamic;
-}
-
 Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
                    TargetAttr target, Epilogue *epilogue)
     : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.skipsZeros),
       guardsVectors(contraction.guardsVectors()), roles(*contraction.roles), target(target),
       epilogue(epilogue), lanes(target.getLanes()), sizes(getLoopSizes(builder, contraction.op)) {
   linalg::LinalgOp op = contraction.op;
-  block = chooseRegisterBlock(target, boundOf(sizes[roles.n]), guarded);
+  BlockAttr planned = contraction.getBlock(target);
+  block = {planned.getRows(), planned.getVectors()};
   auto view = [&](OpOperand *operand) {
     return StridedView::create(builder, loc, operand->get(), op.getMatchingIndexingMap(operand));
   };

@@ -1,0 +1,86 @@
+//===- PlanProducts.cpp - the register block of every product ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %c = linalg.contract ... ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>) outs(%i : tensor<?x12x64xf32>)
+// becomes
+//   %c = linalg.contract {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>} ... ins(%x, %w : ...)
+//
+// The block is the one that RegisterBlocks.h chooses for the innermost dimension of the output. The pass changes
+// attributes only: its result can be edited and compilation resumed from it. A product that has a block keeps it. The
+// products of an attention have no op of their own yet; their blocks follow from its tiles.
+// Test: test/passes/plan/plan-products.mlir, test/tools/resume.test
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+#include "passes/Product.h"
+#include "passes/plan/RegisterBlocks.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PLANPRODUCTS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// The columns of the product: the size of the innermost dimension of the output that is not 1.
+static int64_t getColumns(linalg::LinalgOp op) {
+  auto out = cast<ShapedType>(op.getDpsInits()[0].getType());
+  for (int64_t size : llvm::reverse(out.getShape()))
+    if (size != 1)
+      return size;
+  return 1;
+}
+
+/// The length of the sum, if it has one dimension of a static size.
+static std::optional<int64_t> getDepth(linalg::LinalgOp op) {
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  int64_t depth = op.getStaticLoopRanges()[reductions.front()];
+  return reductions.size() == 1 && !ShapedType::isDynamic(depth) ? std::optional(depth)
+                                                                 : std::nullopt;
+}
+
+static LogicalResult verifyDepth(linalg::LinalgOp op, BlockAttr block) {
+  std::optional<int64_t> whole = getDepth(op);
+  if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0))
+    return success();
+  InFlightDiagnostic error = op.emitOpError() << "expected a depth that divides the sum of ";
+  if (whole)
+    error << *whole << " products";
+  else
+    error << "an unknown number of products";
+  return error << ", got " << block.getDepth();
+}
+
+namespace {
+struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
+  void runOnOperation() override {
+    TargetAttr target = getTarget(getOperation());
+    if (!target)
+      return;
+    bool isValid = true;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (!isProduct(op) && !skipsZeros(op))
+        return;
+      if (auto planned = op->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr)) {
+        isValid &= succeeded(verifyDepth(op, planned));
+        return;
+      }
+      RegisterBlock block = chooseRegisterBlock(target, getColumns(op), skipsZeros(op));
+      int64_t depth = 0;
+      if (std::optional<int64_t> whole = getDepth(op))
+        if (int64_t part = chooseDepthBlock(target, block, *whole); part != *whole)
+          depth = part;
+      op->setAttr(AttnDialect::kBlockAttr,
+                  BlockAttr::get(&getContext(), block.rows, block.vectors, depth));
+    });
+    if (!isValid)
+      signalPassFailure();
+  }
+};
+} // namespace

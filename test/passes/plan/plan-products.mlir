@@ -1,0 +1,40 @@
+// RUN: attn-opt %s -attn-plan-products -split-input-file -verify-diagnostics | FileCheck %s
+
+#x = affine_map<(s, p, j, k) -> (s, k)>
+#w = affine_map<(s, p, j, k) -> (p, k, j)>
+#o = affine_map<(s, p, j, k) -> (s, p, j)>
+#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+module attributes {attn.target = #v4} {
+// A panel of 64 columns, and a long sum in parts; a block that is there already stays.
+// CHECK-LABEL: @panels
+// CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>}
+// CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 2, vectors = 1>}
+func.func @panels(%x: tensor<?x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor<?x12x64xf32>) -> (tensor<?x12x64xf32>, tensor<?x12x64xf32>) {
+  %c = linalg.contract indexing_maps = [#x, #w, #o] ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>)
+      outs(%i : tensor<?x12x64xf32>) -> tensor<?x12x64xf32>
+  %d = linalg.contract indexing_maps = [#x, #w, #o] {attn.block = #attn.block<rows = 2, vectors = 1>}
+      ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>) outs(%i : tensor<?x12x64xf32>) -> tensor<?x12x64xf32>
+  return %c, %d : tensor<?x12x64xf32>, tensor<?x12x64xf32>
+}
+}
+
+// -----
+
+#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+module attributes {attn.target = #v4} {
+func.func @depth(%a: tensor<8x100xf32>, %b: tensor<100x64xf32>, %c: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  // expected-error @+1 {{expected a depth that divides the sum of 100 products, got 64}}
+  %r = linalg.matmul {attn.block = #attn.block<rows = 6, vectors = 4, depth = 64>}
+      ins(%a, %b : tensor<8x100xf32>, tensor<100x64xf32>) outs(%c : tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %r : tensor<8x64xf32>
+}
+}
+
+// -----
+
+func.func @block(%a: tensor<8x100xf32>, %b: tensor<100x64xf32>, %c: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  // expected-error @+1 {{expected 1 to 8 rows, at least one vector and no negative depth, got rows = 9, vectors = 4, depth = 0}}
+  %r = linalg.matmul {attn.block = #attn.block<rows = 9, vectors = 4>}
+      ins(%a, %b : tensor<8x100xf32>, tensor<100x64xf32>) outs(%c : tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %r : tensor<8x64xf32>
+}
