@@ -27,6 +27,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
+#include <list>
+
 using namespace mlir;
 
 namespace attn {
@@ -41,14 +43,16 @@ static constexpr int64_t kAlignment = 64;
 
 namespace {
 
-/// The symbols of an entry function and the arguments they can be read from.
+/// The symbols of an entry function and the arguments they can be read from. Further symbols stand for quotients of
+/// these, rounded up: a packed mask has a word for each 32 keys.
 class Symbols {
 public:
   explicit Symbols(func::FuncOp function) : function(function) {
     if (auto symbols = function->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr))
       for (SymbolAttr symbol : symbols.getAsRange<SymbolAttr>())
         names.push_back(symbol.getName());
-    sources.resize(names.size());
+    numSizes = names.size();
+    sources.resize(numSizes);
     for (BlockArgument argument : function.getArguments()) {
       auto dims =
           function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
@@ -61,6 +65,29 @@ public:
   }
 
   ArrayRef<StringRef> getNames() const { return names; }
+  /// The number of symbols that are sizes, which come first.
+  unsigned getNumSizes() const { return numSizes; }
+
+  /// The symbol of a size divided by `divisor` and rounded up.
+  unsigned quotientOf(unsigned size, int64_t divisor) {
+    for (auto [i, quotient] : llvm::enumerate(quotients))
+      if (quotient.size == size && quotient.divisor == divisor)
+        return numSizes + i;
+    std::string text = ("ceil(" + names[size] + "/" + Twine(divisor) + ")").str();
+    quotients.push_back({size, divisor});
+    names.push_back(*quotientNames.insert(quotientNames.end(), text));
+    return names.size() - 1;
+  }
+
+  /// Emits the value of a symbol; `valueOfSize` gives those of sizes.
+  Value build(OpBuilder &builder, Location loc, unsigned symbol,
+              function_ref<Value(unsigned)> valueOfSize) const {
+    if (symbol < numSizes)
+      return valueOfSize(symbol);
+    Quotient quotient = quotients[symbol - numSizes];
+    Value divisor = arith::ConstantIndexOp::create(builder, loc, quotient.divisor);
+    return arith::CeilDivUIOp::create(builder, loc, valueOfSize(quotient.size), divisor);
+  }
 
   /// The symbol of dimension `axis` of `value`, if `value` is an argument.
   std::optional<unsigned> symbolOf(Value value, int64_t axis) {
@@ -77,8 +104,10 @@ public:
     Value &value = values[symbol];
     if (!value) {
       OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
-      auto [argument, axis] = sources[symbol];
-      value = memref::DimOp::create(builder, function.getLoc(), argument, axis);
+      value = build(builder, function.getLoc(), symbol, [&](unsigned size) -> Value {
+        auto [argument, axis] = sources[size];
+        return memref::DimOp::create(builder, function.getLoc(), argument, axis);
+      });
     }
     return value;
   }
@@ -90,8 +119,16 @@ private:
                                              : std::optional<unsigned>(it - names.begin());
   }
 
+  struct Quotient {
+    unsigned size;
+    int64_t divisor;
+  };
+
   func::FuncOp function;
   SmallVector<StringRef> names;
+  unsigned numSizes;
+  SmallVector<Quotient> quotients;
+  std::list<std::string> quotientNames; // `names` refers to these
   SmallVector<std::pair<BlockArgument, int64_t>> sources;
   llvm::DenseMap<unsigned, Value> values;
 };
@@ -100,31 +137,39 @@ private:
 
 /// An upper bound of an expression, from the upper bounds of its operands. Operands of a product must not be negative.
 static std::optional<Polynomial>
-toPolynomial(AffineExpr expr, function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
+toPolynomial(AffineExpr expr, Symbols &symbols,
+             function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue() >= 0 ? std::optional<Polynomial>(constant.getValue()) : std::nullopt;
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
     return leaf(expr);
-  // a + c with a negative c, or a floordiv c: `a` is a bound.
+  // a + c with a negative c: `a` is a bound.
   auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
-  std::optional<Polynomial> lhs = toPolynomial(binary.getLHS(), leaf);
+  std::optional<Polynomial> lhs = toPolynomial(binary.getLHS(), symbols, leaf);
   if (!lhs)
     return std::nullopt;
   switch (expr.getKind()) {
   case AffineExprKind::Add: {
     if (constant && constant.getValue() < 0)
       return lhs;
-    std::optional<Polynomial> rhs = toPolynomial(binary.getRHS(), leaf);
+    std::optional<Polynomial> rhs = toPolynomial(binary.getRHS(), symbols, leaf);
     return rhs ? std::optional<Polynomial>(*lhs + *rhs) : std::nullopt;
   }
   case AffineExprKind::Mul: {
-    std::optional<Polynomial> rhs = toPolynomial(binary.getRHS(), leaf);
+    std::optional<Polynomial> rhs = toPolynomial(binary.getRHS(), symbols, leaf);
     return rhs ? std::optional<Polynomial>(*lhs * *rhs) : std::nullopt;
   }
   case AffineExprKind::FloorDiv:
-  case AffineExprKind::CeilDiv:
-    return lhs;
+  case AffineExprKind::CeilDiv: {
+    auto shifted = lhs->getShiftedSymbol();
+    if (!shifted || !constant || constant.getValue() < 2 || shifted->first >= symbols.getNumSizes())
+      return lhs;
+    // (s + c) / d is at most ceil(s / d) plus c / d, where c / d is rounded as the whole quotient is.
+    uint64_t d = constant.getValue(), c = shifted->second;
+    return Polynomial::symbol(symbols.quotientOf(shifted->first, d)) +
+           Polynomial(expr.getKind() == AffineExprKind::FloorDiv ? c / d : llvm::divideCeil(c, d));
+  }
   default:
     return std::nullopt;
   }
@@ -160,7 +205,7 @@ static std::optional<Polynomial> boundOfNonlinear(Value value, Symbols &symbols)
   Operation *op = value.getDefiningOp();
   if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
     AffineMap map = apply.getAffineMap();
-    return toPolynomial(map.getResult(0), [&](AffineExpr leaf) {
+    return toPolynomial(map.getResult(0), symbols, [&](AffineExpr leaf) {
       unsigned position = isa<AffineDimExpr>(leaf)
                               ? cast<AffineDimExpr>(leaf).getPosition()
                               : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
@@ -199,7 +244,7 @@ static std::optional<Polynomial> boundOf(Value size, Symbols &symbols) {
   if (failed(Bounds::computeBound(map, operands, presburger::BoundType::UB, {size}, isKnown,
                                   /*closedUB=*/true)))
     return std::nullopt;
-  return toPolynomial(map.getResult(0), [&](AffineExpr leaf) -> std::optional<Polynomial> {
+  return toPolynomial(map.getResult(0), symbols, [&](AffineExpr leaf) -> std::optional<Polynomial> {
     unsigned position = isa<AffineDimExpr>(leaf)
                             ? cast<AffineDimExpr>(leaf).getPosition()
                             : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
@@ -266,7 +311,7 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
 
     function->setAttr(AttnDialect::kKernelAttr, builder.getStringAttr("entry"));
     builder.setInsertionPointAfter(function);
-    SmallVector<Type> inputs(symbols.getNames().size(), builder.getIndexType());
+    SmallVector<Type> inputs(symbols.getNumSizes(), builder.getIndexType());
     auto size = func::FuncOp::create(
         builder, function.getLoc(), (function.getName() + ".workspace").str(),
         builder.getFunctionType(inputs, {builder.getIndexType(), builder.getIndexType()}));
@@ -275,7 +320,10 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
                   builder.getStringAttr("per call " + perCall.print(symbols.getNames()) +
                                         ", per worker " + perWorker.print(symbols.getNames())));
     builder.setInsertionPointToStart(size.addEntryBlock());
-    auto valueOf = [&](unsigned symbol) -> Value { return size.getArgument(symbol); };
+    auto valueOf = [&](unsigned symbol) {
+      return symbols.build(builder, size.getLoc(), symbol,
+                           [&](unsigned of) -> Value { return size.getArgument(of); });
+    };
     Value call = perCall.build(builder, size.getLoc(), valueOf, /*saturates=*/true);
     Value worker = perWorker.build(builder, size.getLoc(), valueOf, /*saturates=*/true);
     func::ReturnOp::create(builder, size.getLoc(), ValueRange{call, worker});

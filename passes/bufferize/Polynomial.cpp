@@ -34,6 +34,18 @@ Polynomial Polynomial::operator*(const Polynomial &other) const {
   return result;
 }
 
+std::optional<std::pair<unsigned, uint64_t>> Polynomial::getShiftedSymbol() const {
+  std::optional<unsigned> symbol;
+  for (const auto &[symbols, coefficient] : terms) {
+    if (symbols.empty())
+      continue;
+    if (symbol || symbols.size() != 1 || coefficient != 1)
+      return std::nullopt;
+    symbol = symbols.front();
+  }
+  return symbol ? std::optional(std::pair(*symbol, constant())) : std::nullopt;
+}
+
 bool Polynomial::isMultipleOf(uint64_t divisor) const {
   return llvm::all_of(terms, [&](const auto &term) { return term.second % divisor == 0; });
 }

@@ -38,6 +38,9 @@ public:
     return term == terms.end() ? 0 : term->second;
   }
 
+  /// The symbol s and the constant c, if the polynomial is s + c.
+  std::optional<std::pair<unsigned, uint64_t>> getShiftedSymbol() const;
+
   bool isMultipleOf(uint64_t divisor) const;
 
   /// This size and the padding that is needed to place buffers one after the other, each at the sum
