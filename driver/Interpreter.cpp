@@ -354,6 +354,16 @@ static ReferenceResults call(func::FuncOp function, ArrayRef<ReferenceTensor> in
       return failure();
     packed = std::move(*results);
   }
+  auto fits = [&](unsigned i, const ReferenceTensor &tensor) -> LogicalResult {
+    auto type = dyn_cast<ShapedType>(function.getArgument(i).getType());
+    if (!type || (type.getRank() == int64_t(tensor.shape.size()) &&
+                  llvm::all_of_zip(type.getShape(), tensor.shape, [](int64_t size, int64_t given) {
+                    return ShapedType::isDynamic(size) || size == given;
+                  })))
+      return success();
+    return function.emitError() << "expected argument " << i << " of type " << type
+                                << ", got one of sizes [" << tensor.shape << "]";
+  };
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto name = function.getArgAttrOfType<StringAttr>(i, AttnDialect::kNameAttr);
     if (auto slot = function.getArgAttrOfType<IntegerAttr>(i, AttnDialect::kPackedAttr)) {
@@ -369,6 +379,8 @@ static ReferenceResults call(func::FuncOp function, ArrayRef<ReferenceTensor> in
       arguments.push_back(inputs.front());
       inputs = inputs.drop_front();
     }
+    if (failed(fits(i, arguments.back())))
+      return failure();
   }
   return Interpreter().call(function, arguments);
 }

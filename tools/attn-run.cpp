@@ -261,10 +261,15 @@ Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array>
     int64_t rest = *first;
     for (size_t dim = index.size(); dim-- > 0; rest /= want.shape[dim])
       index[dim] = rest % want.shape[dim];
+    auto digits = [](double value) {
+      std::string text; // enough digits to tell any two floats apart
+      raw_string_ostream(text) << format("%.9g", value);
+      return text;
+    };
     return fail(formatv("expected {0} at [{1:$[, ]}] of output {2}, got {3} after stage {4}, the "
                         "first that differs from the model",
-                        want.at(*first), make_range(index.begin(), index.end()), i, is.at(*first),
-                        stage)
+                        digits(want.at(*first)), make_range(index.begin(), index.end()), i,
+                        digits(is.at(*first)), stage)
                     .str());
   }
   return Error::success();
