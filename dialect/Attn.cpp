@@ -70,7 +70,6 @@ LogicalResult attn::verifyStage(ModuleOp module, StringRef stage, Location file)
   return success();
 }
 
-/// Verifies the attributes that the dialect puts on builtin.module and func.func.
 /// Whether the body is: c + a * b if a is not 0, else c.
 static bool addsProductsExceptZeros(Block &body) {
   if (body.getNumArguments() != 3 || body.getTerminator()->getNumOperands() != 1)
@@ -87,6 +86,7 @@ static bool addsProductsExceptZeros(Block &body) {
          product.getLhs() == a && product.getRhs() == b;
 }
 
+/// Verifies the attributes that the dialect puts on builtin.module and func.func.
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kSkipsZerosAttr) {

@@ -86,11 +86,16 @@ Type attn::elementOfCapture(Value capture, AffineMap map) {
   return shapedType(capture).getElementType();
 }
 
-/// A2, S3: a captured operand that is read at the word of a key holds words and is read at that key.
-static LogicalResult verifyWords(Operation *op, Value capture, AffineMap map, unsigned k) {
+/// A2, S3: a captured operand that is read at the word of a key holds words (batch..., k floordiv 32, q).
+static LogicalResult verifyWords(Operation *op, Value capture, AffineMap map, unsigned q,
+                                 unsigned k) {
   std::optional<unsigned> word = findWordOfKey(map);
   if (!word)
     return success();
+  if (*word + 2 != map.getNumResults() ||
+      map.getResults().back() != getAffineDimExpr(q, map.getContext()))
+    return op->emitOpError() << "expected words with dimensions (batch..., k floordiv "
+                             << kKeysPerWord << ", q), got " << AffineMapAttr::get(map);
   if (!shapedType(capture).getElementType().isInteger(32) ||
       cast<AffineBinaryOpExpr>(map.getResult(*word)).getLHS() !=
           getAffineDimExpr(k, map.getContext()))
@@ -272,7 +277,7 @@ LogicalResult AttentionOp::verify() {
     if (!permutation.isProjectedPermutation(/*allowZeroInResults=*/true))
       return emitOpError() << "expected a projected permutation with no constant but 0, got "
                            << AffineMapAttr::get(map) << " for " << name;
-    if (isCapture && failed(verifyWords(*this, operand, map, getKDim())))
+    if (isCapture && failed(verifyWords(*this, operand, map, getQDim(), getKDim())))
       return failure();
     // A6
     for (auto [position, expr] : llvm::enumerate(map.getResults())) {
@@ -393,7 +398,7 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &
     if (shapedType(capture).getRank() != map.getNumResults())
       return op.emitOpError() << "expected " << name << " of rank " << map.getNumResults()
                               << ", got " << capture.getType();
-    if (failed(verifyWords(op, capture, map, /*k=*/0)))
+    if (failed(verifyWords(op, capture, map, /*q=*/1, /*k=*/0)))
       return failure();
     for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
       auto loop = dyn_cast<AffineDimExpr>(expr);

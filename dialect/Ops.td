@@ -239,10 +239,11 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
     elements contain.
 
     `prefetch` is a hint and does not change the result: while the step computes, the caches load these rows `(n, m)`,
-    which the next step reads.
+    which the next step probably reads.
 
     Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) query, key
-    and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank; (S4) the region as
+    and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank, or (k floordiv 32, q) for
+    the words of a packed mask, whose first bit is the first key; (S4) the region as
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
     attn.attention (A10); (S7) operands of `prefetch` have two dimensions.
 

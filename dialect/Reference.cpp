@@ -53,6 +53,15 @@ double ReferenceTensor::at(AffineMap map, ArrayRef<int64_t> point) const {
   return const_cast<ReferenceTensor &>(*this).at(map, point);
 }
 
+double attn::elementAt(const ReferenceTensor &tensor, AffineMap map, ArrayRef<int64_t> point) {
+  double element = tensor.at(map, point);
+  std::optional<unsigned> word = findWordOfKey(map);
+  if (!word)
+    return element;
+  auto key = cast<AffineDimExpr>(cast<AffineBinaryOpExpr>(map.getResult(*word)).getLHS());
+  return static_cast<int64_t>(element) >> (point[key.getPosition()] % kKeysPerWord) & 1;
+}
+
 void attn::forEachIndex(ArrayRef<int64_t> shape,
                         llvm::function_ref<void(ArrayRef<int64_t>)> function) {
   SmallVector<int64_t> index(shape.size());
@@ -172,14 +181,8 @@ private:
 
   SmallVector<double> capturedAt(ArrayRef<int64_t> point) const {
     SmallVector<double> captured;
-    for (auto [tensor, map] : llvm::zip_equal(captures, captureMaps)) {
-      double element = tensor->at(map, point);
-      if (std::optional<unsigned> word = findWordOfKey(map)) {
-        auto key = cast<AffineDimExpr>(cast<AffineBinaryOpExpr>(map.getResult(*word)).getLHS());
-        element = static_cast<int64_t>(element) >> (point[key.getPosition()] % kKeysPerWord) & 1;
-      }
-      captured.push_back(element);
-    }
+    for (auto [tensor, map] : llvm::zip_equal(captures, captureMaps))
+      captured.push_back(elementAt(*tensor, map, point));
     return captured;
   }
 

@@ -31,6 +31,9 @@ struct ReferenceTensor {
   std::vector<double> elements;
 };
 
+/// The element of a captured operand at a point of an iteration space; of a packed mask, the bit of the key.
+double elementAt(const ReferenceTensor &tensor, mlir::AffineMap map, llvm::ArrayRef<int64_t> point);
+
 /// The contents of operands and of values used in regions.
 using ReferenceValues = llvm::DenseMap<mlir::Value, ReferenceTensor>;
 

@@ -92,7 +92,12 @@ SkippedShare attn::getSkippedShare(AttentionOp op) {
   if (!mask || computesWholeRows(plan))
     return {0, false};
   SmallVector<KeptSet> kept = mask.kept(numBatch);
-  bool mayGrow = llvm::any_of(kept, [](const KeptSet &set) { return !set.symbols.empty(); });
+  // Lengths and packed masks are known at the call.
+  bool mayGrow = llvm::any_of(kept, [&](const KeptSet &set) {
+    return !set.symbols.empty() || llvm::any_of(set.tests, [&](DenseTest test) {
+      return findWordOfKey(op.getCaptureMap(test.capture)).has_value();
+    });
+  });
   KeyBounds bounds = KeyBounds::get(op.getContext(), kept, numBatch, plan.getK());
   // With more tiles of queries, rowsOf() would take too long.
   constexpr int64_t kMost = int64_t(1) << 16;
@@ -350,7 +355,7 @@ MaskTiles Pictures::draw(ArrayRef<int64_t> batch) const {
       SmallVector<double> captured(attention.values.size());
       for (unsigned capture : attention.captures)
         captured[capture] =
-            attention.values[capture]->at(attention.captureMaps[capture], point(pair));
+            elementAt(*attention.values[capture], attention.captureMaps[capture], point(pair));
       return isKept(kept, pair, captured);
     };
   else

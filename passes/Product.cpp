@@ -52,4 +52,8 @@ linalg::LinalgOp attn::createGuardedProduct(OpBuilder &builder, Location loc, Va
   return op;
 }
 
-bool attn::skipsZeros(Operation *op) { return op->hasAttr(AttnDialect::kSkipsZerosAttr); }
+bool attn::skipsZeros(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalgOp.getNumReductionLoops() > 0 &&
+         op->hasAttr(AttnDialect::kSkipsZerosAttr);
+}

@@ -20,7 +20,11 @@ using namespace attn;
 
 Value Lanes::load(OpBuilder &builder, Location loc, Value buffer, ValueRange indices,
                   Value fill) const {
-  VectorType type = vectorOf(cast<MemRefType>(buffer.getType()).getElementType());
+  auto bufferType = cast<MemRefType>(buffer.getType());
+  VectorType type = vectorOf(bufferType.getElementType());
+  if (bufferType.getShape().back() == 1 && !isRowContiguous(bufferType))
+    return vector::BroadcastOp::create(builder, loc, type,
+                                       memref::LoadOp::create(builder, loc, buffer, indices));
   if (!mask)
     return vector::LoadOp::create(builder, loc, type, buffer, indices);
   if (!fill)

@@ -90,7 +90,7 @@ static Value createReplace(OpBuilder &builder, Location loc, Value value, double
                                  floatConstant(builder, loc, value.getType(), replacement), value);
 }
 
-static Value createProduct(OpBuilder &builder, Location loc, Value a, Value b) {
+static Value createMultiply(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::MulFOp::create(builder, loc, a, b);
 }
 
@@ -240,8 +240,8 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   if (!region.canHide()) {
     // If all products are -inf, the row stays empty: its sum is 0. NaN stays NaN.
     Value isEmpty = createIsEqual(builder, loc, newMax, -kInfinity);
-    tileSum = createProduct(builder, loc, tileSum,
-                            arith::SelectOp::create(builder, loc, isEmpty, zero, one));
+    tileSum = createMultiply(builder, loc, tileSum,
+                             arith::SelectOp::create(builder, loc, isEmpty, zero, one));
   }
 
   // If the old maximum is -inf, there is nothing to rescale yet.
@@ -261,20 +261,21 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
             [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
               for (Value e : es) {
                 Value row = q.load(b, loc, acc, {e, q.offset});
-                q.store(b, loc, createProduct(b, loc, row, alpha), acc, {e, q.offset});
+                q.store(b, loc, createMultiply(b, loc, row, alpha), acc, {e, q.offset});
               }
               return SmallVector<Value>();
             });
         scf::YieldOp::create(inner, loc);
       });
-  Value limit = createProduct(builder, loc, alpha, floatConstant(builder, loc, type, kBigSum));
+  Value limit = createMultiply(builder, loc, alpha, floatConstant(builder, loc, type, kBigSum));
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, tileSum, limit);
 }
 
 static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
   ScoreRegion region(op);
   if (failed(verifyTiles(op, op.getDpsInits())) ||
-      failed(verifyStrided(op, {op.getQuery(), op.getKey(), op.getValue()})) || failed(region.verify()))
+      failed(verifyStrided(op, {op.getQuery(), op.getKey(), op.getValue()})) ||
+      failed(region.verify()))
     return failure();
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
@@ -325,7 +326,7 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
                                           arith::DivFOp::create(builder, loc, one, sum));
   // A pair that the mask hides has probability 0 even if other pairs of its row are NaN. Without a mask, a pair with a
   // score of -inf gets the NaN of its row, because other scores may have become NaN by adding -inf to them.
-  Value unweighted = op.getMask() ? zero : createProduct(builder, loc, zero, inverse);
+  Value unweighted = op.getMask() ? zero : createMultiply(builder, loc, zero, inverse);
   Value hidden = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, unweighted);
   createUnrolledLoop(
       builder, loc, memref::getMixedSize(builder, loc, scores, 0), unroll, {},
@@ -335,7 +336,7 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
           tile.push_back(region.createScores(b, q.load(b, loc, scores, {k, q.offset}), k, queries));
         SmallVector<Value> probabilities = createProbabilities(b, loc, tile, relative, target);
         for (auto [probability, score, k] : llvm::zip_equal(probabilities, tile, keys)) {
-          probability = createProduct(b, loc, probability, inverse);
+          probability = createMultiply(b, loc, probability, inverse);
           if (region.canHide())
             probability = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity),
                                                   hidden, probability);
@@ -399,7 +400,7 @@ static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
   };
   auto createQuotient = [&](OpBuilder &b, Value value, const Divisor &divisor) -> Value {
     return arith::SelectOp::create(b, loc, divisor.isEmpty, divisor.emptyRow,
-                                   createProduct(b, loc, value, divisor.inverse));
+                                   createMultiply(b, loc, value, divisor.inverse));
   };
 
   if (isRowContiguous(outType)) {

@@ -167,13 +167,13 @@ void TilePrefetch::addNextHead(OnlineStepOp step, int64_t numKeys, Value queries
 TilePrefetch TilePrefetch::create(OnlineStepOp step) {
   TilePrefetch result;
   auto scores = cast<MemRefType>(getSource(step.getScores()).getType());
-  result.keysOfTile = scores.getShape().front();
-  OpBuilder first(step);
+  result.keysOfWholeTile = scores.getShape().front();
+  OpBuilder atStep(step);
   if (scores.hasStaticShape() && scores.getRank() == 2)
     for (Value rows : step.getPrefetch())
       if (isRows(rows))
         result.ofNext.push_back(
-            {rows, createIndex(first, step.getLoc(), 0), scores.getShape().back()});
+            {rows, createIndex(atStep, step.getLoc(), 0), scores.getShape().back()});
   // A test of the mask may be around the step.
   Operation *whole = step;
   while (isa<scf::IfOp>(whole->getParentOp()))
@@ -181,7 +181,8 @@ TilePrefetch TilePrefetch::create(OnlineStepOp step) {
   auto loop = dyn_cast<scf::ForOp>(whole->getParentOp());
   if (loop && loop.getInductionVar() != step.getOrigin().back())
     loop = {}; // not a loop over keys
-  // This tile of keys comes after a loop over the other tiles, which already contains the prefetches.
+  // This tile of keys comes after a loop over the other tiles, which already contains the prefetches. Or the step has a
+  // part of a tile of a packed mask, whose steps with whole tiles contain them.
   if (!loop && !isConstantIntValue(step.getOrigin().back(), 0))
     return result;
   result.loop = loop;
@@ -257,7 +258,7 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
                 rows.getLines(), llvm::divideCeil(height * rows.getLines(), iterations),
                 Cache::Second);
   for (const Rows &rows : ofNext) {
-    int64_t share = llvm::divideCeil(rows.count, llvm::divideCeil(keysOfTile, height));
+    int64_t share = llvm::divideCeil(rows.count, llvm::divideCeil(keysOfWholeTile, height));
     Value block = arith::DivUIOp::create(builder, loc, key, constant(height));
     Value begin = arith::MulIOp::create(builder, loc, block, constant(share));
     createLines(rows.createPointer(builder, loc, begin), rows.createStride(builder, loc),

@@ -54,7 +54,7 @@ private:
 
   mlir::scf::ForOp loop;          // over tiles of keys; null if there is a single tile
   std::optional<int64_t> numKeys; // in all tiles of keys
-  int64_t keysOfTile;             // in a whole tile of keys, if `ofNext` is not empty
+  int64_t keysOfWholeTile = 0;    // set if `ofNext` is not empty
   llvm::SmallVector<Rows, 2> ofKeys;
   llvm::SmallVector<Rows, 1>
       ofNext; // that the step itself names; each block of keys prefetches its share

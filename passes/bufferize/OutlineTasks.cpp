@@ -39,6 +39,8 @@ static StringRef nameOfTask(scf::ForallOp forall) {
       name = "project";
     else if (isa<linalg::SoftmaxOp>(op) && name == "map")
       name = "softmax";
+    else if (isa<PackMaskOp>(op))
+      name = "pack_mask";
   });
   return name;
 }

@@ -10,9 +10,9 @@
 //          {indexing_maps = [..., (b, h, q, k, d, e) -> (b, 0, k floordiv 32, q), ...]}
 //
 // Every head and every layer that reads the mask reads an eighth of its bytes, a vector of queries at a time, and skips
-// tiles of keys that the mask hides whole. Packed are booleans, and other elements that only the mask tests, if their
-// innermost dimensions are q and k and the tiles of keys begin at whole words. Left alone: schedules that have all
-// scores of a query in memory.
+// tiles of keys that the mask hides whole. Packed are operands that the mask tests, if their innermost dimensions are q
+// and k and the tiles of keys begin at whole words; the score region may read them too if they are booleans. Left
+// alone: schedules that have all scores of a query in memory.
 // Test: test/passes/plan/pack-masks.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -48,15 +48,14 @@ static bool isPacked(AttentionOp op, unsigned capture) {
   if (rank < 2 || map.getResult(rank - 2) != getAffineDimExpr(op.getQDim(), op.getContext()) ||
       map.getResult(rank - 1) != getAffineDimExpr(op.getKDim(), op.getContext()))
     return false;
-  if (getElementTypeOrSelf(op.getCaptures()[capture]).isInteger(1))
-    return true;
-  // Of another type, the mask alone may read the operand.
   bool isTested =
       op.getMaskAttr() &&
       llvm::any_of(op.getMaskAttr().kept(op.getNumBatch()), [&](const KeptSet &set) {
         return llvm::any_of(set.tests, [&](DenseTest test) { return test.capture == capture; });
       });
-  return isTested && (op.getScore().empty() ||
+  // A bit is the whole of a boolean. Of another type, the mask alone may read the operand.
+  bool isBit = getElementTypeOrSelf(op.getCaptures()[capture]).isInteger(1);
+  return isTested && (isBit || op.getScore().empty() ||
                       op.getScore().getArgument(op.getKDim() + 2 + capture).use_empty());
 }
 

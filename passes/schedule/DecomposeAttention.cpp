@@ -290,17 +290,24 @@ private:
 
 struct DecomposeAttention : attn::impl::DecomposeAttentionBase<DecomposeAttention> {
   void runOnOperation() override {
-    getOperation().walk([&](AttentionOp op) {
+    WalkResult decomposed = getOperation().walk([&](AttentionOp op) -> WalkResult {
       if (!op.getPlan())
-        return;
+        return WalkResult::advance();
       Schedule schedule = op.getPlan()->getSchedule();
       bool isInTask = op->getParentOfType<scf::ForallOp>();
       if (schedule != Schedule::Unfused && !(schedule == Schedule::WholeScores && isInTask))
-        return;
+        return WalkResult::advance();
+      for (unsigned i = 0; i < op.getCaptures().size(); ++i)
+        if (findWordOfKey(op.getCaptureMap(i)))
+          return op.emitOpError() << "expected schedule per-head or phased for a packed mask, got "
+                                  << stringifySchedule(schedule);
       OpBuilder builder(op);
       op->replaceAllUsesWith(Decomposer(builder, op).run());
       op->erase();
+      return WalkResult::advance();
     });
+    if (decomposed.wasInterrupted())
+      signalPassFailure();
   }
 };
 } // namespace

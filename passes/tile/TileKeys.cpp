@@ -14,6 +14,11 @@
 //   attn.online_finish ins(%l, %a) outs(...)
 //   attn.count_tiles run(ceil((%hi - %lo) / 128)) skipped(ceil(%n / 128) - the same)
 //
+// With a packed dense mask, one loop from %lo, rounded down to a whole word, tests each tile and counts it:
+//   %begin, %end, %all = attn.test_mask %words
+// If no word has a kept pair, the tile is skipped. If every pair is kept, the step is without the packed mask. Otherwise
+// the step has the keys of the words [%begin, %end) and the whole mask.
+//
 // A scale below 1 is split into a power of two and a rest from 1 to 2. The packed queries are multiplied by the power,
 // which has no rounding error unless a scaled query is a denormal number; the exponential applies the rest. A product
 // then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
@@ -259,7 +264,7 @@ KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResul
 }
 
 Value KeyLoops::nextRows(unsigned i, OpFoldResult k0) {
-  // After the last tile, this tile again.
+  // After the last tile, the last keys again.
   AffineExpr from, keys;
   bindDims(op.getContext(), from, keys);
   AffineMap least = AffineMap::get(2, 0, {from + kTile(), keys - kTile()}, op.getContext());
@@ -367,8 +372,9 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
     Capture capture = captureTile(i, k0, ks);
     result.captures.push_back(capture.tile);
     result.maps.push_back(capture.map);
+    // The slice of a whole tile exists if there are as many keys.
     std::optional<int64_t> keys = getConstantIntValue(numKeys());
-    if (capture.rows && !(keys && *keys <= kTile()))
+    if (capture.rows && keys && *keys > kTile())
       result.next.push_back(nextRows(i, k0));
   }
   return result;
@@ -635,6 +641,16 @@ void KeyLoops::run() {
   rewriter.replaceOp(op, results);
 }
 
+/// Whether the mask tests a packed operand, so that the loop over keys begins at a whole word.
+static bool testsWords(AttentionOp op) {
+  return op.getMaskAttr() &&
+         llvm::any_of(op.getMaskAttr().kept(op.getNumBatch()), [&](const KeptSet &set) {
+           return llvm::any_of(set.tests, [&](DenseTest test) {
+             return findWordOfKey(op.getCaptureMap(test.capture)).has_value();
+           });
+         });
+}
+
 namespace {
 struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
   void runOnOperation() override {
@@ -655,6 +671,10 @@ struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
       if (hasWords && tile % kKeysPerWord != 0 && !(keys && *keys <= tile)) {
         op.emitOpError() << "expected key tiles of whole words of " << kKeysPerWord
                          << " keys for a packed mask, got k = " << tile;
+        return signalPassFailure();
+      }
+      if (hasWords && !testsWords(op)) {
+        op.emitOpError() << "expected the mask to test a packed operand";
         return signalPassFailure();
       }
       KeyLoops(rewriter, op).run();

@@ -449,3 +449,15 @@ func.func @invalid(%w: tensor<15x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x
                         affine_map<(q, k, d, e) -> (k floordiv 32, q)>, affine_map<(q, k, d, e) -> (q, e)>], scale = 1.0 : f32} -> tensor<48x64xf32>
   return
 }
+
+// -----
+
+// A2: words before queries.
+func.func @invalid(%w: tensor<48x16xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>) {
+  // expected-error @+1 {{expected words with dimensions (batch..., k floordiv 32, q), got affine_map<(d0, d1, d2, d3) -> (d0, d1 floordiv 32)>}}
+  %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
+      captures(%w : tensor<48x16xi32>) outs(%e : tensor<48x64xf32>) mask(#attn.dense<0>)
+      {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>, affine_map<(q, k, d, e) -> (k, e)>,
+                        affine_map<(q, k, d, e) -> (q, k floordiv 32)>, affine_map<(q, k, d, e) -> (q, e)>], scale = 1.0 : f32} -> tensor<48x64xf32>
+  return
+}

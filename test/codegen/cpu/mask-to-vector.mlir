@@ -49,4 +49,13 @@ func.func @test(%w: memref<2x20xi32>) -> (index, index, i1) {
   %r:3 = attn.test_mask %w keeps nonzero : memref<2x20xi32>
   return %r#0, %r#1, %r#2 : index, index, i1
 }
+
+// The stride of a single query does not matter.
+// CHECK-LABEL: @one_query
+// CHECK:       memref.load
+// CHECK:       vector.broadcast
+func.func @one_query(%w: memref<?x1xi32, strided<[2, 2]>>) -> (index, index, i1) {
+  %r:3 = attn.test_mask %w keeps nonzero : memref<?x1xi32, strided<[2, 2]>>
+  return %r#0, %r#1, %r#2 : index, index, i1
+}
 }

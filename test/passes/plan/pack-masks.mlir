@@ -32,12 +32,12 @@ func.func @shared(%m: tensor<2x1x512x500xi1>, %x: tensor<2x4x512x64xf32>, %y: te
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #m = affine_map<(q, k, d, e) -> (q, k)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// A boolean that the region reads is a bit; a bias is not; numbers that only the mask tests are bits.
+// Numbers that only the mask tests become bits. A boolean that only the region reads, and a bias, stay.
 // CHECK-LABEL: @region(
 // CHECK-SAME: %[[C:[^ ]*]]: tensor<?x?xi1>, %[[N:[^ ]*]]: tensor<?x?xf32>, %[[BIAS:[^ ]*]]: tensor<?x?xf32>
-// CHECK-COUNT-2: attn.pack_mask
+// CHECK: %[[W:.*]] = attn.pack_mask ins(%[[N]]
 // CHECK-NOT: attn.pack_mask
-// CHECK: captures(%{{.*}}, %{{.*}}, %[[BIAS]] : tensor<?x?xi32>, tensor<?x?xi32>, tensor<?x?xf32>)
+// CHECK: captures(%[[C]], %[[W]], %[[BIAS]] : tensor<?x?xi1>, tensor<?x?xi32>, tensor<?x?xf32>)
 // CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: f32, %{{.*}}: i1, %{{.*}}: i1, %{{.*}}: f32):
 func.func @region(%c: tensor<?x?xi1>, %n: tensor<?x?xf32>, %bias: tensor<?x?xf32>, %x: tensor<?x64xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %a = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>)
