@@ -67,7 +67,7 @@ def Attn_Dialect : Dialect {
 
     // From plan on, in the module of an ISA level:
 
-    /// Product: its register block, an #attn.block.
+    /// Product: the register block that code generation uses for it, an #attn.block.
     static constexpr ::llvm::StringLiteral kBlockAttr = "attn.block";
     /// Function: its role for the runtime, "entry", "workspace" or "pack".
     static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";

@@ -86,7 +86,8 @@ Type attn::elementOfCapture(Value capture, AffineMap map) {
   return shapedType(capture).getElementType();
 }
 
-/// A2, S3: a captured operand that is read at the word of a key holds words (batch..., k floordiv 32, q).
+/// Verifies A2 and S3 for a captured operand that is a packed mask: it holds words of i32, and its dimensions are
+/// (batch..., k floordiv 32, q).
 static LogicalResult verifyWords(Operation *op, Value capture, AffineMap map, unsigned q,
                                  unsigned k) {
   std::optional<unsigned> word = findWordOfKey(map);

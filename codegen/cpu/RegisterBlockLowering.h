@@ -36,7 +36,7 @@ public:
                    mlir::ValueRange carried) = 0;
 };
 
-/// Emits `contraction`, which must have roles, as loops over register blocks that fit `target`.
+/// Emits `contraction` as loops over register blocks that fit `target`. Its loops must have roles.
 void createContraction(mlir::OpBuilder &builder, const Contraction &contraction, const Start &start,
                        TargetAttr target, Epilogue *epilogue = nullptr);
 

@@ -13,8 +13,9 @@
 // splits the batch dimension of scores moves to the operands of their product. A reshape that merges batch dimensions
 // of the softmax's result moves behind the product with the values. Both also move over the softmax and over the
 // elementwise ops before and after it; where a split and a merge meet, they cancel out. Reshapes of rows and columns
-// stay. A batch that is merged before the first product and split after the last one stays merged. Dimensions of size 1
-// move too where the softmax has them, so that a head count of 1 is a batch dimension.
+// stay. A batch that is merged before the first product and split after the last one stays merged. Reshapes
+// that add or drop a dimension of size 1 move too if the softmax has this dimension: a single head is then a dimension
+// of the batch.
 // Test: test/passes/raise/split-merged-batch.mlir
 //
 //===----------------------------------------------------------------------===//

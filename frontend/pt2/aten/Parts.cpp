@@ -363,7 +363,7 @@ static LogicalResult diagonalOf(Call &call, StringRef offsetName, bool isView) {
 
 static LogicalResult diagonal(Call &call) { return diagonalOf(call, "offset", /*isView=*/true); }
 
-/// The diagonal of a matrix, or a matrix with a vector on its diagonal and 0 elsewhere.
+/// Translates diag: returns the diagonal of a matrix, or a matrix that has a vector on its diagonal and is 0 elsewhere.
 static LogicalResult diag(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
