@@ -107,16 +107,13 @@ BlockAttr Contraction::getBlock(TargetAttr target) const {
   linalg::LinalgOp linalgOp = op;
   if (auto planned = linalgOp->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr))
     return planned;
-  RegisterBlock block =
-      roles ? chooseRegisterBlock(target, boundOf(op, roles->n), skipsZeros) : RegisterBlock{1, 1};
-  int64_t depth = 0;
-  if (roles && roles->reductions.size() == 1) {
-    int64_t whole = linalgOp.getStaticLoopRanges()[roles->reductions.front()];
-    if (!ShapedType::isDynamic(whole))
-      if (int64_t part = chooseDepthBlock(target, block, whole); part != whole)
-        depth = part;
-  }
-  return BlockAttr::get(linalgOp.getContext(), block.rows, block.vectors, depth);
+  assert(roles && "a contraction without lanes has no block");
+  std::optional<int64_t> depth;
+  if (roles->reductions.size() == 1)
+    if (int64_t size = linalgOp.getStaticLoopRanges()[roles->reductions.front()];
+        !ShapedType::isDynamic(size))
+      depth = size;
+  return planBlock(target, boundOf(op, roles->n), depth, skipsZeros);
 }
 
 std::optional<int64_t> Contraction::getSplit(TargetAttr target) const {

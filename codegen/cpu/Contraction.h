@@ -35,7 +35,7 @@ struct Contraction {
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
 
   /// The register block and the length of the parts of the sum: those of `attn.block`, or else the choice for `target`.
-  /// The depth is 0 if the sum is not split. Parts are added to the output one after the other.
+  /// The depth is 0 if the sum is not split. Parts are added to the output one after the other. There must be roles.
   BlockAttr getBlock(TargetAttr target) const;
   /// The depth of the block, if it splits the sum.
   std::optional<int64_t> getSplit(TargetAttr target) const;

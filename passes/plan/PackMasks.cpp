@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "passes/PackedMask.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -32,31 +33,25 @@ namespace attn {
 
 using namespace attn;
 
-/// Whether each tile of keys begins at a whole word.
-static bool tilesHaveWholeWords(AttentionOp op, OpBuilder &builder) {
-  PlanAttr plan = op.getPlanAttr();
-  if (!plan || !llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule()))
-    return false;
-  std::optional<int64_t> keys =
-      getConstantIntValue(op.getIterationDomain(builder)[op.getKDim()].size);
-  return plan.getK() % kKeysPerWord == 0 || (keys && *keys <= plan.getK());
+/// Whether the schedule works on tiles that begin at whole words.
+static bool hasTilesOfWords(AttentionOp op) {
+  return op.getPlan() &&
+         llvm::is_contained({Schedule::PerHead, Schedule::Phased}, op.getPlan()->getSchedule()) &&
+         tilesBeginAtWords(op);
 }
 
-static bool isPacked(AttentionOp op, unsigned capture) {
+/// Whether captured operand `capture` becomes words.
+static bool canPack(AttentionOp op, unsigned capture) {
   AffineMap map = op.getCaptureMap(capture);
   unsigned rank = map.getNumResults();
   if (rank < 2 || map.getResult(rank - 2) != getAffineDimExpr(op.getQDim(), op.getContext()) ||
       map.getResult(rank - 1) != getAffineDimExpr(op.getKDim(), op.getContext()))
     return false;
-  bool isTested =
-      op.getMaskAttr() &&
-      llvm::any_of(op.getMaskAttr().kept(op.getNumBatch()), [&](const KeptSet &set) {
-        return llvm::any_of(set.tests, [&](DenseTest test) { return test.capture == capture; });
-      });
   // A bit is the whole of a boolean. Of another type, the mask alone may read the operand.
   bool isBit = getElementTypeOrSelf(op.getCaptures()[capture]).isInteger(1);
-  return isTested && (isBit || op.getScore().empty() ||
-                      op.getScore().getArgument(op.getKDim() + 2 + capture).use_empty());
+  return isTested(op, capture) &&
+         (isBit || op.getScore().empty() ||
+          op.getScore().getArgument(op.getKDim() + 2 + capture).use_empty());
 }
 
 static Value createWords(OpBuilder &builder, Value mask) {
@@ -80,11 +75,10 @@ struct PackMasks : attn::impl::PackMasksBase<PackMasks> {
     OpBuilder builder(&getContext());
     llvm::DenseMap<Value, Value> wordsOf; // shared by the attentions that read a mask
     getOperation().walk([&](AttentionOp op) {
-      builder.setInsertionPoint(op);
-      if (!tilesHaveWholeWords(op, builder))
+      if (!hasTilesOfWords(op))
         return;
       for (unsigned i = 0; i < op.getCaptures().size(); ++i)
-        if (isPacked(op, i))
+        if (canPack(op, i))
           pack(builder, op, i, wordsOf);
     });
   }

@@ -71,13 +71,8 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         isValid &= succeeded(verifyDepth(op, planned));
         return;
       }
-      RegisterBlock block = chooseRegisterBlock(target, getColumns(op), skipsZeros(op));
-      int64_t depth = 0;
-      if (std::optional<int64_t> whole = getDepth(op))
-        if (int64_t part = chooseDepthBlock(target, block, *whole); part != *whole)
-          depth = part;
       op->setAttr(AttnDialect::kBlockAttr,
-                  BlockAttr::get(&getContext(), block.rows, block.vectors, depth));
+                  planBlock(target, getColumns(op), getDepth(op), skipsZeros(op)));
     });
     if (!isValid)
       signalPassFailure();

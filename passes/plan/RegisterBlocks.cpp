@@ -72,3 +72,10 @@ RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool
   }
   return best;
 }
+
+BlockAttr attn::planBlock(TargetAttr target, int64_t columns, std::optional<int64_t> depth,
+                          bool guarded) {
+  RegisterBlock block = chooseRegisterBlock(target, columns, guarded);
+  int64_t part = depth ? chooseDepthBlock(target, block, *depth) : 0;
+  return BlockAttr::get(target.getContext(), block.rows, block.vectors, part == depth ? 0 : part);
+}

@@ -38,6 +38,9 @@ RegisterBlock fitTwoSums(TargetAttr target, RegisterBlock block);
 /// stay in a quarter of L2.
 int64_t chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth);
 
+/// The block of a product with `columns` columns and, if known, `depth` products in each sum.
+BlockAttr planBlock(TargetAttr target, int64_t columns, std::optional<int64_t> depth, bool guarded);
+
 } // namespace attn
 
 #endif // ATTN_PASSES_PLAN_REGISTERBLOCKS_H

@@ -30,6 +30,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/PackedMask.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -50,7 +51,7 @@ class KeyLoops {
 public:
   KeyLoops(IRRewriter &rewriter, AttentionOp op)
       : rewriter(rewriter), op(op), loc(op.getLoc()), domain(op.getIterationDomain(rewriter)),
-        zero(rewriter.getIndexAttr(0)), one(rewriter.getIndexAttr(1)) {
+        zero(rewriter.getIndexAttr(0)), one(rewriter.getIndexAttr(1)), parts(splitMask(op)) {
     for (unsigned i = 0; i <= op.getKDim(); ++i)
       origin.push_back(op.getOrigin().empty() ? toValue(zero) : op.getOrigin()[i]);
   }
@@ -106,16 +107,14 @@ private:
   /// has no value, so the accumulator stays 0. `none` is the first sum where the sink is -inf.
   void startFromSink(State &state, Value none);
 
-  /// The parts of the mask that are dense tests of packed words, and the rest, which may be null.
-  void splitMask(MaskInterface mask, SmallVectorImpl<DenseAttr> &packed,
-                 SmallVectorImpl<Attribute> &rest);
   /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
   State step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
              MaskInterface mask);
-  /// The step over the words of the tile in which the packed parts of `mask` keep any pair; none if there are none. If
+  /// The step over the words of the tile in which the packed parts of the mask keep any pair; none if there are none. If
   /// the packed parts keep every pair, the step is without them.
-  State stepIfKept(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
-                   MaskInterface mask);
+  State stepIfKept(const State &before, Value query, OpFoldResult k0, OpFoldResult ks);
+  /// Whether each tile is tested against packed parts of the mask.
+  bool testsTiles() const { return !parts.packed.empty(); }
 
   KeyRangeOp keyRange();
   void countTiles(KeyRangeOp range);
@@ -148,7 +147,7 @@ private:
   SmallVector<Range> domain;
   OpFoldResult zero, one;
   SmallVector<Value> origin;
-  bool testsTiles = false; // the mask has packed parts, and each tile is tested against them
+  MaskParts parts;                  // of the mask
   FloatAttr queryScale, scoreScale; // their product is the scale; a null queryScale is 1
 };
 
@@ -348,7 +347,7 @@ KeyRangeOp KeyLoops::keyRange() {
 void KeyLoops::countTiles(KeyRangeOp range) {
   AffineExpr lo, hi, keys;
   bindDims(op.getContext(), lo, hi, keys);
-  AffineExpr begin = testsTiles ? lo - lo % kKeysPerWord : lo;
+  AffineExpr begin = testsTiles() ? lo - lo % kKeysPerWord : lo;
   AffineExpr run = (hi - begin).ceilDiv(kTile()), all = keys.ceilDiv(kTile());
   auto apply = [&](AffineExpr expr) {
     return toValue(affine::makeComposedFoldedAffineApply(
@@ -356,7 +355,7 @@ void KeyLoops::countTiles(KeyRangeOp range) {
         {OpFoldResult(range.getLo()), OpFoldResult(range.getHi()), numKeys()}));
   };
   // Tiles that are tested are counted in the loop.
-  CountTilesOp::create(rewriter, loc, testsTiles ? toValue(zero) : apply(run), apply(all - run));
+  CountTilesOp::create(rewriter, loc, testsTiles() ? toValue(zero) : apply(run), apply(all - run));
 }
 
 KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface mask) {
@@ -428,20 +427,6 @@ std::optional<OpFoldResult> KeyLoops::equalTileSize() {
   return rewriter.getIndexAttr(std::min(*keys, kTile()));
 }
 
-void KeyLoops::splitMask(MaskInterface mask, SmallVectorImpl<DenseAttr> &packed,
-                         SmallVectorImpl<Attribute> &rest) {
-  if (auto all = dyn_cast<AndAttr>(mask)) {
-    for (Attribute part : all.getMasks())
-      splitMask(cast<MaskInterface>(part), packed, rest);
-    return;
-  }
-  auto dense = dyn_cast<DenseAttr>(mask);
-  if (dense && findWordOfKey(op.getCaptureMap(dense.getCapture())))
-    packed.push_back(dense);
-  else
-    rest.push_back(mask);
-}
-
 KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
                                MaskInterface mask) {
   Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
@@ -459,19 +444,10 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
 }
 
 KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldResult k0,
-                                     OpFoldResult ks, MaskInterface mask) {
-  SmallVector<DenseAttr> packed;
-  SmallVector<Attribute> parts;
-  splitMask(mask, packed, parts);
-  MaskInterface rest;
-  if (parts.size() == 1)
-    rest = cast<MaskInterface>(parts.front());
-  else if (!parts.empty())
-    rest = AndAttr::get(op.getContext(), parts);
-
+                                     OpFoldResult ks) {
   // The words that every packed part keeps, in part.
   Value begin, end, all;
-  for (DenseAttr dense : packed) {
+  for (DenseAttr dense : parts.packed) {
     View words =
         view(op.getCaptures()[dense.getCapture()], op.getCaptureMap(dense.getCapture()), k0, ks);
     auto test = TestMaskOp::create(rewriter, loc, words.slice, dense.getKeeps());
@@ -510,12 +486,12 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldRes
     count(one, zero);
     auto ifAll = scf::IfOp::create(rewriter, loc, types, all, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard inner(rewriter);
-    yield(ifAll.thenBlock(), [&] { return stepAt(k0, ks, rest); });
+    yield(ifAll.thenBlock(), [&] { return stepAt(k0, ks, parts.rest); });
     yield(ifAll.elseBlock(), [&] {
       OpFoldResult first = apply(d0 + d1 * kKeysPerWord, {k0, begin});
       OpFoldResult count = apply({d0 - d1 * kKeysPerWord, (d2 - d1) * kKeysPerWord},
                                  {ks, OpFoldResult(begin), OpFoldResult(end)});
-      return stepAt(first, count, mask);
+      return stepAt(first, count, op.getMaskAttr());
     });
     return SmallVector<Value>(ifAll.getResults());
   });
@@ -535,8 +511,8 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
   Value k0 = loop.getInductionVar();
   OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
   State before = {loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
-  State after = testsTiles && mask ? stepIfKept(before, query, k0, ks, mask)
-                                   : step(before, query, k0, ks, mask);
+  State after =
+      testsTiles() && mask ? stepIfKept(before, query, k0, ks) : step(before, query, k0, ks, mask);
   scf::YieldOp::create(rewriter, loc, ValueRange{after.max, after.sum, after.acc});
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
@@ -598,14 +574,8 @@ void KeyLoops::run() {
 
   KeyRangeOp range = keyRange();
   MaskInterface mask = op.getMaskAttr();
-  if (mask) {
-    SmallVector<DenseAttr> packed;
-    SmallVector<Attribute> rest;
-    splitMask(mask, packed, rest);
-    testsTiles = !packed.empty();
-  }
   countTiles(range);
-  if (testsTiles) {
+  if (testsTiles()) {
     // Only the words tell which tiles are full. The first tile begins at a whole word.
     AffineExpr lo = rewriter.getAffineDimExpr(0);
     OpFoldResult from = affine::makeComposedFoldedAffineApply(rewriter, loc, lo - lo % kKeysPerWord,
@@ -641,16 +611,6 @@ void KeyLoops::run() {
   rewriter.replaceOp(op, results);
 }
 
-/// Whether the mask tests a packed operand, so that the loop over keys begins at a whole word.
-static bool testsWords(AttentionOp op) {
-  return op.getMaskAttr() &&
-         llvm::any_of(op.getMaskAttr().kept(op.getNumBatch()), [&](const KeptSet &set) {
-           return llvm::any_of(set.tests, [&](DenseTest test) {
-             return findWordOfKey(op.getCaptureMap(test.capture)).has_value();
-           });
-         });
-}
-
 namespace {
 struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
   void runOnOperation() override {
@@ -662,21 +622,8 @@ struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
     });
     for (AttentionOp op : ops) {
       rewriter.setInsertionPoint(op);
-      bool hasWords =
-          llvm::any_of(llvm::seq<unsigned>(0, op.getCaptures().size()),
-                       [&](unsigned i) { return findWordOfKey(op.getCaptureMap(i)).has_value(); });
-      std::optional<int64_t> keys =
-          getConstantIntValue(op.getIterationDomain(rewriter)[op.getKDim()].size);
-      int64_t tile = op.getPlan()->getK();
-      if (hasWords && tile % kKeysPerWord != 0 && !(keys && *keys <= tile)) {
-        op.emitOpError() << "expected key tiles of whole words of " << kKeysPerWord
-                         << " keys for a packed mask, got k = " << tile;
+      if (failed(verifyPackedMask(op)))
         return signalPassFailure();
-      }
-      if (hasWords && !testsWords(op)) {
-        op.emitOpError() << "expected the mask to test a packed operand";
-        return signalPassFailure();
-      }
       KeyLoops(rewriter, op).run();
     }
   }

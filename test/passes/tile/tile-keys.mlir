@@ -237,7 +237,7 @@ func.func @tile_inside_word(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: te
 #w = affine_map<(q, k, d, e) -> (k floordiv 32, q)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
 func.func @untested_words(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>) -> tensor<48x64xf32> {
-  // expected-error @+1 {{expected the mask to test a packed operand}}
+  // expected-error @+1 {{expected the mask to test packed operand 0}}
   %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
       captures(%w : tensor<16x48xi32>) outs(%e : tensor<48x64xf32>) mask(#attn.causal) plan(<"per-head", q = 48, k = 64>)
       {indexing_maps = [#q, #k, #v, #w, #o], scale = 1.0 : f32} score {
