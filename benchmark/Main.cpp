@@ -35,7 +35,7 @@ struct Flags {
 
 } // namespace
 
-static Error measure(const Target &target, int64_t threads, int64_t samples,
+static Error measure(const CpuTarget &target, int64_t threads, int64_t samples,
                      function_ref<Error(Table &)> run) {
   rt::Pool pool;
   if (threads > 1) {
@@ -79,7 +79,10 @@ int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Table &)> r
   Expected<SmallVector<const Target *>> targets = parseTargets(flags.level);
   if (!targets)
     return reportError("attn-bench", targets.takeError());
-  const Target &target = *targets->front();
+  if (!is_contained(kCpuFamily.targets, targets->front()))
+    return reportError("attn-bench",
+                       createStringError("expected a level of a CPU, got '" + flags.level + "'"));
+  const auto &target = static_cast<const CpuTarget &>(*targets->front());
   if (!target.runsHere())
     return reportError("attn-bench", createStringError("expected a level that this CPU runs, got " +
                                                        target.level));

@@ -33,7 +33,7 @@ static Error compare(ArrayRef<float> got, ArrayRef<float> expected) {
 }
 
 Expected<std::unique_ptr<Kernel>> Table::compile(const Case &of, const Kernel *twin) {
-  Expected<std::unique_ptr<Kernel>> created = Kernel::create(of.module, target, pool, twin);
+  Expected<std::unique_ptr<Kernel>> created = Kernel::create(of.module, cpu, pool, twin);
   if (!created)
     return created;
   std::vector<float> expected((*created)->getResult().size());

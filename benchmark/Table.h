@@ -10,6 +10,7 @@
 #include "benchmark/Case.h"
 #include "benchmark/Kernel.h"
 #include "benchmark/Probe.h"
+#include "codegen/cpu/Cpu.h"
 
 #include "llvm/Support/Error.h"
 
@@ -18,14 +19,14 @@
 
 namespace attn::bench {
 
-/// Rows of Google Benchmark, and the target and threads that they are measured on.
+/// Rows of Google Benchmark, and the CPU and threads that they are measured on.
 class Table {
 public:
   /// `pool` may be null. A row has `numSamples` samples.
-  Table(const Target &target, attn_pool *pool, int64_t numSamples)
-      : target(target), pool(pool), numSamples(numSamples), probe(target.lanes, pool) {}
+  Table(const CpuTarget &cpu, attn_pool *pool, int64_t numSamples)
+      : cpu(cpu), pool(pool), numSamples(numSamples), probe(cpu.vector / 32, pool) {}
 
-  const Target &getTarget() const { return target; }
+  const CpuTarget &getCpu() const { return cpu; }
   /// The best multiply-add rate so far, of all threads together, in FLOP/s.
   double getPeak() const { return probe.getPeak(); }
 
@@ -54,7 +55,7 @@ public:
 private:
   llvm::Error prepare(const Case &next);
 
-  const Target &target;
+  const CpuTarget &cpu;
   attn_pool *pool;
   int64_t numSamples;
   Probe probe;

@@ -12,7 +12,7 @@
 #include "benchmark/Modules.h"
 #include "benchmark/Table.h"
 #include "benchmark/Unfused.h"
-#include "passes/plan/RegisterBlocks.h"
+#include "codegen/cpu/RegisterBlocks.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -23,8 +23,8 @@ using namespace attn::bench;
 static llvm::Error run(Table &table) {
   mlir::MLIRContext context;
   context.loadDialect<AttnDialect>();
-  TargetAttr target = table.getTarget().getAttr(&context);
-  int64_t lanes = target.getLanes();
+  auto cpu = mlir::cast<CpuAttr>(table.getCpu().getAttr(&context));
+  int64_t lanes = cpu.getLanes();
   for (Guard guard : {Guard::None, Guard::Zeros}) {
     bool guarded = guard == Guard::Zeros;
     for (int64_t columns : {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 2 * lanes + 5})
@@ -32,8 +32,8 @@ static llvm::Error run(Table &table) {
       for (int64_t rows : {480, 483}) {
         // A typical depth of attention: the 128 rows of the second operand fit in L1. There are enough
         // rows to make the cost of the call small.
-        ProductShape shape = {rows, columns, 128};
-        RegisterBlock block = chooseRegisterBlock(target, columns, guarded);
+        bench::ProductShape shape = {rows, columns, 128};
+        RegisterBlock block = chooseRegisterBlock(cpu, columns, guarded);
         table.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,
                                  block.vectors * lanes, shape.getName()),
                    shape.getFlop(), writeProduct(shape, guard),

@@ -10,7 +10,7 @@
 
 #include "benchmark/Table.h"
 #include "codegen/Pipeline.h"
-#include "passes/plan/Choose.h"
+#include "codegen/cpu/Choose.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/Parser/Parser.h"
@@ -24,16 +24,16 @@ using namespace attn::bench;
 static constexpr double kLoss = 0.03;
 
 /// The plans of the attention in `module` with the predictions of the stage `plan`, the best plan first.
-static llvm::Expected<SmallVector<Prediction>> predict(StringRef module, TargetAttr target) {
-  auto parsed = parseSourceString<ModuleOp>(module, target.getContext());
-  PassManager manager(target.getContext());
+static llvm::Expected<SmallVector<Prediction>> predict(StringRef module, CpuAttr cpu) {
+  auto parsed = parseSourceString<ModuleOp>(module, cpu.getContext());
+  PassManager manager(cpu.getContext());
   for (const Stage &stage :
        getStages().take_until([](const Stage &stage) { return stage.name == "plan"; }))
     stage.build(manager, {});
   SmallVector<Prediction> predictions;
   if (parsed && succeeded(manager.run(*parsed)))
     parsed->walk(
-        [&](AttentionOp op) { predictions = predictPlans(target, attn::AttentionShape::get(op)); });
+        [&](AttentionOp op) { predictions = predictPlans(cpu, attn::AttentionShape::get(op)); });
   if (predictions.empty())
     return llvm::createStringError("expected an attention, got\n" + module);
   return predictions;
@@ -129,7 +129,7 @@ void Contest::addRow(Table &table, StringRef rowName, const Candidate &plan) {
     if (!plan.error.empty())
       return llvm::createStringError(plan.error);
     table.report(row, plan.timing, plan.of.flop);
-    double cyclesPerSecond = table.getPeak() / (2 * table.getTarget().lanes);
+    double cyclesPerSecond = table.getPeak() / (2 * table.getCpu().vector / 32);
     row.counters["Mcycles"] = plan.timing.seconds * cyclesPerSecond * 1e-6;
     row.counters["Mcycles predicted"] = plan.predicted;
     row.counters["rank"] = plan.rank;
@@ -174,13 +174,13 @@ static llvm::Error run(Table &table) {
   registry.insert<AttnDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadDialect<AttnDialect>();
-  TargetAttr target = table.getTarget().getAttr(&context);
+  auto cpu = cast<CpuAttr>(table.getCpu().getAttr(&context));
 
   std::list<Contest> contests;
   auto addContest = [&](const std::string &kind,
                         function_ref<Case(StringRef plan)> getCase) -> llvm::Error {
     Case unplanned = getCase("");
-    llvm::Expected<SmallVector<Prediction>> predictions = predict(unplanned.module, target);
+    llvm::Expected<SmallVector<Prediction>> predictions = predict(unplanned.module, cpu);
     if (!predictions)
       return predictions.takeError();
     contests.emplace_back(kind + "/" + unplanned.name, *predictions, getCase).addRows(table);

@@ -7,11 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/Pipeline.h"
-#include "codegen/cpu/Passes.h"
+#include "codegen/TargetPasses.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
-#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -122,29 +121,10 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   level.addPass(createVerifyBuffers());
   level.addNestedPass<func::FuncOp>(createNoteExtraWork());
   level.addNestedPass<func::FuncOp>(createLowerCopies());
-  level.addPass(createPlanWorkspace());
-  level.addPass(createOutlineTasks());
-  level.addPass(createCanonicalizerPass());
-  level.addPass(createCSEPass());
-  level.addPass(createShareTasks());
 }
 
-static void buildVectorize(OpPassManager &manager, const PipelineOptions &) {
-  OpPassManager &functions = manager.nest<ModuleOp>().nest<func::FuncOp>();
-  functions.addPass(createMaskToVector());
-  functions.addPass(createOnlineToVector());
-  functions.addPass(createContractToVector());
-  functions.addPass(createPackToVector());
-  functions.addPass(createSoftmaxToVector());
-  // The remaining ops are elementwise ops and reductions: they become plain loops, which LLVM vectorises.
-  functions.addPass(createNoteSlowLoops());
-  functions.addPass(createReassociateSums());
-  functions.addPass(createConvertLinalgToLoopsPass());
-  functions.addPass(createExpandHalves());
-  functions.addPass(createExpandMath());
-  functions.addPass(createCanonicalizerPass());
-  functions.addPass(createCSEPass());
-}
+/// Everything from buffers to the machine depends on the target.
+static void buildVectorize(OpPassManager &, const PipelineOptions &) {}
 
 ArrayRef<Stage> attn::getStages() {
   static constexpr Stage kStages[] = {
@@ -161,6 +141,8 @@ ArrayRef<Stage> attn::getStages() {
 
 void attn::addStage(OpPassManager &manager, const Stage &stage, const PipelineOptions &options) {
   stage.build(manager, options);
+  // Then the passes of each target; before `plan` there are no modules of targets.
+  manager.nest<ModuleOp>().addPass(createTargetPasses(stage.name));
   manager.addPass(createMarkStage({stage.name.str()}));
 }
 

@@ -1,12 +1,10 @@
-//===- Target.h - the ISA levels that attn compiles for ----------*- C++ -*-===//
+//===- Target.h - the levels that attn compiles for --------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // An ISA level ("level" for short) is a set of instructions of an architecture, such as x86-64-v3.
-// Each level is one description in codegen/cpu/targets/. Only those files and the list in Target.cpp
-// name an instruction set: passes read the numbers of #attn.target, and emission reads the other
-// fields below. There are two exceptions: Exp2.cpp emits AVX-512 instructions if `scalef` is set, and
-// LowerToLLVM.cpp sets an option for x86.
+// Each level is one description in the folder of its family, such as codegen/cpu/targets/. Passes
+// know a level only through its attribute, which has the interfaces of dialect/Target.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,38 +13,55 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Error.h"
 
 namespace attn {
 
-/// An ISA level: the instructions that its code may use, and the numbers that passes need.
+/// A level that users can select.
 struct Target {
   /// The name in --target, in --level and in the tables of a library.
   llvm::StringLiteral level;
+  /// The architecture of the library that contains the code.
   llvm::StringLiteral triple;
-  /// LLVM's name of the CPU, which defines the available instructions and the scheduling model.
-  llvm::StringLiteral cpu;
   /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of
   /// them cannot run the code.
   llvm::ArrayRef<llvm::StringLiteral> features;
-  /// Width in bits of the vectors that code uses.
-  unsigned vectorBits;
-  /// The remaining fields are those of #attn.target.
-  unsigned lanes, registers;
-  bool fma;
-  unsigned l1, l2;
-  bool scalef, halves;
+  /// Makes the attribute that modules of this level have.
+  TargetInterface (*makeAttr)(const Target &, mlir::MLIRContext *);
 
-  TargetAttr getAttr(mlir::MLIRContext *context) const;
+  TargetInterface getAttr(mlir::MLIRContext *context) const { return makeAttr(*this, context); }
+  /// Whether the triple is of `architecture`, a triple or the first component of one.
+  bool isOf(llvm::StringRef architecture) const;
   /// Whether the CPU that runs the compiler can run code of this level.
   bool runsHere() const;
 };
 
-/// All targets; within an architecture, the best level comes first.
-llvm::ArrayRef<const Target *> getTargets();
+/// Levels that share an attribute and its interfaces.
+struct TargetFamily {
+  /// Within an architecture, the best level comes first.
+  llvm::ArrayRef<const Target *> targets;
+  /// Makes the attribute and its interfaces known.
+  void (*registerInterfaces)(mlir::DialectRegistry &registry);
+  /// Adds the passes of the family to the end of a stage (CodegenInterface::addPasses).
+  void (*addPasses)(llvm::StringRef stage, mlir::OpPassManager &manager);
+};
 
-/// The target named `level`, or an error that lists the known levels.
-llvm::Expected<const Target *> lookupTarget(llvm::StringRef level);
+/// The known families. The first ones are those of attn.
+llvm::ArrayRef<const TargetFamily *> getFamilies();
+
+/// Adds a family. Must be called before the first context is created.
+void addFamily(const TargetFamily &family);
+
+/// Makes the attributes of all families, and their interfaces, known to contexts of `registry`.
+void registerTargets(mlir::DialectRegistry &registry);
+
+/// The levels of all families.
+llvm::SmallVector<const Target *> getTargets();
+
+/// The target named `level` of `targets`, or an error that lists their levels.
+llvm::Expected<const Target *> lookupTarget(llvm::ArrayRef<const Target *> targets,
+                                            llvm::StringRef level);
 
 /// Parses a list such as "x86-64,x86-64-v3". "native" is the best level that this CPU runs, "all"
 /// means every level of this CPU's architecture, and "all:x86_64" every level of the architecture

@@ -122,15 +122,16 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return success();
   }
   if (name == kTargetAttr) {
-    if (!isa<TargetAttr>(attribute.getValue()))
-      return op->emitError() << "expected '" << name << "' to be an #attn.target, got "
+    if (!isa<TargetInterface>(attribute.getValue()))
+      return op->emitError() << "expected '" << name << "' to be a target such as #attn.cpu, got "
                              << attribute.getValue();
     return success();
   }
   if (name == kTargetsAttr) {
     auto targets = dyn_cast<ArrayAttr>(attribute.getValue());
-    if (!targets || !llvm::all_of(targets, llvm::IsaPred<TargetAttr>))
-      return op->emitError() << "expected '" << name << "' to be an array of #attn.target, got "
+    if (!targets || !llvm::all_of(targets, llvm::IsaPred<TargetInterface>))
+      return op->emitError() << "expected '" << name
+                             << "' to be an array of targets such as #attn.cpu, got "
                              << attribute.getValue();
     return success();
   }

@@ -55,6 +55,7 @@ struct KeptSet {
 } // namespace attn
 
 #include "dialect/MaskInterface.h.inc"
+#include "dialect/TargetInterface.h.inc"
 
 #include "dialect/Dialect.h.inc"
 
@@ -71,7 +72,10 @@ void registerBufferization(mlir::DialectRegistry &registry);
 
 /// The machine that `op` is compiled for: `attn.target` of the closest module that has one, or
 /// null.
-TargetAttr getTarget(mlir::Operation *op);
+TargetInterface getTarget(mlir::Operation *op);
+
+/// The CPU that `op` is compiled for, or null if the machine is none.
+CpuAttr getCpu(mlir::Operation *op);
 
 /// The symbol of an argument's dimension that is provably as large as dimension `axis` of `value`,
 /// or null.

@@ -42,9 +42,9 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
     /// The most bytes that a program can address on x86-64: no tensor and no workspace is larger.
     static constexpr int64_t kMaxBytes = int64_t(1) << 47;
-    /// Module: the machine that its functions are compiled for, an #attn.target.
+    /// Module: the machine that its functions are compiled for, such as an #attn.cpu.
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
-    /// Module: the machines to compile for, an array of #attn.target, best first. Gone after `plan`.
+    /// Module: the machines to compile for, an array of targets, best first. Gone after `plan`.
     static constexpr ::llvm::StringLiteral kTargetsAttr = "attn.targets";
     /// Argument and result: its name for users.
     static constexpr ::llvm::StringLiteral kNameAttr = "attn.name";

@@ -1,4 +1,4 @@
-//===- Attributes.cpp - rules of targets, plans and symbols ----------------===//
+//===- Attributes.cpp - rules of CPUs, plans and symbols ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,24 +9,27 @@
 using namespace mlir;
 using namespace attn;
 
-LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                                 StringRef level, unsigned lanes, unsigned registers, bool fma,
-                                 unsigned l1, unsigned l2, bool scalef, bool) {
-  if (!llvm::isPowerOf2_32(lanes))
-    return emitError() << "expected lanes to be a power of two, got " << lanes;
-  if (registers < 8)
-    return emitError() << "expected at least 8 registers, got " << registers;
-  if (scalef && lanes != 16)
-    return emitError() << "expected 16 lanes with scalef, got " << lanes;
+#include "dialect/TargetInterface.cpp.inc"
+
+LogicalResult CpuAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef level,
+                              unsigned vector, unsigned registers, unsigned spare, unsigned l1,
+                              unsigned l2, CpuCapabilities has) {
+  if (!llvm::isPowerOf2_32(vector) || vector < 32)
+    return emitError() << "expected vectors of a power of two of at least 32 bits, got " << vector;
+  if (registers < 8 || spare > registers - 8)
+    return emitError() << "expected at least 8 registers that are not spare, got " << registers
+                       << " with " << spare << " spare";
   return success();
 }
 
-TargetAttr attn::getTarget(Operation *op) {
+TargetInterface attn::getTarget(Operation *op) {
   for (; op; op = op->getParentOp())
-    if (auto target = op->getAttrOfType<TargetAttr>(AttnDialect::kTargetAttr))
+    if (auto target = op->getAttrOfType<TargetInterface>(AttnDialect::kTargetAttr))
       return target;
   return nullptr;
 }
+
+CpuAttr attn::getCpu(Operation *op) { return dyn_cast_if_present<CpuAttr>(getTarget(op)); }
 
 void attn::addLocation(Operation *op, StringAttr part, Location from) {
   // The location of the op itself comes first, because readers of the fused location see this one.

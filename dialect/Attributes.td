@@ -1,4 +1,4 @@
-//===- Attributes.td - machine, plan, symbols ------------------------------===//
+//===- Attributes.td - CPU, plan, symbols ----------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,6 +8,7 @@
 #define ATTN_DIALECT_ATTRIBUTES_TD
 
 include "dialect/Attn.td"
+include "dialect/Target.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
@@ -16,30 +17,55 @@ class Attn_Attr<string cppName, string attrMnemonic, list<Trait> traits = []>
   let mnemonic = attrMnemonic;
 }
 
-def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
-  let summary = "the properties of the machine that a module is compiled for";
+def Attn_CpuCapabilities : I32BitEnum<"CpuCapabilities", "what single instructions of a CPU can do", [
+    I32BitEnumCaseNone<"None", "none">,
+    I32BitEnumCaseBit<"FMA", 0, "fma">,       // a * b + c, rounded once
+    I32BitEnumCaseBit<"Masks", 1, "masks">,   // keep, for each lane, whether it takes part; in registers of their own
+    I32BitEnumCaseBit<"Scale", 2, "scale">,   // p * 2^n, and x - floor(x)
+    I32BitEnumCaseBit<"Halves", 3, "halves">  // convert vectors between f16 and f32
+  ]> {
+  let cppNamespace = "::attn";
+}
+
+def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_TargetInterface>]> {
+  let summary = "the properties of the CPU that a module is compiled for";
   let description = [{
-    The attribute has the numbers that passes need to know about a machine. Tile sizes and register
-    blocks follow from these numbers and never from a name, so a stage file states its own machine.
-    `level` names the ISA level, a set of instruction-set extensions such as x86-64-v3. Users force a
-    level with `--level`; the code generator looks up the instruction set by it.
+    The attribute has what passes need to know about a CPU. Tile sizes and register blocks follow from these properties
+    and never from a name, so a stage file states its own machine. `level` names the ISA level, a set of
+    instruction-set extensions such as x86-64-v3. Users force a level with `--level`; the code generator looks up the
+    instruction set by it.
+
+    `vector` is the length of a vector register in bits, and `registers` is the number of these registers. A register
+    block leaves `spare` of them free, where the register allocator needs them. `l1` and `l2` are the sizes of the
+    caches of one core in bytes. `has` names what single instructions can do:
+
+    * `fma`: multiply and add with one rounding;
+    * `masks`: compare vectors into mask registers, which select the lanes of other instructions;
+    * `scale`: compute p * 2^n, and x - floor(x);
+    * `halves`: convert vectors between f16 and f32.
 
     ```mlir
-    module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32,
-                                                   fma = true, l1 = 32768, l2 = 1048576, scalef = true>} {}
+    module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768,
+                                               l2 = 1048576, has = fma|masks|scale>} {}
     ```
   }];
   let parameters = (ins
     StringRefParameter<"name of the level">:$level,
-    "unsigned":$lanes,      // f32 lanes of a vector register
-    "unsigned":$registers,  // vector registers
-    "bool":$fma,            // multiply-add is one instruction
-    "unsigned":$l1,         // bytes
-    "unsigned":$l2,         // bytes, of one core
-    DefaultValuedParameter<"bool", "false">:$scalef,  // p * 2^n and x - floor(x) are one each: vscalefps, vreduceps
-    DefaultValuedParameter<"bool", "false">:$halves); // so is each conversion between f16 and f32
-  let assemblyFormat = [{ `<` $level `,` struct($lanes, $registers, $fma, $l1, $l2, $scalef, $halves) `>` }];
+    "unsigned":$vector,
+    "unsigned":$registers,
+    DefaultValuedParameter<"unsigned", "0">:$spare,
+    "unsigned":$l1,
+    "unsigned":$l2,
+    DefaultValuedParameter<"::attn::CpuCapabilities", "::attn::CpuCapabilities::None">:$has);
+  let assemblyFormat = [{ `<` $level `,` struct($vector, $registers, $spare, $l1, $l2, $has) `>` }];
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool can(::attn::CpuCapabilities what) const { return bitEnumContainsAll(getHas(), what); }
+    /// The elements of `type` in a vector register.
+    unsigned getLanes(::mlir::Type type) const { return getVector() / type.getIntOrFloatBitWidth(); }
+    /// The lanes of accumulators and of scores, which are f32.
+    unsigned getLanes() const { return getVector() / 32; }
+  }];
 }
 
 def Attn_Schedule : I32Enum<"Schedule", "how an attention becomes loops", [

@@ -11,7 +11,7 @@
 #include "dialect/Report.h"
 #include "driver/MaskTiles.h"
 #include "frontend/Frontend.h"
-#include "passes/plan/Choose.h"
+#include "passes/plan/Planner.h"
 #include "support/RunPasses.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -61,6 +61,7 @@ private:
     registerAllExtensions(registry);
     registry.insert<AttnDialect>();
     registerBufferization(registry);
+    registerTargets(registry);
     registerEmission(registry);
     return registry;
   }
@@ -204,7 +205,7 @@ void Compilation::note(StringRef list, StringRef prefix) {
 /// is one million cycles, where a cycle is the time of one vector multiply-add.
 static ArrayAttr predictionsOf(AttentionOp op) {
   Builder builder(op.getContext());
-  TargetAttr target = getTarget(op);
+  auto planner = cast<PlannerInterface>(getTarget(op));
   AttentionShape shape = AttentionShape::get(op);
   SmallVector<Attribute> predictions;
   SmallVector<Schedule> named;
@@ -217,8 +218,8 @@ static ArrayAttr predictionsOf(AttentionOp op) {
         {builder.getNamedAttr("schedule", builder.getStringAttr(schedule)),
          builder.getNamedAttr("mcycles", builder.getF64FloatAttr(cost / 1e6))}));
   };
-  add(*op.getPlan(), predictAttention(target, shape, *op.getPlan()));
-  for (const Prediction &other : predictPlans(target, shape))
+  add(*op.getPlan(), planner.predictPlan(shape, *op.getPlan()));
+  for (const Prediction &other : planner.predictPlans(shape, /*schedules=*/{}))
     add(other.plan, other.cost);
   return builder.getArrayAttr(predictions);
 }

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a struct or a rule of this file changes meaning.
-#define ATTN_ABI_VERSION 4
+#define ATTN_ABI_VERSION 5
 
 /// Alignment in bytes of workspaces, of packed weights and of weights embedded in a library.
 #define ATTN_ALIGNMENT 64
@@ -123,6 +123,9 @@ typedef struct attn_tensor_info {
 /// The code of one function for one ISA level.
 typedef struct attn_variant_info {
   const char *level; ///< "x86-64", "x86-64-v3", "x86-64-v4"
+  /// The features that a machine must have to run the code, by LLVM's names, with one space between them. A runtime
+  /// does not run code that needs a feature that it does not know.
+  const char *features;
   attn_run_fn run;
   attn_workspace_fn workspace;
   attn_pack_fn pack; ///< null if the function has no weights
@@ -138,7 +141,7 @@ typedef struct attn_function_info {
   int32_t num_inputs, num_outputs, num_weights, num_symbols, num_variants, reserved;
   const attn_tensor_info *inputs, *outputs, *weights;
   const attn_symbol_info *symbols;
-  const attn_variant_info *variants; ///< best level first
+  const attn_variant_info *variants; ///< best level first: the first that the machine runs is used
   /// The elements of each weight, compact row-major; null if the library does not contain them.
   const void *const *embedded;
 } attn_function_info;

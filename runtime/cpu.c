@@ -1,4 +1,4 @@
-//===- cpu.c - the ISA level and the number of CPUs of this process -------===//
+//===- cpu.c - the features and the number of CPUs of this process --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,102 +17,105 @@
 #if defined __x86_64__
 
 #include <cpuid.h>
+#include <sys/syscall.h>
 
-/// An ISA level: the features that it adds to the level `base`, as bits of CPUID registers, and the register state that
-/// the operating system must save for them (XCR0). Levels form a tree: two levels may extend the same one.
-typedef struct level {
-  const char *name, *base;
-  uint32_t leaf1_ecx, leaf7_ebx, leaf7_1_eax, extended_ecx, xcr0;
-} level;
+/// The registers of CPUID that features are bits of.
+enum { LEAF1_ECX, LEAF7_EBX, LEAF7_EDX, LEAF7_1_EAX, EXTENDED_ECX, NUM_REGISTERS };
 
-#define BIT(n) (1u << (n))
+/// A feature of LLVM's name: a bit of a register of CPUID, the register state that the operating system must save
+/// (XCR0), and the state that a process must ask Linux for before it uses it, 0 for none.
+typedef struct feature {
+  const char *name;
+  int cpuid, bit;
+  uint32_t xcr0;
+  int requested;
+} feature;
 
-/// In order of preference, the best one last; each after its base.
-static const level levels[] = {
-    {.name = "x86-64"},
-    {.name = "x86-64-v2",
-     .base = "x86-64",
-     // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT
-     .leaf1_ecx = BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23),
-     // LAHF
-     .extended_ecx = BIT(0)},
-    {.name = "x86-64-v3",
-     .base = "x86-64-v2",
-     // FMA, MOVBE, OSXSAVE, AVX, F16C
-     .leaf1_ecx = BIT(12) | BIT(22) | BIT(27) | BIT(28) | BIT(29),
-     // BMI1, AVX2, BMI2
-     .leaf7_ebx = BIT(3) | BIT(5) | BIT(8),
-     // LZCNT
-     .extended_ecx = BIT(5),
-     // SSE and AVX registers
-     .xcr0 = BIT(1) | BIT(2)},
-    {.name = "x86-64-v4",
-     .base = "x86-64-v3",
-     // AVX512: F, DQ, CD, BW, VL
-     .leaf7_ebx = BIT(16) | BIT(17) | BIT(28) | BIT(30) | BIT(31),
-     // mask registers, upper halves of ZMM0-15, ZMM16-31
-     .xcr0 = BIT(5) | BIT(6) | BIT(7)},
-    {.name = "x86-64-v4-bf16",
-     .base = "x86-64-v4",
-     // AVX512_BF16
-     .leaf7_1_eax = BIT(5)},
+/// State of XCR0: SSE and AVX registers; also mask registers, the upper halves of ZMM0 to 15, and ZMM16 to 31; also the
+/// configuration and the data of tiles.
+enum { AVX = 0x6, AVX512 = 0xe6, TILES = 0x60006, TILE_DATA = 18 };
+
+static const feature features[] = {
+    {"sse3", LEAF1_ECX, 0, 0, 0},
+    {"ssse3", LEAF1_ECX, 9, 0, 0},
+    {"cx16", LEAF1_ECX, 13, 0, 0},
+    {"sse4.1", LEAF1_ECX, 19, 0, 0},
+    {"sse4.2", LEAF1_ECX, 20, 0, 0},
+    {"popcnt", LEAF1_ECX, 23, 0, 0},
+    {"sahf", EXTENDED_ECX, 0, 0, 0},
+    {"lzcnt", EXTENDED_ECX, 5, 0, 0},
+    {"movbe", LEAF1_ECX, 22, 0, 0},
+    {"xsave", LEAF1_ECX, 27, 0, 0}, // OSXSAVE: the operating system uses it
+    {"avx", LEAF1_ECX, 28, AVX, 0},
+    {"f16c", LEAF1_ECX, 29, AVX, 0},
+    {"fma", LEAF1_ECX, 12, AVX, 0},
+    {"bmi", LEAF7_EBX, 3, 0, 0},
+    {"avx2", LEAF7_EBX, 5, AVX, 0},
+    {"bmi2", LEAF7_EBX, 8, 0, 0},
+    {"avx512f", LEAF7_EBX, 16, AVX512, 0},
+    {"avx512dq", LEAF7_EBX, 17, AVX512, 0},
+    {"avx512cd", LEAF7_EBX, 28, AVX512, 0},
+    {"avx512bw", LEAF7_EBX, 30, AVX512, 0},
+    {"avx512vl", LEAF7_EBX, 31, AVX512, 0},
+    {"avx512bf16", LEAF7_1_EAX, 5, AVX512, 0},
+    {"amx-bf16", LEAF7_EDX, 22, TILES, TILE_DATA},
+    {"amx-tile", LEAF7_EDX, 24, TILES, TILE_DATA},
 };
-enum { NUM_LEVELS = sizeof levels / sizeof *levels };
 
-/// The features of this CPU, in the same registers.
-static level detect(void) {
-  level cpu = {0};
-  uint32_t a, b, c, d;
+/// Whether Linux lets this process use `state`, a bit of XCR0. Threads share the permission.
+static bool request(int state) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023 };
+  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, state) == 0;
+}
+
+static bool has(const feature *wanted) {
+  uint32_t registers[NUM_REGISTERS] = {0}, a, b, c, d, xcr0 = 0;
   if (__get_cpuid(1, &a, &b, &c, &d))
-    cpu.leaf1_ecx = c;
+    registers[LEAF1_ECX] = c;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
-    cpu.leaf7_ebx = b;
+    registers[LEAF7_EBX] = b;
+    registers[LEAF7_EDX] = d;
     if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d))
-      cpu.leaf7_1_eax = a;
+      registers[LEAF7_1_EAX] = a;
   }
   if (__get_cpuid(0x80000001, &a, &b, &c, &d))
-    cpu.extended_ecx = c;
-  if (cpu.leaf1_ecx & BIT(27)) // OSXSAVE: xgetbv exists
-    __asm__("xgetbv" : "=a"(cpu.xcr0), "=d"(d) : "c"(0));
-  return cpu;
-}
-
-static bool has(const level *cpu, const char *name) {
-  if (!name)
-    return true;
-  for (size_t i = 0; i < NUM_LEVELS; ++i) {
-    const level *l = &levels[i];
-    if (!strcmp(l->name, name))
-      return !((l->leaf1_ecx & ~cpu->leaf1_ecx) | (l->leaf7_ebx & ~cpu->leaf7_ebx) |
-               (l->leaf7_1_eax & ~cpu->leaf7_1_eax) | (l->extended_ecx & ~cpu->extended_ecx) |
-               (l->xcr0 & ~cpu->xcr0)) &&
-             has(cpu, l->base);
-  }
-  return false;
-}
-
-bool attnrt_cpu_supports(const char *name) {
-  level cpu = detect();
-  return has(&cpu, name);
-}
-
-const char *attnrt_cpu_level(void) {
-  level cpu = detect();
-  size_t best = NUM_LEVELS - 1;
-  while (!has(&cpu, levels[best].name))
-    --best; // every CPU of this architecture has the first level
-  return levels[best].name;
+    registers[EXTENDED_ECX] = c;
+  if (registers[LEAF1_ECX] & (1u << 27)) // OSXSAVE: xgetbv exists
+    __asm__("xgetbv" : "=a"(xcr0), "=d"(d) : "c"(0));
+  return (registers[wanted->cpuid] >> wanted->bit & 1) && !(wanted->xcr0 & ~xcr0) &&
+         (!wanted->requested || request(wanted->requested));
 }
 
 #elif defined __aarch64__
 
-const char *attnrt_cpu_level(void) { return "aarch64"; }
+#include <sys/auxv.h>
 
-bool attnrt_cpu_supports(const char *name) { return !strcmp(name, "aarch64"); }
+/// A feature of LLVM's name: a bit of AT_HWCAP.
+typedef struct feature {
+  const char *name;
+  int bit;
+} feature;
+
+static const feature features[] = {{"neon", 1}};
+
+static bool has(const feature *wanted) { return getauxval(AT_HWCAP) >> wanted->bit & 1; }
 
 #else
-#error "expected x86-64 or aarch64: name the levels of this architecture here"
+#error "expected x86-64 or aarch64: list the features of this architecture here"
 #endif
+
+const char *attnrt_cpu_lacks(const char *names, size_t *length) {
+  for (; *names; names += *length + (names[*length] == ' ')) {
+    bool found = false;
+    *length = strcspn(names, " ");
+    for (size_t i = 0; i < sizeof features / sizeof *features && !found; ++i)
+      found = strlen(features[i].name) == *length && !memcmp(features[i].name, names, *length) &&
+              has(&features[i]);
+    if (!found)
+      return names;
+  }
+  return NULL;
+}
 
 /// The number of CPUs, rounded up, whose time the control groups of this process grant it (cgroup
 /// version 2). INT64_MAX means unlimited.

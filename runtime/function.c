@@ -30,23 +30,28 @@ static attn_status choose_variant(const attn_function_info *info, const char *le
 
   char levels[256];
   list_levels(info, levels, sizeof levels);
+  const char *lacking = "";
+  size_t length = 0;
   for (int32_t i = 0; i < info->num_variants; ++i) {
-    const char *candidate = info->variants[i].level;
-    bool runs = attnrt_cpu_supports(candidate);
-    if (level ? strcmp(candidate, level) : !runs)
+    const attn_variant_info *candidate = &info->variants[i];
+    if (level && strcmp(candidate->level, level))
       continue;
-    if (!runs)
+    lacking = attnrt_cpu_lacks(candidate->features, &length);
+    if (!lacking) {
+      *variant = candidate;
+      return ATTN_OK;
+    }
+    if (level)
       return attnrt_fail(ATTN_ERROR_LEVEL,
-                         "%s: %s expected a level that this CPU runs (its best is %s), got '%s'",
-                         info->name, asked, attnrt_cpu_level(), level);
-    *variant = &info->variants[i];
-    return ATTN_OK;
+                         "%s: %s expected a level that this CPU runs, got '%s', which needs %.*s",
+                         info->name, asked, level, (int)length, lacking);
   }
   if (level)
     return attnrt_fail(ATTN_ERROR_LEVEL, "%s: %s expected one of %s, got '%s'", info->name, asked,
                        levels, level);
-  return attnrt_fail(ATTN_ERROR_LEVEL, "%s: expected a CPU that runs one of %s, got %s", info->name,
-                     levels, attnrt_cpu_level());
+  return attnrt_fail(ATTN_ERROR_LEVEL,
+                     "%s: expected a CPU that runs one of %s, got one without %.*s", info->name,
+                     levels, (int)length, lacking);
 }
 
 static attn_status find_function(const attn_library_info *library, const char *name,

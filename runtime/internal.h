@@ -75,9 +75,10 @@ attn_library *attnrt_retain(attn_library *library);
 
 //===-- cpu.c -------------------------------------------------------------===//
 
-bool attnrt_cpu_supports(const char *level);
-const char *attnrt_cpu_level(void); ///< the best level that this CPU supports
-int64_t attnrt_cpu_count(void);     ///< number of CPUs that this process may use at a time
+/// The first of `features`, names with one space between them, that this CPU or its operating system lacks, and the
+/// length of its name; null if there is none. A feature that the runtime does not know counts as lacking.
+const char *attnrt_cpu_lacks(const char *features, size_t *length);
+int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at a time
 
 //===-- memory.c ----------------------------------------------------------===//
 

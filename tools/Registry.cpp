@@ -7,6 +7,7 @@
 #include "tools/Registry.h"
 
 #include "codegen/Pipeline.h"
+#include "codegen/Target.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/emit/Passes.h"
 #include "dialect/Attn.h"
@@ -21,6 +22,7 @@ void attn::registerEveryDialect(mlir::DialectRegistry &registry) {
   mlir::registerAllExtensions(registry);
   registry.insert<AttnDialect>();
   registerBufferization(registry);
+  registerTargets(registry);
 }
 
 void attn::registerEveryPass() {

@@ -52,12 +52,12 @@ namespace attn {
 using namespace attn;
 
 LogicalResult attn::lowerContraction(RewriterBase &rewriter, const Contraction &contraction,
-                                     Start start, TargetAttr target) {
+                                     Start start, CpuAttr cpu) {
   rewriter.setInsertionPoint(contraction.op);
   if (contraction.roles) {
-    createContraction(rewriter, contraction, start, target);
+    createContraction(rewriter, contraction, start, cpu);
   } else if (std::optional<DotProducts> products = DotProducts::match(contraction)) {
-    createDotProducts(rewriter, *products, start, target);
+    createDotProducts(rewriter, *products, start, cpu);
   } else {
     start.writer = nullptr; // the loops add to the output
     contraction.op->emitRemark()
@@ -82,8 +82,8 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
     });
     if (contractions.empty())
       return;
-    TargetAttr target = getTarget(getOperation());
-    if (!target) {
+    CpuAttr cpu = getCpu(getOperation());
+    if (!cpu) {
       getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr
                                  << "' on an enclosing module";
       return signalPassFailure();
@@ -93,11 +93,11 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
     auto &aliases = getAnalysis<AliasAnalysis>();
     SmallVector<Start> starts;
     for (Contraction &contraction : contractions)
-      starts.push_back(contraction.getSplit(target) ? Start::ofOutput(contraction)
-                                                    : findStart(contraction, aliases));
+      starts.push_back(contraction.getSplit(cpu) ? Start::ofOutput(contraction)
+                                                 : findStart(contraction, aliases));
     IRRewriter rewriter(&getContext());
     for (auto [contraction, start] : llvm::zip_equal(contractions, starts))
-      if (failed(lowerContraction(rewriter, contraction, start, target)))
+      if (failed(lowerContraction(rewriter, contraction, start, cpu)))
         return signalPassFailure();
   }
 };

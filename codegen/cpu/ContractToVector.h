@@ -14,7 +14,7 @@ namespace attn {
 /// Replaces `contraction`, and the op that wrote its start if there is one, by loops over vectors, or by scalar loops and
 /// a remark if no dimension can be in the lanes.
 llvm::LogicalResult lowerContraction(mlir::RewriterBase &rewriter, const Contraction &contraction,
-                                     Start start, TargetAttr target);
+                                     Start start, CpuAttr cpu);
 
 } // namespace attn
 

@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/Contraction.h"
+#include "codegen/cpu/RegisterBlocks.h"
 #include "codegen/cpu/StridedView.h"
 #include "passes/Product.h"
-#include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -103,7 +103,7 @@ static int64_t boundOf(linalg::LinalgOp op, unsigned loop) {
   return ShapedType::kDynamic;
 }
 
-BlockAttr Contraction::getBlock(TargetAttr target) const {
+BlockAttr Contraction::getBlock(CpuAttr cpu) const {
   linalg::LinalgOp linalgOp = op;
   if (auto planned = linalgOp->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr))
     return planned;
@@ -113,14 +113,14 @@ BlockAttr Contraction::getBlock(TargetAttr target) const {
     if (int64_t size = linalgOp.getStaticLoopRanges()[roles->reductions.front()];
         !ShapedType::isDynamic(size))
       depth = size;
-  return planBlock(target, boundOf(op, roles->n), depth, skipsZeros);
+  return planBlock(cpu, {boundOf(op, roles->n), depth, skipsZeros});
 }
 
-std::optional<int64_t> Contraction::getSplit(TargetAttr target) const {
+std::optional<int64_t> Contraction::getSplit(CpuAttr cpu) const {
   if (!roles || roles->reductions.size() != 1)
     return std::nullopt;
   int64_t whole = linalg::LinalgOp(op).getStaticLoopRanges()[roles->reductions.front()],
-          depth = getBlock(target).getDepth();
+          depth = getBlock(cpu).getDepth();
   bool splits = depth > 0 && !ShapedType::isDynamic(whole) && whole % depth == 0 && depth != whole;
   return splits ? std::optional(depth) : std::nullopt;
 }

@@ -36,9 +36,9 @@ struct Contraction {
 
   /// The register block and the length of the parts of the sum: those of `attn.block`, or else the choice for `target`.
   /// The depth is 0 if the sum is not split. Parts are added to the output one after the other. There must be roles.
-  BlockAttr getBlock(TargetAttr target) const;
+  BlockAttr getBlock(CpuAttr cpu) const;
   /// The depth of the block, if it splits the sum.
-  std::optional<int64_t> getSplit(TargetAttr target) const;
+  std::optional<int64_t> getSplit(CpuAttr cpu) const;
 
   /// Whether n is a loop of the input whose zeros are skipped.
   bool guardsVectors() const { return skipsZeros && roles->vectorInput == 0; }

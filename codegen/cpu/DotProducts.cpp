@@ -167,7 +167,7 @@ struct DotBuilder {
 } // namespace
 
 void attn::createDotProducts(OpBuilder &builder, const DotProducts &products, const Start &start,
-                             TargetAttr target) {
+                             CpuAttr cpu) {
   linalg::LinalgOp op = products.op;
   Location loc = op.getLoc();
   auto view = [&](OpOperand *operand) {
@@ -175,7 +175,7 @@ void attn::createDotProducts(OpBuilder &builder, const DotProducts &products, co
   };
   DotBuilder dot{loc,
                  products,
-                 target.getLanes(),
+                 cpu.getLanes(),
                  getLoopSizes(builder, op),
                  view(op.getDpsInputOperand(products.rows)),
                  view(op.getDpsInputOperand(1 - products.rows)),

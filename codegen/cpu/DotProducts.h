@@ -31,7 +31,7 @@ struct DotProducts {
 
 /// Emits `products` as loops over vectors.
 void createDotProducts(mlir::OpBuilder &builder, const DotProducts &products, const Start &start,
-                       TargetAttr target);
+                       CpuAttr cpu);
 
 } // namespace attn
 

@@ -5,9 +5,9 @@
 // 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23 to x
 // rounds it: the sum has no bits for a fraction, and its low bits are n. 2^r is approximated by a
 // polynomial p with p(0) = 1, so that 2^0 is exactly 1. The result is p multiplied by 2^n: adding n to
-// the exponent bits instead would lose NaN. On machines with vscalefps, this multiplication is one
-// instruction instead of two. On those machines vreduceps computes r: n is then the integer below x,
-// and r lies in [0, 1).
+// the exponent bits instead would lose NaN. On machines that scale, this multiplication is one
+// instruction instead of two, and another one computes r: n is then the integer below x, and r lies in
+// [0, 1).
 //
 // Relative error of the power, polynomial and roundings: 1.7e-7 for r around 0, 1.6e-7 for r from 0 on. The
 // coefficients minimise the error before rounding, which is 9.1e-8 and 8.3e-8.
@@ -16,13 +16,13 @@
 
 #include "codegen/cpu/Exp2.h"
 
+#include "codegen/cpu/Instructions.h"
 #include "codegen/cpu/Lanes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -31,8 +31,6 @@ using namespace attn;
 static constexpr double kRound = 12582912.0; // 1.5 * 2^23
 static constexpr int64_t kMantissaBits = 23;
 static constexpr int64_t kExponentBias = 127;
-/// An operand of the AVX-512 instructions below: use the current rounding direction and exception settings.
-static constexpr int32_t kCurrentDirection = 4;
 static constexpr double kPolynomial[] = {1.326472731e-03, 9.671512991e-03, 5.550733581e-02,
                                          2.402224988e-01, 6.931470037e-01, 1.0};
 static constexpr double kFromZero[] = {1.867130108e-03, 9.017030226e-03, 5.579991319e-02,
@@ -99,8 +97,8 @@ struct FloatBuilder {
 /// The smallest max * factor that counts as large. The rounding error of smaller values is at most 2^-13.
 static constexpr double kLarge = 1 << 12;
 
-Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double scale, TargetAttr target)
-    : loc(loc), isFused(target.getFma()) {
+Exponents::Exponents(OpBuilder &builder, Location loc, Value max, double scale, CpuAttr cpu)
+    : loc(loc), isFused(cpu.can(CpuCapabilities::FMA)) {
   FloatBuilder f(builder, loc, max.getType());
   factor = f.constant(scale);
   if (!isFused) {
@@ -134,9 +132,7 @@ Value Exponents::changeTo(OpBuilder &builder, const Exponents &next) const {
                  : f.mul(difference, factor);
 }
 
-int64_t attn::exponentialsInFlight(TargetAttr target) {
-  return std::max(1u, target.getRegisters() / 8);
-}
+int64_t attn::exponentialsInFlight(CpuAttr cpu) { return std::max(1u, cpu.getRegisters() / 8); }
 
 Value attn::createMultiplyAdd(OpBuilder &builder, Location loc, Value a, Value b, Value c) {
   if (isa<VectorType>(a.getType()))
@@ -156,38 +152,12 @@ static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs,
   return ps;
 }
 
-/// p * 2^n, where n is the integer at or below `exponent`, which may be any number.
-static Value createScaleF(FloatBuilder &f, Value p, Value exponent) {
-  auto constant = [&](TypedAttr value) {
-    return arith::ConstantOp::create(f.builder, f.loc, value);
-  };
-  // The operands are in the order of the intrinsic, which the names of the op's operands do not
-  // follow: value, exponent, value for lanes that are masked off, mask.
-  return x86vector::MaskScaleFOp::create(f.builder, f.loc, f.type, p, exponent, p,
-                                         constant(f.builder.getI16IntegerAttr(-1)),
-                                         constant(f.builder.getI32IntegerAttr(kCurrentDirection)));
-}
-
-/// x minus the integer at or below x; 0 for infinity.
-static Value createReduce(FloatBuilder &f, Value x) {
-  static constexpr int32_t kDown = 1;
-  OpBuilder &b = f.builder;
-  auto constant = [&](TypedAttr value) -> Value {
-    return arith::ConstantOp::create(b, f.loc, value);
-  };
-  Value operands[] = {x, constant(b.getI32IntegerAttr(kDown)), x, constant(b.getI16IntegerAttr(-1)),
-                      constant(b.getI32IntegerAttr(kCurrentDirection))};
-  return LLVM::CallIntrinsicOp::create(
-             b, f.loc, f.type, b.getStringAttr("llvm.x86.avx512.mask.reduce.ps.512"), operands)
-      .getResult(0);
-}
-
-/// 2^x by vreduceps and vscalefps.
-static SmallVector<Value> createExp2ByReducing(FloatBuilder &f, ArrayRef<Value> xs) {
-  auto rs = llvm::map_to_vector(xs, [&](Value x) { return createReduce(f, x); });
+/// 2^x by instructions that split x and scale.
+static SmallVector<Value> createExp2ByScaling(FloatBuilder &f, ArrayRef<Value> xs) {
+  auto rs = llvm::map_to_vector(xs, [&](Value x) { return createFraction(f.builder, f.loc, x); });
   SmallVector<Value> ps = createPolynomial(f, rs, kFromZero);
   for (auto [p, x] : llvm::zip_equal(ps, xs))
-    p = createScaleF(f, p, x);
+    p = createScale(f.builder, f.loc, p, x);
   return ps;
 }
 
@@ -207,9 +177,9 @@ static SmallVector<Value> createExp2ByRounding(FloatBuilder &f, ArrayRef<Value> 
 }
 
 SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<Value> xs,
-                                    TargetAttr target, Underflow underflow, Overflow overflow) {
+                                    CpuAttr cpu, Underflow underflow, Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
-  bool scales = target.getScalef();
+  bool scales = canScale(cpu, f.type);
   Value least = f.constant(AttnDialect::kLeastProbabilityExponent);
   // For the exponent below the least normal one, the low bits of the sum are 0, and so is the power.
   Value gone = f.constant(-kExponentBias);
@@ -223,7 +193,7 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
       x = f.clamp(x, arith::CmpFPredicate::OGT, 100);
   }
   SmallVector<Value> ps =
-      scales ? createExp2ByReducing(f, clamped) : createExp2ByRounding(f, clamped);
+      scales ? createExp2ByScaling(f, clamped) : createExp2ByRounding(f, clamped);
   if (underflow == Underflow::Zero && scales)
     for (auto [p, isSmall] : llvm::zip_equal(ps, areSmall))
       p = arith::SelectOp::create(builder, loc, isSmall, f.constant(0), p);

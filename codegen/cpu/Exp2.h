@@ -36,7 +36,7 @@ class Exponents {
 public:
   /// `max` holds the maximum of each lane, -inf for a lane that has none yet.
   Exponents(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value max, double factor,
-            TargetAttr target);
+            CpuAttr cpu);
 
   /// The exponent of any finite score.
   mlir::Value of(mlir::OpBuilder &builder, mlir::Value score) const;
@@ -63,15 +63,14 @@ private:
 
 /// The best number of vectors for one call of createExp2. Each vector needs three registers; the
 /// constants and the values that a loop carries need about ten.
-int64_t exponentialsInFlight(TargetAttr target);
+int64_t exponentialsInFlight(CpuAttr cpu);
 
 /// 2^x of each vector of f32: the exponential of a softmax. x is NaN or, unless overflow is expected, at
 /// most 127. The vectors are computed together, step by step, because a single vector waits for the
 /// results of its own polynomial.
 llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
-                                          llvm::ArrayRef<mlir::Value> xs, TargetAttr target,
-                                          Underflow underflow,
-                                          Overflow overflow = Overflow::Never);
+                                          llvm::ArrayRef<mlir::Value> xs, CpuAttr cpu,
+                                          Underflow underflow, Overflow overflow = Overflow::Never);
 
 /// 2^x and e^x for every x, including infinities and denormals.
 mlir::Value createFullExp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);

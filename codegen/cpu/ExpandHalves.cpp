@@ -194,8 +194,8 @@ struct ExpandHalves : attn::impl::ExpandHalvesBase<ExpandHalves> {
       return;
     if (failed(computeInF32(function)))
       return signalPassFailure();
-    TargetAttr machine = getTarget(function);
-    bool isInstruction = machine && machine.getHalves();
+    CpuAttr cpu = getCpu(function);
+    bool isInstruction = cpu && cpu.can(CpuCapabilities::Halves);
     function.walk([&](Operation *op) {
       if (isa<arith::ExtFOp, arith::TruncFOp>(op))
         expandConversion(op, isInstruction);

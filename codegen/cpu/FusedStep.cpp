@@ -27,16 +27,16 @@ namespace {
 class ProbabilitiesEpilogue : public Epilogue {
 public:
   ProbabilitiesEpilogue(OnlineStepOp op, const ScoreRegion &region, Value exact, Value tileSums,
-                        TargetAttr target)
+                        CpuAttr cpu)
       : loc(op.getLoc()), max(op.getMax()), region(region), exact(exact), tileSums(tileSums),
-        target(target), prefetch(TilePrefetch::create(op)) {}
+        cpu(cpu), prefetch(TilePrefetch::create(op)) {}
 
   SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns) override {
     SmallVector<Value> sums;
     relative.clear();
     queries.clear();
     for (const Lanes &q : columns) {
-      relative.push_back(region.createExponents(b, q.load(b, loc, max, q.offset), target));
+      relative.push_back(region.createExponents(b, q.load(b, loc, max, q.offset), cpu));
       queries.push_back(region.createQueries(b, q));
       sums.push_back(floatConstant(b, loc, q.vectorOf(b.getF32Type()), 0));
     }
@@ -72,7 +72,7 @@ private:
   SmallVector<Value> createProbabilities(OpBuilder &b, ArrayRef<Value> rows,
                                          ArrayRef<Lanes> columns, ValueRange products,
                                          ValueRange sums, Store store) {
-    size_t inFlight = exponentialsInFlight(target);
+    size_t inFlight = exponentialsInFlight(cpu);
     // Sum up each column of the block first: short chains have smaller rounding errors.
     SmallVector<Value> parts(columns.size());
     for (size_t first = 0; first < products.size(); first += inFlight) {
@@ -84,7 +84,7 @@ private:
         exponents.push_back(relative[column].ofModerate(b, scores.back()));
       }
       SmallVector<Value> probabilities =
-          createExp2(b, loc, exponents, target, Underflow::Live, Overflow::Large);
+          createExp2(b, loc, exponents, cpu, Underflow::Live, Overflow::Large);
       for (auto [i, probability] : llvm::enumerate(probabilities)) {
         size_t column = (first + i) % columns.size();
         if (region.canHide())
@@ -105,7 +105,7 @@ private:
   Value max;
   const ScoreRegion &region;
   Value exact, tileSums;
-  TargetAttr target;
+  CpuAttr cpu;
   TilePrefetch prefetch;
   SmallVector<Exponents> relative;
   SmallVector<ScoreRegion::Queries> queries;
@@ -150,10 +150,10 @@ static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t la
 }
 
 void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contraction &products,
-                           const Start &zero, TargetAttr target, const ScoreRegion &region,
+                           const Start &zero, CpuAttr cpu, const ScoreRegion &region,
                            llvm::function_ref<Value(OpBuilder &)> createUpdate) {
   Location loc = op.getLoc();
-  int64_t lanes = target.getLanes();
+  int64_t lanes = cpu.getLanes();
   Value max = op.getMax(), sum = op.getSum();
   OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
   auto type = MemRefType::get({boundOfQueries(op.getScores())}, builder.getF32Type());
@@ -166,13 +166,13 @@ void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contractio
                                        {numQueries}, {builder.getIndexAttr(1)});
 
   Value needsExact = createAnyOf(builder, loc, max, lanes, [&](OpBuilder &b, Value max) {
-    return region.createExponents(b, max, target).needsExact();
+    return region.createExponents(b, max, cpu).needsExact();
   });
   needsExact =
       arith::OrIOp::create(builder, loc, needsExact, memref::LoadOp::create(builder, loc, grows));
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
-    ProbabilitiesEpilogue epilogue(op, region, exact[0], tileSums, target);
-    createContraction(b, products, zero, target, &epilogue);
+    ProbabilitiesEpilogue epilogue(op, region, exact[0], tileSums, cpu);
+    createContraction(b, products, zero, cpu, &epilogue);
     auto updateExactly = [&](OpBuilder &inner, Location) {
       memref::StoreOp::create(inner, loc, createUpdate(inner), grows);
       scf::YieldOp::create(inner, loc, no);
@@ -204,7 +204,7 @@ void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contractio
 }
 
 void attn::createStoredProducts(OpBuilder &builder, const Contraction &products, const Start &zero,
-                                TargetAttr target) {
+                                CpuAttr cpu) {
   StoringEpilogue epilogue;
-  createContraction(builder, products, zero, target, &epilogue);
+  createContraction(builder, products, zero, cpu, &epilogue);
 }

@@ -40,13 +40,13 @@ bool areInRegisterBlocks(const Contraction &products);
 /// products of the scores, which start from zero. `createUpdate` lowers the update from stored products, and returns
 /// whether the sums of the tile relative to the old maxima were too big.
 void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contraction &products,
-                     const Start &zero, TargetAttr target, const ScoreRegion &region,
+                     const Start &zero, CpuAttr cpu, const ScoreRegion &region,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &)> createUpdate);
 
 /// Lowers `products` and stores them. They have the same bits as the products of createFusedStep(), so that
 /// probabilities that are computed from both add up to 1.
 void createStoredProducts(mlir::OpBuilder &builder, const Contraction &products, const Start &zero,
-                          TargetAttr target);
+                          CpuAttr cpu);
 
 } // namespace attn
 

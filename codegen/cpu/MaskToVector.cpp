@@ -167,12 +167,12 @@ private:
 };
 } // namespace
 
-static void lowerTest(OpBuilder &builder, TestMaskOp op, TargetAttr target) {
+static void lowerTest(OpBuilder &builder, TestMaskOp op, CpuAttr cpu) {
   Location loc = op.getLoc();
   Value words = op.getWords();
   OpFoldResult numRows = memref::getMixedSize(builder, loc, words, 0),
                numQueries = memref::getMixedSize(builder, loc, words, 1);
-  VectorType type = VectorType::get(target.getLanes(), builder.getI32Type());
+  VectorType type = VectorType::get(cpu.getLanes(), builder.getI32Type());
   Value none = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, int32_t(0))),
         ones = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, int32_t(-1)));
   bool keepsOnes = op.getKeeps() == Polarity::Nonzero;
@@ -191,7 +191,7 @@ static void lowerTest(OpBuilder &builder, TestMaskOp op, TargetAttr target) {
       builder, loc, builder.getIndexAttr(0), numRows, 1, {all, zero, none},
       [&](OpBuilder &b, Value w, ValueRange carried) {
         SmallVector<Value> unions = forEachVector(
-            b, loc, numQueries, target.getLanes(), {none, carried[2]},
+            b, loc, numQueries, cpu.getLanes(), {none, carried[2]},
             [&](OpBuilder &inner, const Lanes &q, ValueRange bits) {
               Value kept = q.load(inner, loc, words, {w, q.offset});
               Value hidden = arith::XOrIOp::create(inner, loc, kept, ones);
@@ -229,8 +229,8 @@ struct MaskToVector : attn::impl::MaskToVectorBase<MaskToVector> {
       if (auto pack = dyn_cast<PackMaskOp>(op)) {
         Packing(builder, pack).run(builder);
       } else {
-        TargetAttr target = getTarget(op);
-        if (!target) {
+        CpuAttr cpu = getCpu(op);
+        if (!cpu) {
           op->emitOpError() << "expected '" << AttnDialect::kTargetAttr
                             << "' on an enclosing module";
           return signalPassFailure();
@@ -240,7 +240,7 @@ struct MaskToVector : attn::impl::MaskToVectorBase<MaskToVector> {
           op->emitOpError() << "expected words with adjacent queries, got " << words;
           return signalPassFailure();
         }
-        lowerTest(builder, cast<TestMaskOp>(op), target);
+        lowerTest(builder, cast<TestMaskOp>(op), cpu);
       }
       op->erase();
     }

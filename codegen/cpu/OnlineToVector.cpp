@@ -100,9 +100,9 @@ static Value createSum(OpBuilder &builder, Location loc, Value a, Value b) {
 
 /// The unnormalised probabilities of `scores`, which are powers of two.
 static SmallVector<Value> createProbabilities(OpBuilder &builder, Location loc, ValueRange scores,
-                                              const Exponents &relative, TargetAttr target) {
+                                              const Exponents &relative, CpuAttr cpu) {
   auto exponents = llvm::map_to_vector(scores, [&](Value s) { return relative.of(builder, s); });
-  return createExp2(builder, loc, exponents, target, Underflow::Live);
+  return createExp2(builder, loc, exponents, cpu, Underflow::Live);
 }
 
 static double valueOf(EmptyRow emptyRow) {
@@ -113,13 +113,13 @@ static double valueOf(EmptyRow emptyRow) {
 // attn.online_init
 //===----------------------------------------------------------------------===//
 
-static LogicalResult lower(OnlineInitOp op, TargetAttr target) {
+static LogicalResult lower(OnlineInitOp op, CpuAttr cpu) {
   Value max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
   if (failed(verifyTiles(op, op.getDpsInits())))
     return failure();
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), target.getLanes(), {},
+  forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), cpu.getLanes(), {},
                 [&](OpBuilder &b, const Lanes &q, ValueRange) {
                   VectorType type = q.vectorOf(b.getF32Type());
                   Value zero = floatConstant(b, loc, type, 0);
@@ -161,7 +161,7 @@ static ScoreProducts createScoreProducts(OpBuilder &builder, Location loc, Value
 }
 
 /// acc += V^T P^T.
-static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, TargetAttr target) {
+static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu) {
   AffineExpr e, q, k;
   bindDims(op.getContext(), e, q, k);
   SmallVector<AffineExpr> value = {k, e}, probabilities = {k, q}, acc = {e, q};
@@ -174,7 +174,7 @@ static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, TargetAt
                 rewriter, op.getLoc(), op.getValue(), op.getScores(), op.getAcc(),
                 AffineMap::inferFromExprList({value, probabilities, acc}, op.getContext()));
   Contraction contraction = *Contraction::match(product);
-  return lowerContraction(rewriter, contraction, Start::ofOutput(contraction), target);
+  return lowerContraction(rewriter, contraction, Start::ofOutput(contraction), cpu);
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,9 +184,9 @@ static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, TargetAt
 /// Emits the update of a vector of queries from stored products. Returns, for each query, whether the probabilities of
 /// the tile relative to the old maximum add up to kBigSum or more.
 static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion &region,
-                          TargetAttr target, const Lanes &q) {
+                          CpuAttr cpu, const Lanes &q) {
   Location loc = op.getLoc();
-  int64_t unroll = exponentialsInFlight(target);
+  int64_t unroll = exponentialsInFlight(cpu);
   Value scores = op.getScores(), max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
   OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
   ScoreRegion::Queries queries = region.createQueries(builder, q);
@@ -216,7 +216,7 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
 
   // As long as every score is -inf, max is -inf, and -inf - -inf would be NaN.
   auto relativeTo = [&](Value max) {
-    return region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), target);
+    return region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), cpu);
   };
   Exponents relative = relativeTo(newMax);
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
@@ -226,7 +226,7 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(q.load(b, loc, scores, {k, q.offset}));
-        SmallVector<Value> probabilities = createProbabilities(b, loc, tile, relative, target);
+        SmallVector<Value> probabilities = createProbabilities(b, loc, tile, relative, cpu);
         for (auto [probability, score, k] : llvm::zip_equal(probabilities, tile, keys)) {
           if (region.canHide())
             probability = arith::SelectOp::create(b, loc, createIsEqual(b, loc, score, -kInfinity),
@@ -246,7 +246,7 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
 
   // If the old maximum is -inf, there is nothing to rescale yet.
   Value change = relativeTo(oldMax).changeTo(builder, relative);
-  Value alpha = createExp2(builder, loc, change, target, Underflow::Live)[0];
+  Value alpha = createExp2(builder, loc, change, cpu, Underflow::Live)[0];
   alpha = arith::SelectOp::create(builder, loc, createIsEqual(builder, loc, oldMax, -kInfinity),
                                   one, alpha);
   Value oldSum = q.load(builder, loc, sum, q.offset);
@@ -271,7 +271,7 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, tileSum, limit);
 }
 
-static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
+static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
   ScoreRegion region(op);
   if (failed(verifyTiles(op, op.getDpsInits())) ||
       failed(verifyStrided(op, {op.getQuery(), op.getKey(), op.getValue()})) ||
@@ -284,24 +284,23 @@ static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
   auto createUpdates = [&](OpBuilder &b) {
     Value no = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
     return forEachVector(
-        b, loc, memref::getMixedSize(b, loc, op.getScores(), 1), target.getLanes(), no,
+        b, loc, memref::getMixedSize(b, loc, op.getScores(), 1), cpu.getLanes(), no,
         [&](OpBuilder &inner, const Lanes &q, ValueRange carried) {
-          Value isBig = createAny(inner, loc, createUpdate(inner, op, region, target, q));
+          Value isBig = createAny(inner, loc, createUpdate(inner, op, region, cpu, q));
           return SmallVector<Value>{arith::OrIOp::create(inner, loc, carried[0], isBig)};
         })[0];
   };
   if (areInRegisterBlocks(products.contraction)) {
-    createFusedStep(rewriter, op, products.contraction, products.zero, target, region,
-                    createUpdates);
+    createFusedStep(rewriter, op, products.contraction, products.zero, cpu, region, createUpdates);
     products.contraction.op->erase();
     products.zero.writer->erase();
   } else {
-    if (failed(lowerContraction(rewriter, products.contraction, products.zero, target)))
+    if (failed(lowerContraction(rewriter, products.contraction, products.zero, cpu)))
       return failure();
     rewriter.setInsertionPoint(op);
     createUpdates(rewriter);
   }
-  return weighValues(rewriter, op, target);
+  return weighValues(rewriter, op, cpu);
 }
 
 //===----------------------------------------------------------------------===//
@@ -309,16 +308,16 @@ static LogicalResult lower(OnlineStepOp op, TargetAttr target) {
 //===----------------------------------------------------------------------===//
 
 static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
-                             const ScoreRegion &region, TargetAttr target, const Lanes &q) {
+                             const ScoreRegion &region, CpuAttr cpu, const Lanes &q) {
   Location loc = op.getLoc();
-  int64_t unroll = exponentialsInFlight(target);
+  int64_t unroll = exponentialsInFlight(cpu);
   Value scores = op.getProbabilities();
   ScoreRegion::Queries queries = region.createQueries(builder, q);
   VectorType type = q.vectorOf(builder.getF32Type());
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
   Value max = q.load(builder, loc, op.getMax(), q.offset);
   Exponents relative =
-      region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), target);
+      region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), cpu);
   Value sum = q.load(builder, loc, op.getSum(), q.offset);
   Value isEmpty = createIsEqual(builder, loc, sum, 0);
   Value emptyRow = floatConstant(builder, loc, type, valueOf(op.getEmptyRow()));
@@ -334,7 +333,7 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
         SmallVector<Value> tile;
         for (Value k : keys)
           tile.push_back(region.createScores(b, q.load(b, loc, scores, {k, q.offset}), k, queries));
-        SmallVector<Value> probabilities = createProbabilities(b, loc, tile, relative, target);
+        SmallVector<Value> probabilities = createProbabilities(b, loc, tile, relative, cpu);
         for (auto [probability, score, k] : llvm::zip_equal(probabilities, tile, keys)) {
           probability = createMultiply(b, loc, probability, inverse);
           if (region.canHide())
@@ -346,7 +345,7 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
       });
 }
 
-static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target) {
+static LogicalResult lower(OnlineProbabilitiesOp op, CpuAttr cpu) {
   ScoreRegion region(op);
   Value scores = op.getProbabilities();
   if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) ||
@@ -356,16 +355,16 @@ static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target) {
   ScoreProducts products =
       createScoreProducts(rewriter, op.getLoc(), op.getQuery(), op.getKey(), scores);
   if (areInRegisterBlocks(products.contraction)) {
-    createStoredProducts(rewriter, products.contraction, products.zero, target);
+    createStoredProducts(rewriter, products.contraction, products.zero, cpu);
     products.contraction.op->erase();
     products.zero.writer->erase();
-  } else if (failed(lowerContraction(rewriter, products.contraction, products.zero, target))) {
+  } else if (failed(lowerContraction(rewriter, products.contraction, products.zero, cpu))) {
     return failure();
   }
   rewriter.setInsertionPoint(op);
   forEachVector(rewriter, op.getLoc(), memref::getMixedSize(rewriter, op.getLoc(), scores, 1),
-                target.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                  createNormalised(b, op, region, target, q);
+                cpu.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                  createNormalised(b, op, region, cpu, q);
                   return SmallVector<Value>();
                 });
   return success();
@@ -375,8 +374,8 @@ static LogicalResult lower(OnlineProbabilitiesOp op, TargetAttr target) {
 // attn.online_finish
 //===----------------------------------------------------------------------===//
 
-static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
-  int64_t lanes = target.getLanes();
+static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
+  int64_t lanes = cpu.getLanes();
   Value sum = op.getSum(), acc = op.getAcc(), out = op.getOut();
   if (failed(verifyTiles(op, {sum, acc})))
     return failure();
@@ -435,7 +434,7 @@ static LogicalResult lower(OnlineFinishOp op, TargetAttr target) {
 namespace {
 struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
   void runOnOperation() override {
-    TargetAttr target = getTarget(getOperation());
+    CpuAttr cpu = getCpu(getOperation());
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       if (isa<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(op))
@@ -443,7 +442,7 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
     });
     if (ops.empty())
       return;
-    if (!target) {
+    if (!cpu) {
       getOperation()->emitOpError()
           << "expected a module with " << AttnDialect::kTargetAttr << ", got none";
       return signalPassFailure();
@@ -452,7 +451,7 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
       LogicalResult result =
           llvm::TypeSwitch<Operation *, LogicalResult>(op)
               .Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(
-                  [&](auto online) { return lower(online, target); });
+                  [&](auto online) { return lower(online, cpu); });
       if (failed(result))
         return signalPassFailure();
       op->erase();

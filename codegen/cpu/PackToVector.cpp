@@ -171,7 +171,7 @@ static bool isAdjacent(Value memref, AffineMap map, unsigned loop) {
 //===----------------------------------------------------------------------===//
 
 /// The loops are batch..., panel, k, n, where n is the column inside a panel.
-static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
+static void lowerPack(OpBuilder &builder, PackOp op, CpuAttr cpu) {
   Location loc = op.getLoc();
   MLIRContext *context = op.getContext();
   Value source = op.getSource(), out = op.getOuts()[0];
@@ -193,8 +193,7 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
   bool isVector =
       isAdjacent(out, outMap, n) && isAdjacent(source, sourceMap, op.getFromRows() ? n : k);
   Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
-            StridedView::create(builder, loc, out, outMap),
-            isVector ? int64_t(target.getLanes()) : 0,
+            StridedView::create(builder, loc, out, outMap), isVector ? int64_t(cpu.getLanes()) : 0,
             op.getScale() ? std::optional(op.getScale()->convertToDouble()) : std::nullopt};
 
   auto emitPanel = [&](OpBuilder &b, Cursor from, Cursor to, OpFoldResult used) {
@@ -243,7 +242,7 @@ static void lowerPack(OpBuilder &builder, PackOp op, TargetAttr target) {
 //===----------------------------------------------------------------------===//
 
 /// The loops are the dimensions of the source. Fails if input and output have the same innermost dimension.
-static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, TargetAttr target) {
+static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, CpuAttr cpu) {
   Location loc = op.getLoc();
   Value source = op.getInput(), out = op.getInit();
   auto sourceType = dyn_cast<MemRefType>(source.getType()),
@@ -273,8 +272,8 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
   SmallVector<OpFoldResult> sizes = memref::getMixedSizes(builder, loc, source);
   bool isVector = isAdjacent(source, sourceMap, *column) && isAdjacent(out, outMap, *row);
   Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
-            StridedView::create(builder, loc, out, outMap),
-            isVector ? int64_t(target.getLanes()) : 0, std::nullopt};
+            StridedView::create(builder, loc, out, outMap), isVector ? int64_t(cpu.getLanes()) : 0,
+            std::nullopt};
   Value first = arith::ConstantIndexOp::create(builder, loc, 0);
   forEachPoint(builder, loc, others, sizes, {copy.source, first}, {copy.out, first},
                [&](OpBuilder &b, Cursor from, Cursor to) {
@@ -295,8 +294,8 @@ struct PackToVector : attn::impl::PackToVectorBase<PackToVector> {
     });
     if (copies.empty())
       return;
-    TargetAttr target = getTarget(getOperation());
-    if (!target) {
+    CpuAttr cpu = getCpu(getOperation());
+    if (!cpu) {
       getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr
                                  << "' on an enclosing module";
       return signalPassFailure();
@@ -304,8 +303,8 @@ struct PackToVector : attn::impl::PackToVectorBase<PackToVector> {
     for (Operation *op : copies) {
       OpBuilder builder(op);
       if (auto pack = dyn_cast<PackOp>(op))
-        lowerPack(builder, pack, target);
-      else if (failed(lowerTranspose(builder, cast<linalg::TransposeOp>(op), target)))
+        lowerPack(builder, pack, cpu);
+      else if (failed(lowerTranspose(builder, cast<linalg::TransposeOp>(op), cpu)))
         continue;
       op->erase();
     }

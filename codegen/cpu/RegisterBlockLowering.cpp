@@ -6,8 +6,8 @@
 
 #include "codegen/cpu/RegisterBlockLowering.h"
 #include "codegen/cpu/Prefetch.h"
+#include "codegen/cpu/RegisterBlocks.h"
 #include "codegen/cpu/StridedView.h"
-#include "passes/plan/RegisterBlocks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,8 +30,8 @@ namespace {
 /// Emits one contraction. Loop nest: outer loops, n, m, then the reductions of one register block.
 class Lowering {
 public:
-  Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
-           TargetAttr target, Epilogue *epilogue);
+  Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, CpuAttr cpu,
+           Epilogue *epilogue);
 
   void run() {
     Value zero = constant(builder, 0);
@@ -84,7 +84,7 @@ private:
   Location loc;
   bool guarded, guardsVectors;
   const Contraction::Roles &roles;
-  TargetAttr target;
+  CpuAttr cpu;
   Epilogue *epilogue;
   int64_t lanes;
   RegisterBlock block;
@@ -103,12 +103,12 @@ private:
 } // namespace
 
 Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
-                   TargetAttr target, Epilogue *epilogue)
+                   CpuAttr cpu, Epilogue *epilogue)
     : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.skipsZeros),
-      guardsVectors(contraction.guardsVectors()), roles(*contraction.roles), target(target),
-      epilogue(epilogue), lanes(target.getLanes()), sizes(getLoopSizes(builder, contraction.op)) {
+      guardsVectors(contraction.guardsVectors()), roles(*contraction.roles), cpu(cpu),
+      epilogue(epilogue), lanes(cpu.getLanes()), sizes(getLoopSizes(builder, contraction.op)) {
   linalg::LinalgOp op = contraction.op;
-  BlockAttr planned = contraction.getBlock(target);
+  BlockAttr planned = contraction.getBlock(cpu);
   block = {planned.getRows(), planned.getVectors()};
   auto view = [&](OpOperand *operand) {
     return StridedView::create(builder, loc, operand->get(), op.getMatchingIndexingMap(operand));
@@ -124,13 +124,13 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   isPanel = isFromMemory && !passesOnce && !epilogue && roles.reductions.size() == 1 &&
             block.vectors * lanes >= kElementsPerLine &&
             getConstantIntValue(vectors.strides[roles.reductions.front()]) == block.vectors * lanes;
-  std::optional<int64_t> split = contraction.getSplit(target);
+  std::optional<int64_t> split = contraction.getSplit(cpu);
   if (!start.writer && !epilogue)
     depthBlock = split;
   // An epilogue needs the whole sum, so the sum is not split. The block has fewer rows instead, so
   // that registers are left for two partial sums of each element.
   if (epilogue && split)
-    block = fitTwoSums(target, block);
+    block = fitTwoSums(cpu, block);
   // With an epilogue, the rows may be the tail of a larger tile, whose sums have the same order as in whole blocks.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
@@ -302,12 +302,12 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   int64_t height = rows.size(), width = columns.size();
   // If registers are left, even and odd steps have separate sums: shorter chains have smaller errors and less latency.
   // The height of whole blocks decides this for tails too, so that equal rows have equal sums.
-  bool alternates = isEven && target.getFma() && length.value_or(0) >= kLongChain &&
-                    fitsRegisters(target, {2 * wholeHeight, width}, guarded);
+  bool alternates = isEven && cpu.can(CpuCapabilities::FMA) && length.value_or(0) >= kLongChain &&
+                    fitsRegisters(cpu, {2 * wholeHeight, width}, guarded);
   // Emit two steps per iteration if the trip count is even and it pays: blocks that are not full are only
   // for edges. Without FMA it does not pay: LLVM moves the separate multiplications up until registers spill.
   bool isFull = height == block.rows;
-  bool inPairs = target.getFma() && isEven && (isFull || alternates);
+  bool inPairs = cpu.can(CpuCapabilities::FMA) && isEven && (isFull || alternates);
   int64_t steps = inPairs ? 2 : 1;
   SmallVector<Value> initial(sums);
   if (alternates)
@@ -443,6 +443,6 @@ SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vec
 }
 
 void attn::createContraction(OpBuilder &builder, const Contraction &contraction, const Start &start,
-                             TargetAttr target, Epilogue *epilogue) {
-  Lowering(builder, contraction, start, target, epilogue).run();
+                             CpuAttr cpu, Epilogue *epilogue) {
+  Lowering(builder, contraction, start, cpu, epilogue).run();
 }

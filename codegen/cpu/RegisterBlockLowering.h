@@ -38,7 +38,7 @@ public:
 
 /// Emits `contraction` as loops over register blocks that fit `target`. Its loops must have roles.
 void createContraction(mlir::OpBuilder &builder, const Contraction &contraction, const Start &start,
-                       TargetAttr target, Epilogue *epilogue = nullptr);
+                       CpuAttr cpu, Epilogue *epilogue = nullptr);
 
 } // namespace attn
 

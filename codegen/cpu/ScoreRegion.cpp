@@ -72,9 +72,9 @@ LogicalResult ScoreRegion::verify() const {
   return success();
 }
 
-Exponents ScoreRegion::createExponents(OpBuilder &builder, Value max, TargetAttr target) const {
+Exponents ScoreRegion::createExponents(OpBuilder &builder, Value max, CpuAttr cpu) const {
   double factor = (isRaw() ? scale : 1) * llvm::numbers::log2e;
-  return Exponents(builder, op->getLoc(), max, factor, target);
+  return Exponents(builder, op->getLoc(), max, factor, cpu);
 }
 
 Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,

@@ -35,7 +35,7 @@ public:
   llvm::LogicalResult verify() const;
 
   /// Converts scores to exponents of two relative to `max`, which has the same units.
-  Exponents createExponents(mlir::OpBuilder &builder, mlir::Value max, TargetAttr target) const;
+  Exponents createExponents(mlir::OpBuilder &builder, mlir::Value max, CpuAttr cpu) const;
 
   /// Whether products need no change to be scores.
   bool isIdentity() const { return isRaw() && kept.empty(); }

@@ -49,9 +49,9 @@ struct SoftmaxBuilder {
   Location loc;
   Value input, output;
   int64_t dim;
-  TargetAttr target;
+  CpuAttr cpu;
   SmallVector<Value> indices;
-  int64_t lanes = target.getLanes(), unroll = exponentialsInFlight(target);
+  int64_t lanes = cpu.getLanes(), unroll = exponentialsInFlight(cpu);
 
   int64_t rank() const { return indices.size(); }
   OpFoldResult sizeOf(OpBuilder &b, int64_t i) const {
@@ -82,9 +82,9 @@ struct SoftmaxBuilder {
     return arith::DivFOp::create(b, loc, floatConstant(b, loc, sum.getType(), 1), sum);
   }
   SmallVector<Value> exponentials(OpBuilder &b, ValueRange xs, Value max) {
-    Exponents relative(b, loc, max, llvm::numbers::log2e, target);
+    Exponents relative(b, loc, max, llvm::numbers::log2e, cpu);
     auto exponents = llvm::map_to_vector(xs, [&](Value x) { return relative.of(b, x); });
-    return createExp2(b, loc, exponents, target, Underflow::Zero);
+    return createExp2(b, loc, exponents, cpu, Underflow::Zero);
   }
   void scale(OpBuilder &b, const Lanes &vector, ValueRange at, Value factor) {
     vector.store(b, loc, arith::MulFOp::create(b, loc, vector.load(b, loc, output, at), factor),
@@ -174,11 +174,11 @@ struct SoftmaxBuilder {
   }
 };
 
-/// `target` with one lane, so that elements are loaded and stored one by one.
-TargetAttr withOneLane(TargetAttr target) {
-  return TargetAttr::get(target.getContext(), target.getLevel(), /*lanes=*/1, target.getRegisters(),
-                         target.getFma(), target.getL1(), target.getL2(), /*scalef=*/false,
-                         target.getHalves());
+/// `cpu` with vectors of one f32, so that elements are loaded and stored one by one.
+CpuAttr withOneLane(CpuAttr cpu) {
+  return CpuAttr::get(cpu.getContext(), cpu.getLevel(), /*vector=*/32, cpu.getRegisters(),
+                      cpu.getSpare(), cpu.getL1(), cpu.getL2(),
+                      cpu.getHas() & ~CpuCapabilities::Scale);
 }
 
 struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {
@@ -186,8 +186,8 @@ struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {
     SmallVector<linalg::SoftmaxOp> ops;
     getOperation()->walk([&](linalg::SoftmaxOp op) { ops.push_back(op); });
     for (linalg::SoftmaxOp op : ops) {
-      TargetAttr target = getTarget(op);
-      if (!target) {
+      CpuAttr cpu = getCpu(op);
+      if (!cpu) {
         op.emitOpError() << "expected a module with " << AttnDialect::kTargetAttr << ", got none";
         return signalPassFailure();
       }
@@ -195,7 +195,7 @@ struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {
         auto type = dyn_cast<MemRefType>(operand.getType());
         if (type && type.getElementType().isF32()) {
           if (!isRowContiguous(type))
-            target = withOneLane(target);
+            cpu = withOneLane(cpu);
           continue;
         }
         op.emitOpError() << "expected buffers of f32, got " << operand.getType();
@@ -204,7 +204,7 @@ struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {
       OpBuilder builder(op);
       SmallVector<Value> indices(cast<MemRefType>(op.getInput().getType()).getRank());
       SoftmaxBuilder{op.getLoc(), op.getInput(), op.getOutput(), int64_t(op.getDimension()),
-                     target,      indices}
+                     cpu,         indices}
           .createLoops(builder, 0);
       op.erase();
     }

@@ -132,7 +132,7 @@ void TilePrefetch::addNextHead(OnlineStepOp step, int64_t numKeys, Value queries
   MemRefType heads = getTypeOfHeads(queries);
   if (!heads || getRowsOfHead(heads) <= tile)
     return;
-  int64_t bytes = 0, bytesOfHead = 0, l2 = getTarget(step).getL2();
+  int64_t bytes = 0, bytesOfHead = 0, l2 = getCpu(step).getL2();
   SmallVector<Value> tiles;
   forEachKeys(step, numKeys, [&](Value rows, bool) {
     MemRefType keys = getTypeOfHeads(rows);

@@ -6,7 +6,7 @@
 
 #include "codegen/emit/Emit.h"
 
-#include "codegen/Target.h"
+#include "codegen/Codegen.h"
 #include "codegen/emit/Link.h"
 #include "codegen/emit/OutputFiles.h"
 #include "codegen/emit/Passes.h"
@@ -74,8 +74,9 @@ static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llv
   mlir::FailureOr<LibraryInfo> library = describe(module, name);
   if (failed(library))
     return failure();
-  llvm::Expected<const Target *> target =
-      lookupTarget(library->functions.front().variants.front().level);
+  // All levels have the architecture of the first one.
+  TargetInterface first = getTarget(*module.getOps<mlir::ModuleOp>().begin());
+  llvm::Expected<const Target *> target = mlir::cast<CodegenInterface>(first).getDescription();
   if (!target)
     return target.takeError();
   auto machine = createTargetMachine((*target)->triple);

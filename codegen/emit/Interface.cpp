@@ -6,7 +6,7 @@
 
 #include "codegen/emit/Interface.h"
 
-#include "dialect/Attn.h"
+#include "codegen/Codegen.h"
 #include "dialect/Report.h"
 #include "runtime/attn_kernel.h"
 #include "support/Json.h"
@@ -56,9 +56,8 @@ int32_t FunctionInfo::findSymbol(llvm::StringRef name) const {
 static bool hasNames(const FunctionInfo &info, const Formula &formula, size_t numCarried) {
   if (formula.op == Formula::Op::Name)
     return static_cast<uint32_t>(info.findSymbol(formula.name)) < numCarried;
-  return llvm::all_of(formula.operands, [&](const Formula &operand) {
-    return hasNames(info, operand, numCarried);
-  });
+  return llvm::all_of(formula.operands,
+                      [&](const Formula &operand) { return hasNames(info, operand, numCarried); });
 }
 
 /// Sets the formulas of symbols. A symbol that no input carries is computed by a formula, and its name is that formula.
@@ -74,8 +73,9 @@ static llvm::Error setFormulas(FunctionInfo &info) {
       continue;
     symbol.formula = Formula::parse(symbol.name);
     if (carried.contains(i) || !symbol.formula || !hasNames(info, *symbol.formula, carried.size()))
-      return llvm::createStringError("expected the sizes of inputs, then formulas of them, among '" +
-                                     AttnDialect::kSymbolsAttr + "', got '" + symbol.name + "'");
+      return llvm::createStringError(
+          "expected the sizes of inputs, then formulas of them, among '" +
+          AttnDialect::kSymbolsAttr + "', got '" + symbol.name + "'");
   }
   return llvm::Error::success();
 }
@@ -148,8 +148,8 @@ public:
     if (llvm::Error error = setFormulas(info))
       return declaration.emitError() << llvm::toString(std::move(error));
     for (ModuleOp level : cast<ModuleOp>(declaration->getParentOp()).getOps<ModuleOp>())
-      if (auto target = level->getAttrOfType<TargetAttr>(AttnDialect::kTargetAttr))
-        if (failed(addVariant(level, target.getLevel())))
+      if (auto target = level->getAttrOfType<CodegenInterface>(AttnDialect::kTargetAttr))
+        if (failed(addVariant(level, target)))
           return failure();
     if (info.variants.empty())
       return declaration.emitError()
@@ -204,7 +204,10 @@ private:
     return success();
   }
 
-  LogicalResult addVariant(ModuleOp level, StringRef name) {
+  LogicalResult addVariant(ModuleOp level, CodegenInterface codegen) {
+    llvm::Expected<const Target *> target = codegen.getDescription();
+    if (!target)
+      return level.emitError(llvm::toString(target.takeError()));
     auto find = [&](const Twine &symbol, StringRef kind) -> func::FuncOp {
       auto function = level.lookupSymbol<func::FuncOp>(symbol.str());
       auto actual =
@@ -225,9 +228,11 @@ private:
       return value ? value.str() : "";
     };
     auto report = entry->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr);
-    VariantInfo variant{name.str(), text(workspace, AttnDialect::kTextAttr),
-                        report ? printReport(report) : "",
-                        text(entry, AttnDialect::kSchedulesAttr)};
+    VariantInfo variant{
+        (*target)->level.str(),
+        std::vector<std::string>((*target)->features.begin(), (*target)->features.end()),
+        text(workspace, AttnDialect::kTextAttr), report ? printReport(report) : "",
+        text(entry, AttnDialect::kSchedulesAttr)};
     if (pack) {
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
       if (failed(written) || failed(read))
@@ -325,6 +330,10 @@ std::string attn::writeManifest(const LibraryInfo &library) {
             for (const VariantInfo &variant : function.variants)
               out.object([&] {
                 out.attribute("level", variant.level);
+                out.attributeArray("features", [&] {
+                  for (const std::string &feature : variant.features)
+                    out.value(feature);
+                });
                 out.attribute("workspace", variant.workspace);
                 out.attribute("packed_bytes", variant.packedBytes);
                 // Write a string, because readers of JSON round 64-bit numbers.
@@ -402,7 +411,7 @@ static bool fromJSON(const json::Value &value, SymbolInfo &symbol, json::Path pa
 static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path path) {
   json::ObjectMapper mapper(value, path);
   std::string hash;
-  if (!mapper || !mapper.map("level", variant.level) ||
+  if (!mapper || !mapper.map("level", variant.level) || !mapper.map("features", variant.features) ||
       !mapper.map("workspace", variant.workspace) ||
       !mapper.map("packed_bytes", variant.packedBytes) || !mapper.map("packed_hash", hash) ||
       !mapper.map("report", variant.report) || !mapper.map("schedules", variant.schedules))

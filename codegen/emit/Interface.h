@@ -51,11 +51,14 @@ struct TensorInfo {
 struct SymbolInfo {
   std::string name;
   int64_t min, max;
-  std::optional<Formula> formula = std::nullopt; ///< computes a symbol that no input carries from the carried ones
+  std::optional<Formula> formula =
+      std::nullopt; ///< computes a symbol that no input carries from the carried ones
 };
 
 struct VariantInfo {
-  std::string level, workspace, report, schedules;
+  std::string level;
+  std::vector<std::string> features; ///< by the names of runtime/cpu.c
+  std::string workspace, report, schedules;
   int64_t packedBytes = 0;
   uint64_t packedHash = 0;
 };

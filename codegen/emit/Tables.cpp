@@ -162,10 +162,11 @@ private:
     using T = attn_variant_info;
     return structure(
         sizeof(T),
-        {FIELD(level, text(info.level)), FIELD(run, code("")), FIELD(workspace, code(".workspace")),
-         FIELD(pack, pack), FIELD(packed_bytes, i64(info.packedBytes)),
-         FIELD(packed_hash, i64(info.packedHash)), FIELD(workspace_text, text(info.workspace)),
-         FIELD(report, text(info.report)), FIELD(schedules, text(info.schedules))});
+        {FIELD(level, text(info.level)), FIELD(features, text(llvm::join(info.features, " "))),
+         FIELD(run, code("")), FIELD(workspace, code(".workspace")), FIELD(pack, pack),
+         FIELD(packed_bytes, i64(info.packedBytes)), FIELD(packed_hash, i64(info.packedHash)),
+         FIELD(workspace_text, text(info.workspace)), FIELD(report, text(info.report)),
+         FIELD(schedules, text(info.schedules))});
   }
 
   static attn_formula_op stepOf(Formula::Op op) {

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
-#include "passes/plan/Cost.h"
+#include "passes/plan/Planner.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -2,14 +2,14 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   module attributes {attn.targets = [#attn.target<"x86-64-v4", ...>, #attn.target<"x86-64", ...>]} {
+//   module attributes {attn.targets = [#attn.cpu<"x86-64-v4", ...>, #attn.cpu<"x86-64", ...>]} {
 //     func.func @forward(%x: tensor<...>) -> tensor<...> { ... }
 //   }
 // becomes
 //   module {
 //     func.func private @forward(tensor<...>) -> tensor<...>
-//     module @"x86-64-v4" attributes {attn.target = #attn.target<"x86-64-v4", ...>} { func.func @forward ... }
-//     module @"x86-64" attributes {attn.target = #attn.target<"x86-64", ...>} { func.func @forward ... }
+//     module @"x86-64-v4" attributes {attn.target = #attn.cpu<"x86-64-v4", ...>} { func.func @forward ... }
+//     module @"x86-64" attributes {attn.target = #attn.cpu<"x86-64", ...>} { func.func @forward ... }
 //   }
 //
 // The module is cloned here because tile sizes differ between ISA levels. The declarations keep the signature that
@@ -40,7 +40,7 @@ struct CloneTargets : attn::impl::CloneTargetsBase<CloneTargets> {
     module->removeAttr(AttnDialect::kTargetsAttr);
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    for (TargetAttr target : targets.getAsRange<TargetAttr>()) {
+    for (TargetInterface target : targets.getAsRange<TargetInterface>()) {
       auto level = ModuleOp::create(builder, module.getLoc(), target.getLevel());
       level->setAttr(AttnDialect::kTargetAttr, target);
       OpBuilder inner = OpBuilder::atBlockEnd(level.getBody());

@@ -22,7 +22,7 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
-#include "passes/plan/Choose.h"
+#include "passes/plan/Planner.h"
 #include "passes/plan/Weights.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,7 +97,7 @@ static SmallVector<unsigned> loopsOf(AffineMap map) {
 
 /// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k,
 /// column).
-static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr target) {
+static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterface planner) {
   auto [op, lhs, rhs, n, k] = contraction;
   MLIRContext *context = op.getContext();
   Location loc = op.getLoc();
@@ -113,10 +113,10 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
   bool rowsAreRight = loopsOf(rhsMap).back() == n;
   auto outType = cast<RankedTensorType>(init->get().getType());
   int64_t columns = outType.getShape().back();
-  if (columns == 0)
+  if (columns == 0 || planner.choosePanelWidth(columns) == 0)
     return;
   int64_t width =
-      isWeight && !ShapedType::isDynamic(columns) ? choosePanelWidth(target, columns) : columns;
+      isWeight && !ShapedType::isDynamic(columns) ? planner.choosePanelWidth(columns) : columns;
   SmallVector<unsigned> rowLoops = batch;
   rowLoops.append({k, n});
   // Rows of a weight that lie apart, as those of one head among many do, become contiguous.
@@ -206,12 +206,9 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, TargetAttr ta
 namespace {
 struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
   void runOnOperation() override {
-    TargetAttr target = getTarget(getOperation());
-    if (!target) {
-      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr
-                                 << "' on an enclosing module";
+    PlannerInterface planner = getPlanner(getOperation());
+    if (!planner)
       return signalPassFailure();
-    }
     SmallVector<Contraction> contractions;
     getOperation().walk([&](linalg::LinalgOp op) {
       if (std::optional<Contraction> contraction = matchContraction(op))
@@ -219,7 +216,7 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
     });
     IRRewriter rewriter(&getContext());
     for (Contraction contraction : contractions)
-      packRhs(rewriter, contraction, target);
+      packRhs(rewriter, contraction, planner);
 
     // Carry the split of n through the elementwise ops that produce and consume the output.
     auto isElementwise = [](Operation *op) {

@@ -6,7 +6,7 @@
 // becomes
 //   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
 //
-// The plan is the one that Cost.h predicts to be fastest, among the schedules that the option allows.
+// The plan is the one that the planner of the machine predicts to be fastest, among the schedules that the option allows.
 // The pass changes attributes only: its result can be edited and compilation resumed from it. An
 // attention that has a plan keeps it. Tensors of types other than f32 are refused: there are no loops
 // for them yet.
@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/plan/Choose.h"
+#include "passes/plan/Planner.h"
 
 using namespace mlir;
 
@@ -31,12 +31,9 @@ struct Plan : attn::impl::PlanBase<Plan> {
   using PlanBase::PlanBase;
 
   void runOnOperation() override {
-    TargetAttr target = getTarget(getOperation());
-    if (!target) {
-      getOperation().emitError() << "expected '" << AttnDialect::kTargetAttr
-                                 << "' on an enclosing module";
+    PlannerInterface planner = getPlanner(getOperation());
+    if (!planner)
       return signalPassFailure();
-    }
     // The unfused schedule, which has scores in memory, is used only if the option names it.
     SmallVector<Schedule> choice = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores};
     if (!schedule.empty()) {
@@ -52,7 +49,7 @@ struct Plan : attn::impl::PlanBase<Plan> {
         return WalkResult::interrupt();
       if (op.getPlan())
         return WalkResult::advance();
-      op.setPlanAttr(predictPlans(target, AttentionShape::get(op), choice).front().plan);
+      op.setPlanAttr(planner.predictPlans(AttentionShape::get(op), choice).front().plan);
       return WalkResult::advance();
     });
     if (planned.wasInterrupted())

@@ -6,7 +6,7 @@
 // becomes
 //   %c = linalg.contract {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>} ... ins(%x, %w : ...)
 //
-// The block is the one that RegisterBlocks.h chooses for the innermost dimension of the output. The pass changes
+// The planner of the machine chooses the block for the innermost dimension of the output. The pass changes
 // attributes only: its result can be edited and compilation resumed from it. A product that has a block keeps it. The
 // products of an attention have no op of their own yet; their blocks follow from its tiles.
 // Test: test/passes/plan/plan-products.mlir, test/tools/resume.test
@@ -16,7 +16,7 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
-#include "passes/plan/RegisterBlocks.h"
+#include "passes/plan/Planner.h"
 
 using namespace mlir;
 
@@ -60,9 +60,9 @@ static LogicalResult verifyDepth(linalg::LinalgOp op, BlockAttr block) {
 namespace {
 struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
   void runOnOperation() override {
-    TargetAttr target = getTarget(getOperation());
-    if (!target)
-      return;
+    PlannerInterface planner = getPlanner(getOperation());
+    if (!planner)
+      return signalPassFailure();
     bool isValid = true;
     getOperation().walk([&](linalg::LinalgOp op) {
       if (!isProduct(op) && !skipsZeros(op))
@@ -71,8 +71,8 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         isValid &= succeeded(verifyDepth(op, planned));
         return;
       }
-      op->setAttr(AttnDialect::kBlockAttr,
-                  planBlock(target, getColumns(op), getDepth(op), skipsZeros(op)));
+      if (Attribute plan = planner.planProduct({getColumns(op), getDepth(op), skipsZeros(op)}))
+        op->setAttr(AttnDialect::kBlockAttr, plan);
     });
     if (!isValid)
       signalPassFailure();

@@ -15,28 +15,23 @@ module attributes {attn.stage = 6} {}
 
 // -----
 
-// expected-error @+1 {{expected 'attn.target' to be an #attn.target, got "x86-64"}}
+// expected-error @+1 {{expected 'attn.target' to be a target such as #attn.cpu, got "x86-64"}}
 module attributes {attn.target = "x86-64"} {}
 
 // -----
 
-// expected-error @+1 {{expected 'attn.targets' to be an array of #attn.target, got ["x86-64"]}}
+// expected-error @+1 {{expected 'attn.targets' to be an array of targets such as #attn.cpu, got ["x86-64"]}}
 module attributes {attn.targets = ["x86-64"]} {}
 
 // -----
 
-// expected-error @+1 {{expected lanes to be a power of two, got 12}}
-#t = #attn.target<"x", lanes = 12, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+// expected-error @+1 {{expected vectors of a power of two of at least 32 bits, got 384}}
+#t = #attn.cpu<"x", vector = 384, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 
 // -----
 
-// expected-error @+1 {{expected at least 8 registers, got 4}}
-#t = #attn.target<"x", lanes = 8, registers = 4, fma = true, l1 = 32768, l2 = 1048576>
-
-// -----
-
-// expected-error @+1 {{expected 16 lanes with scalef, got 8}}
-#t = #attn.target<"x", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576, scalef = true>
+// expected-error @+1 {{expected at least 8 registers that are not spare, got 4 with 0 spare}}
+#t = #attn.cpu<"x", vector = 256, registers = 4, l1 = 32768, l2 = 1048576, has = fma>
 
 // -----
 

@@ -1,8 +1,8 @@
 // RUN: attn-opt %s | attn-opt | FileCheck %s
 
-// CHECK: module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>, attn.version = 1 : i64}
-module attributes {attn.version = 1 : i64, attn.target = #attn.target<
-    "x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+// CHECK: module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>, attn.version = 1 : i64}
+module attributes {attn.version = 1 : i64, attn.target = #attn.cpu<
+    "x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
   // CHECK: func.func private @symbols
   // CHECK-SAME: tensor<?x4xf32> {attn.dims = ["x.0", ""], attn.name = "x"}
   // CHECK-SAME: tensor<4xf32> {attn.weight}

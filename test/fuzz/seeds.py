@@ -95,7 +95,7 @@ def manifests():
     function = {"name": "forward", "inputs": [tensor("x", ["n", 4]), {**tensor("lengths", [2], bound="n"), "dtype": "i32"}],
                 "outputs": [tensor("out", ["n", 4])], "weights": [tensor("w.weight", [4, 4])],
                 "symbols": [{"name": "n", "min": 0, "max": 512}],
-                "levels": [{"level": level, "workspace": "per call 64, per worker 0", "packed_bytes": 64,
+                "levels": [{"level": level, "features": [], "workspace": "per call 64, per worker 0", "packed_bytes": 64,
                             "packed_hash": "00000000deadbeef", "report": "a.py:1: attention fused", "schedules": "per-head"}
                            for level in ("x86-64-v3", "x86-64")]}
     yield "library", json.dumps({"library": "mha", "compiler": "attn 0.1.0", "abi": 1, "functions": [function]}).encode()

@@ -51,6 +51,7 @@ protected:
     registerAllDialects(registry);
     registerAllExtensions(registry);
     registry.insert<AttnDialect>();
+    registerTargets(registry);
     return registry;
   }
 
@@ -87,7 +88,7 @@ protected:
       OwningOpRef<ModuleOp> module = source.clone();
       ReferenceResults meant = interpret(*module, entry, inputs, weights);
       ASSERT_TRUE(succeeded(meant));
-      Attribute target = llvm::cantFail(lookupTarget("x86-64-v3"))->getAttr(&context);
+      Attribute target = llvm::cantFail(parseTargets("x86-64-v3")).front()->getAttr(&context);
       (*module)->setAttr(AttnDialect::kTargetsAttr, ArrayAttr::get(&context, target));
       for (const Stage &stage : getStages()) {
         if (stage.name == "bufferize")

@@ -123,8 +123,10 @@ static const int32_t table[] = {1, 2, 10, 3};
 static const void *const bounded_embedded[] = {table};
 
 #define FLOAT .dtype_code = 2, .dtype_bits = 32
-#define FIXED(n) {n, -1, 0}
-#define SYMBOL(i) {0, i, 0}
+#define FIXED(n)                                                                                   \
+  { n, -1, 0 }
+#define SYMBOL(i)                                                                                  \
+  { 0, i, 0 }
 
 static const attn_dim_info bsc[] = {SYMBOL(0), SYMBOL(1), FIXED(4)}, c[] = {FIXED(4)},
                            first[] = {SYMBOL(0)};
@@ -132,18 +134,19 @@ static const attn_symbol_info forward_symbols[] = {{"x.0", 0, 1000, NULL, 0, 0},
                                                    {"x.1", 0, 64, NULL, 0, 0}};
 static const attn_symbol_info halve_symbols[] = {{"n", 1, INT64_MAX, NULL, 0, 0}};
 
-#define STEP(op, operand) {operand, ATTN_FORMULA_##op, 0}
+#define STEP(op, operand)                                                                          \
+  { operand, ATTN_FORMULA_##op, 0 }
 static const attn_formula_step length[] = {STEP(NUMBER, 2), STEP(SYMBOL, 0), STEP(MULTIPLY, 0),
                                            STEP(SYMBOL, 1), STEP(SUBTRACT, 0)};
 static const attn_formula_step differ[] = {STEP(SYMBOL, 0), STEP(SYMBOL, 1), STEP(EQUAL, 0),
                                            STEP(NOT, 0)};
 // b == 1 or a % b == 0 and max(a // b, min(a, b) + 1) <= 1000 and not b < -1
 static const attn_formula_step divides[] = {
-    STEP(SYMBOL, 1), STEP(NUMBER, 1), STEP(EQUAL, 0),  STEP(SYMBOL, 0), STEP(SYMBOL, 1),
-    STEP(MODULO, 0), STEP(NUMBER, 0), STEP(EQUAL, 0),  STEP(SYMBOL, 0), STEP(SYMBOL, 1),
-    STEP(DIVIDE, 0), STEP(SYMBOL, 0), STEP(SYMBOL, 1), STEP(MIN, 0),    STEP(NUMBER, 1),
-    STEP(ADD, 0),    STEP(MAX, 0),    STEP(NUMBER, 1000), STEP(AT_MOST, 0), STEP(AND, 0),
-    STEP(SYMBOL, 1), STEP(NUMBER, -1), STEP(LESS, 0),  STEP(NOT, 0),    STEP(AND, 0),
+    STEP(SYMBOL, 1), STEP(NUMBER, 1),  STEP(EQUAL, 0),     STEP(SYMBOL, 0),  STEP(SYMBOL, 1),
+    STEP(MODULO, 0), STEP(NUMBER, 0),  STEP(EQUAL, 0),     STEP(SYMBOL, 0),  STEP(SYMBOL, 1),
+    STEP(DIVIDE, 0), STEP(SYMBOL, 0),  STEP(SYMBOL, 1),    STEP(MIN, 0),     STEP(NUMBER, 1),
+    STEP(ADD, 0),    STEP(MAX, 0),     STEP(NUMBER, 1000), STEP(AT_MOST, 0), STEP(AND, 0),
+    STEP(SYMBOL, 1), STEP(NUMBER, -1), STEP(LESS, 0),      STEP(NOT, 0),     STEP(AND, 0),
     STEP(OR, 0)};
 #define COUNT(array) (int32_t)(sizeof(array) / sizeof *(array))
 static const attn_symbol_info sized_symbols[] = {
@@ -179,52 +182,58 @@ static const attn_dim_info second[] = {SYMBOL(1)}, third[] = {SYMBOL(2)};
 static const attn_tensor_info sized_inputs[] = {{"a", first, 1, FLOAT}, {"b", second, 1, FLOAT}};
 static const attn_tensor_info sized_outputs[] = {{"y", third, 1, FLOAT}};
 
-#define VARIANT(level)                                                                             \
-  {level, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n", "per-head"}
+#define VARIANT(level, features)                                                                   \
+  {                                                                                                \
+    level, features, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n",     \
+        "per-head"                                                                                 \
+  }
+#define V2 "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3"
+#define V3 V2 " avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
+#define V4 V3 " avx512bw avx512cd avx512dq avx512f avx512vl"
 
 static const attn_variant_info forward_variants[] = {
-    VARIANT("of-another-cpu"),
+    VARIANT("of-another-cpu", "of-the-future"),
 #if defined __x86_64__
-    VARIANT("x86-64-v4-bf16"),
-    VARIANT("x86-64-v4"),
-    VARIANT("x86-64-v3"),
-    VARIANT("x86-64-v2"),
-    {"x86-64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", "",
+    VARIANT("x86-64-v4-bf16", V4 " avx512bf16"),
+    VARIANT("x86-64-v4", V4),
+    VARIANT("x86-64-v3", V3),
+    VARIANT("x86-64-v2", V2),
+    {"x86-64", "", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", "",
      "whole-scores"},
 #else
-    {"aarch64", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", "",
-     "whole-scores"},
+    {"aarch64", "neon", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above",
+     "", "whole-scores"},
 #endif
 };
 static const attn_variant_info halve_variants[] = {
 #if defined __x86_64__
-    {"x86-64", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"x86-64", "", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
 #else
-    {"aarch64", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"aarch64", "neon", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
 #endif
 };
 static const attn_variant_info append_variants[] = {
 #if defined __x86_64__
-    {"x86-64", append, append_workspace, NULL, 0, 0, "0", "", ""},
+    {"x86-64", "", append, append_workspace, NULL, 0, 0, "0", "", ""},
 #else
-    {"aarch64", append, append_workspace, NULL, 0, 0, "0", "", ""},
+    {"aarch64", "neon", append, append_workspace, NULL, 0, 0, "0", "", ""},
 #endif
 };
 static const attn_variant_info packed_halve_variants[] = {
 #if defined __x86_64__
-    {"x86-64", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
+    {"x86-64", "", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
 #else
-    {"aarch64", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
+    {"aarch64", "neon", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
 #endif
 };
 static const attn_variant_info sized_variants[] = {
 #if defined __x86_64__
-    {"x86-64", count, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"x86-64", "", count, halve_workspace, NULL, 0, 0, "0", "", ""},
 #else
-    {"aarch64", count, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"aarch64", "neon", count, halve_workspace, NULL, 0, 0, "0", "", ""},
 #endif
 };
-static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu")};
+static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu", "of-the-future")};
 
 static const attn_function_info functions[] = {
     {"forward", 3, 2, 2, 2, COUNT(forward_variants), 0, forward_inputs, forward_outputs,

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/Target.h"
+#include "codegen/cpu/Cpu.h"
 
 using namespace attn;
 
@@ -13,20 +13,17 @@ static constexpr llvm::StringLiteral kFeatures[] = {
     "avx2", "bmi",    "bmi2", "f16c", "fma",    "lzcnt",  "movbe", "xsave"};
 
 namespace attn::targets {
-extern const Target x86_64_v3;
-const Target x86_64_v3 = {
+extern const CpuTarget x86_64_v3;
+const CpuTarget x86_64_v3(
     /*level=*/"x86-64-v3",
     /*triple=*/"x86_64-unknown-linux-gnu",
     /*cpu=*/"x86-64-v3",
     /*features=*/kFeatures,
-    /*vectorBits=*/256,
-    /*lanes=*/8,
+    /*vector=*/256,
     /*registers=*/16,
-    /*fma=*/true,
+    /*spare=*/0,
     // The caches of Haswell, the smallest of this level.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
-    /*scalef=*/false,
-    /*halves=*/true,
-};
+    /*has=*/CpuCapabilities::FMA | CpuCapabilities::Halves);
 } // namespace attn::targets

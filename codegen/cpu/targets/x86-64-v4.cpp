@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/Target.h"
+#include "codegen/cpu/Cpu.h"
 
 using namespace attn;
 
@@ -14,20 +14,18 @@ static constexpr llvm::StringLiteral kFeatures[] = {
     "movbe", "xsave",  "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
 
 namespace attn::targets {
-extern const Target x86_64_v4;
-const Target x86_64_v4 = {
+extern const CpuTarget x86_64_v4;
+const CpuTarget x86_64_v4(
     /*level=*/"x86-64-v4",
     /*triple=*/"x86_64-unknown-linux-gnu",
     /*cpu=*/"x86-64-v4",
     /*features=*/kFeatures,
-    /*vectorBits=*/512,
-    /*lanes=*/16,
+    /*vector=*/512,
     /*registers=*/32,
-    /*fma=*/true,
-    // The caches of Skylake-SP and of Zen 4.
+    /*spare=*/1, // LLVM spills a register block that needs all 32
+                 // The caches of Skylake-SP and of Zen 4.
     /*l1=*/32 * 1024,
     /*l2=*/1024 * 1024,
-    /*scalef=*/true,
-    /*halves=*/true,
-};
+    /*has=*/CpuCapabilities::FMA | CpuCapabilities::Masks | CpuCapabilities::Scale |
+        CpuCapabilities::Halves);
 } // namespace attn::targets

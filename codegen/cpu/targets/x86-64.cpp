@@ -4,25 +4,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/Target.h"
+#include "codegen/cpu/Cpu.h"
 
 using namespace attn;
 
 namespace attn::targets {
-extern const Target x86_64;
-const Target x86_64 = {
+extern const CpuTarget x86_64;
+const CpuTarget x86_64(
     /*level=*/"x86-64",
     /*triple=*/"x86_64-unknown-linux-gnu",
     /*cpu=*/"x86-64",
     /*features=*/{},
-    /*vectorBits=*/128,
-    /*lanes=*/4,
+    /*vector=*/128,
     /*registers=*/16,
-    /*fma=*/false,
+    /*spare=*/0,
     // The smallest caches that are still in use.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
-    /*scalef=*/false,
-    /*halves=*/false,
-};
+    /*has=*/CpuCapabilities::None);
 } // namespace attn::targets

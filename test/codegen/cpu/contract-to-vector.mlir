@@ -7,7 +7,7 @@
 #nk = affine_map<(m, n, k) -> (n, k)>
 #mn = affine_map<(m, n, k) -> (m, n)>
 
-module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
 // The accumulators start from the value of the fill; 8 rows by 3 vectors, two steps of k per iteration.
 // Each iteration prefetches a part of the next rows, 8 elements for each of its steps.

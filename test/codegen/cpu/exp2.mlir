@@ -4,7 +4,7 @@
 // Exponentials of a level that has vreduceps and vscalefps. No power is a denormal number.
 
 module {
-module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576, scalef = true>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|scale>} {
 
 // An exponent is a difference times log2(e), plus an offset if the maximum is not large. Where the power of -inf must
 // be 0, powers that are too small are 0 as well.
@@ -45,7 +45,7 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
 }
 
 // Without these instructions, exponents below the bound are replaced by one with bits of 0.
-module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>} {
 // CHECK-LABEL: @softmax_by_rounding
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-1.000000e+02> : vector<8xf32>
 // CHECK-DAG:     %[[GONE:.*]] = arith.constant dense<-1.270000e+02> : vector<8xf32>
@@ -62,7 +62,7 @@ func.func @softmax_by_rounding(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
 }
 
 // Without multiply-adds, the maximum is subtracted before the product, which would have a rounding error of its size.
-module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
+module attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>} {
 // CHECK-LABEL: @softmax_without_fma
 // CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>
 // CHECK:         %[[LESS:.*]] = arith.subf

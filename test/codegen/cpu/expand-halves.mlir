@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-expand-halves -split-input-file | FileCheck %s
 
 // If the conversions are instructions, they stay, and the arithmetic between them is f32.
-module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144, halves = true>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma|halves>} {
   // CHECK-LABEL: @converts
   // CHECK-DAG:     %[[A:.*]] = arith.extf %arg0 {{.*}}: f16 to f32
   // CHECK-DAG:     %[[B:.*]] = arith.extf %arg1 {{.*}}: f16 to f32
@@ -37,7 +37,7 @@ module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers 
 // -----
 
 // Otherwise the conversions are integer arithmetic, also for vectors.
-module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
+module attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>} {
   // CHECK-LABEL: @widen
   // CHECK-NOT:     arith.extf
   // CHECK:         arith.bitcast %arg0 : f16 to i16
@@ -68,7 +68,7 @@ module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 1
 // -----
 
 // No target has conversions of bf16 as yet: they are integer arithmetic at every level.
-module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144, halves = true>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma|halves>} {
   // CHECK-LABEL: @bf16
   // CHECK-NOT:     arith.extf
   // CHECK:         arith.shli {{.*}} : i32

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-mask-to-vector -canonicalize -cse | FileCheck %s
 
-module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
 // Booleans are bytes: 32 of them become a word, for eight queries in turn. The last word has 6 keys.
 // CHECK-LABEL: @booleans

@@ -12,17 +12,17 @@
 // DEFINE:   | sed -e 's/attributes {attn.target = [^>]*>}//' | mlir-translate --mlir-to-llvmir \
 // DEFINE:   | opt -O1 -mtriple=x86_64 -mcpu=%{cpu} | llc -O3 -mtriple=x86_64 -mcpu=%{cpu}
 
-// REDEFINE: %{target} = "x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576, scalef = true
+// REDEFINE: %{target} = "x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|scale
 // REDEFINE: %{cpu} = x86-64-v4
 // RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V4
-// REDEFINE: %{target} = "x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144
+// REDEFINE: %{target} = "x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma
 // REDEFINE: %{cpu} = x86-64-v3
 // RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V3
-// REDEFINE: %{target} = "x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144
+// REDEFINE: %{target} = "x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144
 // REDEFINE: %{cpu} = x86-64
 // RUN: %{level} | %{lower} | FileCheck %s --check-prefixes=CHECK,V1
 
-module attributes {attn.target = #attn.target<LEVEL>} {
+module attributes {attn.target = #attn.cpu<LEVEL>} {
 
 // Maxima first: one instruction each. Then a difference and a multiply-add for each exponent, and 5 multiply-adds for
 // its power, for 4 or 2 exponentials.

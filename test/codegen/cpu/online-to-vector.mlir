@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-online-to-vector -canonicalize -cse | FileCheck %s
 
-#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 
 // Three vectors of queries without a mask, four keys at a time. Scores stay raw: the scale is in the factor of the
 // exponent. A large maximum is subtracted from scores, a smaller one times the factor from the product.

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-pack-to-vector),canonicalize,cse)' | FileCheck %s
 
-module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
 // 16 x 16 blocks: 16 loads, 64 shuffles, 16 stores; nothing else for whole blocks.
 // CHECK-LABEL: @pack

@@ -4,7 +4,7 @@
 // Rows and vectors of the block for each number of columns: the table in RegisterBlocks.h. The number of accumulators
 // and the step over the rows tell them apart.
 
-module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 // CHECK-LABEL: @v4_16
 // CHECK:         %{{.*}}:8 = scf.for
 func.func @v4_16(%a: memref<240x8xf32>, %b: memref<8x16xf32>, %c: memref<240x16xf32>) {
@@ -41,7 +41,7 @@ func.func @v4_768(%a: memref<240x8xf32>, %b: memref<8x768xf32>, %c: memref<240x7
 
 // -----
 
-module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>} {
 // CHECK-LABEL: @v3_24
 // CHECK:         scf.for %{{.*}} step %c4 {
 // CHECK:         %{{.*}}:12 = scf.for
@@ -60,7 +60,7 @@ func.func @v3_16(%a: memref<240x8xf32>, %b: memref<8x16xf32>, %c: memref<240x16x
 
 // -----
 
-module attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
+module attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>} {
 // CHECK-LABEL: @v1_48
 // CHECK:         scf.for %{{.*}} step %c6 {
 // CHECK:         %{{.*}}:12 = scf.for

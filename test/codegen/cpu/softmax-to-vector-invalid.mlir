@@ -8,7 +8,7 @@ func.func @no_target(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
 
 // -----
 
-#v3 = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>
+#v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
 module attributes {attn.target = #v3} {
 func.func @double(%x: memref<4x8xf64>, %y: memref<4x8xf64>) {
   // expected-error@+1 {{expected buffers of f32, got 'memref<4x8xf64>'}}

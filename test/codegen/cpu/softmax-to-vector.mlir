@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-softmax-to-vector -canonicalize -cse | FileCheck %s
 
-#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 
 module attributes {attn.target = #v4} {
 // Three passes over each row; reductions across lanes come at the ends of passes.

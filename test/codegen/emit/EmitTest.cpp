@@ -131,6 +131,7 @@ protected:
     mlir::registerAllExtensions(registry);
     registry.insert<AttnDialect>();
     registerEmission(registry);
+    registerTargets(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("attn-emit", directory));
@@ -168,13 +169,15 @@ protected:
 
   std::string emitError(mlir::ModuleOp module, const EmitOptions &options) {
     llvm::Expected<LLVMModule> ir = lowerToLLVMIR(module, "layer");
-    return ir ? llvm::toString(emitLLVMIR(std::move(*ir), options)) : llvm::toString(ir.takeError());
+    return ir ? llvm::toString(emitLLVMIR(std::move(*ir), options))
+              : llvm::toString(ir.takeError());
   }
 
   std::string emitTextError(llvm::StringRef text, llvm::StringRef name,
                             const EmitOptions &options) {
     llvm::Expected<LLVMModule> ir = parseLLVMIR(llvm::MemoryBufferRef(text, name));
-    return ir ? llvm::toString(emitLLVMIR(std::move(*ir), options)) : llvm::toString(ir.takeError());
+    return ir ? llvm::toString(emitLLVMIR(std::move(*ir), options))
+              : llvm::toString(ir.takeError());
   }
 
   mlir::MLIRContext context;
@@ -408,12 +411,13 @@ TEST_F(EmitTest, HeadersCompile) {
 }
 
 TEST(Manifest, ReadsWhatItWrites) {
-  FunctionInfo function{"f",
-                        {},
-                        {},
-                        {},
-                        {{"x.0", 0, 9}},
-                        {{"x86-64", "8 x.0", "plan:\n  \"per-head\"", "per-head", 64, ~0ull}}};
+  FunctionInfo function{
+      "f",
+      {},
+      {},
+      {},
+      {{"x.0", 0, 9}},
+      {{"x86-64", {"sse3"}, "8 x.0", "plan:\n  \"per-head\"", "per-head", 64, ~0ull}}};
   function.inputs.push_back({"x", DataType::get("bf16"), {{0, 0}, {4, -1}}, DimInfo{0, 0}});
   std::string text = writeManifest({"lib", "attn", {function}});
   auto library = readManifest(text);

@@ -22,7 +22,7 @@ func.func private @f(tensor<4xf32> {attn.name = "x"}) -> (tensor<4xf32> {attn.na
 module @other {
   func.func private @f()
 }
-module @"x86-64-v3" attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 1, l2 = 1>} {
+module @"x86-64-v3" attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 1, l2 = 1, has = fma>} {
   memref.global "private" constant @table : memref<4xf32> = dense<1.0>
   func.func @f(%x: memref<4xf32> {attn.name = "x"}) attributes {attn.kernel = "entry"} {
     %t = memref.get_global @table : memref<4xf32>
@@ -31,7 +31,7 @@ module @"x86-64-v3" attributes {attn.target = #attn.target<"x86-64-v3", lanes = 
   }
   func.func private @f.rows(%x: memref<4xf32>) { return }
 }
-module @"x86-64" attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 1, l2 = 1>} {
+module @"x86-64" attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 1, l2 = 1>} {
   func.func @f() { return }
 }
 
@@ -39,5 +39,5 @@ module @"x86-64" attributes {attn.target = #attn.target<"x86-64", lanes = 4, reg
 
 func.func private @f(tensor<4xf32> {attn.name = "x"})
 // expected-error @below {{expected a target level of x86-64-v4, x86-64-v3, x86-64, got 'x86-64-v5'}}
-module @v5 attributes {attn.target = #attn.target<"x86-64-v5", lanes = 8, registers = 16, fma = true, l1 = 1, l2 = 1>} {
+module @v5 attributes {attn.target = #attn.cpu<"x86-64-v5", vector = 256, registers = 16, l1 = 1, l2 = 1, has = fma>} {
 }

@@ -21,7 +21,7 @@ func.func private @add(tensor<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]})
     -> (tensor<?x4xf32> {attn.name = "y", attn.dims = ["n", ""]})
     attributes {attn.symbols = [#attn.symbol<"n", 0 to 64>]}
 
-module @"x86-64-v4" attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+module @"x86-64-v4" attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
   func.func @add(%x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
                  %y: memref<?x4xf32> {attn.output, attn.name = "y", attn.dims = ["n", ""]}, %w: memref<?xi8>)
       attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>]} {
@@ -43,7 +43,7 @@ module @"x86-64-v4" attributes {attn.target = #attn.target<"x86-64-v4", lanes = 
   }
 }
 
-module @"x86-64" attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
+module @"x86-64" attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>} {
   func.func @add(%x: memref<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]},
                  %y: memref<?x4xf32> {attn.output, attn.name = "y", attn.dims = ["n", ""]}, %w: memref<?xi8>)
       attributes {attn.kernel = "entry", attn.symbols = [#attn.symbol<"n", 0 to 64>]} {

@@ -3,15 +3,15 @@
 // Levels in the order of the list; the declaration keeps the signature that users see.
 // CHECK-LABEL: module attributes {attn.version = 1 : i64} {
 // CHECK-NEXT: func.func private @forward(tensor<?x4xf32> {attn.dims = ["x.0", ""], attn.name = "x"}) -> (tensor<?x4xf32> {attn.name = "out"}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 8>]}
-// CHECK-NEXT: module @"x86-64-v4" attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+// CHECK-NEXT: module @"x86-64-v4" attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 // CHECK-NEXT: func.func @forward(%[[X:.*]]: tensor<?x4xf32> {attn.dims = ["x.0", ""], attn.name = "x"}) -> (tensor<?x4xf32> {attn.name = "out"}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 8>]}
 // CHECK-NEXT: return %[[X]]
-// CHECK: module @"x86-64" attributes {attn.target = #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>} {
+// CHECK: module @"x86-64" attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>} {
 // CHECK-NEXT: func.func @forward(%[[X:.*]]: tensor<?x4xf32>
 // CHECK-NEXT: return %[[X]]
 module attributes {attn.version = 1 : i64, attn.targets = [
-    #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>,
-    #attn.target<"x86-64", lanes = 4, registers = 16, fma = false, l1 = 32768, l2 = 262144>]} {
+    #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>,
+    #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>]} {
   func.func @forward(%x: tensor<?x4xf32> {attn.dims = ["x.0", ""], attn.name = "x"}) -> (tensor<?x4xf32> {attn.name = "out"})
       attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 8>]} {
     return %x : tensor<?x4xf32>

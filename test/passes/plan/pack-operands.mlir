@@ -7,7 +7,7 @@
 // CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-DAG: #[[$OUT2:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
 
-#target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 #x = affine_map<(s, n, k) -> (s, k)>
 #w = affine_map<(s, n, k) -> (n, k)>
 #out = affine_map<(s, n, k) -> (s, n)>
@@ -160,7 +160,7 @@ func.func @no_target() {
 // CHECK: %[[A:.*]] = linalg.generic
 // CHECK: tensor.expand_shape %[[A]]
 // CHECK: linalg.generic {{.*}} ins(%[[A]],
-#target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #target} {
   func.func @shared() -> tensor<1x1xi64> {
     %zero = arith.constant 0 : i64

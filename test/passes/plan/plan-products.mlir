@@ -3,7 +3,7 @@
 #x = affine_map<(s, p, j, k) -> (s, k)>
 #w = affine_map<(s, p, j, k) -> (p, k, j)>
 #o = affine_map<(s, p, j, k) -> (s, p, j)>
-#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
 // A panel of 64 columns, and a long sum in parts; a block that is there already stays.
 // CHECK-LABEL: @panels
@@ -20,7 +20,7 @@ func.func @panels(%x: tensor<?x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor
 
 // -----
 
-#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
 func.func @depth(%a: tensor<8x100xf32>, %b: tensor<100x64xf32>, %c: tensor<8x64xf32>) -> tensor<8x64xf32> {
   // expected-error @+1 {{expected a depth that divides the sum of 100 products, got 64}}

@@ -9,7 +9,7 @@
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
-module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
   // Tiles that leave room in L1.
   // CHECK-LABEL: @dynamic(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 64>)
@@ -82,7 +82,7 @@ module attributes {attn.target = #attn.target<"x86-64-v4", lanes = 16, registers
 // Narrower vectors, narrower tiles.
 // CHECK-LABEL: @narrow(
 // CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 128>)
-module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 1048576, has = fma>} {
   func.func @narrow(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>) -> tensor<?x64xf32> {
     %o = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) outs(%e : tensor<?x64xf32>)
         {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>,
@@ -101,7 +101,7 @@ func.func @no_target() {
 
 // -----
 
-module attributes {attn.target = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 1048576>} {
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 1048576, has = fma>} {
   func.func @halves(%x: tensor<4x8xbf16>, %e: tensor<4x8xf32>) -> tensor<4x8xf32> {
     // expected-error@+1 {{expected an attention of f32, got 'bf16'}}
     %o = attn.attention ins(%x, %x, %x : tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>) outs(%e : tensor<4x8xf32>)

@@ -16,7 +16,7 @@
 #map8 = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>
 #map9 = affine_map<(d0, d1, d2, d3, d4) -> (d3, d4)>
 #map10 = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>
-module attributes {attn.targets = [#attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576, scalef = true, halves = true>], attn.version = 1 : i64} {
+module attributes {attn.targets = [#attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|scale|halves>], attn.version = 1 : i64} {
   func.func @forward(%arg0: tensor<2x16x8x8xf32> {attn.name = "x"}, %arg1: tensor<32x1x3x3xf32> {attn.name = "c.weight", attn.weight}, %arg2: tensor<32xf32> {attn.name = "c.bias", attn.weight}, %arg3: tensor<32xf32> {attn.name = "n.weight", attn.weight}, %arg4: tensor<32xf32> {attn.name = "n.bias", attn.weight}, %arg5: tensor<64x32xf32> {attn.name = "a.weight", attn.weight}, %arg6: tensor<64xf32> {attn.name = "a.bias", attn.weight}, %arg7: tensor<32x64xf32> {attn.name = "b.weight", attn.weight}, %arg8: tensor<32xf32> {attn.name = "b.bias", attn.weight}) -> (tensor<2x32x8x8xf32> {attn.name = "out"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %0 = tensor.empty() : tensor<2x16x10x10xf32>

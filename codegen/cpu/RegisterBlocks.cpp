@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/plan/RegisterBlocks.h"
+#include "codegen/cpu/RegisterBlocks.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -16,14 +16,12 @@ static constexpr int64_t kMaxRows = 8;
 /// The number of vectors that stands for many columns: the width of every block that fits divides it.
 static constexpr int64_t kManyVectors = 12;
 
-bool attn::fitsRegisters(TargetAttr target, RegisterBlock block, bool guarded) {
+bool attn::fitsRegisters(CpuAttr cpu, RegisterBlock block, bool guarded) {
   int64_t live = block.rows * block.vectors + block.vectors * (guarded ? 2 : 1) + 1;
   // Such a product, guarded or without FMA, needs a register before it is added or selected.
-  if (guarded || !target.getFma())
+  if (guarded || !cpu.can(CpuCapabilities::FMA))
     ++live;
-  // Of 32 registers one stays free: the register allocator of LLVM spills a block that needs them
-  // all.
-  return live <= target.getRegisters() - (target.getRegisters() > 16 ? 1 : 0);
+  return live <= int64_t(cpu.getRegisters() - cpu.getSpare());
 }
 
 /// Loads for each step of the reduction and each row: a block loads an element for each row, and its
@@ -34,19 +32,19 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
   return double(loads) / block.rows;
 }
 
-RegisterBlock attn::fitTwoSums(TargetAttr target, RegisterBlock block) {
+RegisterBlock attn::fitTwoSums(CpuAttr cpu, RegisterBlock block) {
   // 8, 6, 4, 3, 2, 1 rows: tiles of keys are multiples of most of these.
-  while (target.getFma() && block.rows > 1 &&
-         !fitsRegisters(target, {2 * block.rows, block.vectors}, /*guarded=*/false))
+  while (cpu.can(CpuCapabilities::FMA) && block.rows > 1 &&
+         !fitsRegisters(cpu, {2 * block.rows, block.vectors}, /*guarded=*/false))
     block.rows -= block.rows > 4 ? 2 : 1;
   return block;
 }
 
-int64_t attn::chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t depth) {
+int64_t attn::chooseDepthBlock(CpuAttr cpu, RegisterBlock block, int64_t depth) {
   // Long sums are split because the error of a sum grows with its length; the parts are added at the end.
   static constexpr int64_t kLongestSum = 192;
-  int64_t bytesPerRow = block.vectors * target.getLanes() * 4;
-  int64_t most = std::clamp<int64_t>(target.getL2() / 4 / bytesPerRow, 1, kLongestSum);
+  int64_t bytesPerRow = block.vectors * cpu.getVector() / 8;
+  int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, kLongestSum);
   // Shorter sums load and store their accumulators too often; an odd length does not split into pairs of steps.
   int64_t least = most / 2;
   for (int64_t length = std::min(most, depth); length >= least && length > 0; --length)
@@ -55,17 +53,17 @@ int64_t attn::chooseDepthBlock(TargetAttr target, RegisterBlock block, int64_t d
   return depth;
 }
 
-RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool guarded) {
+RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, int64_t columns, bool guarded) {
   int64_t vectors = kManyVectors;
   if (!ShapedType::isDynamic(columns))
-    vectors = std::max<int64_t>(1, llvm::divideCeil(columns, target.getLanes()));
+    vectors = std::max<int64_t>(1, llvm::divideCeil(columns, cpu.getLanes()));
   RegisterBlock best = {1, 1};
   // Only blocks that are at least as tall as wide: the element of a row is broadcast, which costs more
   // than the load of a vector.
   for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};
-      if (fitsRegisters(target, block, guarded) &&
+      if (fitsRegisters(cpu, block, guarded) &&
           loadsPerRow(block, vectors) < loadsPerRow(best, vectors))
         best = block;
     }
@@ -73,9 +71,9 @@ RegisterBlock attn::chooseRegisterBlock(TargetAttr target, int64_t columns, bool
   return best;
 }
 
-BlockAttr attn::planBlock(TargetAttr target, int64_t columns, std::optional<int64_t> depth,
-                          bool guarded) {
-  RegisterBlock block = chooseRegisterBlock(target, columns, guarded);
-  int64_t part = depth ? chooseDepthBlock(target, block, *depth) : 0;
-  return BlockAttr::get(target.getContext(), block.rows, block.vectors, part == depth ? 0 : part);
+BlockAttr attn::planBlock(CpuAttr cpu, const ProductShape &shape) {
+  RegisterBlock block = chooseRegisterBlock(cpu, shape.columns, shape.skipsZeros);
+  int64_t part = shape.depth ? chooseDepthBlock(cpu, block, *shape.depth) : 0;
+  return BlockAttr::get(cpu.getContext(), block.rows, block.vectors,
+                        part == shape.depth ? 0 : part);
 }

@@ -9,12 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/plan/Cost.h"
+#include "codegen/cpu/Cost.h"
+#include "codegen/cpu/RegisterBlocks.h"
 #include "dialect/KeyBounds.h"
-#include "passes/Product.h"
-#include "passes/plan/RegisterBlocks.h"
 
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -46,7 +44,7 @@ static constexpr double kPhaseOverhead = 3000;
 static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
 static constexpr double kBytesBeyondL3 = 2.5;
-static constexpr double kL3 = 32 << 20; // not a target value, because cores share L3
+static constexpr double kL3 = 32 << 20; // not a property of the CPU, because cores share L3
 /// Fraction of L1 that prefetched lines and the SMT sibling need, and the slowdown of a tile that leaves nothing for
 /// them.
 static constexpr double kFree = 0.45;
@@ -57,75 +55,24 @@ static constexpr double kHiding = 0.5;
 static constexpr int64_t kBytes = 4; // per element
 
 //===----------------------------------------------------------------------===//
-// The shape
-//===----------------------------------------------------------------------===//
-
-/// The length of the sum that computes each element of `value`, 0 if no product computes it.
-static int64_t depthOfProduct(Value value) {
-  auto product = value.getDefiningOp<linalg::LinalgOp>();
-  if (!isProduct(product))
-    return 0;
-  SmallVector<int64_t> sizes = product.getStaticLoopRanges();
-  SmallVector<unsigned> reductions;
-  product.getReductionDims(reductions);
-  int64_t depth = 1;
-  for (unsigned loop : reductions)
-    depth *= ShapedType::isDynamic(sizes[loop]) ? AttentionShape::kTypicalSize : sizes[loop];
-  return depth;
-}
-
-AttentionShape AttentionShape::get(AttentionOp op) {
-  auto staticSize = [](AffineMap map, Value value, unsigned dim) {
-    std::optional<unsigned> position =
-        map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
-    return position ? cast<ShapedType>(value.getType()).getDimSize(*position) : 1;
-  };
-  auto size = [&](AffineMap map, Value value, unsigned dim) {
-    int64_t size = staticSize(map, value, dim);
-    return ShapedType::isDynamic(size) ? kTypicalSize : size;
-  };
-  AttentionShape shape;
-  shape.numBatch = op.getNumBatch();
-  // An unknown batch size does not change the order of plans.
-  for (unsigned i = 0; i < shape.numBatch; ++i) {
-    int64_t count = staticSize(op.getOutMap(), op.getOuts()[0], i);
-    (op.getKeyMap().isFunctionOfDim(i) ? shape.heads : shape.groups) *=
-        ShapedType::isDynamic(count) ? 1 : count;
-  }
-  shape.queries = size(op.getQueryMap(), op.getQuery(), op.getQDim());
-  shape.keys = size(op.getKeyMap(), op.getKey(), op.getKDim());
-  shape.knowsKeys = !ShapedType::isDynamic(staticSize(op.getKeyMap(), op.getKey(), op.getKDim()));
-  shape.d = size(op.getKeyMap(), op.getKey(), op.getDDim());
-  shape.e = size(op.getValueMap(), op.getValue(), op.getEDim());
-  // If key and value are the same product, it is computed once, before the attention.
-  if (op.getKey() != op.getValue())
-    shape.depth = std::max(depthOfProduct(op.getKey()), depthOfProduct(op.getValue()));
-  shape.hasRegion = !op.getScore().empty() || op.getSink();
-  shape.mask = op.getMaskAttr();
-  return shape;
-}
-
-//===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
-static double multiplyAdd(TargetAttr target) { return target.getFma() ? 1 : 2; }
-/// Mask registers were introduced together with vector registers 16 to 31.
-static bool hasMaskRegisters(TargetAttr target) { return target.getRegisters() > 16; }
+static double multiplyAdd(CpuAttr cpu) { return cpu.can(CpuCapabilities::FMA) ? 1 : 2; }
 /// The time of the shuffles of one vector in a transposition; two shuffles issue at once.
-static double shuffles(TargetAttr target) { return llvm::Log2_64(target.getLanes()) / 2.0; }
-static double transpose(TargetAttr target) { return 1 / kLoadsAtOnce + shuffles(target) + kStore; }
+static double shuffles(CpuAttr cpu) { return llvm::Log2_64(cpu.getLanes()) / 2.0; }
+static double transpose(CpuAttr cpu) { return 1 / kLoadsAtOnce + shuffles(cpu) + kStore; }
 
-double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, int64_t depth,
+double attn::predictProduct(CpuAttr cpu, int64_t rows, int64_t columns, int64_t depth,
                             bool isGuarded, bool hasEpilogue) {
-  int64_t vectors = llvm::divideCeil(columns, int64_t(target.getLanes()));
-  RegisterBlock block = chooseRegisterBlock(target, columns, isGuarded);
-  if (hasEpilogue && chooseDepthBlock(target, block, depth) != depth)
-    block = fitTwoSums(target, block);
+  int64_t vectors = llvm::divideCeil(columns, int64_t(cpu.getLanes()));
+  RegisterBlock block = chooseRegisterBlock(cpu, columns, isGuarded);
+  if (hasEpilogue && chooseDepthBlock(cpu, block, depth) != depth)
+    block = fitTwoSums(cpu, block);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
-    double products = height * width * multiplyAdd(target);
+    double products = height * width * multiplyAdd(cpu);
     if (isGuarded) // a comparison for each vector; without mask registers, a selection for each product
-      products += hasMaskRegisters(target) ? width : height * width;
+      products += cpu.can(CpuCapabilities::Masks) ? width : height * width;
     double step =
         std::max({products, (height + width) / kLoadsAtOnce, kLatency}) + kLoad * (height + width);
     return count * (depth * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
@@ -143,10 +90,10 @@ double attn::predictProduct(TargetAttr target, int64_t rows, int64_t columns, in
 }
 
 /// The time to load `bytes` from L2 if the working set exceeds L1, from L3 if it exceeds L2, and so on.
-static double predictTraffic(TargetAttr target, double bytes, double workingSet) {
-  if (workingSet <= target.getL1())
+static double predictTraffic(CpuAttr cpu, double bytes, double workingSet) {
+  if (workingSet <= cpu.getL1())
     return 0;
-  if (workingSet <= target.getL2())
+  if (workingSet <= cpu.getL2())
     return bytes / kBytesBeyondL1;
   return bytes / (workingSet <= kL3 ? kBytesBeyondL2 : kBytesBeyondL3);
 }
@@ -157,17 +104,17 @@ static double predictTraffic(TargetAttr target, double bytes, double workingSet)
 
 namespace {
 struct Model {
-  TargetAttr target;
+  CpuAttr cpu;
   const AttentionShape &shape;
   PlanAttr plan;
 
   int64_t vectorsOf(int64_t queries) const {
-    return llvm::divideCeil(queries, int64_t(target.getLanes()));
+    return llvm::divideCeil(queries, int64_t(cpu.getLanes()));
   }
 
   /// From products to probabilities, for each vector of scores. An exact maximum takes a pass before.
   double probabilities(bool isMasked, bool isExact) const {
-    double cost = target.getScalef() ? kScaledExponential : kExponential;
+    double cost = cpu.can(CpuCapabilities::Scale) ? kScaledExponential : kExponential;
     if (isMasked)
       cost += kMaskTest;
     if (shape.hasRegion)
@@ -179,9 +126,9 @@ struct Model {
 
   /// The step over one tile of keys.
   double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
-    return predictProduct(target, keys, queries, shape.d, /*isGuarded=*/false,
+    return predictProduct(cpu, keys, queries, shape.d, /*isGuarded=*/false,
                           /*hasEpilogue=*/true) +
-           predictProduct(target, shape.e, queries, keys, /*isGuarded=*/isMasked) +
+           predictProduct(cpu, shape.e, queries, keys, /*isGuarded=*/isMasked) +
            vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }
 
@@ -197,7 +144,7 @@ struct Model {
 
     int64_t vectors = vectorsOf(queries);
     // The queries are transposed in, the output is transposed out.
-    double cost = (shape.d + shape.e) * vectors * transpose(target) + kTileOverhead;
+    double cost = (shape.d + shape.e) * vectors * transpose(cpu) + kTileOverhead;
     cost += shape.e * vectors * kStore;
     // The first tile with an exact maximum, then whole tiles, which cost the same, and the tail.
     bool isExact = true;
@@ -237,17 +184,16 @@ struct Model {
       cost += sampled * whole / samples;
     // Queries or outputs, and probabilities.
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * kBytes;
-    double left = 1 - bytes / target.getL1();
+    double left = 1 - bytes / cpu.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
     // If no other tile of queries reads the keys, each tile of keys but the first is prefetched while the one before it
     // is computed. Otherwise the first tile of queries waits for the keys that it reads, unless the tiles of queries
     // before it prefetch them, which they do if the keys of two heads fit in L2.
     bool readsOnce = shape.queries <= tile,
-         comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= target.getL2();
+         comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= cpu.getL2();
     if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth && !comeBefore) {
       int64_t waitedFor = readsOnce ? plan.getK() : shape.keys - plan.getK();
-      cost +=
-          predictTraffic(target, double(waitedFor) * (shape.d + shape.e) * kBytes, bytesOfKeys());
+      cost += predictTraffic(cpu, double(waitedFor) * (shape.d + shape.e) * kBytes, bytesOfKeys());
     }
     return cost;
   }
@@ -257,32 +203,32 @@ struct Model {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
     double dots = double(shape.keys) * vectorsOf(shape.d) *
-                      (multiplyAdd(target) + (kDotLoad + kLoad) / multiplyAdd(target)) +
-                  vectors * target.getLanes() * shuffles(target);
+                      (multiplyAdd(cpu) + (kDotLoad + kLoad) / multiplyAdd(cpu)) +
+                  vectors * cpu.getLanes() * shuffles(cpu);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
     return shape.queries * dots + scores * (loops + probabilities(false, true)) +
            llvm::divideCeil(shape.queries, plan.getQ()) *
-               (predictProduct(target, std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
+               (predictProduct(cpu, std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
                                bool(shape.mask)) +
                 kTileOverhead) +
-           predictTraffic(target, 8 * bytes, bytes);
+           predictTraffic(cpu, 8 * bytes, bytes);
   }
 
   double unfused() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
-    double cost = shape.d * vectorsOf(shape.keys) * transpose(target) +
-                  predictProduct(target, shape.queries, shape.keys, shape.d) +
-                  predictProduct(target, shape.queries, shape.e, shape.keys, bool(shape.mask));
+    double cost = shape.d * vectorsOf(shape.keys) * transpose(cpu) +
+                  predictProduct(cpu, shape.queries, shape.keys, shape.d) +
+                  predictProduct(cpu, shape.queries, shape.e, shape.keys, bool(shape.mask));
     double bytes = double(shape.queries) * shape.keys * kBytes;
     // Scale, maximum, exponentials, division.
     cost += scores * (3 * kPlainLoop + probabilities(bool(shape.mask), true));
-    return cost + predictTraffic(target, 8 * bytes, bytes);
+    return cost + predictTraffic(cpu, 8 * bytes, bytes);
   }
 
   /// `rows` times the weights of one head.
   double project(int64_t rows, int64_t columns) const {
-    return shape.depth ? predictProduct(target, rows, columns, shape.depth) : 0;
+    return shape.depth ? predictProduct(cpu, rows, columns, shape.depth) : 0;
   }
 
   /// Bytes of the keys and values of all heads.
@@ -294,7 +240,7 @@ struct Model {
   double withTraffic(double cost) const {
     double heads = double(shape.heads) * shape.groups;
     double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * kBytes;
-    return cost + std::max(0.0, predictTraffic(target, bytes, bytes) - kHiding * cost);
+    return cost + std::max(0.0, predictTraffic(cpu, bytes, bytes) - kHiding * cost);
   }
 
   double run() const { return shape.depth ? compute() : withTraffic(compute()); }
@@ -325,7 +271,7 @@ struct Model {
       double bytes =
           (heads * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
           kBytes;
-      return cost + predictTraffic(target, 2 * bytes, bytes);
+      return cost + predictTraffic(cpu, 2 * bytes, bytes);
     }
     }
     llvm_unreachable("a schedule without a model");
@@ -333,6 +279,6 @@ struct Model {
 };
 } // namespace
 
-double attn::predictAttention(TargetAttr target, const AttentionShape &shape, PlanAttr plan) {
-  return Model{target, shape, plan}.run();
+double attn::predictAttention(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+  return Model{cpu, shape, plan}.run();
 }

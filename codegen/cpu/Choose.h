@@ -2,30 +2,24 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Decisions as pure functions of (target values, shape).
+// Decisions as pure functions of (CPU, shape).
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_PASSES_PLAN_CHOOSE_H
-#define ATTN_PASSES_PLAN_CHOOSE_H
+#ifndef ATTN_CODEGEN_CPU_CHOOSE_H
+#define ATTN_CODEGEN_CPU_CHOOSE_H
 
-#include "passes/plan/Cost.h"
+#include "codegen/cpu/Cost.h"
 
 namespace attn {
 
-/// A plan and its predicted cost, in the unit of Cost.h.
-struct Prediction {
-  PlanAttr plan;
-  double cost;
-};
-
 /// All candidate plans for `shape`, the best first. Tries only `schedules`, or all if it is empty.
-llvm::SmallVector<Prediction> predictPlans(TargetAttr target, const AttentionShape &shape,
+llvm::SmallVector<Prediction> predictPlans(CpuAttr cpu, const AttentionShape &shape,
                                            llvm::ArrayRef<Schedule> schedules = {});
 
 /// The width of the panels that `columns` columns of a weight are packed into; divides `columns`.
-int64_t choosePanelWidth(TargetAttr target, int64_t columns);
+int64_t choosePanelWidth(CpuAttr cpu, int64_t columns);
 
 } // namespace attn
 
-#endif // ATTN_PASSES_PLAN_CHOOSE_H
+#endif // ATTN_CODEGEN_CPU_CHOOSE_H

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/plan/Choose.h"
+#include "codegen/cpu/Choose.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -42,9 +42,9 @@ static SmallVector<int64_t> keyTiles(const AttentionShape &shape) {
 }
 
 /// Query tiles to try: no wider than the queries.
-static SmallVector<int64_t> queryTiles(TargetAttr target, const AttentionShape &shape) {
+static SmallVector<int64_t> queryTiles(CpuAttr cpu, const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
-  int64_t lanes = target.getLanes();
+  int64_t lanes = cpu.getLanes();
   int64_t most = llvm::alignTo(std::max<int64_t>(shape.queries, 1), lanes);
   for (int64_t vectors : kVectorsPerQueryTile)
     if (int64_t tile = std::min(vectors * lanes, most); !llvm::is_contained(tiles, tile))
@@ -52,7 +52,7 @@ static SmallVector<int64_t> queryTiles(TargetAttr target, const AttentionShape &
   return tiles;
 }
 
-SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionShape &shape,
+SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &shape,
                                            ArrayRef<Schedule> schedules) {
   static constexpr Schedule kAll[] = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores,
                                       Schedule::Unfused};
@@ -63,7 +63,7 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
     // Without projections, per-head makes the same tasks, if it is tried too.
     if (schedule == Schedule::Phased && !shape.depth && tried.size() > 1)
       continue;
-    SmallVector<int64_t> qs = queryTiles(target, shape), ks = keyTiles(shape);
+    SmallVector<int64_t> qs = queryTiles(cpu, shape), ks = keyTiles(shape);
     if (schedule == Schedule::WholeScores)
       qs = {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
     if (schedule == Schedule::WholeScores || schedule == Schedule::Unfused)
@@ -72,8 +72,8 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
       qs.truncate(1);
     for (int64_t q : qs)
       for (int64_t k : ks) {
-        auto plan = PlanAttr::get(target.getContext(), schedule, q, k);
-        Prediction prediction = {plan, predictAttention(target, shape, plan)};
+        auto plan = PlanAttr::get(cpu.getContext(), schedule, q, k);
+        Prediction prediction = {plan, predictAttention(cpu, shape, plan)};
         // Of equal predictions, the earlier one stays first.
         predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
       }
@@ -81,7 +81,7 @@ SmallVector<Prediction> attn::predictPlans(TargetAttr target, const AttentionSha
   return predictions;
 }
 
-int64_t attn::choosePanelWidth(TargetAttr target, int64_t columns) {
+int64_t attn::choosePanelWidth(CpuAttr cpu, int64_t columns) {
   // Up to this width, all columns are one panel: its rows are close enough in memory, and a head
   // keeps its columns together.
   static constexpr int64_t kWidestSinglePanel = 256;
@@ -89,7 +89,7 @@ int64_t attn::choosePanelWidth(TargetAttr target, int64_t columns) {
     return columns;
   // Otherwise whole register blocks: four vectors if they divide the columns, else three, two, one.
   for (int64_t vectors : {4, 3, 2, 1})
-    if (int64_t width = vectors * target.getLanes(); columns % width == 0)
+    if (int64_t width = vectors * cpu.getLanes(); columns % width == 0)
       return width;
   return columns;
 }

@@ -1,0 +1,33 @@
+//===- Codegen.cpp - the code that a family of machines makes --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Codegen.h"
+
+using namespace mlir;
+using namespace attn;
+
+#include "codegen/CodegenInterface.cpp.inc"
+
+LogicalResult attn::moveSymbols(ModuleOp level, ModuleOp library,
+                                llvm::function_ref<void(func::FuncOp)> change) {
+  StringRef suffix = getTarget(level).getLevel();
+  for (Operation &op : llvm::make_early_inc_range(*level.getBody())) {
+    auto symbol = dyn_cast<SymbolOpInterface>(op);
+    if (!symbol)
+      return op.emitError() << "expected only symbols in the module of a level, got '"
+                            << op.getName() << "'";
+    auto name = StringAttr::get(level.getContext(), symbol.getName() + "." + suffix);
+    if (failed(SymbolTable::replaceAllSymbolUses(symbol, name, level)))
+      return op.emitError() << "expected every use of '" << symbol.getName() << "' to be known";
+    symbol.setName(name);
+    if (auto function = dyn_cast<func::FuncOp>(op))
+      change(function);
+  }
+  library.getBody()->getOperations().splice(library.getBody()->end(),
+                                            level.getBody()->getOperations());
+  level.erase();
+  return success();
+}

@@ -1,0 +1,27 @@
+//===- Codegen.h - the code that a family of machines makes ------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CODEGEN_H
+#define ATTN_CODEGEN_CODEGEN_H
+
+#include "codegen/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "codegen/CodegenInterface.h.inc"
+
+namespace attn {
+
+/// Moves the symbols of `level` into `library` and appends "." and the name of the level to their names. Calls
+/// `change` on each function.
+llvm::LogicalResult moveSymbols(mlir::ModuleOp level, mlir::ModuleOp library,
+                                llvm::function_ref<void(mlir::func::FuncOp)> change);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CODEGEN_H

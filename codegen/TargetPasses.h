@@ -1,0 +1,19 @@
+//===- TargetPasses.h - the passes of the target of a module -----*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_TARGETPASSES_H
+#define ATTN_CODEGEN_TARGETPASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace attn {
+
+/// A pass on the module of a level: runs the passes that its target adds to the end of `stage`.
+std::unique_ptr<mlir::Pass> createTargetPasses(llvm::StringRef stage = "");
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_TARGETPASSES_H

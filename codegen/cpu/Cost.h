@@ -1,0 +1,28 @@
+//===- Cost.h - how long a plan takes ----------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Predictions as pure functions of (CPU, shape, plan): no IR, so that a table can test them and a report can
+// print them. The unit is the time of one multiply-add of a full vector at the peak rate of one core; only the
+// comparison of plans matters.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_COST_H
+#define ATTN_CODEGEN_CPU_COST_H
+
+#include "passes/plan/Planner.h"
+
+namespace attn {
+
+/// c[rows, columns] += a[rows, depth] * b[depth, columns] in register blocks. A guarded product skips the zeros of one
+/// operand; an epilogue needs the complete sums.
+double predictProduct(CpuAttr cpu, int64_t rows, int64_t columns, int64_t depth,
+                      bool isGuarded = false, bool hasEpilogue = false);
+
+/// The time of an attention with the projections before it.
+double predictAttention(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_COST_H

@@ -1,0 +1,138 @@
+//===- Cpu.cpp - the family of CPUs ----------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Cpu.h"
+
+#include "codegen/Codegen.h"
+#include "codegen/cpu/Choose.h"
+#include "codegen/cpu/Passes.h"
+#include "codegen/cpu/RegisterBlocks.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace attn::targets {
+extern const CpuTarget x86_64, x86_64_v3, x86_64_v4;
+} // namespace attn::targets
+
+static const Target *const kTargets[] = {&targets::x86_64_v4, &targets::x86_64_v3,
+                                         &targets::x86_64};
+
+TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *context) {
+  const auto &cpu = static_cast<const CpuTarget &>(target);
+  return CpuAttr::get(context, cpu.level, cpu.vector, cpu.registers, cpu.spare, cpu.l1, cpu.l2,
+                      cpu.has);
+}
+
+//===----------------------------------------------------------------------===//
+// The pipeline
+//===----------------------------------------------------------------------===//
+
+static void addPasses(StringRef stage, OpPassManager &level) {
+  if (stage == "bufferize") {
+    level.addPass(createPlanWorkspace());
+    level.addPass(createOutlineTasks());
+    level.addPass(createCanonicalizerPass());
+    level.addPass(createCSEPass());
+    level.addPass(createShareTasks());
+  }
+  if (stage == "vectorize") {
+    OpPassManager &functions = level.nest<func::FuncOp>();
+    functions.addPass(createMaskToVector());
+    functions.addPass(createOnlineToVector());
+    functions.addPass(createContractToVector());
+    functions.addPass(createPackToVector());
+    functions.addPass(createSoftmaxToVector());
+    // The remaining ops are elementwise ops and reductions: they become plain loops, which LLVM vectorises.
+    functions.addPass(createNoteSlowLoops());
+    functions.addPass(createReassociateSums());
+    functions.addPass(createConvertLinalgToLoopsPass());
+    functions.addPass(createExpandHalves());
+    functions.addPass(createExpandMath());
+    functions.addPass(createCanonicalizerPass());
+    functions.addPass(createCSEPass());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The code of a level
+//===----------------------------------------------------------------------===//
+
+/// Sets the attributes that the conversion of functions copies to llvm.func.
+static void setTarget(func::FuncOp function, const CpuTarget &target) {
+  Builder builder(function.getContext());
+  function->setAttr("target_cpu", builder.getStringAttr(target.cpu));
+  if (!target.features.empty()) {
+    SmallVector<std::string> present;
+    for (StringRef feature : target.features)
+      present.push_back("+" + feature.str());
+    function->setAttr("target_features",
+                      LLVM::TargetFeaturesAttr::get(builder.getContext(),
+                                                    llvm::to_vector_of<StringRef>(present)));
+  }
+  auto pair = [&](StringRef name, const Twine &value) -> Attribute {
+    return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(value)});
+  };
+  // LLVM must not turn an idiom into a call of the C library, which kernels do not link. Vectors keep
+  // the width that the IR gives them.
+  function->setAttr(
+      "passthrough",
+      builder.getArrayAttr({builder.getStringAttr("no-builtins"), builder.getStringAttr("nounwind"),
+                            pair("uwtable", "2"), pair("prefer-vector-width", Twine(target.vector)),
+                            pair("min-legal-vector-width", Twine(target.vector))}));
+}
+
+//===----------------------------------------------------------------------===//
+// The interfaces of #attn.cpu
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
+  SmallVector<Prediction> predictPlans(Attribute cpu, const AttentionShape &shape,
+                                       ArrayRef<Schedule> schedules) const {
+    return attn::predictPlans(cast<CpuAttr>(cpu), shape, schedules);
+  }
+  double predictPlan(Attribute cpu, const AttentionShape &shape, PlanAttr plan) const {
+    return predictAttention(cast<CpuAttr>(cpu), shape, plan);
+  }
+  Attribute planProduct(Attribute cpu, const ProductShape &shape) const {
+    return planBlock(cast<CpuAttr>(cpu), shape);
+  }
+  int64_t choosePanelWidth(Attribute cpu, int64_t columns) const {
+    return attn::choosePanelWidth(cast<CpuAttr>(cpu), columns);
+  }
+};
+
+struct Codegen : CodegenInterface::ExternalModel<Codegen, CpuAttr> {
+  void addPasses(Attribute, StringRef stage, OpPassManager &manager) const {
+    ::addPasses(stage, manager);
+  }
+  llvm::Expected<const Target *> getDescription(Attribute cpu) const {
+    return lookupTarget(kTargets, cast<CpuAttr>(cpu).getLevel());
+  }
+  LogicalResult embed(Attribute cpu, ModuleOp level, ModuleOp library) const {
+    llvm::Expected<const Target *> target = getDescription(cpu);
+    if (!target)
+      return level.emitError(llvm::toString(target.takeError()));
+    return moveSymbols(level, library, [&](func::FuncOp function) {
+      setTarget(function, static_cast<const CpuTarget &>(**target));
+    });
+  }
+};
+} // namespace
+
+static void registerInterfaces(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
+    CpuAttr::attachInterface<Planner, Codegen>(*context);
+  });
+}
+
+const TargetFamily attn::kCpuFamily = {kTargets, registerInterfaces, addPasses};

@@ -1,0 +1,37 @@
+//===- Cpu.h - the family of CPUs --------------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_CPU_H
+#define ATTN_CODEGEN_CPU_CPU_H
+
+#include "codegen/Target.h"
+
+namespace attn {
+
+/// A level of CPUs. codegen/cpu/targets/ has one description for each.
+struct CpuTarget : Target {
+  /// LLVM's name of the CPU, which defines the available instructions and the scheduling model.
+  llvm::StringLiteral cpu;
+  /// The fields of #attn.cpu.
+  unsigned vector, registers, spare, l1, l2;
+  CpuCapabilities has;
+
+  constexpr CpuTarget(llvm::StringLiteral level, llvm::StringLiteral triple,
+                      llvm::StringLiteral cpu, llvm::ArrayRef<llvm::StringLiteral> features,
+                      unsigned vector, unsigned registers, unsigned spare, unsigned l1, unsigned l2,
+                      CpuCapabilities has)
+      : Target{level, triple, features, makeCpuAttr}, cpu(cpu), vector(vector),
+        registers(registers), spare(spare), l1(l1), l2(l2), has(has) {}
+
+private:
+  static TargetInterface makeCpuAttr(const Target &target, mlir::MLIRContext *context);
+};
+
+extern const TargetFamily kCpuFamily;
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_CPU_H

@@ -1,0 +1,50 @@
+//===- Instructions.cpp - what the vector dialect does not have ------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Instructions.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Operands of the AVX-512 instructions: use the current rounding direction and exception settings; every lane takes
+/// part; round down.
+static constexpr int32_t kCurrentDirection = 4;
+static constexpr int16_t kEveryLane = -1;
+static constexpr int32_t kDown = 1;
+
+static Value constant(OpBuilder &builder, Location loc, TypedAttr value) {
+  return arith::ConstantOp::create(builder, loc, value);
+}
+
+bool attn::canScale(CpuAttr cpu, Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return cpu.can(CpuCapabilities::Scale) && vector && vector.getRank() == 1 &&
+         vector.getNumElements() == 16 && vector.getElementType().isF32();
+}
+
+Value attn::createScale(OpBuilder &builder, Location loc, Value p, Value exponent) {
+  // vscalefps. The operands are in the order of the intrinsic, which the names of the op's operands do not follow:
+  // value, exponent, value for lanes that are masked off, mask.
+  return x86vector::MaskScaleFOp::create(
+      builder, loc, p.getType(), p, exponent, p,
+      constant(builder, loc, builder.getI16IntegerAttr(kEveryLane)),
+      constant(builder, loc, builder.getI32IntegerAttr(kCurrentDirection)));
+}
+
+Value attn::createFraction(OpBuilder &builder, Location loc, Value x) {
+  // vreduceps
+  Value operands[] = {x, constant(builder, loc, builder.getI32IntegerAttr(kDown)), x,
+                      constant(builder, loc, builder.getI16IntegerAttr(kEveryLane)),
+                      constant(builder, loc, builder.getI32IntegerAttr(kCurrentDirection))};
+  return LLVM::CallIntrinsicOp::create(builder, loc, x.getType(),
+                                       builder.getStringAttr("llvm.x86.avx512.mask.reduce.ps.512"),
+                                       operands)
+      .getResult(0);
+}

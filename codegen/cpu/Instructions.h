@@ -1,0 +1,29 @@
+//===- Instructions.h - what the vector dialect does not have ----*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Instructions that MLIR's machine-independent dialects cannot express. Instructions.cpp and the descriptions in
+// codegen/cpu/targets/ are the only files in codegen/cpu that name an instruction set.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_INSTRUCTIONS_H
+#define ATTN_CODEGEN_CPU_INSTRUCTIONS_H
+
+#include "dialect/Attn.h"
+
+namespace attn {
+
+/// Whether `cpu` has the two instructions below for vectors of `type`.
+bool canScale(CpuAttr cpu, mlir::Type type);
+
+/// p * 2^n, where n is the integer at or below `exponent`, which may be any number.
+mlir::Value createScale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value p,
+                        mlir::Value exponent);
+
+/// x minus the integer at or below x; 0 for infinity.
+mlir::Value createFraction(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_INSTRUCTIONS_H

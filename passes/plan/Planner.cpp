@@ -1,0 +1,70 @@
+//===- Planner.cpp - the shapes that plans depend on -----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/plan/Planner.h"
+#include "passes/Product.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace mlir;
+using namespace attn;
+
+#include "passes/plan/PlannerInterface.cpp.inc"
+
+PlannerInterface attn::getPlanner(Operation *op) {
+  TargetInterface target = getTarget(op);
+  auto planner = dyn_cast_if_present<PlannerInterface>(target);
+  if (!target)
+    op->emitError() << "expected '" << AttnDialect::kTargetAttr << "' on an enclosing module";
+  else if (!planner)
+    op->emitError() << "expected a target that plans, got " << target;
+  return planner;
+}
+
+/// The length of the sum that computes each element of `value`, 0 if no product computes it.
+static int64_t depthOfProduct(Value value) {
+  auto product = value.getDefiningOp<linalg::LinalgOp>();
+  if (!isProduct(product))
+    return 0;
+  SmallVector<int64_t> sizes = product.getStaticLoopRanges();
+  SmallVector<unsigned> reductions;
+  product.getReductionDims(reductions);
+  int64_t depth = 1;
+  for (unsigned loop : reductions)
+    depth *= ShapedType::isDynamic(sizes[loop]) ? AttentionShape::kTypicalSize : sizes[loop];
+  return depth;
+}
+
+AttentionShape AttentionShape::get(AttentionOp op) {
+  auto staticSize = [](AffineMap map, Value value, unsigned dim) {
+    std::optional<unsigned> position =
+        map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
+    return position ? cast<ShapedType>(value.getType()).getDimSize(*position) : 1;
+  };
+  auto size = [&](AffineMap map, Value value, unsigned dim) {
+    int64_t size = staticSize(map, value, dim);
+    return ShapedType::isDynamic(size) ? kTypicalSize : size;
+  };
+  AttentionShape shape;
+  shape.numBatch = op.getNumBatch();
+  // An unknown batch size does not change the order of plans.
+  for (unsigned i = 0; i < shape.numBatch; ++i) {
+    int64_t count = staticSize(op.getOutMap(), op.getOuts()[0], i);
+    (op.getKeyMap().isFunctionOfDim(i) ? shape.heads : shape.groups) *=
+        ShapedType::isDynamic(count) ? 1 : count;
+  }
+  shape.queries = size(op.getQueryMap(), op.getQuery(), op.getQDim());
+  shape.keys = size(op.getKeyMap(), op.getKey(), op.getKDim());
+  shape.knowsKeys = !ShapedType::isDynamic(staticSize(op.getKeyMap(), op.getKey(), op.getKDim()));
+  shape.d = size(op.getKeyMap(), op.getKey(), op.getDDim());
+  shape.e = size(op.getValueMap(), op.getValue(), op.getEDim());
+  // If key and value are the same product, it is computed once, before the attention.
+  if (op.getKey() != op.getValue())
+    shape.depth = std::max(depthOfProduct(op.getKey()), depthOfProduct(op.getValue()));
+  shape.hasRegion = !op.getScore().empty() || op.getSink();
+  shape.mask = op.getMaskAttr();
+  return shape;
+}

@@ -1,0 +1,61 @@
+//===- Planner.h - the plans that a family of machines makes -----*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The shapes that a plan depends on, without IR, so that tables can test predictions and reports can print them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_PLAN_PLANNER_H
+#define ATTN_PASSES_PLAN_PLANNER_H
+
+#include "dialect/Attn.h"
+
+#include <optional>
+
+namespace attn {
+
+/// Sizes of an attention. A size that is known only at the call counts as `kTypicalSize`.
+struct AttentionShape {
+  static constexpr int64_t kTypicalSize = 1024;
+
+  /// The shape of `op`; `depth` comes from the products that compute its operands.
+  static AttentionShape get(AttentionOp op);
+
+  int64_t heads = 1;  // batch items times heads, of keys and values
+  int64_t groups = 1; // heads of queries for each of these
+  int64_t queries = 1, keys = 1;
+  int64_t d = 1, e = 1;  // head sizes of queries and keys, and of values
+  int64_t depth = 0;     // length of the sums of the projections before; 0: none
+  bool knowsKeys = true; // whether the number of keys is known before the call
+  bool hasRegion = false;
+  MaskInterface mask;
+  unsigned numBatch = 0; // batch coordinates of the mask
+};
+
+/// What the plan of a product depends on.
+struct ProductShape {
+  int64_t columns;              ///< of the output's rows; kDynamic for an unknown number
+  std::optional<int64_t> depth; ///< length of each sum, if known
+  bool skipsZeros;              ///< of one operand: attn.skips_zeros
+};
+
+/// A plan and its predicted time, in multiply-adds of one full vector.
+struct Prediction {
+  PlanAttr plan;
+  double cost;
+};
+
+} // namespace attn
+
+#include "passes/plan/PlannerInterface.h.inc"
+
+namespace attn {
+
+/// The planner of the machine that `op` is compiled for. Null, after an error, if no enclosing module names a machine
+/// that has one.
+PlannerInterface getPlanner(mlir::Operation *op);
+
+} // namespace attn
+
+#endif // ATTN_PASSES_PLAN_PLANNER_H

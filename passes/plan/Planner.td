@@ -1,0 +1,36 @@
+//===- Planner.td - the plans that a family of machines makes --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_PLAN_PLANNER_TD
+#define ATTN_PASSES_PLAN_PLANNER_TD
+
+include "mlir/IR/OpBase.td"
+
+def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
+  let cppNamespace = "::attn";
+  let description = [{
+    The decisions of the stage `plan` that depend on the machine. A target attribute has this interface, mostly as an
+    external model. Every method is a pure function of the attribute and its arguments.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        All candidate plans for `shape`, the best first. Tries only `schedules`, or all if it is empty.
+      }], "::llvm::SmallVector<::attn::Prediction>", "predictPlans",
+      (ins "const ::attn::AttentionShape &":$shape, "::llvm::ArrayRef<::attn::Schedule>":$schedules)>,
+    InterfaceMethod<[{
+        The predicted time of an attention with the projections before it, in multiply-adds of one full vector.
+      }], "double", "predictPlan", (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,
+    InterfaceMethod<[{
+        The plan of a product outside attention, which code generation reads from `attn.block`; null for none.
+      }], "::mlir::Attribute", "planProduct", (ins "const ::attn::ProductShape &":$shape)>,
+    InterfaceMethod<[{
+        The width of the panels that `columns` columns of a weight are packed into; divides `columns`. 0: products
+        read their operands as they are.
+      }], "int64_t", "choosePanelWidth", (ins "int64_t":$columns)>
+  ];
+}
+
+#endif // ATTN_PASSES_PLAN_PLANNER_TD
