@@ -219,7 +219,7 @@ static ArrayAttr predictionsOf(AttentionOp op) {
          builder.getNamedAttr("mcycles", builder.getF64FloatAttr(cost / 1e6))}));
   };
   add(*op.getPlan(), planner.predictPlan(shape, *op.getPlan()));
-  for (const Prediction &other : planner.predictPlans(shape, /*schedules=*/{}))
+  for (const Prediction &other : planner.predictPlans(shape, /*only=*/std::nullopt))
     add(other.plan, other.cost);
   return builder.getArrayAttr(predictions);
 }

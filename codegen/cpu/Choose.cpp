@@ -52,33 +52,60 @@ static SmallVector<int64_t> queryTiles(CpuAttr cpu, const AttentionShape &shape)
   return tiles;
 }
 
+/// A query tile for queries in the rows of a register block.
+static SmallVector<int64_t> fewQueries(CpuAttr, const AttentionShape &shape) {
+  return {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
+}
+
+/// The first of the tiles, where the schedule works on all queries or on all keys at once.
+static SmallVector<int64_t> firstQueryTile(CpuAttr cpu, const AttentionShape &shape) {
+  return {queryTiles(cpu, shape).front()};
+}
+static SmallVector<int64_t> firstKeyTile(const AttentionShape &shape) {
+  return {keyTiles(shape).front()};
+}
+
+namespace {
+/// What planning knows about a schedule. passes/schedule/ has the pass that applies it.
+struct ScheduleRow {
+  Schedule schedule;
+  SmallVector<int64_t> (*queryTiles)(CpuAttr, const AttentionShape &);
+  SmallVector<int64_t> (*keyTiles)(const AttentionShape &);
+  double (*predict)(CpuAttr, const AttentionShape &, PlanAttr);
+  /// Whether the schedule differs from others only by what it does with projections.
+  bool isForProjections;
+};
+} // namespace
+
+/// Of equal predictions, the schedule of an earlier row is chosen.
+static constexpr ScheduleRow kSchedules[] = {
+    {Schedule::PerHead, queryTiles, keyTiles, predictPerHead, false},
+    {Schedule::Phased, queryTiles, keyTiles, predictPhased, true},
+    {Schedule::WholeScores, fewQueries, firstKeyTile, predictWholeScores, false},
+    {Schedule::Unfused, firstQueryTile, firstKeyTile, predictUnfused, false},
+};
+
 SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &shape,
-                                           ArrayRef<Schedule> schedules) {
-  static constexpr Schedule kAll[] = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores,
-                                      Schedule::Unfused};
+                                           std::optional<Schedule> only) {
   auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
   SmallVector<Prediction> predictions;
-  ArrayRef<Schedule> tried = schedules.empty() ? ArrayRef(kAll) : schedules;
-  for (Schedule schedule : tried) {
-    // Without projections, per-head makes the same tasks, if it is tried too.
-    if (schedule == Schedule::Phased && !shape.depth && tried.size() > 1)
+  for (const ScheduleRow &row : kSchedules) {
+    if (only ? row.schedule != *only : row.isForProjections && !shape.depth)
       continue;
-    SmallVector<int64_t> qs = queryTiles(cpu, shape), ks = keyTiles(shape);
-    if (schedule == Schedule::WholeScores)
-      qs = {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
-    if (schedule == Schedule::WholeScores || schedule == Schedule::Unfused)
-      ks.truncate(1); // all keys at once
-    if (schedule == Schedule::Unfused)
-      qs.truncate(1);
-    for (int64_t q : qs)
-      for (int64_t k : ks) {
-        auto plan = PlanAttr::get(cpu.getContext(), schedule, q, k);
-        Prediction prediction = {plan, predictAttention(cpu, shape, plan)};
-        // Of equal predictions, the earlier one stays first.
+    for (int64_t q : row.queryTiles(cpu, shape))
+      for (int64_t k : row.keyTiles(shape)) {
+        auto plan = PlanAttr::get(cpu.getContext(), row.schedule, q, k);
+        Prediction prediction = {plan, row.predict(cpu, shape, plan)};
         predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
       }
   }
   return predictions;
+}
+
+double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+  const auto *row = llvm::find_if(
+      kSchedules, [&](const ScheduleRow &row) { return row.schedule == plan.getSchedule(); });
+  return row->predict(cpu, shape, plan);
 }
 
 int64_t attn::choosePanelWidth(CpuAttr cpu, int64_t columns) {

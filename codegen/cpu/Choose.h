@@ -13,9 +13,12 @@
 
 namespace attn {
 
-/// All candidate plans for `shape`, the best first. Tries only `schedules`, or all if it is empty.
+/// All candidate plans for `shape`, the best first. Tries `only` one schedule, or all of them.
 llvm::SmallVector<Prediction> predictPlans(CpuAttr cpu, const AttentionShape &shape,
-                                           llvm::ArrayRef<Schedule> schedules = {});
+                                           std::optional<Schedule> only = std::nullopt);
+
+/// The predicted time of one plan, in the unit of Cost.h.
+double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 
 /// The width of the panels that `columns` columns of a weight are packed into; divides `columns`.
 int64_t choosePanelWidth(CpuAttr cpu, int64_t columns);

@@ -103,6 +103,7 @@ static double predictTraffic(CpuAttr cpu, double bytes, double workingSet) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// The parts of the costs of schedules.
 struct Model {
   CpuAttr cpu;
   const AttentionShape &shape;
@@ -243,42 +244,53 @@ struct Model {
     return cost + std::max(0.0, predictTraffic(cpu, bytes, bytes) - kHiding * cost);
   }
 
-  double run() const { return shape.depth ? compute() : withTraffic(compute()); }
+  double complete(double cost) const { return shape.depth ? cost : withTraffic(cost); }
 
-  double compute() const {
-    double heads = double(shape.heads) * shape.groups;
-    double tiles = llvm::divideCeil(shape.queries, plan.getQ());
-    switch (plan.getSchedule()) {
-    case Schedule::PerHead:
-    case Schedule::WholeScores: {
-      // Each tile projects its queries.
-      bool isWhole = plan.getSchedule() == Schedule::WholeScores;
-      double cost = heads * (isWhole ? wholeScores() : attend()) +
-                    shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
-      int64_t whole = shape.queries / plan.getQ(), rest = shape.queries % plan.getQ();
-      cost += heads * (whole * project(plan.getQ(), shape.d) + project(rest, shape.d));
-      return cost + (shape.depth ? shape.heads : heads * tiles) * kTaskOverhead;
-    }
-    case Schedule::Phased:
-    case Schedule::Unfused: {
-      bool isFused = plan.getSchedule() == Schedule::Phased;
-      double cost = heads * (isFused ? attend() + tiles * kTaskOverhead : unfused());
-      if (!shape.depth)
-        return cost;
-      cost += shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
-      cost += heads * project(shape.queries, shape.d) + 3 * kPhaseOverhead;
-      // Bytes that one phase writes and the next one reads.
-      double bytes =
-          (heads * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
-          kBytes;
-      return cost + predictTraffic(cpu, 2 * bytes, bytes);
-    }
-    }
-    llvm_unreachable("a schedule without a model");
+  double heads() const { return double(shape.heads) * shape.groups; }
+  double tiles() const { return llvm::divideCeil(shape.queries, plan.getQ()); }
+
+  /// Each task projects the keys and values of one head, then each tile of queries, and attends in `one` unit of time
+  /// for each head.
+  double inTasksOfHeads(double one) const {
+    double cost =
+        heads() * one + shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
+    int64_t whole = shape.queries / plan.getQ(), rest = shape.queries % plan.getQ();
+    cost += heads() * (whole * project(plan.getQ(), shape.d) + project(rest, shape.d));
+    return complete(cost + (shape.depth ? shape.heads : heads() * tiles()) * kTaskOverhead);
+  }
+
+  /// Projections are phases of their own, before heads that attend in `one` unit of time each.
+  double inPhases(double one) const {
+    double cost = heads() * one;
+    if (!shape.depth)
+      return complete(cost);
+    cost += shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
+    cost += heads() * project(shape.queries, shape.d) + 3 * kPhaseOverhead;
+    // Bytes that one phase writes and the next one reads.
+    double bytes =
+        (heads() * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
+        kBytes;
+    return complete(cost + predictTraffic(cpu, 2 * bytes, bytes));
   }
 };
 } // namespace
 
-double attn::predictAttention(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  return Model{cpu, shape, plan}.run();
+double attn::predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+  Model model{cpu, shape, plan};
+  return model.inTasksOfHeads(model.attend());
+}
+
+double attn::predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+  Model model{cpu, shape, plan};
+  return model.inPhases(model.attend() + model.tiles() * kTaskOverhead);
+}
+
+double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+  Model model{cpu, shape, plan};
+  return model.inTasksOfHeads(model.wholeScores());
+}
+
+double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+  Model model{cpu, shape, plan};
+  return model.inPhases(model.unfused());
 }

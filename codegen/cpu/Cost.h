@@ -20,8 +20,12 @@ namespace attn {
 double predictProduct(CpuAttr cpu, int64_t rows, int64_t columns, int64_t depth,
                       bool isGuarded = false, bool hasEpilogue = false);
 
-/// The time of an attention with the projections before it.
-double predictAttention(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+/// The time of an attention with the projections before it, by the schedule of the function's name and the tiles of
+/// `plan`.
+double predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+double predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+double predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+double predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 
 } // namespace attn
 

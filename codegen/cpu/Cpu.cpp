@@ -97,11 +97,11 @@ static void setTarget(func::FuncOp function, const CpuTarget &target) {
 namespace {
 struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   SmallVector<Prediction> predictPlans(Attribute cpu, const AttentionShape &shape,
-                                       ArrayRef<Schedule> schedules) const {
-    return attn::predictPlans(cast<CpuAttr>(cpu), shape, schedules);
+                                       std::optional<Schedule> only) const {
+    return attn::predictPlans(cast<CpuAttr>(cpu), shape, only);
   }
   double predictPlan(Attribute cpu, const AttentionShape &shape, PlanAttr plan) const {
-    return predictAttention(cast<CpuAttr>(cpu), shape, plan);
+    return attn::predictPlan(cast<CpuAttr>(cpu), shape, plan);
   }
   Attribute planProduct(Attribute cpu, const ProductShape &shape) const {
     return planBlock(cast<CpuAttr>(cpu), shape);

@@ -34,22 +34,25 @@ struct Plan : attn::impl::PlanBase<Plan> {
     PlannerInterface planner = getPlanner(getOperation());
     if (!planner)
       return signalPassFailure();
-    // The unfused schedule, which has scores in memory, is used only if the option names it.
-    SmallVector<Schedule> choice = {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores};
+    std::optional<Schedule> only;
     if (!schedule.empty()) {
-      std::optional<Schedule> given = symbolizeSchedule(schedule);
-      if (!given) {
+      only = symbolizeSchedule(schedule);
+      if (!only) {
         getOperation().emitError() << "expected a schedule, got '" << schedule << "'";
         return signalPassFailure();
       }
-      choice = {*given};
     }
     WalkResult planned = getOperation().walk([&](AttentionOp op) -> WalkResult {
       if (failed(verifyF32(op)))
         return WalkResult::interrupt();
       if (op.getPlan())
         return WalkResult::advance();
-      op.setPlanAttr(planner.predictPlans(AttentionShape::get(op), choice).front().plan);
+      SmallVector<Prediction> predictions = planner.predictPlans(AttentionShape::get(op), only);
+      // The unfused schedule, which has scores in memory, is used only if the option names it or if there is no other.
+      auto *chosen = llvm::find_if(predictions, [](const Prediction &prediction) {
+        return prediction.plan.getSchedule() != Schedule::Unfused;
+      });
+      op.setPlanAttr((chosen == predictions.end() ? predictions.front() : *chosen).plan);
       return WalkResult::advance();
     });
     if (planned.wasInterrupted())

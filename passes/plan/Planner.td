@@ -17,9 +17,10 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-        All candidate plans for `shape`, the best first. Tries only `schedules`, or all if it is empty.
+        All candidate plans for `shape`, the best first. Tries `only` one schedule, or all of them. There is at least
+        one plan.
       }], "::llvm::SmallVector<::attn::Prediction>", "predictPlans",
-      (ins "const ::attn::AttentionShape &":$shape, "::llvm::ArrayRef<::attn::Schedule>":$schedules)>,
+      (ins "const ::attn::AttentionShape &":$shape, "::std::optional<::attn::Schedule>":$only)>,
     InterfaceMethod<[{
         The predicted time of an attention with the projections before it, in multiply-adds of one full vector.
       }], "double", "predictPlan", (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,

@@ -49,7 +49,7 @@ double loops::TargetAttr::predictPlan(const AttentionShape &shape, PlanAttr) con
 }
 
 SmallVector<Prediction> loops::TargetAttr::predictPlans(const AttentionShape &shape,
-                                                        ArrayRef<Schedule>) const {
+                                                        std::optional<Schedule>) const {
   auto plan = PlanAttr::get(getContext(), Schedule::Unfused, /*q=*/1, /*k=*/1);
   return {{plan, predictPlan(shape, plan)}};
 }
