@@ -77,10 +77,6 @@ TargetInterface getTarget(mlir::Operation *op);
 /// The CPU that `op` is compiled for, or null if the machine is none.
 CpuAttr getCpu(mlir::Operation *op);
 
-/// The symbol of an argument's dimension that is provably as large as dimension `axis` of `value`,
-/// or null.
-mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);
-
 /// Size of dimension `dim` of `value`, taken from the inits and slices that `value` comes from, never
 /// from a tensor.dim of a producer: such a use would keep the whole producer alive beside the copy
 /// that fusion makes.

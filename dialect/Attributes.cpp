@@ -48,24 +48,6 @@ Location attn::locationOf(Operation *op, StringAttr part) {
   return found;
 }
 
-StringAttr attn::symbolOf(FunctionOpInterface function, Value value, int64_t axis) {
-  for (BlockArgument argument : function.getArguments()) {
-    auto dims =
-        function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
-    if (!dims)
-      continue;
-    for (auto [i, dim] : llvm::enumerate(dims.getAsRange<StringAttr>())) {
-      if (dim.empty())
-        continue;
-      FailureOr<bool> isEqual =
-          ValueBoundsConstraintSet::areEqual({value, axis}, {argument, static_cast<int64_t>(i)});
-      if (succeeded(isEqual) && *isEqual)
-        return dim;
-    }
-  }
-  return nullptr;
-}
-
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                Schedule schedule, int64_t q, int64_t k) {
   if (q < 1 || k < 1)

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/KeyBounds.h"
+#include "dialect/Symbols.h"
 
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/Analysis/Presburger/PresburgerRelation.h"

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Attn.h"
+#include "dialect/Symbols.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
 #include "frontend/Sizes.h"

@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Symbols.h"
 #include "passes/Passes.h"
 #include "passes/bufferize/Polynomial.h"
 
@@ -94,9 +95,8 @@ public:
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument || argument.getOwner()->getParentOp() != function)
       return std::nullopt;
-    auto dims =
-        function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
-    return dims ? find(cast<StringAttr>(dims[axis]).getValue()) : std::nullopt;
+    StringAttr symbol = symbolOfArgument(function, argument.getArgNumber(), axis);
+    return symbol ? find(symbol) : std::nullopt;
   }
 
   /// The value of a symbol, computed once at the start of the function.

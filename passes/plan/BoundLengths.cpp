@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Symbols.h"
 #include "passes/Passes.h"
 
 using namespace mlir;

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Symbols.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,20 +32,11 @@ namespace {
 struct UnifyDims : attn::impl::UnifyDimsBase<UnifyDims> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    auto symbolOf = [&](BlockArgument argument, int64_t dim) {
-      auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(),
-                                                       attn::AttnDialect::kDimsAttr);
-      auto symbol = dims && dim < static_cast<int64_t>(dims.size())
-                        ? dyn_cast<StringAttr>(dims[dim])
-                        : nullptr;
-      return symbol && !symbol.empty() ? symbol : nullptr;
-    };
-
     DenseMap<StringAttr, std::pair<BlockArgument, int64_t>> first;
     for (BlockArgument argument : function.getArguments())
       if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
         for (int64_t dim = 0; dim < type.getRank(); ++dim)
-          if (StringAttr symbol = symbolOf(argument, dim))
+          if (StringAttr symbol = attn::symbolOfArgument(function, argument.getArgNumber(), dim))
             first.try_emplace(symbol, argument, dim);
 
     function.walk([&](tensor::DimOp op) {
@@ -52,7 +44,7 @@ struct UnifyDims : attn::impl::UnifyDimsBase<UnifyDims> {
       std::optional<int64_t> dim = op.getConstantIndex();
       if (!argument || argument.getOwner()->getParentOp() != function || !dim)
         return;
-      auto it = first.find(symbolOf(argument, *dim));
+      auto it = first.find(attn::symbolOfArgument(function, argument.getArgNumber(), *dim));
       if (it == first.end() || it->second == std::pair(argument, *dim))
         return;
       OpBuilder builder(op);

@@ -1,0 +1,24 @@
+//===- Symbols.h - sizes that are known only at the call ---------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_SYMBOLS_H
+#define ATTN_DIALECT_SYMBOLS_H
+
+#include "dialect/Attn.h"
+
+namespace attn {
+
+/// The symbol that `attn.dims` gives dimension `axis` of argument `number`, or null.
+mlir::StringAttr symbolOfArgument(mlir::FunctionOpInterface function, unsigned number,
+                                  int64_t axis);
+
+/// The symbol of an argument's dimension that is provably as large as dimension `axis` of `value`,
+/// or null.
+mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_SYMBOLS_H
