@@ -378,6 +378,18 @@ static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
   return success();
 }
 
+/// The greatest unit of maxima: with a larger one, the factor of the exponent, unit * log2(e), might overflow.
+static constexpr float kGreatestUnit = 0x1p126;
+
+static bool isUnit(float scale) { return scale > 0 && scale <= kGreatestUnit; }
+
+template <typename OpTy> static float unitOf(OpTy op) {
+  float scale = op.getScale().convertToFloat();
+  return op.getScore().empty() && isUnit(scale) ? scale : 1;
+}
+float OnlineStepOp::getUnit() { return unitOf(*this); }
+float OnlineProbabilitiesOp::getUnit() { return unitOf(*this); }
+
 /// S3 to S6 of the ops that compute scores.
 template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
   // S5

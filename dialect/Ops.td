@@ -214,6 +214,8 @@ def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
 // The base of the ops that compute the probabilities of a tile: step and probabilities.
 class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments]> {
   code scoreDecl = [{
+    /// The difference of scores that a difference of 1 in `max` stands for.
+    float getUnit();
     /// Map of captured tile i over (k, q).
     ::mlir::AffineMap getCaptureMap(unsigned i) {
       return ::llvm::cast<::mlir::AffineMapAttr>(getCaptureMaps()[i]).getValue();
@@ -229,10 +231,11 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
     With query `(d, q)`, key `(k, d)`, value `(k, e)` and the state max `(q)`, sum `(q)`, acc `(e, q)`:
 
         s[k,q] = score(..., scale * sum_d K[k,d] * Q[d,q])      kept pairs only
-        m = max(max[q], max_k s[k,q])      p[k,q] = exp(s[k,q] - m)      a = exp(max[q] - m)
-        max[q] = m     sum[q] = a * sum[q] + sum_k p[k,q]     acc[e,q] = a * acc[e,q] + sum_k V[k,e] * p[k,q]
+        m = max(unit * max[q], max_k s[k,q])      p[k,q] = exp(s[k,q] - m)      a = exp(unit * max[q] - m)
+        max[q] = m / unit     sum[q] = a * sum[q] + sum_k p[k,q]     acc[e,q] = a * acc[e,q] + sum_k V[k,e] * p[k,q]
 
-    Where m is -inf, p is 0 and a is 1.
+    Where m is -inf, p is 0 and a is 1. `unit` is `scale` if the op has no region and the scale lies in (0, 2^126]: the
+    greatest product then belongs to the greatest score, and max holds it unscaled. Otherwise `unit` is 1.
 
     `scores (k, q)` is scratch: its contents are not read, and are not specified afterwards. Captured tiles are read
     through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
@@ -277,10 +280,10 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
 def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
   let summary = "the probabilities of a tile, from the final state";
   let description = [{
-    The second pass for an attention that returns its probabilities. With the query, the key and s[k,q] as in
+    The second pass for an attention that returns its probabilities. With the query, the key, s[k,q] and unit as in
     `attn.online_step`:
 
-        probabilities[k,q] = exp(s[k,q] - max[q]) / sum[q]      0 where a pair is not kept, `empty_row` where sum[q] is 0
+        probabilities[k,q] = exp(s[k,q] - unit * max[q]) / sum[q]      0 where a pair is not kept, `empty_row` where sum[q] is 0
 
     Constraints: (W1) max (q), sum (q) and probabilities (k, q) have one float type and agreeing sizes; (W2) query and
     key fit them; (W3) to (W6) as (S3) to (S6).

@@ -382,14 +382,15 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
   ReferenceTensor p = scoresOf(op, *score, values);
   SmallVector<ReferenceTensor> results = getAll(op.getDpsInits(), values);
   ReferenceTensor &max = results[1], &sum = results[2], &acc = results[3];
+  double unit = op.getUnit();
   int64_t numKeys = p.shape[0];
   for (int64_t q = 0; q < p.shape[1]; ++q) {
-    double m = max.at(q);
+    double before = unit * max.at(q), m = before;
     for (int64_t k = 0; k < numKeys; ++k)
       m = std::max(m, p.at({k, q}));
     // Without a score above -inf so far, the state stays as it began.
-    double a = m == -kInfinity ? 1 : std::exp(max.at(q) - m);
-    max.at(q) = m;
+    double a = m == -kInfinity ? 1 : std::exp(before - m);
+    max.at(q) = m / unit;
     sum.at(q) *= a;
     for (int64_t k = 0; k < numKeys; ++k)
       sum.at(q) += p.at({k, q}) = probabilityOf(p.at({k, q}), m);
@@ -415,7 +416,7 @@ ReferenceResults attn::evaluate(OnlineProbabilitiesOp op, const ReferenceValues 
     int64_t k = at[0], q = at[1];
     double &p = results[0].at(at);
     p = sum.at(q) == 0             ? valueOf(op.getEmptyRow())
-        : score->keepsInTile(k, q) ? probabilityOf(p, max.at(q)) / sum.at(q)
+        : score->keepsInTile(k, q) ? probabilityOf(p, op.getUnit() * max.at(q)) / sum.at(q)
                                    : 0;
   });
   return results;

@@ -73,8 +73,7 @@ LogicalResult ScoreRegion::verify() const {
 }
 
 Exponents ScoreRegion::createExponents(OpBuilder &builder, Value max, CpuAttr cpu) const {
-  double factor = (isRaw() ? scale : 1) * llvm::numbers::log2e;
-  return Exponents(builder, op->getLoc(), max, factor, cpu);
+  return Exponents(builder, op->getLoc(), max, unit * llvm::numbers::log2e, cpu);
 }
 
 Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,

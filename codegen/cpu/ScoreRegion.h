@@ -15,8 +15,7 @@ namespace attn {
 
 /// How one tile step turns products K Q^T into scores, a vector of queries at a time.
 ///
-/// Without a region, and with a positive scale that is not huge, the greatest product belongs to the greatest score.
-/// Products then stay unchanged, max is in units of products, and the scale is folded into the factor of the exponent,
+/// Where the unit of max is the scale, products stay unchanged, and the scale is folded into the factor of the exponent,
 /// at no cost. Otherwise the scores are computed as the op defines them. `attn.online_step` and
 /// `attn.online_probabilities` of one attention have the same region and scale, and therefore the same units.
 class ScoreRegion {
@@ -24,7 +23,7 @@ public:
   template <typename OpTy>
   explicit ScoreRegion(OpTy op)
       : op(op), captures(op.getCaptures()), origin(op.getOrigin()), region(op.getScore()),
-        scale(op.getScale().convertToDouble()) {
+        scale(op.getScale().convertToDouble()), unit(op.getUnit()) {
     for (unsigned i = 0; i < captures.size(); ++i)
       captureMaps.push_back(op.getCaptureMap(i));
     if (MaskInterface mask = op.getMaskAttr())
@@ -56,9 +55,7 @@ public:
                            const Queries &queries) const;
 
 private:
-  /// With a larger scale, the factor of the exponent, scale * log2(e), might overflow.
-  static constexpr double kGreatestRawScale = 0x1p126;
-  bool isRaw() const { return region.empty() && scale > 0 && scale <= kGreatestRawScale; }
+  bool isRaw() const { return region.empty() && unit == scale; }
   mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value k,
                             const Lanes &lanes) const;
   mlir::Value createRegion(mlir::OpBuilder &builder, mlir::Value score, mlir::Value k,
@@ -72,7 +69,7 @@ private:
   mlir::Operation *op;
   mlir::ValueRange captures, origin;
   mlir::Region &region;
-  double scale;
+  double scale, unit;
   llvm::SmallVector<mlir::AffineMap> captureMaps;
   llvm::SmallVector<KeptSet> kept;
 };

@@ -314,6 +314,25 @@ TEST_F(ReferenceTest, OnlineProbabilities) {
       {{kNaN, kNaN}});
 }
 
+TEST_F(ReferenceTest, UnitOfMax) {
+  // Scores of 0 and ln 3. Without a region and with a positive scale, max is a product, otherwise a score.
+  ReferenceTensor v = tensorOf({2, 1}, {3, 6}), scratch({2, 1});
+  auto run = [&](double scale, StringRef score, double max) {
+    std::string text = step("");
+    size_t attributes = text.find("scale = 1.0 : f32}");
+    text.replace(attributes, StringRef("scale = 1.0 : f32}").size(),
+                 "scale = " + std::to_string(scale) + " : f32} " + score.str());
+    return this->run(text, {query, tensorOf({2, 1}, {0, kLog3 / scale}), v, scratch,
+                            ReferenceTensor({1}, max), ReferenceTensor({1}, 1),
+                            ReferenceTensor({1, 1}, 5)});
+  };
+  StringRef identity = "score { ^bb0(%i: index, %j: index, %x: f32): attn.yield %x : f32 }";
+  expect(run(0.5, "", 0), {{kNaN, kNaN}, {2 * kLog3}, {5 / 3.}, {26 / 3.}});
+  expect(run(0.5, "", 4 * kLog3), {{kNaN, kNaN}, {4 * kLog3}, {1 + 4 / 9.}, {5 + 7 / 3.}});
+  expect(run(0.5, identity, 0), {{kNaN, kNaN}, {kLog3}, {5 / 3.}, {26 / 3.}});
+  expect(run(-0.5, "", 0), {{kNaN, kNaN}, {kLog3}, {5 / 3.}, {26 / 3.}});
+}
+
 TEST_F(ReferenceTest, OnlineFinish) {
   for (auto [attributes, empty] :
        {std::pair("", 0.), std::pair("{empty_row = #attn.empty_row<nan>}", kNaN)})
