@@ -23,8 +23,9 @@ struct DestinationStyleModel
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
     if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand))
       return true;
-    auto step = dyn_cast<OnlineStepOp>(op);
-    return step && operand != step.getScoresMutable();
+    if (auto step = dyn_cast<OnlineStepOp>(op))
+      return operand != step.getScoresMutable();
+    return isa<OnlineMergeOp>(op);
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
@@ -82,6 +83,7 @@ void attn::registerBufferization(DialectRegistry &registry) {
     OnlineInitOp::attachInterface<DestinationStyleModel<OnlineInitOp>>(*context);
     OnlineStepOp::attachInterface<DestinationStyleModel<OnlineStepOp>>(*context);
     OnlineProbabilitiesOp::attachInterface<DestinationStyleModel<OnlineProbabilitiesOp>>(*context);
+    OnlineMergeOp::attachInterface<DestinationStyleModel<OnlineMergeOp>>(*context);
     OnlineFinishOp::attachInterface<DestinationStyleModel<OnlineFinishOp>>(*context);
     PackOp::attachInterface<DestinationStyleModel<PackOp>>(*context);
     PackMaskOp::attachInterface<DestinationStyleModel<PackMaskOp>>(*context);

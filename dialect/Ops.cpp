@@ -48,6 +48,7 @@ ATTN_DPS_EFFECTS(AttentionOp)
 ATTN_DPS_EFFECTS(OnlineInitOp)
 ATTN_DPS_EFFECTS(OnlineStepOp)
 ATTN_DPS_EFFECTS(OnlineProbabilitiesOp)
+ATTN_DPS_EFFECTS(OnlineMergeOp)
 ATTN_DPS_EFFECTS(OnlineFinishOp)
 ATTN_DPS_EFFECTS(PackOp)
 ATTN_DPS_EFFECTS(PackMaskOp)
@@ -468,6 +469,22 @@ LogicalResult OnlineProbabilitiesOp::verify() {
       failed(sizes.recordAll("key", getKey(), {"k", "d"})))
     return failure();
   return verifyScores(*this, sizes);
+}
+
+LogicalResult OnlineMergeOp::verify() {
+  // G2
+  if (!isUnit(getScale().convertToFloat()))
+    return emitOpError() << "expected a scale that is positive and at most 2^126, got "
+                         << getScaleAttr();
+  // G1
+  NamedSizes sizes(*this);
+  return failure(failed(verifyOneFloatType(*this, getOperands())) ||
+                 failed(sizes.recordAll("part_max", getPartMax(), {"n", "q"})) ||
+                 failed(sizes.recordAll("part_sum", getPartSum(), {"n", "q"})) ||
+                 failed(sizes.recordAll("part_acc", getPartAcc(), {"n", "e", "q"})) ||
+                 failed(sizes.recordAll("max", getMax(), {"q"})) ||
+                 failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+                 failed(sizes.recordAll("acc", getAcc(), {"e", "q"})));
 }
 
 LogicalResult OnlineFinishOp::verify() {

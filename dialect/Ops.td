@@ -311,6 +311,46 @@ def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
   }];
 }
 
+def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
+  let summary = "one state from the states of disjoint keys";
+  let description = [{
+    Adds the states of parts n, of which each has its own keys, to the state in max, sum and acc:
+
+        m = max(max[q], max_n part_max[n,q])     a = exp(scale * (max[q] - m))     b[n] = exp(scale * (part_max[n,q] - m))
+        max[q] = m
+        sum[q] = a * sum[q] + b[0] * part_sum[0,q] + b[1] * part_sum[1,q] + ...
+        acc[e,q] = a * acc[e,q] + b[0] * part_acc[0,e,q] + b[1] * part_acc[1,e,q] + ...
+
+    Where m is -inf, a and b are 1. The sums are added from left to right, so the result does not depend on who computed
+    the parts or when. A part without a kept pair has a maximum of -inf and sums of 0, and changes nothing. A sum or an
+    accumulator of NaN stays NaN, whatever its maximum is.
+
+    `scale` is the `unit` of the `attn.online_step` that computed the parts.
+
+    Parts are the first dimension, so that each task of a parallel loop over parts writes contiguous slices by
+    `attn.online_step`. The outputs are a state that counts once, such as that of a sink, as in a step.
+
+    Constraints: (G1) the states have one float type and agreeing sizes: part_max (n, q), part_sum (n, q),
+    part_acc (n, e, q), max (q), sum (q) and acc (e, q); (G2) the scale lies in (0, 2^126].
+
+    ```mlir
+    %r:3 = attn.online_merge ins(%ms, %ls, %as : tensor<4x48xf32>, tensor<4x48xf32>, tensor<4x64x48xf32>)
+        outs(%m, %l, %a : tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>) {scale = 1.250000e-01 : f32}
+        -> tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$part_max, Attn_Shaped:$part_sum, Attn_Shaped:$part_acc,
+                       Attn_Shaped:$max, Attn_Shaped:$sum, Attn_Shaped:$acc, F32Attr:$scale);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $part_max `,` $part_sum `,` $part_acc `:` type($part_max) `,` type($part_sum) `,` type($part_acc) `)`
+    `outs` `(` $max `,` $sum `,` $acc `:` type($max) `,` type($sum) `,` type($acc) `)` attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return {getOperation(), 3, 3}; }
+  }];
+}
+
 def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
   let summary = "the output of a tile of queries";
   let description = [{

@@ -422,6 +422,36 @@ ReferenceResults attn::evaluate(OnlineProbabilitiesOp op, const ReferenceValues 
   return results;
 }
 
+ReferenceResults attn::evaluate(OnlineMergeOp op, const ReferenceValues &values) {
+  const ReferenceTensor &partMax = values.at(op.getPartMax()),
+                        &partSum = values.at(op.getPartSum());
+  const ReferenceTensor &partAcc = values.at(op.getPartAcc());
+  SmallVector<ReferenceTensor> results = getAll(op.getDpsInits(), values);
+  ReferenceTensor &max = results[0], &sum = results[1], &acc = results[2];
+  double scale = op.getScale().convertToDouble();
+  int64_t numParts = partMax.shape[0];
+  for (int64_t q = 0; q < max.shape[0]; ++q) {
+    double m = max.at(q);
+    for (int64_t n = 0; n < numParts; ++n)
+      m = std::max(m, partMax.at({n, q}));
+    auto factorOf = [&](double part) {
+      return m == -kInfinity ? 1 : probabilityOf(scale * part, scale * m);
+    };
+    double a = factorOf(max.at(q));
+    max.at(q) = m;
+    sum.at(q) *= a;
+    for (int64_t e = 0; e < acc.shape[0]; ++e)
+      acc.at({e, q}) *= a;
+    for (int64_t n = 0; n < numParts; ++n) {
+      double b = factorOf(partMax.at({n, q}));
+      sum.at(q) += b * partSum.at({n, q});
+      for (int64_t e = 0; e < acc.shape[0]; ++e)
+        acc.at({e, q}) += b * partAcc.at({n, e, q});
+    }
+  }
+  return results;
+}
+
 ReferenceResults attn::evaluate(OnlineFinishOp op, const ReferenceValues &values) {
   const ReferenceTensor &sum = values.at(op.getSum()), &acc = values.at(op.getAcc());
   SmallVector<ReferenceTensor> results = getAll(op.getOut(), values);

@@ -48,6 +48,7 @@ ReferenceResults evaluate(KeyRangeOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineInitOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineStepOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineProbabilitiesOp op, const ReferenceValues &values);
+ReferenceResults evaluate(OnlineMergeOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineFinishOp op, const ReferenceValues &values);
 ReferenceResults evaluate(PackOp op, const ReferenceValues &values);
 ReferenceResults evaluate(PackMaskOp op, const ReferenceValues &values);

@@ -283,7 +283,7 @@ LogicalResult Interpreter::run(Operation *op) {
     return set(op->getResult(0), elementwise(op, compute));
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<AttentionOp, KeyRangeOp, OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp,
-            OnlineFinishOp, PackMaskOp, TestMaskOp, PackOp>(
+            OnlineMergeOp, OnlineFinishOp, PackMaskOp, TestMaskOp, PackOp>(
           [&](auto op) { return setAll(op->getResults(), evaluate(op, values)); })
       .Case([&](linalg::LinalgOp op) { return setAll(op->getResults(), linalg(op)); })
       .Case([&](linalg::SoftmaxOp op) { return set(op->getResult(0), softmax(op)); })

@@ -21,7 +21,7 @@
 // but the sum of a row of such scores alone stays 0. %max may be less than the greatest score as long as the
 // probabilities are far from overflow: sum, acc and all later probabilities are relative to the same maximum.
 //
-// attn.online_init, attn.online_probabilities and attn.online_finish are lowered likewise; finish also
+// attn.online_init, attn.online_probabilities, attn.online_merge and attn.online_finish are lowered likewise; finish also
 // transposes. If L does not divide the number of queries, the last vector of queries is masked.
 // ScoreRegion.h defines the units of scores and max. All operands with queries are f32 buffers with adjacent queries;
 // the output of finish may have any strides.
@@ -48,6 +48,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
@@ -371,6 +372,79 @@ static LogicalResult lower(OnlineProbabilitiesOp op, CpuAttr cpu) {
 }
 
 //===----------------------------------------------------------------------===//
+// attn.online_merge
+//===----------------------------------------------------------------------===//
+
+/// Exponents are those of the steps that computed the parts, so the rounding errors of max * factor cancel.
+static void createMerge(OpBuilder &builder, OnlineMergeOp op, CpuAttr cpu, const Lanes &q) {
+  Location loc = op.getLoc();
+  Value max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
+  OpFoldResult first = builder.getIndexAttr(0);
+  OpFoldResult numParts = memref::getMixedSize(builder, loc, op.getPartMax(), 0);
+  OpFoldResult numElements = memref::getMixedSize(builder, loc, acc, 0);
+  Value oldMax = q.load(builder, loc, max, q.offset);
+  Value newMax = createLoop(builder, loc, first, numParts, 1, oldMax,
+                            [&](OpBuilder &b, Value n, ValueRange carried) {
+                              Value partMax = q.load(b, loc, op.getPartMax(), {n, q.offset});
+                              return SmallVector<Value>{createMax(b, loc, partMax, carried[0])};
+                            })[0];
+
+  double factor = op.getScale().convertToDouble() * llvm::numbers::log2e;
+  auto relativeTo = [&](OpBuilder &b, Value max) {
+    return Exponents(b, loc, createReplace(b, loc, max, -kInfinity, 0), factor, cpu);
+  };
+  Exponents relative = relativeTo(builder, newMax);
+  VectorType type = q.vectorOf(builder.getF32Type());
+  Value ofNoKeys = arith::SelectOp::create(
+      builder, loc, createIsEqual(builder, loc, newMax, -kInfinity),
+      floatConstant(builder, loc, type, 1), floatConstant(builder, loc, type, 0));
+  auto createFactor = [&](OpBuilder &b, Value max) -> Value {
+    Value change = relativeTo(b, max).changeTo(b, relative);
+    return arith::SelectOp::create(b, loc, createIsEqual(b, loc, max, -kInfinity), ofNoKeys,
+                                   createExp2(b, loc, change, cpu, Underflow::Live)[0]);
+  };
+  auto updateAcc = [&](OpBuilder &b, function_ref<Value(OpBuilder &, Value, Value)> update) {
+    createUnrolledLoop(b, loc, numElements, kRows, {},
+                       [&](OpBuilder &inner, ArrayRef<Value> es, ValueRange) {
+                         for (Value e : es) {
+                           Value row = q.load(inner, loc, acc, {e, q.offset});
+                           q.store(inner, loc, update(inner, e, row), acc, {e, q.offset});
+                         }
+                         return SmallVector<Value>();
+                       });
+  };
+
+  Value ofState = createFactor(builder, oldMax);
+  q.store(builder, loc, newMax, max, q.offset);
+  updateAcc(builder,
+            [&](OpBuilder &b, Value, Value row) { return createMultiply(b, loc, row, ofState); });
+  Value start = createMultiply(builder, loc, ofState, q.load(builder, loc, sum, q.offset));
+  Value total = createLoop(
+      builder, loc, first, numParts, 1, start, [&](OpBuilder &b, Value n, ValueRange carried) {
+        Value ofPart = createFactor(b, q.load(b, loc, op.getPartMax(), {n, q.offset}));
+        updateAcc(b, [&](OpBuilder &inner, Value e, Value row) {
+          Value partRow = q.load(inner, loc, op.getPartAcc(), {n, e, q.offset});
+          return createMultiplyAdd(inner, loc, ofPart, partRow, row);
+        });
+        Value partSum = q.load(b, loc, op.getPartSum(), {n, q.offset});
+        return SmallVector<Value>{createMultiplyAdd(b, loc, ofPart, partSum, carried[0])};
+      })[0];
+  q.store(builder, loc, total, sum, q.offset);
+}
+
+static LogicalResult lower(OnlineMergeOp op, CpuAttr cpu) {
+  if (failed(verifyTiles(op, op.getOperands())))
+    return failure();
+  OpBuilder builder(op);
+  forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), op.getMax(), 0),
+                cpu.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
+                  createMerge(b, op, cpu, q);
+                  return SmallVector<Value>();
+                });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // attn.online_finish
 //===----------------------------------------------------------------------===//
 
@@ -437,7 +511,7 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
     CpuAttr cpu = getCpu(getOperation());
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(op))
+      if (isa<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineMergeOp, OnlineFinishOp>(op))
         ops.push_back(op);
     });
     if (ops.empty())
@@ -450,8 +524,8 @@ struct OnlineToVector : attn::impl::OnlineToVectorBase<OnlineToVector> {
     for (Operation *op : ops) {
       LogicalResult result =
           llvm::TypeSwitch<Operation *, LogicalResult>(op)
-              .Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(
-                  [&](auto online) { return lower(online, cpu); });
+              .Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineMergeOp,
+                    OnlineFinishOp>([&](auto online) { return lower(online, cpu); });
       if (failed(result))
         return signalPassFailure();
       op->erase();

@@ -333,6 +333,39 @@ TEST_F(ReferenceTest, UnitOfMax) {
   expect(run(-0.5, "", 0), {{kNaN, kNaN}, {kLog3}, {5 / 3.}, {26 / 3.}});
 }
 
+TEST_F(ReferenceTest, OnlineMerge) {
+  auto run = [&](const char *scale, Elements maxima, Elements sums, Elements accs, double max,
+                 double sum, double acc) {
+    int64_t n = maxima.size();
+    return this->run("func.func @f(%ms: tensor<?x1xf32>, %ls: tensor<?x1xf32>, %as: "
+                     "tensor<?x1x1xf32>, %m: tensor<1xf32>, %l: tensor<1xf32>, %a: "
+                     "tensor<1x1xf32>) -> (tensor<1xf32>, tensor<1xf32>, tensor<1x1xf32>) {\n"
+                     "  %r:3 = attn.online_merge ins(%ms, %ls, %as : tensor<?x1xf32>, "
+                     "tensor<?x1xf32>, tensor<?x1x1xf32>) outs(%m, %l, %a : tensor<1xf32>, "
+                     "tensor<1xf32>, tensor<1x1xf32>) {scale = " +
+                         Twine(scale) +
+                         " : f32} -> tensor<1xf32>, tensor<1xf32>, tensor<1x1xf32>\n"
+                         "  return %r#0, %r#1, %r#2 : tensor<1xf32>, tensor<1xf32>, "
+                         "tensor<1x1xf32>\n}",
+                     {tensorOf({n, 1}, maxima), tensorOf({n, 1}, sums), tensorOf({n, 1, 1}, accs),
+                      ReferenceTensor({1}, max), ReferenceTensor({1}, sum),
+                      ReferenceTensor({1, 1}, acc)});
+  };
+  expect(run("1.0", {0, kLog3}, {1, 2}, {3, 6}, -kInfinity, 0, 0), {{kLog3}, {7 / 3.}, {7}});
+  expect(run("0.5", {0, 2 * kLog3}, {1, 2}, {3, 6}, -kInfinity, 0, 0),
+         {{2 * kLog3}, {7 / 3.}, {7}});
+  // The state counts.
+  expect(run("1.0", {0}, {1}, {3}, kLog3, 2, 6), {{kLog3}, {7 / 3.}, {7}});
+  expect(run("1.0", {}, {}, {}, 1, 2, 3), {{1}, {2}, {3}});
+  // A part without a kept pair changes nothing, unless it is NaN.
+  expect(run("1.0", {-kInfinity, 1}, {0, 2}, {0, 3}, -kInfinity, 0, 0), {{1}, {2}, {3}});
+  expect(run("1.0", {-kInfinity, -kInfinity}, {0, 0}, {0, 0}, -kInfinity, 1, 0),
+         {{-kInfinity}, {1}, {0}});
+  expect(run("1.0", {-kInfinity, 1}, {kNaN, 2}, {kNaN, 3}, -kInfinity, 0, 0),
+         {{1}, {kNaN}, {kNaN}});
+  expect(run("1.0", {kInfinity, 1}, {kNaN, 2}, {kNaN, 3}, 0, 1, 1), {{kInfinity}, {kNaN}, {kNaN}});
+}
+
 TEST_F(ReferenceTest, OnlineFinish) {
   for (auto [attributes, empty] :
        {std::pair("", 0.), std::pair("{empty_row = #attn.empty_row<nan>}", kNaN)})

@@ -335,6 +335,41 @@ func.func @init(%m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>) {
   return
 }
 
+// Two vectors of queries. The factors are relative to the greatest maximum: 0 for a part without keys, or 1 if no part
+// has any. Parts are added in order, four rows of acc at a time, to the state, which is rescaled first.
+// CHECK-LABEL: @merge
+// CHECK-SAME:    %[[MS:[^:]*]]: memref<?x32xf32>, %[[LS:[^:]*]]: memref<?x32xf32>, %[[AS:[^:]*]]: memref<?x64x32xf32>,
+// CHECK-SAME:    %[[M:[^:]*]]: memref<32xf32>, %[[L:[^:]*]]: memref<32xf32>, %[[A:[^:]*]]: memref<64x32xf32>
+// CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
+// CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
+// CHECK-DAG:   %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
+// CHECK-DAG:   %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<16xf32>
+// CHECK:       scf.for %[[Q:.*]] = %c0 to %c32 step %c16
+// CHECK:         %[[PARTS:.*]] = memref.dim %[[MS]], %c0
+// CHECK:         %[[OLD:.*]] = vector.load %[[M]][%[[Q]]]
+// CHECK:         %[[MAX:.*]] = scf.for %{{.*}} = %c0 to %[[PARTS]] step %c1 iter_args(%{{.*}} = %[[OLD]])
+// CHECK:         %[[NONE:.*]] = arith.cmpf oeq, %[[MAX]], %[[LOWEST]]
+// CHECK:         %[[NO_KEYS:.*]] = arith.select %[[NONE]], %[[ONE]], %[[ZERO]]
+// CHECK:         %[[STATE:.*]] = arith.select %{{.*}}, %[[NO_KEYS]], %{{.*}}
+// CHECK:         vector.store %[[MAX]], %[[M]][%[[Q]]]
+// CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c4
+// CHECK:           arith.mulf %{{.*}}, %[[STATE]]
+// CHECK:         %[[START:.*]] = arith.mulf %[[STATE]], %{{.*}}
+// CHECK:         %[[SUM:.*]] = scf.for %[[N:.*]] = %c0 to %[[PARTS]] step %c1 iter_args(%[[CARRIED:.*]] = %[[START]])
+// CHECK:           %[[PART:.*]] = arith.select %{{.*}}, %[[NO_KEYS]], %{{.*}}
+// CHECK:           scf.for %[[E:.*]] = %c0 to %c64 step %c4
+// CHECK:             %[[ROW:.*]] = vector.load %[[A]][%[[E]], %[[Q]]]
+// CHECK:             %[[PART_ROW:.*]] = vector.load %[[AS]][%[[N]], %[[E]], %[[Q]]]
+// CHECK:             vector.fma %[[PART]], %[[PART_ROW]], %[[ROW]]
+// CHECK:           %[[PART_SUM:.*]] = vector.load %[[LS]][%[[N]], %[[Q]]]
+// CHECK:           vector.fma %[[PART]], %[[PART_SUM]], %[[CARRIED]]
+// CHECK:         vector.store %[[SUM]], %[[L]][%[[Q]]]
+func.func @merge(%ms: memref<?x32xf32>, %ls: memref<?x32xf32>, %as: memref<?x64x32xf32>, %m: memref<32xf32>, %l: memref<32xf32>, %a: memref<64x32xf32>) {
+  attn.online_merge ins(%ms, %ls, %as : memref<?x32xf32>, memref<?x32xf32>, memref<?x64x32xf32>)
+    outs(%m, %l, %a : memref<32xf32>, memref<32xf32>, memref<64x32xf32>) {scale = 1.250000e-01 : f32}
+  return
+}
+
 // A static tail: no loop for the one full vector, a constant mask for the two queries after it.
 // CHECK-LABEL: @remainder
 // CHECK:       vector.store %{{.*}}[%c0] : memref<18xf32>

@@ -1,0 +1,77 @@
+"""merge.py DIR: compares attn.online_merge with its reference, at every ISA level that this CPU runs.
+
+Each query has a state of another kind: no key in any part, or in all parts but one, NaN, infinite or huge maxima. With
+FMA and without it, numbers of queries are tried that leave a tail after the last whole vector.
+"""
+import array, math, pathlib, random, struct, subprocess, sys
+
+from levels import find_levels
+
+MODULE = """func.func @merge(%ms: tensor<{N}x{Q}xf32>, %ls: tensor<{N}x{Q}xf32>, %as: tensor<{N}x7x{Q}xf32>,
+                 %m: tensor<{Q}xf32>, %l: tensor<{Q}xf32>, %a: tensor<7x{Q}xf32>)
+    -> (tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>) {{
+  %r:3 = attn.online_merge ins(%ms, %ls, %as : tensor<{N}x{Q}xf32>, tensor<{N}x{Q}xf32>, tensor<{N}x7x{Q}xf32>)
+      outs(%m, %l, %a : tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>) {{scale = {scale} : f32}}
+      -> tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>
+  return %r#0, %r#1, %r#2 : tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>
+}}
+"""
+NONE, NAN = (-math.inf, 0.0, 0.0), (math.nan, math.nan)  # the state without keys; a sum and accumulators of NaN
+rng = random.Random(1)
+folder = pathlib.Path(sys.argv[1])
+
+
+def some(max):
+    """A state of keys with this maximum: (max, sum, the size of accumulators)."""
+    return max, rng.uniform(0.5, 9), 1.0
+
+
+# The state and the states of n parts of one query.
+KINDS = [
+    lambda n: [some(rng.gauss(0, 3)) for _ in range(n + 1)],
+    lambda n: [NONE] * (n + 1),
+    lambda n: [(-math.inf, 1.0, 0.0)] + [NONE] * n,  # a sum that marks a row without any key
+    lambda n: [NONE] * n + [some(3.0)],
+    lambda n: [some(-2.0)] + [NONE] * n,
+    lambda n: [NONE, (1.0, *NAN)] + [some(2.0)] * (n - 1),
+    lambda n: [some(1.0)] * n + [(-math.inf, *NAN)],  # all scores of the part are NaN
+    lambda n: [(math.nan, *NAN)] + [some(2.0)] * n,  # a sink of NaN
+    lambda n: [some(0.0)] * n + [(math.inf, *NAN)],
+    lambda n: [NONE] + [some(rng.choice([3e38, -3e38, 3e38])) for _ in range(n)],
+    lambda n: [NONE] + [some(1e6 + rng.randint(0, 4)) for _ in range(n)],
+    lambda n: [some(-1e30)] + [some(-1e6)] * n,
+]
+
+
+def save(path, shape, values):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}\n".encode()
+    path.write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + array.array("f", values).tobytes())
+
+
+def compare(levels, n, queries, scale):
+    # The kinds come in another order each time, so that all of them lie in tails too.
+    first = rng.randrange(len(KINDS))
+    states = [KINDS[(first + q) % len(KINDS)](n) for q in range(queries)]
+    accs = [[[state[part][2] * rng.gauss(0, 1) for state in states] for _ in range(7)] for part in range(n + 1)]
+    of = lambda i, part: [state[part][i] for state in states]
+    parts = range(1, n + 1)
+    save(folder / "0.npy", [n, queries], sum([of(0, part) for part in parts], []))
+    save(folder / "1.npy", [n, queries], sum([of(1, part) for part in parts], []))
+    save(folder / "2.npy", [n, 7, queries], sum([row for part in parts for row in accs[part]], []))
+    save(folder / "3.npy", [queries], of(0, 0))
+    save(folder / "4.npy", [queries], of(1, 0))
+    save(folder / "5.npy", [7, queries], sum(accs[0], []))
+    (folder / "merge.mlir").write_text(MODULE.format(N=n, Q=queries, scale=scale))
+    for level in levels:
+        done = subprocess.run(["attn-run", folder / "merge.mlir", "--reference", "--tolerance=1e-6", f"--level={level}"]
+                              + [f"--input={folder / str(i)}.npy" for i in range(6)], capture_output=True, text=True)
+        if done.returncode and "a level that this CPU runs" not in done.stderr:
+            sys.exit(f"{n} parts, {queries} queries, scale {scale}, {level}: {done.stderr.strip()}")
+
+
+folder.mkdir(parents=True, exist_ok=True)
+levels = find_levels(folder)
+for n, queries in [(1, 1), (1, 16), (3, 5), (8, 33)]:
+    for scale in ["1.0", "1.250000e-01", "1.44"]:
+        compare(levels, n, queries, scale)
+    print(f"{n} part{'s' * (n > 1)}, {queries} quer{'ies' if queries > 1 else 'y'}")
