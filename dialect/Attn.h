@@ -54,6 +54,12 @@ struct KeptSet {
 
 } // namespace attn
 
+namespace attn {
+// TableGen copies the methods of PartialReductionOpInterface, which do not qualify these types.
+using mlir::Location, mlir::MergeResult, mlir::ReductionTilingStrategy, mlir::TilingResult;
+using mlir::SmallVector, mlir::Value, mlir::ValueRange;
+} // namespace attn
+
 #include "dialect/MaskInterface.h.inc"
 #include "dialect/TargetInterface.h.inc"
 
@@ -82,6 +88,9 @@ CpuAttr getCpu(mlir::Operation *op);
 /// that fusion makes.
 mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                          int64_t dim);
+
+/// Whether `size` is known to be a multiple of `factor`.
+bool isMultiple(mlir::OpFoldResult size, int64_t factor);
 
 /// Records in the location of `op` that its attribute `part` comes from source location `from`.
 void addLocation(mlir::Operation *op, mlir::StringAttr part, mlir::Location from);

@@ -212,7 +212,9 @@ def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
 }
 
 // The base of the ops that compute the probabilities of a tile: step and probabilities.
-class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments]> {
+class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>]> {
   code scoreDecl = [{
     /// The difference of scores that a difference of 1 in `max` stands for.
     float getUnit();
@@ -225,7 +227,9 @@ class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemo
   let hasCanonicalizer = 1;
 }
 
-def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
+def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<PartialReductionOpInterface, [
+    "generateInitialTensorForPartialReduction", "tileToPartialReduction", "mergeReductions",
+    "getPartialResultTilePosition"]>]> {
   let summary = "the online softmax over one more tile of keys, as one op";
   let description = [{
     With query `(d, q)`, key `(k, d)`, value `(k, e)` and the state max `(q)`, sum `(q)`, acc `(e, q)`:
@@ -243,6 +247,11 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step"> {
 
     `prefetch` is a hint and does not change the result: while the step computes, the caches load these rows `(n, m)`,
     which the next step probably reads.
+
+    The loops of TilingInterface are (k, q), like those of `capture_maps`. A loop over k carries the state from tile to
+    tile. PartialReductionOpInterface splits the keys into parts with a state each, and merges them by
+    `attn.online_merge`; the parts may be computed in parallel. Keys of a packed mask are split at whole words only.
+    Tiles have no `prefetch`, because the hint is about the step that follows all of them.
 
     Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) query, key
     and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank, or (k floordiv 32, q) for
@@ -284,6 +293,8 @@ def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
     `attn.online_step`:
 
         probabilities[k,q] = exp(s[k,q] - unit * max[q]) / sum[q]      0 where a pair is not kept, `empty_row` where sum[q] is 0
+
+    The loops of TilingInterface are (k, q), and both are parallel.
 
     Constraints: (W1) max (q), sum (q) and probabilities (k, q) have one float type and agreeing sizes; (W2) query and
     key fit them; (W3) to (W6) as (S3) to (S6).

@@ -5,15 +5,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/Lanes.h"
+#include "dialect/Attn.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/TypeSwitch.h"
-
-#include <numeric>
 
 using namespace mlir;
 using namespace attn;
@@ -38,42 +36,6 @@ void Lanes::store(OpBuilder &builder, Location loc, Value value, Value buffer,
     vector::MaskedStoreOp::create(builder, loc, buffer, indices, mask, value);
   else
     vector::StoreOp::create(builder, loc, value, buffer, indices);
-}
-
-/// The greatest known divisor of `index`. For example, the size of every tile of 48 of 512 queries is a multiple
-/// of 16, also that of the last tile.
-static int64_t knownDivisor(OpFoldResult index) {
-  if (std::optional<int64_t> constant = getConstantIntValue(index))
-    return *constant; // 0 is a multiple of everything
-  auto value = cast<Value>(index);
-  scf::ForOp loop = scf::getForInductionVarOwner(value); // for any argument of the loop body
-  if (loop && value == loop.getInductionVar())
-    return std::gcd(knownDivisor(loop.getLowerBound()), knownDivisor(loop.getStep()));
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return 1;
-  return llvm::TypeSwitch<Operation *, int64_t>(op)
-      .Case([](arith::MulIOp op) { return knownDivisor(op.getLhs()) * knownDivisor(op.getRhs()); })
-      .Case<affine::AffineApplyOp, affine::AffineMinOp>([](auto op) {
-        AffineMap map = op.getMap();
-        SmallVector<AffineExpr> dims, symbols;
-        for (auto [i, operand] : llvm::enumerate(op.getOperands())) {
-          bool isDim = i < map.getNumDims();
-          AffineExpr expr = isDim ? getAffineDimExpr(i, op.getContext())
-                                  : getAffineSymbolExpr(i - map.getNumDims(), op.getContext());
-          (isDim ? dims : symbols).push_back(expr * knownDivisor(operand));
-        }
-        int64_t divisor = 0;
-        for (AffineExpr result : map.getResults())
-          divisor = std::gcd(divisor,
-                             result.replaceDimsAndSymbols(dims, symbols).getLargestKnownDivisor());
-        return divisor;
-      })
-      .Default([](Operation *) { return 1; });
-}
-
-bool attn::isMultiple(OpFoldResult size, int64_t factor) {
-  return knownDivisor(size) % factor == 0;
 }
 
 OpFoldResult attn::roundDown(OpBuilder &builder, Location loc, OpFoldResult size, int64_t factor) {

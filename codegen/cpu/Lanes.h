@@ -58,9 +58,6 @@ llvm::SmallVector<mlir::Value> createUnrolledLoop(mlir::OpBuilder &builder, mlir
                                                   mlir::OpFoldResult size, int64_t unroll,
                                                   mlir::ValueRange inits, UnrolledBody body);
 
-/// Whether `size` is known to be a multiple of `factor`.
-bool isMultiple(mlir::OpFoldResult size, int64_t factor);
-
 /// The greatest multiple of `factor` that is at most `size`. If `size` is known to be a multiple, returns
 /// `size` itself, so that callers emit no code for a tail.
 mlir::OpFoldResult roundDown(mlir::OpBuilder &builder, mlir::Location loc, mlir::OpFoldResult size,

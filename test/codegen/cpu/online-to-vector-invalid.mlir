@@ -42,7 +42,7 @@ func.func @half_keys(%q: memref<4x8xf32>, %k: memref<16x4xf16>, %s: memref<16x8x
 
 // -----
 
-#v3 = #attn.target<"x86-64-v3", lanes = 8, registers = 16, fma = true, l1 = 32768, l2 = 262144>
+#v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
 module attributes {attn.target = #v3} {
 func.func @strided_parts(%ms: memref<2x8xf32, strided<[1, 2]>>, %as: memref<2x4x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>) {
   // expected-error@+1 {{expected buffers of f32 with contiguous queries, got 'memref<2x8xf32, strided<[1, 2]>>'}}
