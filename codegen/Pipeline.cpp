@@ -68,6 +68,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createPadDepth());
   level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
+  level.addNestedPass<func::FuncOp>(createJoinHeads());
   level.addNestedPass<func::FuncOp>(createPackMasks());
   level.addNestedPass<func::FuncOp>(createPackOperands());
   level.addPass(createCanonicalizerPass());
@@ -75,6 +76,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   level.addPass(createOutlineWeights());
   level.addPass(createCanonicalizerPass());
   level.addNestedPass<func::FuncOp>(createPlanProducts());
+  level.addNestedPass<func::FuncOp>(createGroupRows());
 }
 
 static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
@@ -91,6 +93,7 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
       createFoldBiasIntoInit()); // the products that compute their scores
   level.addNestedPass<func::FuncOp>(createPhased());
   addResolveSizes(level);
+  level.addNestedPass<func::FuncOp>(createRowGroups());
   level.addNestedPass<func::FuncOp>(createPhases());
   addResolveSizes(level);
 }

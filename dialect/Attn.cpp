@@ -121,6 +121,12 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << attribute.getValue();
     return success();
   }
+  if (name == kTaskAttr) {
+    if (!isa<TaskAttr>(attribute.getValue()))
+      return op->emitError() << "expected '" << name << "' to be an #attn.task, got "
+                             << attribute.getValue();
+    return success();
+  }
   if (name == kTargetAttr) {
     if (!isa<TargetInterface>(attribute.getValue()))
       return op->emitError() << "expected '" << name << "' to be a target such as #attn.cpu, got "

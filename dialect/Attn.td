@@ -69,6 +69,8 @@ def Attn_Dialect : Dialect {
 
     /// Product: the register block that code generation uses for it, an #attn.block.
     static constexpr ::llvm::StringLiteral kBlockAttr = "attn.block";
+    /// Product, or another op of a group: the rows of its tasks, an #attn.task.
+    static constexpr ::llvm::StringLiteral kTaskAttr = "attn.task";
     /// Function: its role for the runtime, "entry", "workspace" or "pack".
     static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
     /// Argument of an entry: i64, the number of the result of @<function>.pack that it takes.

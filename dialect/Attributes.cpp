@@ -65,6 +65,15 @@ LogicalResult BlockAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
   return success();
 }
 
+LogicalResult TaskAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows,
+                               std::optional<int64_t> group) {
+  if (rows < 1)
+    return emitError() << "expected a task of at least one row, got rows = " << rows;
+  if (group && *group < 0)
+    return emitError() << "expected no negative number of a group, got group = " << *group;
+  return success();
+}
+
 LogicalResult SymbolAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                  int64_t min, int64_t max) {
   if (name.empty())

@@ -113,6 +113,24 @@ def Attn_BlockAttr : Attn_Attr<"Block", "block"> {
   let genVerifyDecl = 1;
 }
 
+def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
+  let summary = "the rows of a task, and the group of ops that the task computes";
+  let description = [{
+    `attn-plan-products` and `attn-group-rows` write the attribute as `attn.task`, the `schedule` stage reads it, and
+    users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns. All
+    ops with the same `group` share their tasks: a task computes `rows` rows of each of these ops, with all columns, one
+    op after the other. Rows do not cross batch items: the last task of a batch item has the rows that are left.
+
+    ```mlir
+    #attn.task<rows = 96>
+    #attn.task<rows = 24, group = 0>
+    ```
+  }];
+  let parameters = (ins "int64_t":$rows, OptionalParameter<"std::optional<int64_t>">:$group);
+  let assemblyFormat = [{ `<` struct($rows, $group) `>` }];
+  let genVerifyDecl = 1;
+}
+
 def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
   let summary = "a size that is known only at the call, with its range";
   let description = [{

@@ -164,6 +164,15 @@ std::string attn::printReport(DictionaryAttr report) {
   if (numPacked < products.size())
     out << newline << "products outside attentions: " << products.size() << ", of which "
         << numPacked << " have weights that are packed once";
+  for (DictionaryAttr group : getList(report, "groups")) {
+    out << newline << "tasks of " << getNumber(group, "rows") << " rows of " << getNumber(group, "products")
+        << (getNumber(group, "products") == 1 ? " product" : " products") << " and the ops between: ";
+    if (auto sources = group.getAs<ArrayAttr>("sources"))
+      llvm::interleaveComma(sources, out, [&](Attribute source) {
+        auto name = dyn_cast<StringAttr>(source);
+        out << (name ? name.getValue() : "?");
+      });
+  }
   for (StringRef list : {"extra_work", "slow_loops", "unchecked"})
     for (DictionaryAttr entry : getList(report, list))
       out << newline << getText(entry, "source") << ": " << getText(entry, "reason");

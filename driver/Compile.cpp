@@ -315,13 +315,32 @@ static DictionaryAttr describeProduct(linalg::LinalgOp op) {
        builder.getNamedAttr("packed", builder.getStringAttr(packed))});
 }
 
+/// The entry of the report for a group of ops that share tasks: their lines, and how many of them are products.
+static DictionaryAttr describeGroup(SmallVector<linalg::LinalgOp> ops) {
+  Builder builder(ops.front()->getContext());
+  llvm::SetVector<Attribute> sources;
+  int64_t numProducts = 0;
+  for (linalg::LinalgOp op : ops) {
+    sources.insert(builder.getStringAttr(getSource(op.getLoc())));
+    numProducts += linalg::isaContractionOpInterface(op);
+  }
+  int64_t rows = ops.front()->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr).getRows();
+  return builder.getDictionaryAttr({builder.getNamedAttr("rows", builder.getI64IntegerAttr(rows)),
+                                    builder.getNamedAttr("products", builder.getI64IntegerAttr(numProducts)),
+                                    builder.getNamedAttr("sources", builder.getArrayAttr(sources.getArrayRef()))});
+}
+
 void Compilation::notePlans() {
   Builder builder(&context);
   for (ModuleOp level : model.module->getOps<ModuleOp>())
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
       SmallVector<Attribute> attentions, products;
       SmallVector<StringRef> schedules;
+      llvm::MapVector<int64_t, SmallVector<linalg::LinalgOp>> groups;
       function.walk([&](Operation *op) {
+        auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
+        if (auto member = dyn_cast<linalg::LinalgOp>(op); member && task && task.getGroup())
+          groups[*task.getGroup()].push_back(member);
         if (auto attention = dyn_cast<AttentionOp>(op)) {
           attentions.push_back(describe(attention));
           schedules.push_back(stringifySchedule(attention.getPlan()->getSchedule()));
@@ -335,6 +354,9 @@ void Compilation::notePlans() {
         fields.set("attentions", builder.getArrayAttr(attentions));
       if (!products.empty())
         fields.set("products", builder.getArrayAttr(products));
+      if (!groups.empty())
+        fields.set("groups", builder.getArrayAttr(llvm::map_to_vector(
+                                 groups, [](auto &group) -> Attribute { return describeGroup(group.second); })));
       if (!fields.empty())
         function->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
       if (!schedules.empty())

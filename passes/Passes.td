@@ -253,11 +253,30 @@ def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
            "How attentions become loops; the fastest by prediction unless given">];
 }
 
-def PlanProducts : Pass<"attn-plan-products", "::mlir::func::FuncOp"> {
-  let summary = "write the register block of every product";
+def JoinHeads : Pass<"attn-join-heads", "::mlir::func::FuncOp"> {
+  let summary = "compute the queries, keys and values of all heads of a phased attention by one product each";
   let description = [{
-    The block is an attribute, `attn.block`; a product that has one keeps it. IR before and after:
+    Applies if the head size is no multiple of the lanes: the columns of all heads fill vectors that those of one head
+    do not fill. IR before and after: passes/plan/JoinHeads.cpp.
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def PlanProducts : Pass<"attn-plan-products", "::mlir::func::FuncOp"> {
+  let summary = "write the register block and the rows of a task of every product";
+  let description = [{
+    These are the attributes `attn.block` and `attn.task`; a product that has one keeps it. IR before and after:
     passes/plan/PlanProducts.cpp.
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
+  let summary = "group the ops that are to share tasks of rows";
+  let description = [{
+    The ops of a group get the same `attn.task`, which has the number of the group. A group needs weights that stay in
+    half of L2. If a function has a group already, the pass leaves the function alone. IR before and after:
+    passes/plan/GroupRows.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect"];
 }
@@ -321,6 +340,16 @@ def Phased : Pass<"attn-phased", "::mlir::func::FuncOp"> {
   let description = [{
     Applies to the schedule `phased`. Projections stay outside the `scf.forall`, for `attn-phases`. IR before and after:
     passes/schedule/Phased.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def RowGroups : Pass<"attn-row-groups", "::mlir::func::FuncOp"> {
+  let summary = "tile each group of ops into tasks of rows";
+  let description = [{
+    The ops with the same group in `attn.task` become one `scf.forall` over tiles of rows. IR before and after:
+    passes/schedule/RowGroups.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -270,6 +270,7 @@ private:
       Value stride = b.callField(call, CALL_FIELD(task_stride));
       Value data =
           b.advance(b.callField(call, CALL_FIELD(task_workspace)), b.multiply(worker, stride));
+      data.getDefiningOp()->setAttr(AttnDialect::kScratchAttr, UnitAttr::get(&getContext()));
       old.back().replaceAllUsesWith(b.buffer(cast<MemRefType>(old.back().getType()), data, stride));
     }
     for (CountTilesOp op : counts(task))

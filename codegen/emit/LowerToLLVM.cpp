@@ -44,6 +44,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   // Clean up only once: cleaning up earlier too would not change the code after LLVM's own passes.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createSeparateScratch());
   // Add line tables, so that profilers and debuggers show stages and the user's source.
   manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }

@@ -38,6 +38,15 @@ def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp">
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def SeparateScratch : Pass<"attn-separate-scratch", "::mlir::ModuleOp"> {
+  let summary = "Tell LLVM that the temporaries of a task do not overlap";
+  let description = [{
+    Loads and stores get alias scopes by the offset of their temporary in the workspace of the worker. For the IR before
+    and after, see the header of `codegen/emit/SeparateScratch.cpp`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
   let summary = "Read a boolean as a byte compared with 0";
   let description = [{

@@ -1,14 +1,16 @@
-//===- PlanProducts.cpp - the register block of every product ---------------===//
+//===- PlanProducts.cpp - the register block and the rows of every product --===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   %c = linalg.contract ... ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>) outs(%i : tensor<?x12x64xf32>)
 // becomes
-//   %c = linalg.contract {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>} ... ins(%x, %w : ...)
+//   %c = linalg.contract {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 96>}
+//          ... ins(%x, %w : ...)
 //
-// The planner of the machine chooses the block for the innermost dimension of the output. The pass changes
-// attributes only: its result can be edited and compilation resumed from it. A product that has a block keeps it. The
-// products of an attention have no op of their own yet; their blocks follow from its tiles.
+// The planner of the machine chooses the block for the innermost dimension of the output; TaskRows.h chooses the rows of
+// a task, which count if the product gets tasks of its own. The pass changes attributes only: its result can be edited
+// and compilation resumed from it. A product that has an attribute keeps it. The products of an attention have no op of
+// their own yet; their blocks follow from its tiles.
 // Test: test/passes/plan/plan-products.mlir, test/tools/resume.test
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +18,9 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
+#include "passes/Rows.h"
 #include "passes/plan/Planner.h"
+#include "passes/plan/TaskRows.h"
 
 using namespace mlir;
 
@@ -45,6 +49,14 @@ static std::optional<int64_t> getDepth(linalg::LinalgOp op) {
                                                                  : std::nullopt;
 }
 
+/// The rows of a task: whole register blocks, and enough work to pay for a task.
+static int64_t planRows(linalg::LinalgOp op, BlockAttr block) {
+  static constexpr int64_t kRowsPerTask = 96;
+  std::optional<Rows> loops = findRowLoops(op);
+  int64_t all = loops ? op.getStaticLoopRanges()[loops->back()] : ShapedType::kDynamic;
+  return divideRows(all, kRowsPerTask, block.getRows());
+}
+
 static LogicalResult verifyDepth(linalg::LinalgOp op, BlockAttr block) {
   std::optional<int64_t> whole = getDepth(op);
   if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0))
@@ -67,12 +79,15 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
     getOperation().walk([&](linalg::LinalgOp op) {
       if (!isProduct(op) && !skipsZeros(op))
         return;
-      if (auto planned = op->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr)) {
-        isValid &= succeeded(verifyDepth(op, planned));
-        return;
+      auto block = op->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr);
+      if (block) {
+        isValid &= succeeded(verifyDepth(op, block));
+      } else {
+        block = planBlock(target, getColumns(op), getDepth(op), skipsZeros(op));
+        op->setAttr(AttnDialect::kBlockAttr, block);
       }
-      if (Attribute plan = planner.planProduct({getColumns(op), getDepth(op), skipsZeros(op)}))
-        op->setAttr(AttnDialect::kBlockAttr, plan);
+      if (isProduct(op) && !op->hasAttr(AttnDialect::kTaskAttr))
+        op->setAttr(AttnDialect::kTaskAttr, TaskAttr::get(&getContext(), planRows(op, block), std::nullopt));
     });
     if (!isValid)
       signalPassFailure();

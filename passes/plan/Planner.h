@@ -26,11 +26,17 @@ struct AttentionShape {
   int64_t groups = 1; // heads of queries for each of these
   int64_t queries = 1, keys = 1;
   int64_t d = 1, e = 1;  // head sizes of queries and keys, and of values
+  int64_t joined = 1;    // heads of keys that one product can compute, with all groups of queries
   int64_t depth = 0;     // length of the sums of the projections before; 0: none
   bool knowsKeys = true; // whether the number of keys is known before the call
   bool hasRegion = false;
   MaskInterface mask;
   unsigned numBatch = 0; // batch coordinates of the mask
+
+  /// Whether one product for all heads has fewer vectors than one for each head, as a phased plan can have.
+  bool joinsHeads(TargetAttr target) const {
+    return joined > 1 && (d % target.getLanes() != 0 || e % target.getLanes() != 0);
+  }
 };
 
 /// What the plan of a product depends on.

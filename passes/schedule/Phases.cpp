@@ -34,8 +34,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Rows of a task: whole register blocks of eight and of six rows, and enough work to pay for a
-/// task.
+/// Rows of a task of an op without a product: enough work to pay for a task.
 static constexpr int64_t kRowsPerTask = 96;
 
 /// Rows of a task that also reduces these rows: they stay in L1 and L2 after the reduction.
@@ -118,7 +117,7 @@ static AffineMap findRows(linalg::LinalgOp op) {
   return AffineMap();
 }
 
-/// Task sizes of the loops of a product: kRowsPerTask for the rows, which are the innermost loop that
+/// Task sizes of the loops of a product: as planned for the rows, which are the innermost loop that
 /// only the left operand has, and 1 for panels and batches.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
@@ -126,6 +125,8 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   };
   SmallVector<int64_t> sizes(op.getNumLoops(), 0);
   bool foundRows = false;
+  auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
+  int64_t rows = task ? task.getRows() : kRowsPerTask;
   // In the order of the output, whose last dimension is left to vectors.
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (out.getNumResults() == 0)
@@ -133,7 +134,7 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   for (AffineExpr expr : llvm::reverse(out.getResults().drop_back())) {
     unsigned loop = cast<AffineDimExpr>(expr).getPosition();
     bool isRows = !foundRows && reads(0, loop) && !reads(1, loop);
-    sizes[loop] = isRows ? kRowsPerTask : 1;
+    sizes[loop] = isRows ? rows : 1;
     foundRows |= isRows;
   }
   return sizes;

@@ -161,3 +161,18 @@ func.func @guarded(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>
   } -> tensor<4x4xf32>
   return %r : tensor<4x4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{expected a task of at least one row, got rows = 0}}
+#t = #attn.task<rows = 0>
+
+// -----
+
+// expected-error @+1 {{expected no negative number of a group, got group = -1}}
+#t = #attn.task<rows = 8, group = -1>
+
+// -----
+
+// expected-error @+1 {{expected 'attn.task' to be an #attn.task, got 8 : i64}}
+module attributes {attn.task = 8} {}

@@ -1,0 +1,96 @@
+//===- Rows.cpp - which dimensions are rows ---------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Rows.h"
+#include "passes/Product.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace attn;
+
+bool attn::canShareRows(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1)
+    return false;
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  return llvm::none_of(captured, [](Value value) { return isa<ShapedType>(value.getType()); });
+}
+
+std::optional<Rows> attn::findRowLoops(linalg::LinalgOp op) {
+  bool isRowsTimesColumns = isProduct(op);
+  if (!isRowsTimesColumns && op.getNumReductionLoops() == 0)
+    return std::nullopt;
+  Rows loops;
+  for (AffineExpr expr : op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim)
+      return std::nullopt;
+    auto reads = [&](unsigned input) {
+      return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(dim.getPosition());
+    };
+    if (!isRowsTimesColumns || (reads(0) && !reads(1)))
+      loops.push_back(dim.getPosition());
+  }
+  return loops.empty() ? std::nullopt : std::optional(loops);
+}
+
+std::optional<Rows> attn::rowsOfLoops(AffineMap map, ArrayRef<int64_t> loops) {
+  Rows rows;
+  for (int64_t loop : loops) {
+    std::optional<unsigned> dim = map.getResultPosition(getAffineDimExpr(loop, map.getContext()));
+    if (!dim)
+      return std::nullopt;
+    rows.push_back(*dim);
+  }
+  return rows;
+}
+
+std::optional<Rows> attn::loopsOfRows(AffineMap map, ArrayRef<int64_t> rows) {
+  Rows loops;
+  for (int64_t dim : rows) {
+    auto loop = dyn_cast<AffineDimExpr>(map.getResult(dim));
+    if (!loop)
+      return std::nullopt;
+    loops.push_back(loop.getPosition());
+  }
+  return loops;
+}
+
+bool attn::isReshape(Operation *op) {
+  return isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
+}
+
+static SmallVector<ReassociationIndices> getGroups(Operation *reshape) {
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(reshape))
+    return expand.getReassociationIndices();
+  return cast<tensor::CollapseShapeOp>(reshape).getReassociationIndices();
+}
+
+/// The dimension that each row has on the side of the reshape with fewer dimensions, or with more of them.
+static std::optional<Rows> renumber(Operation *reshape, ArrayRef<int64_t> rows, bool toFewer) {
+  SmallVector<ReassociationIndices> groups = getGroups(reshape);
+  Rows renumbered;
+  for (int64_t row : rows) {
+    auto *group = toFewer ? llvm::find_if(groups, [&](const ReassociationIndices &dims) {
+      return llvm::is_contained(dims, row);
+    })
+                          : &groups[row];
+    if (group == groups.end() || group->size() != 1)
+      return std::nullopt;
+    renumbered.push_back(toFewer ? group - groups.begin() : group->front());
+  }
+  return renumbered;
+}
+
+std::optional<Rows> attn::rowsOfReshape(Operation *reshape, ArrayRef<int64_t> rows) {
+  return renumber(reshape, rows, /*toFewer=*/isa<tensor::CollapseShapeOp>(reshape));
+}
+
+std::optional<Rows> attn::rowsOfReshaped(Operation *reshape, ArrayRef<int64_t> rows) {
+  return renumber(reshape, rows, /*toFewer=*/isa<tensor::ExpandShapeOp>(reshape));
+}

@@ -1,0 +1,28 @@
+//===- TaskRows.h - how many rows a task has ---------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_PLAN_TASKROWS_H
+#define ATTN_PASSES_PLAN_TASKROWS_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace attn {
+
+/// About `wanted` of `all` rows, in whole register blocks of `height` rows, so that no task has only a few rows left:
+/// two tasks of 102 and 95 of 197 rows, instead of 96, 96 and 5. An unknown number of rows is not divided.
+inline int64_t divideRows(int64_t all, int64_t wanted, int64_t height) {
+  if (mlir::ShapedType::isDynamic(all))
+    return wanted;
+  int64_t numTasks = std::max<int64_t>(1, (all + wanted / 2) / wanted);
+  if (numTasks == 1)
+    return std::max<int64_t>(1, all);
+  return llvm::alignTo(llvm::divideCeil(all, numTasks), height);
+}
+
+} // namespace attn
+
+#endif // ATTN_PASSES_PLAN_TASKROWS_H

@@ -1,0 +1,373 @@
+//===- RowGroups.cpp - a task computes rows of several ops -----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %h = linalg.contract {attn.task = #attn.task<rows = 24, group = 0>} ... ins(%x, %w1) outs(%i1)
+//   %a = linalg.generic {attn.task = #attn.task<rows = 24, group = 0>} ... ins(%h)              an activation
+//   %y = linalg.contract {attn.task = #attn.task<rows = 24, group = 0>} ... ins(%a, %w2) outs(%i2)
+// becomes
+//   %y = scf.forall (%b, %i) = (0, 0) to (2, %s) step (1, 24) shared_outs(%e) {
+//     %ht = linalg.contract ... ins(%xt, %w1)
+//     %at = linalg.generic ... ins(%ht)
+//     linalg.contract ... ins(%at, %w2)
+//
+// A task computes its rows of every op of the group, in order, with all columns. Values that only the group reads have no
+// memory outside the task; the others are results of the loops. An op between the ops of a group that reads one of
+// them, and that no other reads, moves behind the loops.
+// Ops without a group are left alone. Test: test/passes/schedule/row-groups.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Attn.h"
+#include "passes/Passes.h"
+#include "passes/Rows.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/TilingInterface.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_ROWGROUPS
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+namespace {
+class Group {
+public:
+  explicit Group(ArrayRef<linalg::LinalgOp> ops) : first(ops.front()), last(ops.back()) {
+    for (linalg::LinalgOp op : ops)
+      members.insert(op);
+  }
+
+  LogicalResult schedule(IRRewriter &rewriter);
+
+private:
+  /// Adds the reshapes between the ops.
+  void addReshapes(IRRewriter &rewriter);
+  /// Finds the rows of every value and the loops over rows of every op.
+  LogicalResult findRows();
+  /// Moves the ops that depend on the group, and are not of it, behind the last op.
+  LogicalResult moveUsers();
+
+  bool isMember(Value value) const { return members.contains(value.getDefiningOp()); }
+  /// The results that ops outside the group read.
+  llvm::SetVector<Value> findResults() const;
+  /// The op at the start of the chain of inits that leads to `result`: its init becomes the memory of the result. Null if
+  /// this memory belongs to another of the results.
+  Operation *findStart(Value result, const llvm::SetVector<Value> &results) const;
+  /// The size of a loop of `op`.
+  OpFoldResult sizeOf(OpBuilder &builder, linalg::LinalgOp op, unsigned loop) const;
+  /// The tile of `op`, given the tiles of the ops before it.
+  FailureOr<Value> tile(IRRewriter &rewriter, Operation *op, const llvm::DenseMap<Value, Value> &tiles,
+                        Value destination) const;
+  /// The offsets and sizes of the tile of `value`.
+  std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>> tileOf(OpBuilder &builder, Value value) const;
+
+  Operation *first, *last;
+  llvm::SetVector<Operation *> members; // in the order of the block
+  llvm::DenseMap<Operation *, Rows> loops;
+  llvm::DenseMap<Value, Rows> rows;
+  // Of a task, for each loop over rows.
+  SmallVector<OpFoldResult> offsets, sizes;
+};
+} // namespace
+
+void Group::addReshapes(IRRewriter &rewriter) {
+  std::function<bool(Operation *)> leadsToMember = [&](Operation *op) {
+    return members.contains(op) || (isReshape(op) && llvm::any_of(op->getUsers(), leadsToMember));
+  };
+  llvm::SetVector<Operation *> all;
+  for (Operation *op = first; op != last->getNextNode(); op = op->getNextNode()) {
+    bool isBetween = isReshape(op) && all.contains(op->getOperand(0).getDefiningOp()) && leadsToMember(op);
+    if (!isBetween && !members.contains(op))
+      continue;
+    all.insert(op);
+    if (!isBetween)
+      continue;
+    // What the reshape gives to ops outside, a second reshape gives.
+    rewriter.setInsertionPointAfter(op);
+    Operation *outside = rewriter.clone(*op);
+    rewriter.replaceUsesWithIf(op->getResults(), outside->getResults(), [&](OpOperand &use) {
+      return !leadsToMember(use.getOwner());
+    });
+    if (outside->use_empty())
+      rewriter.eraseOp(outside);
+  }
+  members = std::move(all);
+}
+
+LogicalResult Group::findRows() {
+  // The first op with rows of its own starts; its neighbours follow, then theirs.
+  for (Operation *op : members)
+    if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+      if (std::optional<Rows> own = findRowLoops(linalgOp)) {
+        loops[op] = *own;
+        break;
+      }
+  auto know = [&](Value value, std::optional<Rows> found) {
+    return found && rows.try_emplace(value, *found).second;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation *op : members) {
+      if (isReshape(op)) {
+        Value source = op->getOperand(0), result = op->getResult(0);
+        if (auto it = rows.find(source); it != rows.end())
+          changed |= know(result, rowsOfReshape(op, Rows(it->second)));
+        if (auto it = rows.find(result); it != rows.end())
+          changed |= know(source, rowsOfReshaped(op, Rows(it->second)));
+        continue;
+      }
+      auto linalgOp = cast<linalg::LinalgOp>(op);
+      AffineMap out = linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0));
+      auto learn = [&](Value value, AffineMap map) {
+        auto it = rows.find(value);
+        if (it == rows.end() || loops.contains(op))
+          return;
+        if (std::optional<Rows> found = loopsOfRows(map, it->second)) {
+          loops[op] = *found;
+          changed = true;
+        }
+      };
+      learn(op->getResult(0), out);
+      for (OpOperand &operand : op->getOpOperands())
+        if (isMember(operand.get()))
+          learn(operand.get(), linalgOp.getMatchingIndexingMap(&operand));
+      if (!loops.contains(op))
+        continue;
+      changed |= know(op->getResult(0), rowsOfLoops(out, loops[op]));
+      for (OpOperand &operand : op->getOpOperands())
+        if (isMember(operand.get()))
+          changed |= know(operand.get(), rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]));
+    }
+  }
+  // Each task computes what it reads: an op that reads other rows than those of its task is not of the group.
+  for (Operation *op : members) {
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    bool isRowwise = rows.contains(op->getResult(0)) && (!linalgOp || loops.contains(op));
+    for (OpOperand &operand : op->getOpOperands())
+      if (isRowwise && linalgOp && isMember(operand.get()))
+        isRowwise = rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]) == rows[operand.get()];
+    if (!isRowwise)
+      return op->emitError() << "expected an op that reads the rows of its task only, got one of a group that does not";
+  }
+  return success();
+}
+
+LogicalResult Group::moveUsers() {
+  SmallVector<Operation *> users;
+  llvm::SmallPtrSet<Operation *, 8> dependent;
+  for (Operation *op = first; op != last->getNextNode(); op = op->getNextNode()) {
+    bool isInside = members.contains(op), depends = false;
+    op->walk([&](Operation *inner) {
+      depends |= llvm::any_of(inner->getOperands(), [&](Value operand) {
+        return dependent.contains(operand.getDefiningOp()) || (!isInside && isMember(operand));
+      });
+    });
+    if (!depends)
+      continue;
+    if (isInside)
+      return op->emitError() << "expected no op outside a group between the ops of the group, got one that this op "
+                                "depends on";
+    dependent.insert(op);
+    users.push_back(op);
+  }
+  for (Operation *user : llvm::reverse(users))
+    user->moveAfter(last);
+  return success();
+}
+
+llvm::SetVector<Value> Group::findResults() const {
+  llvm::SetVector<Value> results;
+  for (Operation *op : members)
+    if (llvm::any_of(op->getUsers(), [&](Operation *user) { return !members.contains(user); }))
+      results.insert(op->getResult(0));
+  return results;
+}
+
+Operation *Group::findStart(Value result, const llvm::SetVector<Value> &results) const {
+  auto op = result.getDefiningOp<linalg::LinalgOp>();
+  Value init = op.getDpsInits()[0];
+  if (!isMember(init))
+    return op;
+  return results.contains(init) || isReshape(init.getDefiningOp()) ? nullptr : findStart(init, results);
+}
+
+OpFoldResult Group::sizeOf(OpBuilder &builder, linalg::LinalgOp op, unsigned loop) const {
+  AffineExpr dim = getAffineDimExpr(loop, builder.getContext());
+  for (OpOperand &operand : llvm::reverse(op->getOpOperands()))
+    if (std::optional<unsigned> position = op.getMatchingIndexingMap(&operand).getResultPosition(dim))
+      return dimOf(builder, op.getLoc(), operand.get(), *position);
+  llvm_unreachable("a loop that no operand has");
+}
+
+FailureOr<Value> Group::tile(IRRewriter &rewriter, Operation *op, const llvm::DenseMap<Value, Value> &tiles,
+                             Value destination) const {
+  Location loc = op->getLoc();
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return tensor::CollapseShapeOp::create(rewriter, loc, tiles.lookup(collapse.getSrc()),
+                                           collapse.getReassociationIndices())
+        .getResult();
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    SmallVector<OpFoldResult> shape = expand.getMixedOutputShape();
+    for (auto [dim, size] : llvm::zip_equal(rows.lookup(expand.getResult()), sizes))
+      shape[dim] = size;
+    auto type = RankedTensorType::get(decomposeMixedValues(shape).first, expand.getType().getElementType());
+    return tensor::ExpandShapeOp::create(rewriter, loc, type, tiles.lookup(expand.getSrc()),
+                                         expand.getReassociationIndices(), shape)
+        .getResult();
+  }
+  auto linalgOp = cast<linalg::LinalgOp>(op);
+  SmallVector<OpFoldResult> loopOffsets(linalgOp.getNumLoops(), rewriter.getIndexAttr(0)), loopSizes;
+  for (unsigned loop : llvm::seq(linalgOp.getNumLoops()))
+    loopSizes.push_back(sizeOf(rewriter, linalgOp, loop));
+  for (auto [loop, offset, size] : llvm::zip_equal(loops.lookup(op), offsets, sizes)) {
+    loopOffsets[loop] = offset;
+    loopSizes[loop] = size;
+  }
+  FailureOr<TilingResult> tiled =
+      cast<TilingInterface>(op).getTiledImplementation(rewriter, loopOffsets, loopSizes);
+  if (failed(tiled))
+    return failure();
+  tiled->tiledOps.front()->removeAttr(AttnDialect::kTaskAttr);
+  for (Operation *generated : tiled->generatedSlices) {
+    auto slice = cast<tensor::ExtractSliceOp>(generated);
+    Value source = slice.getSource();
+    bool isInit = slice->hasOneUse() && linalgOp.getDpsInits()[0] == source &&
+                  cast<linalg::LinalgOp>(tiled->tiledOps.front()).isDpsInit(&*slice->use_begin());
+    if (Value tile = tiles.lookup(source)) {
+      rewriter.replaceOp(slice, tile);
+    } else if (isInit && destination) {
+      rewriter.modifyOpInPlace(slice, [&] { slice.getSourceMutable().assign(destination); });
+    } else if (source.getDefiningOp<tensor::EmptyOp>()) {
+      rewriter.setInsertionPoint(slice);
+      rewriter.replaceOpWithNewOp<tensor::EmptyOp>(slice, slice.getMixedSizes(),
+                                                   slice.getType().getElementType());
+    }
+  }
+  return tiled->tiledValues.front();
+}
+
+LogicalResult Group::schedule(IRRewriter &rewriter) {
+  addReshapes(rewriter);
+  if (failed(findRows()) || failed(moveUsers()))
+    return failure();
+
+  rewriter.setInsertionPoint(last);
+  Location loc = last->getLoc();
+  auto firstOp = cast<linalg::LinalgOp>(first);
+  int64_t rowsPerTask = first->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr).getRows();
+  SmallVector<OpFoldResult> upper, steps;
+  for (int64_t loop : loops[first]) {
+    upper.push_back(sizeOf(rewriter, firstOp, loop));
+    steps.push_back(rewriter.getIndexAttr(1));
+  }
+  // A task of all rows needs no bound for its last rows.
+  std::optional<int64_t> all = getConstantIntValue(upper.back());
+  steps.back() = rewriter.getIndexAttr(all ? std::clamp<int64_t>(*all, 1, rowsPerTask) : rowsPerTask);
+
+  llvm::SetVector<Value> results = findResults();
+  SmallVector<Value> outs;
+  llvm::DenseMap<Operation *, unsigned> starts;
+  for (auto [i, result] : llvm::enumerate(results)) {
+    Operation *start = findStart(result, results);
+    if (start)
+      starts[start] = i;
+    Value init = start ? cast<linalg::LinalgOp>(start).getDpsInits()[0] : Value();
+    if (!init || init.getDefiningOp<tensor::EmptyOp>()) {
+      auto type = cast<RankedTensorType>(result.getType());
+      SmallVector<OpFoldResult> shape = llvm::map_to_vector(
+          llvm::seq(type.getRank()), [&](int64_t dim) { return dimOf(rewriter, loc, result, dim); });
+      init = tensor::EmptyOp::create(rewriter, loc, shape, type.getElementType());
+    }
+    outs.push_back(init);
+  }
+
+  SmallVector<OpFoldResult> lower(upper.size(), rewriter.getIndexAttr(0));
+  auto forall = scf::ForallOp::create(rewriter, loc, lower, upper, steps, outs, /*mapping=*/std::nullopt);
+  rewriter.setInsertionPoint(forall.getTerminator());
+  AffineExpr size, offset;
+  bindDims(rewriter.getContext(), size, offset);
+  for (auto [variable, whole, step] : llvm::zip_equal(forall.getInductionVars(), upper, steps)) {
+    int64_t count = *getConstantIntValue(step);
+    std::optional<int64_t> known = getConstantIntValue(whole);
+    offsets.push_back(variable);
+    sizes.push_back(count == 1 || (known && *known % count == 0)
+                        ? step
+                        : affine::makeComposedFoldedAffineMin(
+                              rewriter, loc,
+                              AffineMap::get(2, 0, {rewriter.getAffineConstantExpr(count), size - offset},
+                                             rewriter.getContext()),
+                              {whole, OpFoldResult(variable)}));
+  }
+  llvm::DenseMap<Value, Value> tiles;
+  for (Operation *op : members) {
+    auto start = starts.find(op);
+    Value destination = start == starts.end() ? Value() : forall.getRegionIterArgs()[start->second];
+    rewriter.setInsertionPoint(forall.getTerminator());
+    FailureOr<Value> tiled = tile(rewriter, op, tiles, destination);
+    if (failed(tiled))
+      return op->emitError() << "expected an op that tiles into tasks, got one that does not";
+    tiles[op->getResult(0)] = *tiled;
+  }
+  for (auto [result, out] : llvm::zip_equal(results, forall.getRegionIterArgs())) {
+    rewriter.setInsertionPoint(forall.getTerminator());
+    auto [tileOffsets, tileSizes] = tileOf(rewriter, result);
+    rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+    SmallVector<OpFoldResult> strides(tileOffsets.size(), rewriter.getIndexAttr(1));
+    tensor::ParallelInsertSliceOp::create(rewriter, loc, tiles[result], out, tileOffsets, tileSizes, strides);
+  }
+  for (auto [result, loopsResult] : llvm::zip_equal(results, forall.getResults()))
+    rewriter.replaceUsesWithIf(result, loopsResult,
+                               [&](OpOperand &use) { return !members.contains(use.getOwner()); });
+  for (Operation *op : llvm::reverse(members))
+    rewriter.eraseOp(op);
+  return success();
+}
+
+std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>> Group::tileOf(OpBuilder &builder, Value value) const {
+  SmallVector<OpFoldResult> tileOffsets, tileSizes;
+  for (int64_t dim : llvm::seq(cast<ShapedType>(value.getType()).getRank())) {
+    tileOffsets.push_back(builder.getIndexAttr(0));
+    tileSizes.push_back(dimOf(builder, value.getLoc(), value, dim));
+  }
+  for (auto [dim, offset, size] : llvm::zip_equal(rows.lookup(value), offsets, sizes)) {
+    tileOffsets[dim] = offset;
+    tileSizes[dim] = size;
+  }
+  return {tileOffsets, tileSizes};
+}
+
+namespace {
+struct RowGroups : attn::impl::RowGroupsBase<RowGroups> {
+  void runOnOperation() override {
+    llvm::MapVector<int64_t, SmallVector<linalg::LinalgOp>> groups;
+    for (Operation &op : getOperation().getBody().front()) {
+      auto task = op.getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
+      if (!task || !task.getGroup())
+        continue;
+      SmallVector<linalg::LinalgOp> &ops = groups[*task.getGroup()];
+      auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+      if (!linalgOp || !canShareRows(linalgOp)) {
+        op.emitError() << "expected an op that reads tensors at its loop variables only, and has one result, in a group";
+        return signalPassFailure();
+      }
+      if (!ops.empty() && ops.front()->getAttr(AttnDialect::kTaskAttr) != task) {
+        op.emitError() << "expected the same number of rows on all ops of a group, got " << task;
+        return signalPassFailure();
+      }
+      ops.push_back(linalgOp);
+    }
+    IRRewriter rewriter(&getContext());
+    for (auto &[number, ops] : groups)
+      if (failed(Group(ops).schedule(rewriter)))
+        return signalPassFailure();
+  }
+};
+} // namespace
