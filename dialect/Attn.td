@@ -77,7 +77,8 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPackedAttr = "attn.packed";
     /// Argument: unit; a buffer that the function writes.
     static constexpr ::llvm::StringLiteral kOutputAttr = "attn.output";
-    /// Last argument of a task, memref<?xi8>: unit; the workspace of the worker that runs it.
+    /// Last argument of a task, memref<?xi8>, and in the LLVM dialect the pointer to it: unit; the workspace of the
+    /// worker that runs the task.
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Workspace function: its formula, for people.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";

@@ -165,8 +165,9 @@ std::string attn::printReport(DictionaryAttr report) {
     out << newline << "products outside attentions: " << products.size() << ", of which "
         << numPacked << " have weights that are packed once";
   for (DictionaryAttr group : getList(report, "groups")) {
-    out << newline << "tasks of " << getNumber(group, "rows") << " rows of " << getNumber(group, "products")
-        << (getNumber(group, "products") == 1 ? " product" : " products") << " and the ops between: ";
+    int64_t numProducts = getNumber(group, "products");
+    out << newline << numProducts << (numProducts == 1 ? " product" : " products")
+        << " and the ops between share tasks of " << getNumber(group, "rows") << " rows: ";
     if (auto sources = group.getAs<ArrayAttr>("sources"))
       llvm::interleaveComma(sources, out, [&](Attribute source) {
         auto name = dyn_cast<StringAttr>(source);

@@ -19,7 +19,7 @@
 //   }
 //   func.func private @f.rows(%context: !llvm.ptr, %i: i64, %worker: i64) {   // attn_task_fn
 //     %x = load from %context ...
-//     %scratch = call->task_workspace + %worker * call->task_stride
+//     %scratch = call->task_workspace + %worker * call->task_stride {attn.scratch}
 //   }
 //
 // attn.count_tiles adds to call->tiles[%worker]; in an entry, to the counts of worker 0, which runs the

@@ -32,7 +32,7 @@
 // CHECK: %[[BASE_FIELD:.*]] = llvm.getelementptr %[[CALL]][40]
 // CHECK: %[[BASE:.*]] = llvm.load %[[BASE_FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[OFFSET:.*]] = llvm.mul %arg2, %[[STRIDE]]
-// CHECK: llvm.getelementptr %[[BASE]][%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+// CHECK: llvm.getelementptr %[[BASE]][%[[OFFSET]]] {attn.scratch} : (!llvm.ptr, i64) -> !llvm.ptr, i8
 
 // CHECK-LABEL: func.func @f.workspace(%arg0: !llvm.ptr, %arg1: !llvm.ptr) {
 // CHECK: llvm.getelementptr %arg0[1]
