@@ -325,9 +325,10 @@ static DictionaryAttr describeGroup(SmallVector<linalg::LinalgOp> ops) {
     numProducts += linalg::isaContractionOpInterface(op);
   }
   int64_t rows = ops.front()->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr).getRows();
-  return builder.getDictionaryAttr({builder.getNamedAttr("rows", builder.getI64IntegerAttr(rows)),
-                                    builder.getNamedAttr("products", builder.getI64IntegerAttr(numProducts)),
-                                    builder.getNamedAttr("sources", builder.getArrayAttr(sources.getArrayRef()))});
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("rows", builder.getI64IntegerAttr(rows)),
+       builder.getNamedAttr("products", builder.getI64IntegerAttr(numProducts)),
+       builder.getNamedAttr("sources", builder.getArrayAttr(sources.getArrayRef()))});
 }
 
 void Compilation::notePlans() {
@@ -355,8 +356,10 @@ void Compilation::notePlans() {
       if (!products.empty())
         fields.set("products", builder.getArrayAttr(products));
       if (!groups.empty())
-        fields.set("groups", builder.getArrayAttr(llvm::map_to_vector(
-                                 groups, [](auto &group) -> Attribute { return describeGroup(group.second); })));
+        fields.set("groups",
+                   builder.getArrayAttr(llvm::map_to_vector(groups, [](auto &group) -> Attribute {
+                     return describeGroup(group.second);
+                   })));
       if (!fields.empty())
         function->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
       if (!schedules.empty())

@@ -31,7 +31,8 @@ std::optional<Rows> attn::findRowLoops(linalg::LinalgOp op) {
     if (!dim)
       return std::nullopt;
     auto reads = [&](unsigned input) {
-      return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(dim.getPosition());
+      return op.getMatchingIndexingMap(op.getDpsInputOperand(input))
+          .isFunctionOfDim(dim.getPosition());
     };
     if (!isRowsTimesColumns || (reads(0) && !reads(1)))
       loops.push_back(dim.getPosition());
@@ -76,9 +77,10 @@ static std::optional<Rows> renumber(Operation *reshape, ArrayRef<int64_t> rows, 
   SmallVector<ReassociationIndices> groups = getGroups(reshape);
   Rows renumbered;
   for (int64_t row : rows) {
-    auto *group = toFewer ? llvm::find_if(groups, [&](const ReassociationIndices &dims) {
-      return llvm::is_contained(dims, row);
-    })
+    auto *group = toFewer ? llvm::find_if(groups,
+                                          [&](const ReassociationIndices &dims) {
+                                            return llvm::is_contained(dims, row);
+                                          })
                           : &groups[row];
     if (group == groups.end() || group->size() != 1)
       return std::nullopt;

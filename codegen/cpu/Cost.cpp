@@ -259,13 +259,16 @@ struct Model {
     return complete(cost + (shape.depth ? shape.heads : heads() * tiles()) * kTaskOverhead);
   }
 
-  /// Projections are phases of their own, before heads that attend in `one` unit of time each.
-  double inPhases(double one) const {
+  /// Projections are phases of their own, before heads that attend in `one` unit of time each. One product computes
+  /// `joined` heads of keys, with all groups of queries of these.
+  double inPhases(double one, int64_t joined) const {
     double cost = heads() * one;
     if (!shape.depth)
       return complete(cost);
-    cost += shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
-    cost += heads() * project(shape.queries, shape.d) + 3 * kPhaseOverhead;
+    int64_t ofQueries = joined > 1 ? joined * shape.groups : 1;
+    cost += double(shape.heads) / joined *
+            (project(shape.keys, joined * shape.d) + project(shape.keys, joined * shape.e));
+    cost += heads() / ofQueries * project(shape.queries, ofQueries * shape.d) + 3 * kPhaseOverhead;
     // Bytes that one phase writes and the next one reads.
     double bytes =
         (heads() * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
@@ -282,7 +285,8 @@ double attn::predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr p
 
 double attn::predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
   Model model{cpu, shape, plan};
-  return model.inPhases(model.attend() + model.tiles() * kTaskOverhead);
+  int64_t joined = shape.joinsHeads(cpu.getLanes()) ? shape.joined : 1;
+  return model.inPhases(model.attend() + model.tiles() * kTaskOverhead, joined);
 }
 
 double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
@@ -292,5 +296,5 @@ double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAt
 
 double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
   Model model{cpu, shape, plan};
-  return model.inPhases(model.unfused());
+  return model.inPhases(model.unfused(), /*joined=*/1);
 }

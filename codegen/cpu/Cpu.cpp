@@ -106,6 +106,8 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   Attribute planProduct(Attribute cpu, const ProductShape &shape) const {
     return planBlock(cast<CpuAttr>(cpu), shape);
   }
+  int64_t getLanes(Attribute cpu) const { return cast<CpuAttr>(cpu).getLanes(); }
+  int64_t getCacheBytes(Attribute cpu) const { return cast<CpuAttr>(cpu).getL2(); }
   int64_t choosePanelWidth(Attribute cpu, int64_t columns) const {
     return attn::choosePanelWidth(cast<CpuAttr>(cpu), columns);
   }

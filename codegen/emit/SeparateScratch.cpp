@@ -37,17 +37,24 @@ static std::optional<int64_t> findTemporary(Value address) {
     if (step->hasAttr(attn::AttnDialect::kScratchAttr))
       return offset;
     // Only the step from the scratch memory itself counts; it is the last one that the loop visits.
-    auto index = step.getIndices().size() == 1 ? dyn_cast<IntegerAttr>(*step.getIndices().begin()) : IntegerAttr();
+    auto index = step.getIndices().size() == 1 ? dyn_cast<IntegerAttr>(*step.getIndices().begin())
+                                               : IntegerAttr();
     bool isBytes = step.getElemType().isInteger(8);
-    offset = !isBytes ? std::optional<int64_t>(0) : index ? std::optional(index.getInt()) : std::nullopt;
+    offset = !isBytes ? std::optional<int64_t>(0)
+             : index  ? std::optional(index.getInt())
+                      : std::nullopt;
     address = step.getBase();
   }
   return std::nullopt;
 }
 
 static bool isOfBytes(Operation *access) {
-  auto isByte = [](Type type) { return getElementTypeOrSelf(type).isIntOrFloat() && getElementTypeOrSelf(type).getIntOrFloatBitWidth() <= 8; };
-  return llvm::any_of(access->getOperandTypes(), isByte) || llvm::any_of(access->getResultTypes(), isByte);
+  auto isByte = [](Type type) {
+    return getElementTypeOrSelf(type).isIntOrFloat() &&
+           getElementTypeOrSelf(type).getIntOrFloatBitWidth() <= 8;
+  };
+  return llvm::any_of(access->getOperandTypes(), isByte) ||
+         llvm::any_of(access->getResultTypes(), isByte);
 }
 
 namespace {

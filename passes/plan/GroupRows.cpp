@@ -25,6 +25,7 @@
 #include "passes/Passes.h"
 #include "passes/Product.h"
 #include "passes/Rows.h"
+#include "passes/plan/Planner.h"
 #include "passes/plan/TaskRows.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -57,7 +58,8 @@ static llvm::SmallPtrSet<Operation *, 16> findOpsOfAttentions(func::FuncOp funct
         add(operand.get());
   };
   function.walk([&](AttentionOp op) {
-    if (op.getPlan()->getSchedule() == Schedule::PerHead || op.getPlan()->getSchedule() == Schedule::WholeScores)
+    if (op.getPlan()->getSchedule() == Schedule::PerHead ||
+        op.getPlan()->getSchedule() == Schedule::WholeScores)
       for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
         add(operand);
   });
@@ -80,7 +82,8 @@ private:
   /// them computes. On a path between two ops of the same depth there is none, so all ops on it can be in one group.
   struct State {
     int64_t depth = 0;
-    Rows rows; // loops of an op over rows, dimensions of the result of a reshape; empty for other ops
+    Rows
+        rows; // loops of an op over rows, dimensions of the result of a reshape; empty for other ops
   };
 
   std::optional<Rows> findLoops(linalg::LinalgOp op) const;
@@ -94,6 +97,8 @@ private:
   llvm::SmallPtrSet<Operation *, 16> excluded;
   llvm::MapVector<Operation *, State> states;
   llvm::EquivalenceClasses<Operation *> classes;
+  /// The first product of some depth that has a value on its left, with the rows that it reads.
+  llvm::DenseMap<std::pair<Value, int64_t>, std::pair<Operation *, Rows>> readers;
 };
 } // namespace
 
@@ -110,7 +115,8 @@ std::optional<Rows> RowFlow::rowsOf(Value value) const {
   if (!state || state->rows.empty())
     return std::nullopt;
   auto op = value.getDefiningOp<linalg::LinalgOp>();
-  return op ? rowsOfLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)), state->rows) : std::optional(state->rows);
+  return op ? rowsOfLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)), state->rows)
+            : std::optional(state->rows);
 }
 
 std::optional<Rows> RowFlow::findLoops(linalg::LinalgOp op) const {
@@ -138,7 +144,8 @@ std::optional<Rows> RowFlow::findLoops(linalg::LinalgOp op) const {
 void RowFlow::visit(Operation *op) {
   State state;
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  if (linalgOp && isInit(linalgOp) && llvm::none_of(op->getOperands(), [&](Value value) { return find(value); }))
+  if (linalgOp && isInit(linalgOp) &&
+      llvm::none_of(op->getOperands(), [&](Value value) { return find(value); }))
     return; // of the group of the op that adds to it
   if (isReshape(op)) {
     if (const State *source = find(op->getOperand(0))) {
@@ -155,7 +162,8 @@ void RowFlow::visit(Operation *op) {
     state.rows = findLoops(linalgOp).value_or(Rows());
   auto readsOwnRows = [&](OpOperand &operand) {
     return !state.rows.empty() && rowsOf(operand.get()) &&
-           rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), state.rows) == rowsOf(operand.get());
+           rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), state.rows) ==
+               rowsOf(operand.get());
   };
   bool isSource = true;
   op->walk([&](Operation *inner) {
@@ -177,6 +185,15 @@ void RowFlow::visit(Operation *op) {
     if (const State *producer = find(operand.get());
         producer && producer->depth == state.depth && readsOwnRows(operand))
       classes.unionSets(operand.get().getDefiningOp(), op);
+  // Products of the same rows, such as queries, keys and values, share tasks too, whatever computes these rows.
+  if (!isProduct(op))
+    return;
+  OpOperand *left = linalgOp.getDpsInputOperand(0);
+  if (std::optional<Rows> read = rowsOfLoops(linalgOp.getMatchingIndexingMap(left), state.rows)) {
+    auto [it, isFirst] = readers.try_emplace({left->get(), state.depth}, op, *read);
+    if (!isFirst && it->second.second == *read)
+      classes.unionSets(it->second.first, op);
+  }
 }
 
 SmallVector<SmallVector<linalg::LinalgOp>> RowFlow::findGroups() const {
@@ -201,7 +218,8 @@ static std::optional<int64_t> workPerRow(linalg::LinalgOp op, ArrayRef<int64_t> 
 }
 
 /// The rows of a task of `ops`, none if they should not be a group.
-static std::optional<int64_t> planGroup(TargetAttr target, ArrayRef<linalg::LinalgOp> ops, const RowFlow &flow) {
+static std::optional<int64_t> planGroup(int64_t cacheBytes, ArrayRef<linalg::LinalgOp> ops,
+                                        const RowFlow &flow) {
   static constexpr int64_t kBytes = 4;
   int64_t work = 0, bytesPerRow = 0, numProducts = 0, numReductions = 0, height = 1;
   int64_t all = ShapedType::kDynamic;
@@ -220,38 +238,41 @@ static std::optional<int64_t> planGroup(TargetAttr target, ArrayRef<linalg::Lina
       height = std::max(height, block.getRows());
     int64_t columns = 1;
     auto out = cast<ShapedType>(op->getResult(0).getType());
-    std::optional<Rows> dims = rowsOfLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)), loops);
+    std::optional<Rows> dims =
+        rowsOfLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)), loops);
     for (auto [dim, size] : llvm::enumerate(out.getShape()))
       columns *= llvm::is_contained(*dims, dim) ? 1 : size;
     bytesPerRow += columns * kBytes;
   }
   // One product with the elementwise ops around it shares its tasks anyway.
-  if (numProducts == 0 || numReductions < 2 || work * kBytes > target.getL2() / 2)
+  if (numProducts == 0 || numReductions < 2 || work * kBytes > cacheBytes / 2)
     return std::nullopt;
   if (work == 0 || bytesPerRow == 0)
     return std::nullopt;
   int64_t rows = std::max<int64_t>(kLeastRows, llvm::divideCeil(kLeastWork, work));
-  rows = std::clamp<int64_t>(target.getL2() / 4 / bytesPerRow, 1, rows);
+  rows = std::clamp<int64_t>(cacheBytes / 4 / bytesPerRow, 1, rows);
   return divideRows(all, rows, height);
 }
 
 namespace {
 struct GroupRows : attn::impl::GroupRowsBase<GroupRows> {
   void runOnOperation() override {
-    TargetAttr target = getTarget(getOperation());
+    PlannerInterface planner = getPlanner(getOperation());
+    if (!planner)
+      return signalPassFailure();
     Block &body = getOperation().getBody().front();
     auto isGrouped = [](Operation &op) {
       auto task = op.getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
       return task && task.getGroup();
     };
-    if (!target || llvm::any_of(body, isGrouped))
+    if (llvm::any_of(body, isGrouped))
       return;
     RowFlow flow(findOpsOfAttentions(getOperation()));
     for (Operation &op : body)
       flow.visit(&op);
     int64_t number = 0;
     for (ArrayRef<linalg::LinalgOp> ops : flow.findGroups()) {
-      std::optional<int64_t> rows = planGroup(target, ops, flow);
+      std::optional<int64_t> rows = planGroup(planner.getCacheBytes(), ops, flow);
       if (!rows)
         continue;
       auto task = TaskAttr::get(&getContext(), *rows, number++);

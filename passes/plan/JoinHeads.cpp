@@ -22,7 +22,7 @@
 #include "passes/plan/JoinHeads.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
-#include "passes/plan/Cost.h"
+#include "passes/plan/Planner.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -66,7 +66,8 @@ static std::optional<Projection> matchProjection(Value value) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
   if (!isProduct(op) || !op.hasPureTensorSemantics() || !value.hasOneUse())
     return std::nullopt;
-  if (!llvm::all_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF32(); }))
+  if (!llvm::all_of(op->getOperandTypes(),
+                    [](Type type) { return getElementTypeOrSelf(type).isF32(); }))
     return std::nullopt;
   AffineMap left = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
             right = op.getMatchingIndexingMap(op.getDpsInputOperand(1)),
@@ -134,7 +135,9 @@ static Value collapse(OpBuilder &builder, Location loc, Value value, int64_t fir
 static void join(IRRewriter &rewriter, AttentionOp attention, unsigned number) {
   MLIRContext *context = rewriter.getContext();
   OpOperand &operand = attention->getOpOperand(number);
-  auto [op, rows, columns, reduction, firstColumn] = *matchProjection(operand.get());
+  Projection projection = *matchProjection(operand.get());
+  linalg::LinalgOp op = projection.op;
+  ArrayRef<unsigned> rows = projection.rows, columns = projection.columns;
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
   AffineMap left = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
@@ -146,7 +149,7 @@ static void join(IRRewriter &rewriter, AttentionOp attention, unsigned number) {
     renamed[loop] = getAffineDimExpr(i, context);
   for (unsigned loop : columns)
     renamed[loop] = getAffineDimExpr(numRows, context);
-  renamed[reduction] = getAffineDimExpr(numRows + 1, context);
+  renamed[projection.reduction] = getAffineDimExpr(numRows + 1, context);
   auto mapOf = [&](AffineMap map) {
     SmallVector<AffineExpr> results;
     for (AffineExpr result : map.replaceDimsAndSymbols(renamed, {}, numLoops, 0).getResults())
@@ -186,21 +189,24 @@ static void join(IRRewriter &rewriter, AttentionOp attention, unsigned number) {
   if (auto fill = dyn_cast<linalg::FillOp>(oldInit)) {
     init = linalg::FillOp::create(rewriter, loc, fill.getInputs()[0], init).getResult(0);
   } else {
-    Value bias = collapse(rewriter, loc, cast<linalg::BroadcastOp>(oldInit).getInput(), 0, columns.size());
-    init = linalg::BroadcastOp::create(rewriter, loc, bias, init, llvm::to_vector(llvm::seq<int64_t>(0, numRows)))
+    Value bias =
+        collapse(rewriter, loc, cast<linalg::BroadcastOp>(oldInit).getInput(), 0, columns.size());
+    init = linalg::BroadcastOp::create(rewriter, loc, bias, init,
+                                       llvm::to_vector(llvm::seq<int64_t>(0, numRows)))
                ->getResult(0);
   }
-  Value weights = collapse(rewriter, loc, op.getDpsInputs()[1], firstColumn, columns.size());
+  Value weights = collapse(rewriter, loc, op.getDpsInputs()[1], projection.firstColumn, columns.size());
   for (unsigned dim = 0; dim <= numRows; ++dim)
     outExprs.push_back(getAffineDimExpr(dim, context));
   linalg::LinalgOp product =
       createProduct(rewriter, loc, op.getDpsInputs()[0], weights, init,
                     {mapOf(left), mapOf(right), AffineMap::get(numLoops, 0, outExprs, context)});
-  Value heads = tensor::ExpandShapeOp::create(rewriter, loc, RankedTensorType::get(splitShape, type.getElementType()),
-                                              product->getResult(0), groups, split);
+  Value heads = tensor::ExpandShapeOp::create(
+      rewriter, loc, RankedTensorType::get(splitShape, type.getElementType()),
+      product->getResult(0), groups, split);
   SmallVector<Attribute> maps(attention.getIndexingMaps().getValue());
-  maps[number] =
-      AffineMapAttr::get(AffineMap::get(attention.getMap(number).getNumDims(), 0, readExprs, context));
+  maps[number] = AffineMapAttr::get(
+      AffineMap::get(attention.getMap(number).getNumDims(), 0, readExprs, context));
   rewriter.modifyOpInPlace(attention, [&] {
     operand.set(heads);
     attention.setIndexingMapsAttr(ArrayAttr::get(context, maps));
@@ -211,11 +217,14 @@ static void join(IRRewriter &rewriter, AttentionOp attention, unsigned number) {
 namespace {
 struct JoinHeads : attn::impl::JoinHeadsBase<JoinHeads> {
   void runOnOperation() override {
-    TargetAttr target = getTarget(getOperation());
+    PlannerInterface planner = getPlanner(getOperation());
+    if (!planner)
+      return signalPassFailure();
     IRRewriter rewriter(&getContext());
     getOperation().walk([&](AttentionOp op) {
       bool isPhased = op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased;
-      if (!target || !isPhased || !AttentionShape::get(op).joinsHeads(target) || !matchProjection(op.getKey()))
+      if (!isPhased || !AttentionShape::get(op).joinsHeads(planner.getLanes()) ||
+          !matchProjection(op.getKey()))
         return;
       for (unsigned number : {0, 1, 2})
         join(rewriter, op, number);

@@ -49,12 +49,12 @@ static std::optional<int64_t> getDepth(linalg::LinalgOp op) {
                                                                  : std::nullopt;
 }
 
-/// The rows of a task: whole register blocks, and enough work to pay for a task.
+/// The rows of a task: whole register blocks, if there are any, and enough work to pay for a task.
 static int64_t planRows(linalg::LinalgOp op, BlockAttr block) {
   static constexpr int64_t kRowsPerTask = 96;
   std::optional<Rows> loops = findRowLoops(op);
   int64_t all = loops ? op.getStaticLoopRanges()[loops->back()] : ShapedType::kDynamic;
-  return divideRows(all, kRowsPerTask, block.getRows());
+  return divideRows(all, kRowsPerTask, block ? block.getRows() : 1);
 }
 
 static LogicalResult verifyDepth(linalg::LinalgOp op, BlockAttr block) {
@@ -82,12 +82,14 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
       auto block = op->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr);
       if (block) {
         isValid &= succeeded(verifyDepth(op, block));
-      } else {
-        block = planBlock(target, getColumns(op), getDepth(op), skipsZeros(op));
-        op->setAttr(AttnDialect::kBlockAttr, block);
+      } else if (Attribute plan =
+                     planner.planProduct({getColumns(op), getDepth(op), skipsZeros(op)})) {
+        op->setAttr(AttnDialect::kBlockAttr, plan);
+        block = dyn_cast<BlockAttr>(plan);
       }
       if (isProduct(op) && !op->hasAttr(AttnDialect::kTaskAttr))
-        op->setAttr(AttnDialect::kTaskAttr, TaskAttr::get(&getContext(), planRows(op, block), std::nullopt));
+        op->setAttr(AttnDialect::kTaskAttr,
+                    TaskAttr::get(&getContext(), planRows(op, block), std::nullopt));
     });
     if (!isValid)
       signalPassFailure();

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/plan/Planner.h"
-#include "passes/Product.h"
+#include "passes/plan/JoinHeads.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -24,10 +24,9 @@ PlannerInterface attn::getPlanner(Operation *op) {
   return planner;
 }
 
-/// The length of the sum that computes each element of `value`, 0 if no product computes it.
-static int64_t depthOfProduct(Value value) {
-  auto product = value.getDefiningOp<linalg::LinalgOp>();
-  if (!isProduct(product))
+/// The length of the sums of `product`, 0 if it is null.
+static int64_t depthOfProduct(linalg::LinalgOp product) {
+  if (!product)
     return 0;
   SmallVector<int64_t> sizes = product.getStaticLoopRanges();
   SmallVector<unsigned> reductions;
@@ -62,8 +61,16 @@ AttentionShape AttentionShape::get(AttentionOp op) {
   shape.d = size(op.getKeyMap(), op.getKey(), op.getDDim());
   shape.e = size(op.getValueMap(), op.getValue(), op.getEDim());
   // If key and value are the same product, it is computed once, before the attention.
+  // A task computes a product without a reshape; only a plan for the product of all heads adds one.
+  bool isPhased = op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased;
+  auto depthOf = [&](Value value) {
+    return value.getDefiningOp<linalg::LinalgOp>() || isPhased
+               ? depthOfProduct(findProjection(value))
+               : 0;
+  };
   if (op.getKey() != op.getValue())
-    shape.depth = std::max(depthOfProduct(op.getKey()), depthOfProduct(op.getValue()));
+    shape.depth = std::max(depthOf(op.getKey()), depthOf(op.getValue()));
+  shape.joined = countJoinedHeads(op);
   shape.hasRegion = !op.getScore().empty() || op.getSink();
   shape.mask = op.getMaskAttr();
   return shape;

@@ -33,10 +33,9 @@ struct AttentionShape {
   MaskInterface mask;
   unsigned numBatch = 0; // batch coordinates of the mask
 
-  /// Whether one product for all heads has fewer vectors than one for each head, as a phased plan can have.
-  bool joinsHeads(TargetAttr target) const {
-    return joined > 1 && (d % target.getLanes() != 0 || e % target.getLanes() != 0);
-  }
+  /// Whether one product for all heads has fewer vectors than one for each head, as a phased plan can have. Products
+  /// compute columns in vectors of `lanes`.
+  bool joinsHeads(int64_t lanes) const { return joined > 1 && (d % lanes != 0 || e % lanes != 0); }
 };
 
 /// What the plan of a product depends on.

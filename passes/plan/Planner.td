@@ -28,6 +28,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         The plan of a product outside attention, which code generation reads from `attn.block`; null for none.
       }], "::mlir::Attribute", "planProduct", (ins "const ::attn::ProductShape &":$shape)>,
     InterfaceMethod<[{
+        The number of columns of a product that are computed together: the lanes of a vector. A row of any other length
+        leaves some of them empty.
+      }], "int64_t", "getLanes">,
+    InterfaceMethod<[{
+        The bytes of the cache that a task has to itself.
+      }], "int64_t", "getCacheBytes">,
+    InterfaceMethod<[{
         The width of the panels that `columns` columns of a weight are packed into; divides `columns`. 0: products
         read their operands as they are.
       }], "int64_t", "choosePanelWidth", (ins "int64_t":$columns)>

@@ -20,6 +20,7 @@
 
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/Rows.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -64,10 +65,11 @@ private:
   /// The size of a loop of `op`.
   OpFoldResult sizeOf(OpBuilder &builder, linalg::LinalgOp op, unsigned loop) const;
   /// The tile of `op`, given the tiles of the ops before it.
-  FailureOr<Value> tile(IRRewriter &rewriter, Operation *op, const llvm::DenseMap<Value, Value> &tiles,
-                        Value destination) const;
+  FailureOr<Value> tile(IRRewriter &rewriter, Operation *op,
+                        const llvm::DenseMap<Value, Value> &tiles, Value destination) const;
   /// The offsets and sizes of the tile of `value`.
-  std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>> tileOf(OpBuilder &builder, Value value) const;
+  std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>> tileOf(OpBuilder &builder,
+                                                                         Value value) const;
 
   Operation *first, *last;
   llvm::SetVector<Operation *> members; // in the order of the block
@@ -84,7 +86,8 @@ void Group::addReshapes(IRRewriter &rewriter) {
   };
   llvm::SetVector<Operation *> all;
   for (Operation *op = first; op != last->getNextNode(); op = op->getNextNode()) {
-    bool isBetween = isReshape(op) && all.contains(op->getOperand(0).getDefiningOp()) && leadsToMember(op);
+    bool isBetween =
+        isReshape(op) && all.contains(op->getOperand(0).getDefiningOp()) && leadsToMember(op);
     if (!isBetween && !members.contains(op))
       continue;
     all.insert(op);
@@ -93,9 +96,8 @@ void Group::addReshapes(IRRewriter &rewriter) {
     // What the reshape gives to ops outside, a second reshape gives.
     rewriter.setInsertionPointAfter(op);
     Operation *outside = rewriter.clone(*op);
-    rewriter.replaceUsesWithIf(op->getResults(), outside->getResults(), [&](OpOperand &use) {
-      return !leadsToMember(use.getOwner());
-    });
+    rewriter.replaceUsesWithIf(op->getResults(), outside->getResults(),
+                               [&](OpOperand &use) { return !leadsToMember(use.getOwner()); });
     if (outside->use_empty())
       rewriter.eraseOp(outside);
   }
@@ -136,15 +138,20 @@ LogicalResult Group::findRows() {
         }
       };
       learn(op->getResult(0), out);
+      // Two products of the same rows are neighbours, too, whatever computes these rows.
+      auto sharesRows = [&](OpOperand &operand) {
+        return isMember(operand.get()) || (isProduct(op) && operand.getOperandNumber() == 0);
+      };
       for (OpOperand &operand : op->getOpOperands())
-        if (isMember(operand.get()))
+        if (sharesRows(operand))
           learn(operand.get(), linalgOp.getMatchingIndexingMap(&operand));
       if (!loops.contains(op))
         continue;
       changed |= know(op->getResult(0), rowsOfLoops(out, loops[op]));
       for (OpOperand &operand : op->getOpOperands())
-        if (isMember(operand.get()))
-          changed |= know(operand.get(), rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]));
+        if (sharesRows(operand))
+          changed |= know(operand.get(),
+                          rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]));
     }
   }
   // Each task computes what it reads: an op that reads other rows than those of its task is not of the group.
@@ -153,9 +160,11 @@ LogicalResult Group::findRows() {
     bool isRowwise = rows.contains(op->getResult(0)) && (!linalgOp || loops.contains(op));
     for (OpOperand &operand : op->getOpOperands())
       if (isRowwise && linalgOp && isMember(operand.get()))
-        isRowwise = rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]) == rows[operand.get()];
+        isRowwise = rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]) ==
+                    rows[operand.get()];
     if (!isRowwise)
-      return op->emitError() << "expected an op that reads the rows of its task only, got one of a group that does not";
+      return op->emitError() << "expected an op that reads the rows of its task only, got one of a "
+                                "group that does not";
   }
   return success();
 }
@@ -173,8 +182,9 @@ LogicalResult Group::moveUsers() {
     if (!depends)
       continue;
     if (isInside)
-      return op->emitError() << "expected no op outside a group between the ops of the group, got one that this op "
-                                "depends on";
+      return op->emitError()
+             << "expected no op outside a group between the ops of the group, got one that this op "
+                "depends on";
     dependent.insert(op);
     users.push_back(op);
   }
@@ -196,19 +206,21 @@ Operation *Group::findStart(Value result, const llvm::SetVector<Value> &results)
   Value init = op.getDpsInits()[0];
   if (!isMember(init))
     return op;
-  return results.contains(init) || isReshape(init.getDefiningOp()) ? nullptr : findStart(init, results);
+  return results.contains(init) || isReshape(init.getDefiningOp()) ? nullptr
+                                                                   : findStart(init, results);
 }
 
 OpFoldResult Group::sizeOf(OpBuilder &builder, linalg::LinalgOp op, unsigned loop) const {
   AffineExpr dim = getAffineDimExpr(loop, builder.getContext());
   for (OpOperand &operand : llvm::reverse(op->getOpOperands()))
-    if (std::optional<unsigned> position = op.getMatchingIndexingMap(&operand).getResultPosition(dim))
+    if (std::optional<unsigned> position =
+            op.getMatchingIndexingMap(&operand).getResultPosition(dim))
       return dimOf(builder, op.getLoc(), operand.get(), *position);
   llvm_unreachable("a loop that no operand has");
 }
 
-FailureOr<Value> Group::tile(IRRewriter &rewriter, Operation *op, const llvm::DenseMap<Value, Value> &tiles,
-                             Value destination) const {
+FailureOr<Value> Group::tile(IRRewriter &rewriter, Operation *op,
+                             const llvm::DenseMap<Value, Value> &tiles, Value destination) const {
   Location loc = op->getLoc();
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return tensor::CollapseShapeOp::create(rewriter, loc, tiles.lookup(collapse.getSrc()),
@@ -218,13 +230,15 @@ FailureOr<Value> Group::tile(IRRewriter &rewriter, Operation *op, const llvm::De
     SmallVector<OpFoldResult> shape = expand.getMixedOutputShape();
     for (auto [dim, size] : llvm::zip_equal(rows.lookup(expand.getResult()), sizes))
       shape[dim] = size;
-    auto type = RankedTensorType::get(decomposeMixedValues(shape).first, expand.getType().getElementType());
+    auto type =
+        RankedTensorType::get(decomposeMixedValues(shape).first, expand.getType().getElementType());
     return tensor::ExpandShapeOp::create(rewriter, loc, type, tiles.lookup(expand.getSrc()),
                                          expand.getReassociationIndices(), shape)
         .getResult();
   }
   auto linalgOp = cast<linalg::LinalgOp>(op);
-  SmallVector<OpFoldResult> loopOffsets(linalgOp.getNumLoops(), rewriter.getIndexAttr(0)), loopSizes;
+  SmallVector<OpFoldResult> loopOffsets(linalgOp.getNumLoops(), rewriter.getIndexAttr(0)),
+      loopSizes;
   for (unsigned loop : llvm::seq(linalgOp.getNumLoops()))
     loopSizes.push_back(sizeOf(rewriter, linalgOp, loop));
   for (auto [loop, offset, size] : llvm::zip_equal(loops.lookup(op), offsets, sizes)) {
@@ -270,27 +284,31 @@ LogicalResult Group::schedule(IRRewriter &rewriter) {
   }
   // A task of all rows needs no bound for its last rows.
   std::optional<int64_t> all = getConstantIntValue(upper.back());
-  steps.back() = rewriter.getIndexAttr(all ? std::clamp<int64_t>(*all, 1, rowsPerTask) : rowsPerTask);
+  steps.back() =
+      rewriter.getIndexAttr(all ? std::clamp<int64_t>(*all, 1, rowsPerTask) : rowsPerTask);
 
   llvm::SetVector<Value> results = findResults();
   SmallVector<Value> outs;
   llvm::DenseMap<Operation *, unsigned> starts;
-  for (auto [i, result] : llvm::enumerate(results)) {
+  for (unsigned i : llvm::seq<unsigned>(0, results.size())) {
+    Value result = results[i];
     Operation *start = findStart(result, results);
     if (start)
       starts[start] = i;
     Value init = start ? cast<linalg::LinalgOp>(start).getDpsInits()[0] : Value();
     if (!init || init.getDefiningOp<tensor::EmptyOp>()) {
       auto type = cast<RankedTensorType>(result.getType());
-      SmallVector<OpFoldResult> shape = llvm::map_to_vector(
-          llvm::seq(type.getRank()), [&](int64_t dim) { return dimOf(rewriter, loc, result, dim); });
+      SmallVector<OpFoldResult> shape =
+          llvm::map_to_vector(llvm::seq(type.getRank()),
+                              [&](int64_t dim) { return dimOf(rewriter, loc, result, dim); });
       init = tensor::EmptyOp::create(rewriter, loc, shape, type.getElementType());
     }
     outs.push_back(init);
   }
 
   SmallVector<OpFoldResult> lower(upper.size(), rewriter.getIndexAttr(0));
-  auto forall = scf::ForallOp::create(rewriter, loc, lower, upper, steps, outs, /*mapping=*/std::nullopt);
+  auto forall =
+      scf::ForallOp::create(rewriter, loc, lower, upper, steps, outs, /*mapping=*/std::nullopt);
   rewriter.setInsertionPoint(forall.getTerminator());
   AffineExpr size, offset;
   bindDims(rewriter.getContext(), size, offset);
@@ -298,13 +316,14 @@ LogicalResult Group::schedule(IRRewriter &rewriter) {
     int64_t count = *getConstantIntValue(step);
     std::optional<int64_t> known = getConstantIntValue(whole);
     offsets.push_back(variable);
-    sizes.push_back(count == 1 || (known && *known % count == 0)
-                        ? step
-                        : affine::makeComposedFoldedAffineMin(
-                              rewriter, loc,
-                              AffineMap::get(2, 0, {rewriter.getAffineConstantExpr(count), size - offset},
-                                             rewriter.getContext()),
-                              {whole, OpFoldResult(variable)}));
+    sizes.push_back(
+        count == 1 || (known && *known % count == 0)
+            ? step
+            : affine::makeComposedFoldedAffineMin(
+                  rewriter, loc,
+                  AffineMap::get(2, 0, {rewriter.getAffineConstantExpr(count), size - offset},
+                                 rewriter.getContext()),
+                  {whole, OpFoldResult(variable)}));
   }
   llvm::DenseMap<Value, Value> tiles;
   for (Operation *op : members) {
@@ -321,7 +340,8 @@ LogicalResult Group::schedule(IRRewriter &rewriter) {
     auto [tileOffsets, tileSizes] = tileOf(rewriter, result);
     rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
     SmallVector<OpFoldResult> strides(tileOffsets.size(), rewriter.getIndexAttr(1));
-    tensor::ParallelInsertSliceOp::create(rewriter, loc, tiles[result], out, tileOffsets, tileSizes, strides);
+    tensor::ParallelInsertSliceOp::create(rewriter, loc, tiles[result], out, tileOffsets, tileSizes,
+                                          strides);
   }
   for (auto [result, loopsResult] : llvm::zip_equal(results, forall.getResults()))
     rewriter.replaceUsesWithIf(result, loopsResult,
@@ -331,7 +351,8 @@ LogicalResult Group::schedule(IRRewriter &rewriter) {
   return success();
 }
 
-std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>> Group::tileOf(OpBuilder &builder, Value value) const {
+std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>> Group::tileOf(OpBuilder &builder,
+                                                                              Value value) const {
   SmallVector<OpFoldResult> tileOffsets, tileSizes;
   for (int64_t dim : llvm::seq(cast<ShapedType>(value.getType()).getRank())) {
     tileOffsets.push_back(builder.getIndexAttr(0));
@@ -355,7 +376,8 @@ struct RowGroups : attn::impl::RowGroupsBase<RowGroups> {
       SmallVector<linalg::LinalgOp> &ops = groups[*task.getGroup()];
       auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
       if (!linalgOp || !canShareRows(linalgOp)) {
-        op.emitError() << "expected an op that reads tensors at its loop variables only, and has one result, in a group";
+        op.emitError() << "expected an op that reads tensors at its loop variables only, and has "
+                          "one result, in a group";
         return signalPassFailure();
       }
       if (!ops.empty() && ops.front()->getAttr(AttnDialect::kTaskAttr) != task) {

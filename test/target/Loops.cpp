@@ -56,6 +56,10 @@ SmallVector<Prediction> loops::TargetAttr::predictPlans(const AttentionShape &sh
 
 Attribute loops::TargetAttr::planProduct(const ProductShape &) const { return nullptr; }
 
+int64_t loops::TargetAttr::getLanes() const { return 1; }
+
+int64_t loops::TargetAttr::getCacheBytes() const { return 0; }
+
 int64_t loops::TargetAttr::choosePanelWidth(int64_t) const { return 0; }
 
 //===----------------------------------------------------------------------===//

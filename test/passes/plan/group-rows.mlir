@@ -6,7 +6,7 @@
 #all = affine_map<(b, s, n) -> (b, s, n)>
 #rows = affine_map<(b, s, n) -> (b, s)>
 #id = affine_map<(b, s) -> (b, s)>
-#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
 // Both halves of an MLP, the residual and the sum of a normalisation are one group; 24 rows are enough work for a task.
 // CHECK-LABEL: @mlp(
@@ -32,7 +32,16 @@ func.func @mlp(%x: tensor<2x?x64xf32>, %w: tensor<64x128xf32>, %u: tensor<128x64
   return %r, %sum : tensor<2x?x64xf32>, tensor<2x?xf32>
 }
 
-// Two products of the same rows are a group.
+// Products of the same rows are a group, whether an op of the group computes these rows or not.
+// CHECK-LABEL: @same_argument(
+// CHECK-COUNT-2: linalg.contract {{.*}} {attn.task = #attn.task<rows = 64, group = 0>}
+func.func @same_argument(%x: tensor<2x?x64xf32>, %v: tensor<64x32xf32>, %w: tensor<64x32xf32>, %f: tensor<2x?x32xf32>)
+    -> (tensor<2x?x32xf32>, tensor<2x?x32xf32>) {
+  %k = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %v : tensor<2x?x64xf32>, tensor<64x32xf32>) outs(%f : tensor<2x?x32xf32>) -> tensor<2x?x32xf32>
+  %q = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<2x?x64xf32>, tensor<64x32xf32>) outs(%f : tensor<2x?x32xf32>) -> tensor<2x?x32xf32>
+  return %k, %q : tensor<2x?x32xf32>, tensor<2x?x32xf32>
+}
+
 // CHECK-LABEL: @two_readers(
 // CHECK-COUNT-2: linalg.contract {{.*}} {attn.task = #attn.task<rows = 64, group = 0>}
 func.func @two_readers(%x: tensor<2x?x64xf32>, %v: tensor<64x32xf32>, %w: tensor<64x32xf32>, %e: tensor<2x?x64xf32>, %f: tensor<2x?x32xf32>)

@@ -7,7 +7,7 @@
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, q, h, e)>
-#v4 = #attn.target<"x86-64-v4", lanes = 16, registers = 32, fma = true, l1 = 32768, l2 = 1048576>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
 // CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d1, d4)>
 // CHECK-DAG: #[[X:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
