@@ -67,8 +67,9 @@ LogicalResult BlockAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
 
 LogicalResult TaskAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows,
                                std::optional<int64_t> group) {
-  if (rows < 1)
-    return emitError() << "expected a task of at least one row, got rows = " << rows;
+  static constexpr int64_t kMost = 1 << 20;
+  if (rows < 1 || rows > kMost)
+    return emitError() << "expected a task of 1 to " << kMost << " rows, got rows = " << rows;
   if (group && *group < 0)
     return emitError() << "expected no negative number of a group, got group = " << *group;
   return success();

@@ -119,7 +119,7 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
     `attn-plan-products` and `attn-group-rows` write the attribute as `attn.task`, the `schedule` stage reads it, and
     users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns. All
     ops with the same `group` share their tasks: a task computes `rows` rows of each of these ops, with all columns, one
-    op after the other. Rows do not cross batch items: the last task of a batch item has the rows that are left.
+    op after the other. `rows` is at most 2^20. Rows do not cross batch items: the last task of a batch item has the rows that are left.
 
     ```mlir
     #attn.task<rows = 96>

@@ -195,7 +195,8 @@ static void join(IRRewriter &rewriter, AttentionOp attention, unsigned number) {
                                        llvm::to_vector(llvm::seq<int64_t>(0, numRows)))
                ->getResult(0);
   }
-  Value weights = collapse(rewriter, loc, op.getDpsInputs()[1], projection.firstColumn, columns.size());
+  Value weights =
+      collapse(rewriter, loc, op.getDpsInputs()[1], projection.firstColumn, columns.size());
   for (unsigned dim = 0; dim <= numRows; ++dim)
     outExprs.push_back(getAffineDimExpr(dim, context));
   linalg::LinalgOp product =
@@ -224,7 +225,8 @@ struct JoinHeads : attn::impl::JoinHeadsBase<JoinHeads> {
     getOperation().walk([&](AttentionOp op) {
       bool isPhased = op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased;
       if (!isPhased || !AttentionShape::get(op).joinsHeads(planner.getLanes()) ||
-          !matchProjection(op.getKey()))
+          !llvm::all_of(ValueRange{op.getQuery(), op.getKey(), op.getValue()},
+                        [](Value value) { return matchProjection(value).has_value(); }))
         return;
       for (unsigned number : {0, 1, 2})
         join(rewriter, op, number);

@@ -387,9 +387,12 @@ struct RowGroups : attn::impl::RowGroupsBase<RowGroups> {
       ops.push_back(linalgOp);
     }
     IRRewriter rewriter(&getContext());
-    for (auto &[number, ops] : groups)
+    for (auto &[number, ops] : groups) {
+      // Scheduling a group moves the ops between its ops that depend on it, which may be those of another group.
+      llvm::sort(ops, [](linalg::LinalgOp a, linalg::LinalgOp b) { return a->isBeforeInBlock(b); });
       if (failed(Group(ops).schedule(rewriter)))
         return signalPassFailure();
+    }
   }
 };
 } // namespace

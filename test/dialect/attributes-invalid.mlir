@@ -164,7 +164,7 @@ func.func @guarded(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>
 
 // -----
 
-// expected-error @+1 {{expected a task of at least one row, got rows = 0}}
+// expected-error @+1 {{expected a task of 1 to 1048576 rows, got rows = 0}}
 #t = #attn.task<rows = 0>
 
 // -----
