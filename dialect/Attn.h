@@ -52,9 +52,6 @@ struct KeptSet {
   static KeptSet always(mlir::MLIRContext *context, unsigned numBatch);
 };
 
-} // namespace attn
-
-namespace attn {
 // TableGen copies the methods of PartialReductionOpInterface, which do not qualify these types.
 using mlir::Location, mlir::MergeResult, mlir::ReductionTilingStrategy, mlir::TilingResult;
 using mlir::SmallVector, mlir::Value, mlir::ValueRange;

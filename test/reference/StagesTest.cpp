@@ -8,20 +8,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/Pipeline.h"
-#include "codegen/Target.h"
-#include "driver/Interpreter.h"
 #include "frontend/Frontend.h"
+#include "test/reference/Fixture.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <cmath>
-#include <gtest/gtest.h>
-#include <random>
 
 using namespace mlir;
 using namespace attn;
@@ -39,28 +34,9 @@ struct AfterEachPass : PassInstrumentation {
   std::function<void(StringRef)> check;
 };
 
-class StagesTest : public testing::Test {
+class StagesTest : public InterpreterTest {
 protected:
-  StagesTest() : context(registry(), MLIRContext::Threading::DISABLED) {
-    loadFrontendDialects(context);
-    context.loadAllAvailableDialects();
-  }
-
-  static DialectRegistry registry() {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    registerAllExtensions(registry);
-    registry.insert<AttnDialect>();
-    registerTargets(registry);
-    return registry;
-  }
-
-  ReferenceTensor normal(ArrayRef<int64_t> shape) {
-    ReferenceTensor result(shape);
-    for (double &element : result.elements)
-      element = std::normal_distribution<double>()(random);
-    return result;
-  }
+  StagesTest() { loadFrontendDialects(context); }
 
   /// Compares the outputs of a module after `pass`, `got`, with its outputs before, `meant`.
   static void expectSame(StringRef pass, const ReferenceResults &got, const ReferenceResults &meant,
@@ -186,8 +162,6 @@ protected:
     run(*module, "f", inputs);
   }
 
-  MLIRContext context;
-  std::mt19937 random{0};
   ReferenceTensor query = normal({2, 2, 19, 3}), key = normal({2, 2, 23, 3}),
                   value = normal({2, 2, 23, 5});
 };

@@ -7,45 +7,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "driver/Interpreter.h"
+#include "test/reference/Fixture.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
 
 #include <cmath>
-#include <gtest/gtest.h>
-#include <random>
 
 using namespace mlir;
 using namespace attn;
 
 namespace {
-class TilingTest : public testing::Test {
+class TilingTest : public InterpreterTest {
 protected:
   static constexpr int64_t kQueries = 11, kKeys = 70;
-
-  TilingTest() : context(registry(), MLIRContext::Threading::DISABLED) {
-    context.loadAllAvailableDialects();
-  }
-
-  static DialectRegistry registry() {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    registerAllExtensions(registry);
-    registry.insert<AttnDialect>();
-    return registry;
-  }
-
-  ReferenceTensor normal(ArrayRef<int64_t> shape) {
-    ReferenceTensor result(shape);
-    for (double &element : result.elements)
-      element = std::normal_distribution<double>()(random);
-    return result;
-  }
 
   /// A captured tile: its type, its map over (k, q) and its elements.
   struct Capture {
@@ -153,8 +130,6 @@ protected:
     }
   }
 
-  MLIRContext context;
-  std::mt19937 random{0};
   ReferenceTensor query = normal({3, kQueries}), key = normal({kKeys, 3}),
                   value = normal({kKeys, 5});
 };

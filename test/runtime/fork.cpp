@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
       }
     });
 
-  int right = 0, status = 0;
+  int right = 0, status = 0; // of the last child
   while (right < kForks) {
     pid_t child = fork();
     if (!child)
@@ -101,6 +101,8 @@ int main(int argc, char **argv) {
     thread.join();
   std::printf("children that answered right: %d of %d; wrong answers in the parent: %lld\n", right,
               kForks, (long long)(wrong + !former));
+  if (WIFSIGNALED(status))
+    std::printf("signal %d ended a child\n", WTERMSIG(status));
   attn_pool_release(pool);
   attn_weights_release(other);
   attn_weights_release(shared);
