@@ -17,8 +17,8 @@
 
 namespace attn {
 
-/// Moves the symbols of `level` into `library` and appends "." and the name of the level to their names. Calls
-/// `change` on each function.
+/// Moves the symbols of module `level` into module `library`, and appends "." and the name of the level to each name.
+/// Calls `change` on each function. Reports an error if `level` has ops that are not symbols.
 llvm::LogicalResult moveSymbols(mlir::ModuleOp level, mlir::ModuleOp library,
                                 llvm::function_ref<void(mlir::func::FuncOp)> change);
 

@@ -144,7 +144,7 @@ ArrayRef<Stage> attn::getStages() {
 
 void attn::addStage(OpPassManager &manager, const Stage &stage, const PipelineOptions &options) {
   stage.build(manager, options);
-  // Then the passes of each target; before `plan` there are no modules of targets.
+  // Each target adds its passes to the end of the stage. Before `plan`, no module has a target, and none are added.
   manager.nest<ModuleOp>().addPass(createTargetPasses(stage.name));
   manager.addPass(createMarkStage({stage.name.str()}));
 }

@@ -47,7 +47,7 @@ struct TargetFamily {
   void (*addPasses)(llvm::StringRef stage, mlir::OpPassManager &manager);
 };
 
-/// The known families. The first ones are those of attn.
+/// All families. Those of attn itself come before those that addFamily() added.
 llvm::ArrayRef<const TargetFamily *> getFamilies();
 
 /// Adds a family. Must be called before the first context is created.

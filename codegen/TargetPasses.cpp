@@ -2,10 +2,15 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   module @"x86-64-v4" attributes {attn.target = #attn.cpu<...>} {...}
-// becomes what the passes of the family of CPUs make of it at the end of the stage, and
-//   module @device attributes {attn.target = #another.target<...>} {...}
-// what the passes of that family make of it: a pipeline is built before the targets of the modules are known.
+// With stage=vectorize,
+//   module @"x86-64-v4" attributes {attn.target = #attn.cpu<...>} { linalg.contract ... }
+//   module @device attributes {attn.target = #another.target<...>} { linalg.contract ... }
+// becomes
+//   module @"x86-64-v4" attributes {attn.target = #attn.cpu<...>} { scf.for ... vector.fma ... }
+//   module @device attributes {attn.target = #another.target<...>} { whatever the passes of that target make }
+//
+// The pass builds the pipeline when it runs on a module, because the stages are built before the targets are known.
+// Test: test/target/loops.test
 //
 //===----------------------------------------------------------------------===//
 

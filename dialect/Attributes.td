@@ -20,7 +20,7 @@ class Attn_Attr<string cppName, string attrMnemonic, list<Trait> traits = []>
 def Attn_CpuCapabilities : I32BitEnum<"CpuCapabilities", "what single instructions of a CPU can do", [
     I32BitEnumCaseNone<"None", "none">,
     I32BitEnumCaseBit<"FMA", 0, "fma">,       // a * b + c, rounded once
-    I32BitEnumCaseBit<"Masks", 1, "masks">,   // keep, for each lane, whether it takes part; in registers of their own
+    I32BitEnumCaseBit<"Masks", 1, "masks">,   // select the lanes of an instruction by a mask register
     I32BitEnumCaseBit<"Scale", 2, "scale">,   // p * 2^n, and x - floor(x)
     I32BitEnumCaseBit<"Halves", 3, "halves">  // convert vectors between f16 and f32
   ]> {

@@ -339,7 +339,8 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
     `scale` is the `unit` of the `attn.online_step` that computed the parts.
 
     Parts are the first dimension, so that each task of a parallel loop over parts writes contiguous slices by
-    `attn.online_step`. The outputs are a state that counts once, such as that of a sink, as in a step.
+    `attn.online_step`. The outputs hold another state, which counts once: that of a sink, or one
+    without keys.
 
     Constraints: (G1) the states have one float type and agreeing sizes: part_max (n, q), part_sum (n, q),
     part_acc (n, e, q), max (q), sum (q) and acc (e, q); (G2) the scale lies in (0, 2^126].

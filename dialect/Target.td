@@ -2,10 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A family of machines, such as CPUs, is an attribute with this interface. Two more interfaces of the same attribute
-// hold what the family decides: PlannerInterface (passes/plan/Planner.td) the plans of attentions and products,
-// CodegenInterface (codegen/Codegen.td) the passes from tiles to the machine, and the code that becomes a library. They
-// are external models, so the dialect depends on neither.
+// A family of machines, such as CPUs, is an attribute with this interface. The attribute has two more interfaces:
+// PlannerInterface (passes/plan/Planner.td) plans attentions and products; CodegenInterface (codegen/Codegen.td) adds
+// passes and moves code into a library. Both are external models, so the dialect does not depend on passes or codegen.
 //
 //===----------------------------------------------------------------------===//
 

@@ -315,7 +315,8 @@ static DictionaryAttr describeProduct(linalg::LinalgOp op) {
        builder.getNamedAttr("packed", builder.getStringAttr(packed))});
 }
 
-/// The entry of the report for a group of ops that share tasks: their lines, and how many of them are products.
+/// The entry of the report for a group of ops that share tasks: the source lines of the ops, and the number of products
+/// among them.
 static DictionaryAttr describeGroup(SmallVector<linalg::LinalgOp> ops) {
   Builder builder(ops.front()->getContext());
   llvm::SetVector<Attribute> sources;

@@ -57,7 +57,7 @@ static SmallVector<int64_t> fewQueries(CpuAttr, const AttentionShape &shape) {
   return {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
 }
 
-/// The first of the tiles, where the schedule works on all queries or on all keys at once.
+/// A single candidate, for schedules that work on all queries or on all keys at once and do not use the tile.
 static SmallVector<int64_t> firstQueryTile(CpuAttr cpu, const AttentionShape &shape) {
   return {queryTiles(cpu, shape).front()};
 }
@@ -66,13 +66,13 @@ static SmallVector<int64_t> firstKeyTile(const AttentionShape &shape) {
 }
 
 namespace {
-/// What planning knows about a schedule. passes/schedule/ has the pass that applies it.
+/// What planning knows about a schedule: the tiles to try and the predicted time. A pass in passes/schedule/ applies it.
 struct ScheduleRow {
   Schedule schedule;
   SmallVector<int64_t> (*queryTiles)(CpuAttr, const AttentionShape &);
   SmallVector<int64_t> (*keyTiles)(const AttentionShape &);
   double (*predict)(CpuAttr, const AttentionShape &, PlanAttr);
-  /// Whether the schedule differs from others only by what it does with projections.
+  /// Whether the schedule makes the same tasks as an earlier one if there are no projections.
   bool isForProjections;
 };
 } // namespace

@@ -13,7 +13,7 @@
 
 namespace attn {
 
-/// All candidate plans for `shape`, the best first. Tries `only` one schedule, or all of them.
+/// All candidate plans for `shape`, the fastest first. If `only` is set, they all have that schedule.
 llvm::SmallVector<Prediction> predictPlans(CpuAttr cpu, const AttentionShape &shape,
                                            std::optional<Schedule> only = std::nullopt);
 

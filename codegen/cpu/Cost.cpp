@@ -103,7 +103,7 @@ static double predictTraffic(CpuAttr cpu, double bytes, double workingSet) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The parts of the costs of schedules.
+/// Predicts the parts of an attention, of which the time of each schedule is put together.
 struct Model {
   CpuAttr cpu;
   const AttentionShape &shape;
@@ -249,20 +249,20 @@ struct Model {
   double heads() const { return double(shape.heads) * shape.groups; }
   double tiles() const { return llvm::divideCeil(shape.queries, plan.getQ()); }
 
-  /// Each task projects the keys and values of one head, then each tile of queries, and attends in `one` unit of time
-  /// for each head.
-  double inTasksOfHeads(double one) const {
-    double cost =
-        heads() * one + shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
+  /// The time of a schedule whose tasks each project the keys and values of one head, then project and attend each tile
+  /// of queries. The attention of one head takes `attention`.
+  double inTasksOfHeads(double attention) const {
+    double cost = heads() * attention +
+                  shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
     int64_t whole = shape.queries / plan.getQ(), rest = shape.queries % plan.getQ();
     cost += heads() * (whole * project(plan.getQ(), shape.d) + project(rest, shape.d));
     return complete(cost + (shape.depth ? shape.heads : heads() * tiles()) * kTaskOverhead);
   }
 
-  /// Projections are phases of their own, before heads that attend in `one` unit of time each. One product computes
-  /// `joined` heads of keys, with all groups of queries of these.
-  double inPhases(double one, int64_t joined) const {
-    double cost = heads() * one;
+  /// The time of a schedule that computes all projections first, and then attends. The attention of one head takes
+  /// `attention`. Each product computes `joined` heads of keys, or all groups of queries of these heads.
+  double inPhases(double attention, int64_t joined) const {
+    double cost = heads() * attention;
     if (!shape.depth)
       return complete(cost);
     int64_t ofQueries = joined > 1 ? joined * shape.groups : 1;

@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// Operands of the AVX-512 instructions: use the current rounding direction and exception settings; every lane takes
-/// part; round down.
+/// Operands of the AVX-512 instructions: the current rounding direction and exception settings are used, the mask
+/// selects every lane, and a number is rounded down.
 static constexpr int32_t kCurrentDirection = 4;
 static constexpr int16_t kEveryLane = -1;
 static constexpr int32_t kDown = 1;
@@ -30,8 +30,8 @@ bool attn::canScale(CpuAttr cpu, Type type) {
 }
 
 Value attn::createScale(OpBuilder &builder, Location loc, Value p, Value exponent) {
-  // vscalefps. The operands are in the order of the intrinsic, which the names of the op's operands do not follow:
-  // value, exponent, value for lanes that are masked off, mask.
+  // The instruction is vscalefps. The op passes its operands to the intrinsic in this order: the value, the exponent,
+  // the value of lanes that the mask switches off, the mask, the rounding. The names of the op's operands say otherwise.
   return x86vector::MaskScaleFOp::create(
       builder, loc, p.getType(), p, exponent, p,
       constant(builder, loc, builder.getI16IntegerAttr(kEveryLane)),
@@ -39,7 +39,7 @@ Value attn::createScale(OpBuilder &builder, Location loc, Value p, Value exponen
 }
 
 Value attn::createFraction(OpBuilder &builder, Location loc, Value x) {
-  // vreduceps
+  // The instruction is vreduceps.
   Value operands[] = {x, constant(builder, loc, builder.getI32IntegerAttr(kDown)), x,
                       constant(builder, loc, builder.getI16IntegerAttr(kEveryLane)),
                       constant(builder, loc, builder.getI32IntegerAttr(kCurrentDirection))};

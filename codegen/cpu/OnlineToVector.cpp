@@ -25,7 +25,7 @@
 // transposes. If L does not divide the number of queries, the last vector of queries is masked.
 // ScoreRegion.h defines the units of scores and max. All operands with queries are f32 buffers with adjacent queries;
 // the output of finish may have any strides.
-// Test: test/codegen/cpu/online-to-vector.mlir
+// Test: test/codegen/cpu/online-to-vector.mlir, test/codegen/cpu/online-assembly.mlir, test/run/merge.test
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,11 +12,10 @@
 //     scf.forall (%h) in (12) { %k = memref.view %scratch[0][%n] ... }
 //   func.func @forward.workspace(%n: index) -> (index, index)    3072 n per call, 256 n per worker
 //
-// Temporaries of a task do not overlap: no offset is used again after the end of a temporary, and
-// attn-separate-scratch tells LLVM so. A size inside loops is replaced by an upper bound without loop variables. The numbers of bytes are
-// sums of products of the function's symbols, so the caller can compute them before the call; beyond
-// 64 bits the result is 2^64 - 1. Temporaries of @forward.pack become additional packed buffers,
-// because this function runs without a workspace.
+// Temporaries of a task do not overlap, and their memory is not reused: attn-separate-scratch tells LLVM so. A size
+// inside loops is replaced by an upper bound without loop variables. The numbers of bytes are sums of products of the
+// function's symbols, so the caller can compute them before the call; beyond 64 bits the result is 2^64 - 1.
+// Temporaries of @forward.pack become additional packed buffers, because this function runs without a workspace.
 // Test: test/passes/bufferize/plan-workspace.mlir
 //
 //===----------------------------------------------------------------------===//

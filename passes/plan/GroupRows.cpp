@@ -82,8 +82,9 @@ private:
   /// them computes. On a path between two ops of the same depth there is none, so all ops on it can be in one group.
   struct State {
     int64_t depth = 0;
-    Rows
-        rows; // loops of an op over rows, dimensions of the result of a reshape; empty for other ops
+    /// The loops of an op that run over rows, or the dimensions of the result of a reshape that hold rows. Empty for
+    /// other ops.
+    Rows rows;
   };
 
   std::optional<Rows> findLoops(linalg::LinalgOp op) const;

@@ -9,8 +9,8 @@
 //
 // The planner of the machine chooses the block for the innermost dimension of the output; TaskRows.h chooses the rows of
 // a task, which count if the product gets tasks of its own. The pass changes attributes only: its result can be edited
-// and compilation resumed from it. A product that has an attribute keeps it. The products of an attention have no op of
-// their own yet; their blocks follow from its tiles.
+// and compilation resumed from it. A product that has an attribute keeps it. An attention contains
+// its products until code generation, which derives their blocks from its tiles.
 // Test: test/passes/plan/plan-products.mlir, test/tools/resume.test
 //
 //===----------------------------------------------------------------------===//

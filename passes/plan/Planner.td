@@ -17,8 +17,7 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-        All candidate plans for `shape`, the best first. Tries `only` one schedule, or all of them. There is at least
-        one plan.
+        All candidate plans for `shape`, the fastest first; at least one. If `only` is set, they all have that schedule.
       }], "::llvm::SmallVector<::attn::Prediction>", "predictPlans",
       (ins "const ::attn::AttentionShape &":$shape, "::std::optional<::attn::Schedule>":$only)>,
     InterfaceMethod<[{

@@ -59,8 +59,8 @@ private:
   bool isMember(Value value) const { return members.contains(value.getDefiningOp()); }
   /// The results that ops outside the group read.
   llvm::SetVector<Value> findResults() const;
-  /// The op at the start of the chain of inits that leads to `result`: its init becomes the memory of the result. Null if
-  /// this memory belongs to another of the results.
+  /// The first op of the chain in which each op adds to the result of the op before it and the last one computes
+  /// `result`. Its init becomes the memory of `result`. Null if the chain begins with another result of the group.
   Operation *findStart(Value result, const llvm::SetVector<Value> &results) const;
   /// The size of a loop of `op`.
   OpFoldResult sizeOf(OpBuilder &builder, linalg::LinalgOp op, unsigned loop) const;

@@ -22,8 +22,9 @@ const CpuTarget x86_64_v4(
     /*features=*/kFeatures,
     /*vector=*/512,
     /*registers=*/32,
-    /*spare=*/1, // LLVM spills a register block that needs all 32
-                 // The caches of Skylake-SP and of Zen 4.
+    // The register allocator of LLVM spills a block that needs all 32.
+    /*spare=*/1,
+    // The caches of Skylake-SP and of Zen 4.
     /*l1=*/32 * 1024,
     /*l2=*/1024 * 1024,
     /*has=*/CpuCapabilities::FMA | CpuCapabilities::Masks | CpuCapabilities::Scale |
