@@ -25,6 +25,8 @@ static llvm::Error run(Table &table) {
   context.loadDialect<AttnDialect>();
   auto cpu = mlir::cast<CpuAttr>(table.getCpu().getAttr(&context));
   int64_t lanes = cpu.getLanes();
+  auto f32 = mlir::Float32Type::get(&context);
+  const MultiplyAdd &instruction = *findMultiplyAdd(cpu, {f32, f32, f32});
   for (Guard guard : {Guard::None, Guard::Zeros}) {
     bool guarded = guard == Guard::Zeros;
     for (int64_t columns : {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 2 * lanes + 5})
@@ -33,7 +35,7 @@ static llvm::Error run(Table &table) {
         // A typical depth of attention: the 128 rows of the second operand fit in L1. There are enough
         // rows to make the cost of the call small.
         bench::ProductShape shape = {rows, columns, 128};
-        RegisterBlock block = chooseRegisterBlock(cpu, columns, guarded);
+        RegisterBlock block = chooseRegisterBlock(cpu, instruction, columns, guarded);
         table.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,
                                  block.vectors * lanes, shape.getName()),
                    shape.getFlop(), writeProduct(shape, guard),

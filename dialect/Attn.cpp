@@ -121,6 +121,19 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << attribute.getValue();
     return success();
   }
+  if (name == kBlocksAttr) {
+    auto blocks = dyn_cast<DictionaryAttr>(attribute.getValue());
+    bool isValid = blocks && llvm::all_of(blocks, [](NamedAttribute block) {
+                     return llvm::is_contained({"scores", "values", "masked"}, block.getName()) &&
+                            isa<BlockAttr>(block.getValue());
+                   });
+    if (!isValid)
+      return op->emitError() << "expected '" << name
+                             << "' to be a dictionary of #attn.block with the names scores, values "
+                                "and masked, got "
+                             << attribute.getValue();
+    return success();
+  }
   if (name == kTaskAttr) {
     if (!isa<TaskAttr>(attribute.getValue()))
       return op->emitError() << "expected '" << name << "' to be an #attn.task, got "

@@ -69,6 +69,10 @@ def Attn_Dialect : Dialect {
 
     /// Product: the register block that code generation uses for it, an #attn.block.
     static constexpr ::llvm::StringLiteral kBlockAttr = "attn.block";
+    /// Attention, or a step of one: the register blocks of its products, a dictionary of #attn.block. `scores` is the
+    /// block of the products of queries and keys. `values` is the block of the products of probabilities and values;
+    /// an attention has `masked` as well, for tiles in which some probabilities are 0.
+    static constexpr ::llvm::StringLiteral kBlocksAttr = "attn.blocks";
     /// Product, or another op of a group: the rows of its tasks, an #attn.task.
     static constexpr ::llvm::StringLiteral kTaskAttr = "attn.task";
     /// Function: its role for the runtime, "entry", "workspace" or "pack".

@@ -22,7 +22,8 @@ def Attn_CpuCapabilities : I32BitEnum<"CpuCapabilities", "what single instructio
     I32BitEnumCaseBit<"FMA", 0, "fma">,       // a * b + c, rounded once
     I32BitEnumCaseBit<"Masks", 1, "masks">,   // select the lanes of an instruction by a mask register
     I32BitEnumCaseBit<"Scale", 2, "scale">,   // p * 2^n, and x - floor(x)
-    I32BitEnumCaseBit<"Halves", 3, "halves">  // convert vectors between f16 and f32
+    I32BitEnumCaseBit<"Halves", 3, "halves">, // convert vectors between f16 and f32
+    I32BitEnumCaseBit<"Pairs", 4, "pairs">    // add the products of two pairs of bf16 to an f32
   ]> {
   let cppNamespace = "::attn";
 }
@@ -42,7 +43,8 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
     * `fma`: multiply and add with one rounding;
     * `masks`: compare vectors into mask registers, which select the lanes of other instructions;
     * `scale`: compute p * 2^n, and x - floor(x);
-    * `halves`: convert vectors between f16 and f32.
+    * `halves`: convert vectors between f16 and f32;
+    * `pairs`: multiply vectors of bf16, and add the products of adjacent elements to f32.
 
     ```mlir
     module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768,

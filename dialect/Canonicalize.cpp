@@ -201,7 +201,7 @@ void OnlineStepOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIR
 }
 
 void OnlineProbabilitiesOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                                  MLIRContext *context) {
+                                                        MLIRContext *context) {
   patterns.add<FoldCasts<OnlineProbabilitiesOp>>(context);
 }
 
@@ -222,8 +222,8 @@ LogicalResult PackOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &r
   unsigned rank = shape.size();
   int64_t n = shape[getFromRows() ? rank - 1 : rank - 2],
           k = shape[getFromRows() ? rank - 2 : rank - 1];
-  int64_t panels = type.getDimSize(rank - 2), width = type.getDimSize(rank);
-  if (source.isSplat() && n == panels * width) {
+  int64_t panels = type.getDimSize(rank - 2), width = type.getDimSize(rank), group = getGroup();
+  if (source.isSplat() && n == panels * width && k % group == 0) {
     results.push_back(source.resizeSplat(type));
     return success();
   }
@@ -236,11 +236,12 @@ LogicalResult PackOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &r
   char *next = to.data();
   for (int64_t batch = 0; batch < ShapedType::getNumElements(shape.drop_back(2)); ++batch)
     for (int64_t panel = 0; panel < panels; ++panel)
-      for (int64_t i = 0; i < k; ++i)
-        for (int64_t j = panel * width; j < (panel + 1) * width; ++j, next += size)
-          if (j < n)
-            std::copy_n(&from[(batch * strideBatch + j * strideN + i * strideK) * size], size,
-                        next);
+      for (int64_t first = 0; first < k; first += group)
+        for (int64_t j = panel * width; j < (panel + 1) * width; ++j)
+          for (int64_t i = first; i < first + group; ++i, next += size)
+            if (j < n && i < k)
+              std::copy_n(&from[(batch * strideBatch + j * strideN + i * strideK) * size], size,
+                          next);
   results.push_back(DenseElementsAttr::getFromRawBuffer(type, to));
   return success();
 }

@@ -245,6 +245,20 @@ LogicalResult attn::verifyF32(AttentionOp op) {
   return success();
 }
 
+int64_t AttentionOp::getStaticSize(unsigned dim) {
+  int64_t result = 1;
+  for (unsigned i = 0; i < getIndexingMaps().size(); ++i) {
+    std::optional<unsigned> position =
+        getMap(i).getResultPosition(getAffineDimExpr(dim, getContext()));
+    if (!position)
+      continue;
+    result = cast<ShapedType>(getOperand(i).getType()).getDimSize(*position);
+    if (!ShapedType::isDynamic(result))
+      return result;
+  }
+  return result;
+}
+
 LogicalResult AttentionOp::verify() {
   // A12
   if (getOuts().empty() || getOuts().size() > 2)
@@ -507,11 +521,15 @@ LogicalResult PackOp::verify() {
   if (getOuts().size() != 1)
     return emitOpError() << "expected one output, got " << getOuts().size();
   ShapedType source = shapedType(getSource()), out = shapedType(getOuts()[0]);
-  int64_t rank = source.getRank();
-  if (rank < 2 || out.getRank() != rank + 1)
-    return emitOpError()
-           << "expected a source of rank 2 or more and an output of one rank more, got " << source
-           << " and " << out;
+  int64_t rank = source.getRank(), group = getGroup();
+  if (rank < 2 || out.getRank() != rank + (group == 1 ? 1 : 2))
+    return emitOpError() << "expected a source of rank 2 or more and an output of "
+                         << (group == 1 ? "one rank" : "two ranks") << " more, got " << source
+                         << " and " << out;
+  // P5
+  if (!llvm::isPowerOf2_64(group) || (group > 1 && out.getShape().back() != group))
+    return emitOpError() << "expected a group that is a power of two and the innermost size, got "
+                         << group << " and " << out;
   if (source.getElementType() != out.getElementType())
     return emitOpError() << "expected one element type, got " << source << " and " << out;
   auto agree = [](int64_t a, int64_t b) {
@@ -522,7 +540,8 @@ LogicalResult PackOp::verify() {
   bool batchAgrees = llvm::all_of(llvm::seq<int64_t>(0, rank - 2), [&](int64_t i) {
     return agree(source.getDimSize(i), out.getDimSize(i));
   });
-  if (!batchAgrees || !agree(k, out.getDimSize(rank - 1)))
+  int64_t rows = ShapedType::isDynamic(k) ? k : llvm::divideCeil(k, group);
+  if (!batchAgrees || !agree(rows, out.getDimSize(rank - 1)))
     return emitOpError() << "expected batch and k sizes to agree, got " << source << " and " << out;
   // P2
   int64_t width = out.getDimSize(rank), panels = out.getDimSize(rank - 2);
@@ -533,8 +552,8 @@ LogicalResult PackOp::verify() {
     return emitOpError() << "expected " << llvm::divideCeil(n, width) << " panels of width "
                          << width << ", got " << panels;
   // P4
-  if (getScale() && !source.getElementType().isF32())
-    return emitOpError() << "expected f32 with a scale, got " << source;
+  if (getScale() && !isa<FloatType>(source.getElementType()))
+    return emitOpError() << "expected floats with a scale, got " << source;
   return success();
 }
 

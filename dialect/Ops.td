@@ -132,6 +132,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     unsigned getDDim() { return getNumBatch() + 2; }
     unsigned getEDim() { return getNumBatch() + 3; }
 
+    /// The size of loop `dim`; kDynamic if it is known only at the call.
+    int64_t getStaticSize(unsigned dim);
+
     bool returnsProbabilities() { return getOuts().size() > 1; }
     /// Multiplies the scale by `factor`. Fails if f32 cannot hold the product as a normal number or, with a wider
     /// accumulator, cannot hold it exactly.
@@ -402,19 +405,25 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
     With `scale` every element is multiplied by it.
     This op packs queries, weights and captured tiles; a pack of weights alone runs when the weights are set.
 
-    Constraints: (P1) out has one dimension more than the source, the same element type and agreeing batch
-    and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) with
-    `scale`, the source is f32.
+    With `group(g)`, for instructions that add g products at once, g elements along k stay together. The output is
+    `(batch..., panel, k / g rounded up, w, g)`, and elements beyond k are zero:
+
+        out[..., p, i, j, l] = source[..., p * w + j, g * i + l]
+
+    Constraints: (P1) out has one dimension more than the source, with a group two, the same element type and agreeing
+    batch and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) with
+    `scale`, elements are floats; (P5) a group is a power of two, and the size of the innermost dimension.
 
     ```mlir
     %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>
+    %q = attn.pack group(2) ins(%v : tensor<64x768xbf16>) outs(%f : tensor<1x384x64x2xbf16>) -> tensor<1x384x64x2xbf16>
     ```
   }];
   let arguments = (ins Attn_Shaped:$source, Variadic<Attn_Shaped>:$outs, UnitAttr:$from_rows,
-                       OptionalAttr<F32Attr>:$scale);
+                       DefaultValuedAttr<I64Attr, "1">:$group, OptionalAttr<F32Attr>:$scale);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    (`from_rows` $from_rows^)? (`scale` `(` $scale^ `)`)? `ins` `(` $source `:` type($source) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
+    (`from_rows` $from_rows^)? (`group` `(` $group^ `)`)? (`scale` `(` $scale^ `)`)? `ins` `(` $source `:` type($source) `)` `outs` `(` $outs `:` type($outs) `)` attr-dict (`->` type($results)^)?
   }];
   let hasFolder = 1;
 }

@@ -471,15 +471,18 @@ ReferenceResults attn::evaluate(PackOp op, const ReferenceValues &values) {
   SmallVector<ReferenceTensor> results = getAll(op.getOuts(), values);
   size_t numBatch = source.shape.size() - 2;
   double scale = op.getScale() ? op.getScale()->convertToDouble() : 1;
-  int64_t n = source.shape[op.getFromRows() ? numBatch + 1 : numBatch], w = results[0].shape.back();
+  int64_t n = source.shape[op.getFromRows() ? numBatch + 1 : numBatch],
+          k = source.shape[op.getFromRows() ? numBatch : numBatch + 1];
+  int64_t w = results[0].shape[numBatch + 2], group = op.getGroup();
   forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
-    int64_t row = at[numBatch] * w + at[numBatch + 2], i = at[numBatch + 1];
+    int64_t row = at[numBatch] * w + at[numBatch + 2],
+            i = at[numBatch + 1] * group + (group > 1 ? at.back() : 0);
     SmallVector<int64_t> from(at.take_front(numBatch));
     if (op.getFromRows())
       from.append({i, row});
     else
       from.append({row, i});
-    results[0].at(at) = row < n ? scale * source.at(from) : 0;
+    results[0].at(at) = row < n && i < k ? scale * source.at(from) : 0;
   });
   return results;
 }

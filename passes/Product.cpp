@@ -21,6 +21,13 @@ bool attn::isProduct(Operation *op) {
   });
 }
 
+ProductTypes ProductTypes::get(linalg::LinalgOp product) {
+  auto typeOf = [&](int64_t operand) {
+    return getElementTypeOrSelf(product->getOperand(operand).getType());
+  };
+  return {typeOf(0), typeOf(1), typeOf(2)};
+}
+
 static TypeRange getResultTypes(const Value &out) {
   return isa<TensorType>(out.getType()) ? TypeRange(ValueRange(out)) : TypeRange();
 }
@@ -50,6 +57,19 @@ linalg::LinalgOp attn::createGuardedProduct(OpBuilder &builder, Location loc, Va
       });
   op->setAttr(AttnDialect::kSkipsZerosAttr, builder.getUnitAttr());
   return op;
+}
+
+int64_t attn::getGroup(linalg::LinalgOp product) {
+  SmallVector<unsigned> reductions;
+  product.getReductionDims(reductions);
+  if (reductions.size() != 2)
+    return 1;
+  AffineExpr inner = getAffineDimExpr(reductions.back(), product.getContext());
+  for (OpOperand *input : product.getDpsInputOperands())
+    if (product.getMatchingIndexingMap(input).getResults().back() != inner)
+      return 1;
+  int64_t size = product.getStaticLoopRanges()[reductions.back()];
+  return ShapedType::isDynamic(size) ? 1 : size;
 }
 
 bool attn::skipsZeros(Operation *op) {

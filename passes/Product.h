@@ -18,6 +18,13 @@ namespace attn {
 /// function of one element, such as a negation.
 bool isProduct(mlir::Operation *op);
 
+/// The element types of a product: of its two inputs and of its output.
+struct ProductTypes {
+  static ProductTypes get(mlir::linalg::LinalgOp product);
+
+  mlir::Type a, b, sum;
+};
+
 /// out += sum of a * b over the loops that the map of `out` lacks. `maps` has the maps of a, b and out. On tensors the op
 /// returns the result.
 mlir::linalg::LinalgOp createProduct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
@@ -29,6 +36,10 @@ mlir::linalg::LinalgOp createProduct(mlir::OpBuilder &builder, mlir::Location lo
 mlir::linalg::LinalgOp createGuardedProduct(mlir::OpBuilder &builder, mlir::Location loc,
                                             mlir::Value a, mlir::Value b, mlir::Value out,
                                             llvm::ArrayRef<mlir::AffineMap> maps);
+
+/// The size of the loop of the sum that is innermost in both inputs beside another loop of the sum: the elements that
+/// `attn.pack` groups. 1 if there is none.
+int64_t getGroup(mlir::linalg::LinalgOp product);
 
 /// Whether `op` is a guarded product.
 bool skipsZeros(mlir::Operation *op);

@@ -108,7 +108,7 @@ double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan
   return row->predict(cpu, shape, plan);
 }
 
-int64_t attn::choosePanelWidth(CpuAttr cpu, int64_t columns) {
+static int64_t choosePanelWidth(CpuAttr cpu, int64_t columns) {
   // Up to this width, all columns are one panel: its rows are close enough in memory, and a head
   // keeps its columns together.
   static constexpr int64_t kWidestSinglePanel = 256;
@@ -119,4 +119,31 @@ int64_t attn::choosePanelWidth(CpuAttr cpu, int64_t columns) {
     if (int64_t width = vectors * cpu.getLanes(); columns % width == 0)
       return width;
   return columns;
+}
+
+Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
+  Panel panel = {choosePanelWidth(cpu, shape.columns), 1};
+  for (const MultiplyAdd *instruction : findMultiplyAdds(cpu, shape.types))
+    if (shape.depth && *shape.depth % instruction->group == 0) {
+      panel.group = instruction->group;
+      break;
+    }
+  return panel;
+}
+
+bool attn::makesSameCode(CpuAttr cpu, CpuAttr other, ModuleOp graph) {
+  auto withHas =
+      CpuAttr::get(cpu.getContext(), other.getLevel(), cpu.getVector(), cpu.getRegisters(),
+                   cpu.getSpare(), cpu.getL1(), cpu.getL2(), other.getHas());
+  CpuCapabilities differing = cpu.getHas() ^ other.getHas();
+  // Levels that agree in all fields differ in instructions that LLVM selects without being asked.
+  if (withHas != other || differing == CpuCapabilities::None || !isForProducts(differing))
+    return false;
+  auto isConcerned = [&](Type type) { return isForFactors(getElementTypeOrSelf(type), differing); };
+  WalkResult uses = graph.walk([&](Operation *op) {
+    bool any = llvm::any_of(op->getOperandTypes(), isConcerned) ||
+               llvm::any_of(op->getResultTypes(), isConcerned);
+    return any ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !uses.wasInterrupted();
 }

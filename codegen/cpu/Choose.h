@@ -20,8 +20,12 @@ llvm::SmallVector<Prediction> predictPlans(CpuAttr cpu, const AttentionShape &sh
 /// The predicted time of one plan, in the unit of Cost.h.
 double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 
-/// The width of the panels that `columns` columns of a weight are packed into; divides `columns`.
-int64_t choosePanelWidth(CpuAttr cpu, int64_t columns);
+/// The panels that a weight is packed into for a product.
+Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
+
+/// Whether the code of `graph` is the same for both CPUs: they differ only in capabilities that serve products of
+/// element types that no value of `graph` has.
+bool makesSameCode(CpuAttr cpu, CpuAttr other, mlir::ModuleOp graph);
 
 } // namespace attn
 

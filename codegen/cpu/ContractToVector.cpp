@@ -24,8 +24,9 @@
 // whatever the second input holds there.
 //
 // If Contraction.h finds no loop for the lanes, but both inputs are contiguous along the sum, the lanes run along the
-// sum (DotProducts.h). Otherwise the contraction becomes scalar loops, with a remark. The pass leaves alone element
-// types other than f32, operands that are not strided memrefs read through projected permutations, and all other ops.
+// sum (DotProducts.h). Otherwise the contraction becomes scalar loops, with a remark; so does one whose operands are not
+// strided memrefs read through projected permutations, or whose element types no instruction of the CPU takes
+// (MultiplyAdd.h). The pass leaves alone all other ops.
 // Test: test/codegen/cpu/contract-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -34,6 +35,7 @@
 #include "codegen/cpu/DotProducts.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/cpu/RegisterBlockLowering.h"
+#include "passes/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,6 +43,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
 using namespace mlir;
 
@@ -75,12 +78,12 @@ LogicalResult attn::lowerContraction(RewriterBase &rewriter, const Contraction &
 namespace {
 struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
   void runOnOperation() override {
-    SmallVector<Contraction> contractions;
+    SmallVector<linalg::LinalgOp> products;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (std::optional<Contraction> contraction = Contraction::match(op))
-        contractions.push_back(*contraction);
+      if (op.hasPureBufferSemantics() && (isProduct(op) || skipsZeros(op)))
+        products.push_back(op);
     });
-    if (contractions.empty())
+    if (products.empty())
       return;
     CpuAttr cpu = getCpu(getOperation());
     if (!cpu) {
@@ -88,6 +91,15 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
                                  << "' on an enclosing module";
       return signalPassFailure();
     }
+    SmallVector<Contraction> contractions;
+    for (linalg::LinalgOp op : products)
+      if (std::optional<Contraction> contraction = Contraction::match(op, cpu))
+        contractions.push_back(*contraction);
+      else
+        op.emitRemark()
+            << "contraction becomes scalar loops: expected strided buffers of types that "
+               "an instruction of "
+            << cpu.getLevel() << " multiplies and adds, got " << op->getOperandTypes();
 
     // Find all starts before creating any loop, because findStart() looks at whole ops.
     auto &aliases = getAnalysis<AliasAnalysis>();

@@ -17,14 +17,13 @@
 using namespace mlir;
 using namespace attn;
 
-/// Whether `op` is a contraction of strided f32 buffers, guarded or not.
+/// Whether `op` is a contraction of strided buffers, guarded or not.
 static bool isContraction(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() || (!isProduct(op) && !skipsZeros(op)))
     return false;
   return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
     auto type = dyn_cast<MemRefType>(operand.get().getType());
-    return type && type.getElementType().isF32() &&
-           succeeded(getLoopStrides(type, op.getMatchingIndexingMap(&operand)));
+    return type && succeeded(getLoopStrides(type, op.getMatchingIndexingMap(&operand)));
   });
 }
 
@@ -33,19 +32,29 @@ static int64_t staticStride(linalg::LinalgOp op, OpOperand *operand, unsigned lo
                           op.getMatchingIndexingMap(operand)))[loop];
 }
 
-/// Assigns roles to the loops. A loop of one iteration is never n or m, whatever its strides.
-static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op) {
+/// Assigns roles to the loops for an instruction that adds groups of `group` products. A loop of one iteration is never
+/// n or m, whatever its strides.
+static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op, int64_t group) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   OpOperand *out = op.getDpsInitOperand(0);
   std::optional<Contraction::Roles> roles;
-  SmallVector<unsigned> parallel;
+  SmallVector<unsigned> parallel, reductions;
   op.getParallelDims(parallel);
+  op.getReductionDims(reductions);
+  if (group > 1) {
+    bool isAdjacent = llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+      return staticStride(op, input, reductions.back()) == 1;
+    });
+    if (reductions.size() < 2 || sizes[reductions.back()] != group || !isAdjacent)
+      return std::nullopt;
+    reductions.pop_back();
+  }
   for (unsigned input : {1, 0}) {
     OpOperand *vector = op.getDpsInputOperand(input), *scalar = op.getDpsInputOperand(1 - input);
     for (unsigned loop : parallel)
       if (!roles && sizes[loop] != 1 && staticStride(op, out, loop) == 1 &&
-          staticStride(op, vector, loop) == 1 && staticStride(op, scalar, loop) == 0)
-        roles = Contraction::Roles{input, loop, {}, {}, {}};
+          staticStride(op, vector, loop) == group && staticStride(op, scalar, loop) == 0)
+        roles = Contraction::Roles{input, loop, {}, {}, reductions};
   }
   if (!roles)
     return std::nullopt;
@@ -66,7 +75,6 @@ static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op) {
   for (unsigned loop : parallel)
     if (loop != roles->n && loop != roles->m)
       roles->outer.push_back(loop);
-  op.getReductionDims(roles->reductions);
   return roles;
 }
 
@@ -80,10 +88,19 @@ static bool mayHave(Operation *op, Value buffer, AliasAnalysis &aliases) {
   });
 }
 
-std::optional<Contraction> Contraction::match(linalg::LinalgOp op) {
+std::optional<Contraction> Contraction::match(linalg::LinalgOp op, CpuAttr cpu) {
   if (!isContraction(op))
     return std::nullopt;
-  return Contraction{op, attn::skipsZeros(op), assignRoles(op)};
+  std::optional<Contraction> result;
+  bool isGuarded = attn::skipsZeros(op);
+  for (const MultiplyAdd *instruction : findMultiplyAdds(cpu, ProductTypes::get(op))) {
+    if (isGuarded && instruction->group > 1)
+      continue; // a zero would switch off its whole group
+    result = Contraction{op, instruction, isGuarded, assignRoles(op, instruction->group)};
+    if (result->roles)
+      return result;
+  }
+  return result;
 }
 
 /// An upper bound of the size of `loop`, or kDynamic if none is known. For a tile that is smaller only at the edge, the
@@ -112,17 +129,17 @@ BlockAttr Contraction::getBlock(CpuAttr cpu) const {
   if (roles->reductions.size() == 1)
     if (int64_t size = linalgOp.getStaticLoopRanges()[roles->reductions.front()];
         !ShapedType::isDynamic(size))
-      depth = size;
-  return planBlock(cpu, {boundOf(op, roles->n), depth, skipsZeros});
+      depth = size * instruction->group;
+  return planBlock(cpu, {boundOf(op, roles->n), depth, skipsZeros, ProductTypes::get(op)});
 }
 
 std::optional<int64_t> Contraction::getSplit(CpuAttr cpu) const {
   if (!roles || roles->reductions.size() != 1)
     return std::nullopt;
   int64_t whole = linalg::LinalgOp(op).getStaticLoopRanges()[roles->reductions.front()],
-          depth = getBlock(cpu).getDepth();
-  bool splits = depth > 0 && !ShapedType::isDynamic(whole) && whole % depth == 0 && depth != whole;
-  return splits ? std::optional(depth) : std::nullopt;
+          group = instruction->group, steps = getBlock(cpu).getDepth() / group;
+  bool splits = steps > 0 && !ShapedType::isDynamic(whole) && whole % steps == 0 && steps != whole;
+  return splits ? std::optional(steps) : std::nullopt;
 }
 
 /// The last op before `op`, in its block, that may read or write `buffer`; null if none does.

@@ -8,14 +8,14 @@
 #define ATTN_CODEGEN_CPU_CONTRACTION_H
 
 #include "codegen/cpu/Lanes.h"
-#include "dialect/Attn.h"
+#include "codegen/cpu/MultiplyAdd.h"
 
 #include "mlir/Analysis/AliasAnalysis.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace attn {
 
-/// A contraction of two f32 buffers and the roles of its loops.
+/// A contraction of two buffers, the instruction that computes it, and the roles of its loops.
 ///
 /// The lanes run along n, a loop that is contiguous in the output and in one input, the vector
 /// operand. The rows of a register block run along m, a parallel loop of the other input, the scalar
@@ -23,27 +23,32 @@ namespace attn {
 /// inside the block, so that the accumulators stay in registers. Each vector of the block has one
 /// accumulator or, if the sum is long and the block is small, one for the even and one for the odd
 /// products.
+///
+/// An instruction that adds a group of products takes the place of the innermost reduction, whose length is that of
+/// the group and whose elements are adjacent in both inputs.
 struct Contraction {
   struct Roles {
     unsigned vectorInput; // 0 or 1: the input that has n
     unsigned n;
     std::optional<unsigned> m;
-    llvm::SmallVector<unsigned> outer, reductions;
+    llvm::SmallVector<unsigned> outer, reductions; // without the loop that the instruction covers
   };
 
-  /// `op` as a contraction, or none if it is not a sum of products of strided f32 buffers.
-  static std::optional<Contraction> match(mlir::linalg::LinalgOp op);
+  /// `op` as a contraction, or none if it is not a sum of products of strided buffers, or `cpu` has no instruction for
+  /// its types.
+  static std::optional<Contraction> match(mlir::linalg::LinalgOp op, CpuAttr cpu);
 
-  /// The register block and the length of the parts of the sum: those of `attn.block`, or else the choice for `target`.
+  /// The register block and the length of the parts of the sum: those of `attn.block`, or else the choice for `cpu`.
   /// The depth is 0 if the sum is not split. Parts are added to the output one after the other. There must be roles.
   BlockAttr getBlock(CpuAttr cpu) const;
-  /// The depth of the block, if it splits the sum.
+  /// The steps of the innermost reduction that the depth of the block stands for, if it splits the sum.
   std::optional<int64_t> getSplit(CpuAttr cpu) const;
 
   /// Whether n is a loop of the input whose zeros are skipped.
   bool guardsVectors() const { return skipsZeros && roles->vectorInput == 0; }
 
   mlir::linalg::LinalgOp op;
+  const MultiplyAdd *instruction;
   bool skipsZeros; // zeros of the first input do not contribute, whatever the second holds there
   std::optional<Roles> roles; // none if no loop can be n
 };

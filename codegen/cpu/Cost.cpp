@@ -25,6 +25,8 @@ static constexpr double kLatency = 4;
 // Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. The value is
 // large enough for blocks with fewer loads to win between plans that are otherwise equal.
 static constexpr double kLoad = 0.08;
+// Of the loop around a step of an odd sum, beside that around a pair of steps.
+static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
 static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
 static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
@@ -52,29 +54,32 @@ static constexpr double kCrowding = 0.02;
 /// Fraction of the computation time that hides memory traffic.
 static constexpr double kHiding = 0.5;
 
-static constexpr int64_t kBytes = 4; // per element
-
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
-static double multiplyAdd(CpuAttr cpu) { return cpu.can(CpuCapabilities::FMA) ? 1 : 2; }
+/// The issue slots of one vector of products and their addition.
+static double multiplyAdd(const MultiplyAdd &instruction) { return instruction.isFused ? 1 : 2; }
 /// The time of the shuffles of one vector in a transposition; two shuffles issue at once.
 static double shuffles(CpuAttr cpu) { return llvm::Log2_64(cpu.getLanes()) / 2.0; }
 static double transpose(CpuAttr cpu) { return 1 / kLoadsAtOnce + shuffles(cpu) + kStore; }
 
-double attn::predictProduct(CpuAttr cpu, int64_t rows, int64_t columns, int64_t depth,
-                            bool isGuarded, bool hasEpilogue) {
-  int64_t vectors = llvm::divideCeil(columns, int64_t(cpu.getLanes()));
-  RegisterBlock block = chooseRegisterBlock(cpu, columns, isGuarded);
-  if (hasEpilogue && chooseDepthBlock(cpu, block, depth) != depth)
-    block = fitTwoSums(cpu, block);
+double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
+                            int64_t rows, int64_t columns, int64_t depth, bool isGuarded,
+                            bool hasEpilogue) {
+  int64_t lanes = cpu.getLanes(instruction.getSumType(cpu.getContext()));
+  int64_t vectors = llvm::divideCeil(columns, lanes);
+  RegisterBlock block = chooseRegisterBlock(cpu, instruction, columns, isGuarded);
+  if (hasEpilogue && chooseDepthBlock(cpu, instruction, block, depth, bytesPerFactor) != depth)
+    block = fitTwoSums(cpu, instruction, block);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
-    double products = height * width * multiplyAdd(cpu);
+    double products = height * width * multiplyAdd(instruction);
     if (isGuarded) // a comparison for each vector; without mask registers, a selection for each product
       products += cpu.can(CpuCapabilities::Masks) ? width : height * width;
     double step =
         std::max({products, (height + width) / kLoadsAtOnce, kLatency}) + kLoad * (height + width);
+    if (instruction.isFused && depth % 2 != 0)
+      step += kSingleStep;
     return count * (depth * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
   };
   auto panel = [&](int64_t width) {
@@ -105,9 +110,22 @@ static double predictTraffic(CpuAttr cpu, double bytes, double workingSet) {
 namespace {
 /// Predicts the parts of an attention, of which the time of each schedule is put together.
 struct Model {
+  Model(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan)
+      : cpu(cpu), shape(shape), plan(plan),
+        instruction(*findMultiplyAdd(cpu, {shape.element, shape.element, shape.sum})) {}
+
   CpuAttr cpu;
   const AttentionShape &shape;
   PlanAttr plan;
+  const MultiplyAdd &instruction;
+
+  double product(int64_t rows, int64_t columns, int64_t depth, bool isGuarded = false,
+                 bool hasEpilogue = false) const {
+    return predictProduct(cpu, instruction, bytesOfElement(), rows, columns, depth, isGuarded,
+                          hasEpilogue);
+  }
+
+  int64_t bytesOfElement() const { return getBytes(shape.element); }
 
   int64_t vectorsOf(int64_t queries) const {
     return llvm::divideCeil(queries, int64_t(cpu.getLanes()));
@@ -127,9 +145,8 @@ struct Model {
 
   /// The step over one tile of keys.
   double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
-    return predictProduct(cpu, keys, queries, shape.d, /*isGuarded=*/false,
-                          /*hasEpilogue=*/true) +
-           predictProduct(cpu, shape.e, queries, keys, /*isGuarded=*/isMasked) +
+    return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true) +
+           product(shape.e, queries, keys, /*isGuarded=*/isMasked) +
            vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }
 
@@ -184,7 +201,7 @@ struct Model {
     if (samples)
       cost += sampled * whole / samples;
     // Queries or outputs, and probabilities.
-    double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * kBytes;
+    double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * bytesOfElement();
     double left = 1 - bytes / cpu.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
     // If no other tile of queries reads the keys, each tile of keys but the first is prefetched while the one before it
@@ -194,7 +211,8 @@ struct Model {
          comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= cpu.getL2();
     if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth && !comeBefore) {
       int64_t waitedFor = readsOnce ? plan.getK() : shape.keys - plan.getK();
-      cost += predictTraffic(cpu, double(waitedFor) * (shape.d + shape.e) * kBytes, bytesOfKeys());
+      cost += predictTraffic(cpu, double(waitedFor) * (shape.d + shape.e) * bytesOfElement(),
+                             bytesOfKeys());
     }
     return cost;
   }
@@ -204,14 +222,14 @@ struct Model {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
     double dots = double(shape.keys) * vectorsOf(shape.d) *
-                      (multiplyAdd(cpu) + (kDotLoad + kLoad) / multiplyAdd(cpu)) +
+                      (multiplyAdd(instruction) + (kDotLoad + kLoad) / multiplyAdd(instruction)) +
                   vectors * cpu.getLanes() * shuffles(cpu);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
-    double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * kBytes;
+    double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * bytesOfElement();
     return shape.queries * dots + scores * (loops + probabilities(false, true)) +
            llvm::divideCeil(shape.queries, plan.getQ()) *
-               (predictProduct(cpu, std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
-                               bool(shape.mask)) +
+               (product(std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
+                        bool(shape.mask)) +
                 kTileOverhead) +
            predictTraffic(cpu, 8 * bytes, bytes);
   }
@@ -219,9 +237,9 @@ struct Model {
   double unfused() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
     double cost = shape.d * vectorsOf(shape.keys) * transpose(cpu) +
-                  predictProduct(cpu, shape.queries, shape.keys, shape.d) +
-                  predictProduct(cpu, shape.queries, shape.e, shape.keys, bool(shape.mask));
-    double bytes = double(shape.queries) * shape.keys * kBytes;
+                  product(shape.queries, shape.keys, shape.d) +
+                  product(shape.queries, shape.e, shape.keys, bool(shape.mask));
+    double bytes = double(shape.queries) * shape.keys * bytesOfElement();
     // Scale, maximum, exponentials, division.
     cost += scores * (3 * kPlainLoop + probabilities(bool(shape.mask), true));
     return cost + predictTraffic(cpu, 8 * bytes, bytes);
@@ -229,18 +247,18 @@ struct Model {
 
   /// `rows` times the weights of one head.
   double project(int64_t rows, int64_t columns) const {
-    return shape.depth ? predictProduct(cpu, rows, columns, shape.depth) : 0;
+    return shape.depth ? product(rows, columns, shape.depth) : 0;
   }
 
   /// Bytes of the keys and values of all heads.
   double bytesOfKeys() const {
-    return double(shape.heads) * shape.keys * (shape.d + shape.e) * kBytes;
+    return double(shape.heads) * shape.keys * (shape.d + shape.e) * bytesOfElement();
   }
 
   /// `cost` plus the time to load the operands from memory. That time is the same for every plan; the report needs it.
   double withTraffic(double cost) const {
     double heads = double(shape.heads) * shape.groups;
-    double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * kBytes;
+    double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * bytesOfElement();
     return cost + std::max(0.0, predictTraffic(cpu, bytes, bytes) - kHiding * cost);
   }
 
@@ -272,29 +290,29 @@ struct Model {
     // Bytes that one phase writes and the next one reads.
     double bytes =
         (heads() * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
-        kBytes;
+        bytesOfElement();
     return complete(cost + predictTraffic(cpu, 2 * bytes, bytes));
   }
 };
 } // namespace
 
 double attn::predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model{cpu, shape, plan};
+  Model model(cpu, shape, plan);
   return model.inTasksOfHeads(model.attend());
 }
 
 double attn::predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model{cpu, shape, plan};
+  Model model(cpu, shape, plan);
   int64_t joined = shape.joinsHeads(cpu.getLanes()) ? shape.joined : 1;
   return model.inPhases(model.attend() + model.tiles() * kTaskOverhead, joined);
 }
 
 double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model{cpu, shape, plan};
+  Model model(cpu, shape, plan);
   return model.inTasksOfHeads(model.wholeScores());
 }
 
 double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model{cpu, shape, plan};
+  Model model(cpu, shape, plan);
   return model.inPhases(model.unfused(), /*joined=*/1);
 }

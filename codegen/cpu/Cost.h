@@ -11,14 +11,17 @@
 #ifndef ATTN_CODEGEN_CPU_COST_H
 #define ATTN_CODEGEN_CPU_COST_H
 
+#include "codegen/cpu/MultiplyAdd.h"
 #include "passes/plan/Planner.h"
 
 namespace attn {
 
-/// c[rows, columns] += a[rows, depth] * b[depth, columns] in register blocks. A guarded product skips the zeros of one
+/// c[rows, columns] += a[rows, depth] * b[depth, columns] in register blocks, with factors of `bytesPerFactor` bytes in
+/// memory. A guarded product skips the zeros of one
 /// operand; an epilogue needs the complete sums.
-double predictProduct(CpuAttr cpu, int64_t rows, int64_t columns, int64_t depth,
-                      bool isGuarded = false, bool hasEpilogue = false);
+double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
+                      int64_t rows, int64_t columns, int64_t depth, bool isGuarded = false,
+                      bool hasEpilogue = false);
 
 /// The time of an attention with the projections before it, by the schedule of the function's name and the tiles of
 /// `plan`.

@@ -20,11 +20,16 @@ using namespace mlir;
 using namespace attn;
 
 namespace attn::targets {
-extern const CpuTarget x86_64, x86_64_v3, x86_64_v4;
+extern const CpuTarget x86_64, x86_64_v3, x86_64_v4, x86_64_v4_bf16;
 } // namespace attn::targets
 
-static const Target *const kTargets[] = {&targets::x86_64_v4, &targets::x86_64_v3,
-                                         &targets::x86_64};
+/// The levels, better ones first.
+static const Target *const kTargets[] = {
+    &targets::x86_64_v4_bf16,
+    &targets::x86_64_v4,
+    &targets::x86_64_v3,
+    &targets::x86_64,
+};
 
 TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *context) {
   const auto &cpu = static_cast<const CpuTarget &>(target);
@@ -108,8 +113,12 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   }
   int64_t getLanes(Attribute cpu) const { return cast<CpuAttr>(cpu).getLanes(); }
   int64_t getCacheBytes(Attribute cpu) const { return cast<CpuAttr>(cpu).getL2(); }
-  int64_t choosePanelWidth(Attribute cpu, int64_t columns) const {
-    return attn::choosePanelWidth(cast<CpuAttr>(cpu), columns);
+  Panel choosePanel(Attribute cpu, const ProductShape &shape) const {
+    return attn::choosePanel(cast<CpuAttr>(cpu), shape);
+  }
+  bool makesSameCode(Attribute cpu, TargetInterface other, ModuleOp graph) const {
+    auto otherCpu = dyn_cast<CpuAttr>(other);
+    return otherCpu && attn::makesSameCode(cast<CpuAttr>(cpu), otherCpu, graph);
   }
 };
 

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/DotProducts.h"
-#include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/Prefetch.h"
 #include "codegen/cpu/StridedView.h"
 #include "codegen/cpu/Transpose.h"
@@ -25,6 +24,10 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     return (*getLoopStrides(cast<MemRefType>(operand->get().getType()),
                             op.getMatchingIndexingMap(operand)))[loop];
   };
+  // Lanes along the sum need no grouping.
+  const MultiplyAdd *instruction = contraction.instruction;
+  if (instruction->group != 1)
+    return std::nullopt;
   SmallVector<unsigned> reductions, parallel;
   op.getReductionDims(reductions);
   op.getParallelDims(parallel);
@@ -41,7 +44,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     for (unsigned input : {1, 0})
       for (unsigned loop : parallel)
         if ((sizes[loop] == 1) == isSingle && (isSingle || isForRows(loop, input))) {
-          DotProducts products = {op, input, loop, reductions.front(), {}, {}};
+          DotProducts products = {op, *instruction, input, loop, reductions.front(), {}, {}};
           AffineMap rows = op.getMatchingIndexingMap(op.getDpsInputOperand(input));
           for (unsigned other : parallel)
             if (other != loop)
@@ -55,6 +58,7 @@ namespace {
 struct DotBuilder {
   Location loc;
   const DotProducts &products;
+  Type sumType;
   int64_t lanes;
   SmallVector<OpFoldResult> sizes; // of each loop
   StridedView rows, row, out;
@@ -104,10 +108,10 @@ struct DotBuilder {
 
   /// A vector that holds the sum of each of `sums` in its own lane.
   Value createTotals(OpBuilder &b, ArrayRef<Value> sums) const {
-    VectorType type = VectorType::get(lanes, b.getF32Type());
+    VectorType type = VectorType::get(lanes, sumType);
     // Add them up one by one as long as this takes fewer shuffles than a transposition.
     if (int64_t(sums.size()) < lanes / 2) {
-      SmallVector<Value> totals(lanes, floatConstant(b, loc, b.getF32Type(), 0));
+      SmallVector<Value> totals(lanes, floatConstant(b, loc, sumType, 0));
       for (auto [total, sum] : llvm::zip(totals, sums))
         total = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sum,
                                             arith::FastMathFlags::reassoc);
@@ -139,21 +143,22 @@ struct DotBuilder {
         index = arith::MinUIOp::create(b, loc, index, last);
       starts.push_back(rows.advance(b, loc, origin.rows, products.n, index));
     }
-    VectorType type = n.vectorOf(b.getF32Type());
+    VectorType type = n.vectorOf(sumType);
     SmallVector<Value> sums(count, floatConstant(b, loc, type, 0));
+    const MultiplyAdd &instruction = products.instruction;
     sums = forEachVector(
         b, loc, sizes[products.reduction], lanes, sums,
         [&](OpBuilder &inner, const Lanes &k, ValueRange carried) {
           auto load = [&](const StridedView &view, Value from) {
-            return k.load(inner, loc, view.row,
-                          view.advance(inner, loc, from, products.reduction, k.offset));
+            Value at = view.advance(inner, loc, from, products.reduction, k.offset);
+            return instruction.createFactors(inner, loc, k.load(inner, loc, view.row, at));
           };
           Value other = load(row, origin.row);
           SmallVector<Value> next;
           for (auto [from, sum] : llvm::zip_equal(starts, carried)) {
             if (isFromMemory)
               prefetchNextRow(inner, from, k);
-            next.push_back(createMultiplyAdd(inner, loc, load(rows, from), other, sum));
+            next.push_back(instruction.create(inner, loc, load(rows, from), other, sum));
           }
           return next;
         });
@@ -173,9 +178,11 @@ void attn::createDotProducts(OpBuilder &builder, const DotProducts &products, co
   auto view = [&](OpOperand *operand) {
     return StridedView::create(builder, loc, operand->get(), op.getMatchingIndexingMap(operand));
   };
+  Type sumType = products.instruction.getSumType(builder.getContext());
   DotBuilder dot{loc,
                  products,
-                 cpu.getLanes(),
+                 sumType,
+                 cpu.getLanes(sumType),
                  getLoopSizes(builder, op),
                  view(op.getDpsInputOperand(products.rows)),
                  view(op.getDpsInputOperand(1 - products.rows)),

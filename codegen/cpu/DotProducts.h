@@ -21,6 +21,7 @@ struct DotProducts {
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;
+  const MultiplyAdd &instruction;
   unsigned rows;      // the input with a row for each of L products; the other has one row for all
   unsigned n;         // the loop over the products
   unsigned reduction; // the loop of the sum

@@ -38,7 +38,7 @@ public:
     for (const Lanes &q : columns) {
       relative.push_back(region.createExponents(b, q.load(b, loc, max, q.offset), cpu));
       queries.push_back(region.createQueries(b, q));
-      sums.push_back(floatConstant(b, loc, q.vectorOf(b.getF32Type()), 0));
+      sums.push_back(floatConstant(b, loc, q.vectorOf(getElementTypeOrSelf(max.getType())), 0));
     }
     return sums;
   }
@@ -156,7 +156,8 @@ void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contractio
   int64_t lanes = cpu.getLanes();
   Value max = op.getMax(), sum = op.getSum();
   OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().getBody().front());
-  auto type = MemRefType::get({boundOfQueries(op.getScores())}, builder.getF32Type());
+  auto type =
+      MemRefType::get({boundOfQueries(op.getScores())}, getElementTypeOrSelf(sum.getType()));
   Value tileSums = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(64));
   Value grows = memref::AllocaOp::create(entry, loc, MemRefType::get({}, builder.getI1Type()));
   Value no = arith::ConstantOp::create(entry, loc, entry.getBoolAttr(false));

@@ -48,3 +48,8 @@ Value attn::createFraction(OpBuilder &builder, Location loc, Value x) {
                                        operands)
       .getResult(0);
 }
+
+Value attn::createMultiplyAddPairs(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
+  // The instruction is vdpbf16ps.
+  return x86vector::DotBF16Op::create(builder, loc, sums.getType(), sums, a, b);
+}

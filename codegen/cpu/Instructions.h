@@ -14,7 +14,7 @@
 
 namespace attn {
 
-/// Whether `cpu` has the two instructions below for vectors of `type`.
+/// Whether `cpu` has the instructions of createScale() and createFraction() for vectors of `type`.
 bool canScale(CpuAttr cpu, mlir::Type type);
 
 /// p * 2^n, where n is the integer at or below `exponent`, which may be any number.
@@ -23,6 +23,10 @@ mlir::Value createScale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 
 /// x minus the integer at or below x; 0 for infinity.
 mlir::Value createFraction(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+
+/// sums + the products of each pair of bf16 in `a` and in `b`, which have two elements for each sum.
+mlir::Value createMultiplyAddPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
+                                   mlir::Value b, mlir::Value sums);
 
 } // namespace attn
 

@@ -30,6 +30,13 @@ Value Lanes::load(OpBuilder &builder, Location loc, Value buffer, ValueRange ind
   return vector::MaskedLoadOp::create(builder, loc, type, buffer, indices, mask, fill);
 }
 
+Lanes Lanes::ofGroups(OpBuilder &builder, Location loc, int64_t size) const {
+  Value all = mask;
+  for (int64_t copies = 1; all && copies < size; copies *= 2)
+    all = vector::InterleaveOp::create(builder, loc, all, all);
+  return {count * size, offset, all};
+}
+
 void Lanes::store(OpBuilder &builder, Location loc, Value value, Value buffer,
                   ValueRange indices) const {
   if (mask)

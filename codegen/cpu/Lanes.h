@@ -27,6 +27,9 @@ struct Lanes {
     return mlir::VectorType::get(count, element);
   }
 
+  /// The same lanes, each of `size` adjacent elements, a power of two.
+  Lanes ofGroups(mlir::OpBuilder &builder, mlir::Location loc, int64_t size) const;
+
   /// Loads elements of `buffer` at `indices`, the last of which is the offset. Lanes beyond the end
   /// get the lanes of the vector `fill`, or zero without `fill`.
   mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,

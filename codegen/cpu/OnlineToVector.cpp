@@ -122,9 +122,12 @@ static LogicalResult lower(OnlineInitOp op, CpuAttr cpu) {
   OpBuilder builder(op);
   forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), cpu.getLanes(), {},
                 [&](OpBuilder &b, const Lanes &q, ValueRange) {
-                  VectorType type = q.vectorOf(b.getF32Type());
-                  Value zero = floatConstant(b, loc, type, 0);
-                  q.store(b, loc, floatConstant(b, loc, type, -kInfinity), max, q.offset);
+                  auto constant = [&](Value buffer, double value) {
+                    Type type = getElementTypeOrSelf(buffer.getType());
+                    return floatConstant(b, loc, q.vectorOf(type), value);
+                  };
+                  Value zero = constant(acc, 0);
+                  q.store(b, loc, constant(max, -kInfinity), max, q.offset);
                   q.store(b, loc, zero, sum, q.offset);
                   createUnrolledLoop(b, loc, memref::getMixedSize(b, loc, acc, 0), kRows, {},
                                      [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
@@ -149,16 +152,25 @@ struct ScoreProducts {
 };
 } // namespace
 
-static ScoreProducts createScoreProducts(OpBuilder &builder, Location loc, Value query, Value key,
-                                         Value scores) {
+/// Gives `product` the block of this name that was planned for the products of `step`.
+static void setBlock(Operation *product, Operation *step, StringRef name) {
+  auto blocks = step->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
+  if (Attribute block = blocks ? blocks.get(name) : Attribute())
+    product->setAttr(AttnDialect::kBlockAttr, block);
+}
+
+template <typename StepOp>
+static ScoreProducts createScoreProducts(OpBuilder &builder, StepOp op, Value scores, CpuAttr cpu) {
+  Location loc = op.getLoc();
   AffineExpr k, q, d;
   bindDims(builder.getContext(), k, q, d);
   auto maps = AffineMap::inferFromExprList({ArrayRef<AffineExpr>{k, d}, {d, q}, {k, q}},
                                            builder.getContext());
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
+  Value zero = floatConstant(builder, loc, getElementTypeOrSelf(scores.getType()), 0);
   auto fill = linalg::FillOp::create(builder, loc, zero, scores);
-  linalg::LinalgOp product = createProduct(builder, loc, key, query, scores, maps);
-  return {*Contraction::match(product), {zero, {}, fill}};
+  linalg::LinalgOp product = createProduct(builder, loc, op.getKey(), op.getQuery(), scores, maps);
+  setBlock(product, op, "scores");
+  return {*Contraction::match(product, cpu), {zero, {}, fill}};
 }
 
 /// acc += V^T P^T.
@@ -174,7 +186,8 @@ static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr 
           : createProduct(
                 rewriter, op.getLoc(), op.getValue(), op.getScores(), op.getAcc(),
                 AffineMap::inferFromExprList({value, probabilities, acc}, op.getContext()));
-  Contraction contraction = *Contraction::match(product);
+  setBlock(product, op, "values");
+  Contraction contraction = *Contraction::match(product, cpu);
   return lowerContraction(rewriter, contraction, Start::ofOutput(contraction), cpu);
 }
 
@@ -191,8 +204,8 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   Value scores = op.getScores(), max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
   OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
   ScoreRegion::Queries queries = region.createQueries(builder, q);
-  VectorType type = q.vectorOf(builder.getF32Type());
   Value oldMax = q.load(builder, loc, max, q.offset);
+  Type type = oldMax.getType();
 
   // Compute the maximum over kept keys only, because a hidden score may have any value. Several
   // maxima keep the chain short. No maximum is ever NaN, so that a NaN score does not hide others.
@@ -257,15 +270,15 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   Value changes = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, alpha, one);
   scf::IfOp::create(
       builder, loc, createAny(builder, loc, changes), [&](OpBuilder &inner, Location) {
-        createUnrolledLoop(
-            inner, loc, memref::getMixedSize(inner, loc, acc, 0), kRows, {},
-            [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
-              for (Value e : es) {
-                Value row = q.load(b, loc, acc, {e, q.offset});
-                q.store(b, loc, createMultiply(b, loc, row, alpha), acc, {e, q.offset});
-              }
-              return SmallVector<Value>();
-            });
+        createUnrolledLoop(inner, loc, memref::getMixedSize(inner, loc, acc, 0), kRows, {},
+                           [&](OpBuilder &b, ArrayRef<Value> es, ValueRange) {
+                             for (Value e : es) {
+                               Value row = q.load(b, loc, acc, {e, q.offset});
+                               q.store(b, loc, createMultiply(b, loc, row, alpha), acc,
+                                       {e, q.offset});
+                             }
+                             return SmallVector<Value>();
+                           });
         scf::YieldOp::create(inner, loc);
       });
   Value limit = createMultiply(builder, loc, alpha, floatConstant(builder, loc, type, kBigSum));
@@ -280,8 +293,7 @@ static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
     return failure();
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
-  ScoreProducts products =
-      createScoreProducts(rewriter, loc, op.getQuery(), op.getKey(), op.getScores());
+  ScoreProducts products = createScoreProducts(rewriter, op, op.getScores(), cpu);
   auto createUpdates = [&](OpBuilder &b) {
     Value no = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
     return forEachVector(
@@ -314,9 +326,9 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
   int64_t unroll = exponentialsInFlight(cpu);
   Value scores = op.getProbabilities();
   ScoreRegion::Queries queries = region.createQueries(builder, q);
-  VectorType type = q.vectorOf(builder.getF32Type());
-  Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
   Value max = q.load(builder, loc, op.getMax(), q.offset);
+  Type type = max.getType();
+  Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
   Exponents relative =
       region.createExponents(builder, createReplace(builder, loc, max, -kInfinity, 0), cpu);
   Value sum = q.load(builder, loc, op.getSum(), q.offset);
@@ -353,8 +365,7 @@ static LogicalResult lower(OnlineProbabilitiesOp op, CpuAttr cpu) {
       failed(verifyStrided(op, {op.getQuery(), op.getKey()})) || failed(region.verify()))
     return failure();
   IRRewriter rewriter(op);
-  ScoreProducts products =
-      createScoreProducts(rewriter, op.getLoc(), op.getQuery(), op.getKey(), scores);
+  ScoreProducts products = createScoreProducts(rewriter, op, scores, cpu);
   if (areInRegisterBlocks(products.contraction)) {
     createStoredProducts(rewriter, products.contraction, products.zero, cpu);
     products.contraction.op->erase();
@@ -394,7 +405,7 @@ static void createMerge(OpBuilder &builder, OnlineMergeOp op, CpuAttr cpu, const
     return Exponents(b, loc, createReplace(b, loc, max, -kInfinity, 0), factor, cpu);
   };
   Exponents relative = relativeTo(builder, newMax);
-  VectorType type = q.vectorOf(builder.getF32Type());
+  Type type = newMax.getType();
   Value ofNoKeys = arith::SelectOp::create(
       builder, loc, createIsEqual(builder, loc, newMax, -kInfinity),
       floatConstant(builder, loc, type, 1), floatConstant(builder, loc, type, 0));

@@ -14,9 +14,9 @@
 //     }
 //   }
 // linalg.transpose is lowered likewise: the blocks span the innermost dimensions of its input and output, not counting
-// unit dimensions. Blocks at the edges are masked. Elements that are not f32, or not adjacent in both operands, are
-// copied one by one. With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the source
-// become zero.
+// unit dimensions. Blocks at the edges are masked. Elements that are not adjacent in both operands, or not of 32 or 64
+// bits, are copied one by one. With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the
+// source become zero. With `group(g)`, g elements along k move as one element of g times the size; rows are interleaved.
 //
 // The pass leaves alone tensors, and any linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir
@@ -66,12 +66,21 @@ struct Cursor {
 struct Copy {
   Location loc;
   StridedView source, out;
+  Type element;
   /// Lanes of the vectors, 0 if elements are copied one by one.
   int64_t lanes;
-  /// The factor for f32 elements, if any.
+  /// The elements of one lane, which are adjacent in the output, and the loop over them, if there is one.
+  int64_t group;
+  std::optional<unsigned> inner;
+  /// The factor for the elements, if any.
   std::optional<double> scale;
 
   Value scaled(OpBuilder &b, Value value) const;
+  /// Casts a vector of elements to one of groups, as integers, and back. Without groups, returns the vector.
+  Value toGroups(OpBuilder &b, Value vector) const;
+  Value toElements(OpBuilder &b, Value vector) const;
+  void groups(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
+              OpFoldResult numRows, OpFoldResult numColumns) const;
   void elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loops,
                 ArrayRef<OpFoldResult> begins, ArrayRef<OpFoldResult> ends) const;
   void rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
@@ -97,6 +106,19 @@ Value Copy::scaled(OpBuilder &b, Value value) const {
   return arith::MulFOp::create(b, loc, value, floatConstant(b, loc, value.getType(), *scale));
 }
 
+Value Copy::toGroups(OpBuilder &b, Value vector) const {
+  if (group == 1)
+    return vector;
+  Type bits = b.getIntegerType(element.getIntOrFloatBitWidth() * group);
+  return vector::BitCastOp::create(b, loc, VectorType::get(lanes, bits), vector);
+}
+
+Value Copy::toElements(OpBuilder &b, Value vector) const {
+  if (group == 1)
+    return vector;
+  return vector::BitCastOp::create(b, loc, VectorType::get(lanes * group, element), vector);
+}
+
 void Copy::elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loops,
                     ArrayRef<OpFoldResult> begins, ArrayRef<OpFoldResult> ends) const {
   if (loops.empty()) {
@@ -111,40 +133,59 @@ void Copy::elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loo
   });
 }
 
-/// Copies rows whose elements are adjacent in the source and in the output.
+/// Copies groups of elements one by one.
+void Copy::groups(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
+                  OpFoldResult numRows, OpFoldResult numColumns) const {
+  SmallVector<unsigned> loops = {row, column};
+  SmallVector<OpFoldResult> begins(3, b.getIndexAttr(0));
+  if (inner)
+    loops.push_back(*inner);
+  elements(b, from, to, loops, begins, {numRows, numColumns, b.getIndexAttr(group)});
+}
+
+/// Copies rows whose elements are adjacent in the source and in the output. With groups, a row of the output has the
+/// elements of `group` rows of the source in turn.
 void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                 OpFoldResult numRows, OpFoldResult numColumns) const {
-  OpFoldResult zero = b.getIndexAttr(0);
   if (lanes == 0)
-    return elements(b, from, to, {row, column}, {zero, zero}, {numRows, numColumns});
-  forEach(b, loc, zero, numRows, 1, [&](OpBuilder &inner, Value i) {
-    Cursor fromRow = from.advance(inner, loc, row, i), toRow = to.advance(inner, loc, row, i);
-    forEachVector(inner, loc, numColumns, lanes, {},
-                  [&](OpBuilder &vector, const Lanes &l, ValueRange) {
-                    Value value = l.load(vector, loc, from.view.row,
-                                         fromRow.advance(vector, loc, column, l.offset).index);
-                    l.store(vector, loc, scaled(vector, value), to.view.row,
-                            toRow.advance(vector, loc, column, l.offset).index);
-                    return SmallVector<Value>();
-                  });
+    return groups(b, from, to, row, column, numRows, numColumns);
+  forEach(b, loc, b.getIndexAttr(0), numRows, 1, [&](OpBuilder &outer, Value i) {
+    Cursor fromRow = from.advance(outer, loc, row, i), toRow = to.advance(outer, loc, row, i);
+    forEachVector(
+        outer, loc, numColumns, lanes, {}, [&](OpBuilder &vector, const Lanes &l, ValueRange) {
+          Cursor first = fromRow.advance(vector, loc, column, l.offset);
+          SmallVector<Value> rows = {l.load(vector, loc, from.view.row, first.index)};
+          for (int64_t r = 1; r < group; ++r)
+            rows.push_back(
+                l.load(vector, loc, from.view.row, first.advance(vector, loc, *inner, r).index));
+          // With four rows, interleave rows 0 and 2, then rows 1 and 3, then both results.
+          for (; rows.size() > 1; rows.resize(rows.size() / 2))
+            for (size_t half = rows.size() / 2, r = 0; r < half; ++r)
+              rows[r] = vector::InterleaveOp::create(vector, loc, rows[r], rows[r + half]);
+          l.ofGroups(vector, loc, group)
+              .store(vector, loc, scaled(vector, rows[0]), to.view.row,
+                     toRow.advance(vector, loc, column, l.offset).index);
+          return SmallVector<Value>();
+        });
   });
 }
 
 /// Copies elements that are adjacent along `column` in the source and along `row` in the output.
 void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                       OpFoldResult numRows, OpFoldResult numColumns) const {
-  OpFoldResult zero = b.getIndexAttr(0);
   if (lanes == 0)
-    return elements(b, from, to, {row, column}, {zero, zero}, {numRows, numColumns});
+    return groups(b, from, to, row, column, numRows, numColumns);
   createTransposedCopy(
       b, loc, lanes, numRows, numColumns,
-      [&](OpBuilder &inner, Value i, const Lanes &l) {
-        Cursor at = from.advance(inner, loc, row, i).advance(inner, loc, column, l.offset);
-        return scaled(inner, l.load(inner, loc, from.view.row, at.index));
+      [&](OpBuilder &block, Value i, const Lanes &l) {
+        Cursor at = from.advance(block, loc, row, i).advance(block, loc, column, l.offset);
+        Lanes elements = l.ofGroups(block, loc, group);
+        return toGroups(block, scaled(block, elements.load(block, loc, from.view.row, at.index)));
       },
-      [&](OpBuilder &inner, Value j, const Lanes &l, Value vector) {
-        Cursor at = to.advance(inner, loc, column, j).advance(inner, loc, row, l.offset);
-        l.store(inner, loc, vector, to.view.row, at.index);
+      [&](OpBuilder &block, Value j, const Lanes &l, Value vector) {
+        Cursor at = to.advance(block, loc, column, j).advance(block, loc, row, l.offset);
+        l.ofGroups(block, loc, group)
+            .store(block, loc, toElements(block, vector), to.view.row, at.index);
       });
 }
 
@@ -160,24 +201,33 @@ static void forEachPoint(OpBuilder &b, Location loc, ArrayRef<unsigned> loops,
   });
 }
 
-/// Whether vectors can be used for this operand: its elements are f32 and adjacent along `loop`.
-static bool isAdjacent(Value memref, AffineMap map, unsigned loop) {
-  auto type = cast<MemRefType>(memref.getType());
-  return type.getElementType().isF32() && (*getLoopStrides(type, map))[loop] == 1;
+/// Whether elements of an operand are adjacent along `loop`, or have `distance` elements from one to the next.
+static bool isAdjacent(Value memref, AffineMap map, unsigned loop, int64_t distance = 1) {
+  return (*getLoopStrides(cast<MemRefType>(memref.getType()), map))[loop] == distance;
+}
+
+/// The lanes of a vector of groups of elements; 0 if groups are not of 32 or 64 bits, the sizes that every level can
+/// shuffle and mask.
+static int64_t getLanes(CpuAttr cpu, Type element, int64_t group) {
+  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() * group : 0;
+  return bits == 32 || bits == 64 ? cpu.getVector() / bits : 0;
 }
 
 //===----------------------------------------------------------------------===//
 // attn.pack
 //===----------------------------------------------------------------------===//
 
-/// The loops are batch..., panel, k, n, where n is the column inside a panel.
+/// The loops are batch..., panel, k, n and, if elements form groups, the elements of a group. n is the column inside a
+/// panel, and k counts groups.
 static void lowerPack(OpBuilder &builder, PackOp op, CpuAttr cpu) {
   Location loc = op.getLoc();
   MLIRContext *context = op.getContext();
   Value source = op.getSource(), out = op.getOuts()[0];
   auto outType = cast<MemRefType>(out.getType());
-  unsigned batch = outType.getRank() - 3, panel = batch, k = batch + 1, n = batch + 2,
-           numLoops = batch + 3;
+  int64_t group = op.getGroup();
+  unsigned numLoops = outType.getRank(), batch = numLoops - (group == 1 ? 3 : 4), panel = batch,
+           k = batch + 1, n = batch + 2;
+  std::optional<unsigned> inner = group == 1 ? std::nullopt : std::optional(batch + 3);
   SmallVector<unsigned> sourceLoops = llvm::to_vector(llvm::seq(batch));
   if (op.getFromRows())
     sourceLoops.append({k, n});
@@ -186,26 +236,60 @@ static void lowerPack(OpBuilder &builder, PackOp op, CpuAttr cpu) {
   AffineMap sourceMap = AffineMap::getMultiDimMapWithTargets(numLoops, sourceLoops, context);
   AffineMap outMap = AffineMap::getMultiDimIdentityMap(numLoops, context);
 
-  int64_t width = outType.getShape().back();
+  int64_t width = outType.getDimSize(n);
   SmallVector<OpFoldResult> sizes = memref::getMixedSizes(builder, loc, out);
   OpFoldResult columns =
       memref::getMixedSize(builder, loc, source, op.getFromRows() ? batch + 1 : batch);
-  bool isVector =
-      isAdjacent(out, outMap, n) && isAdjacent(source, sourceMap, op.getFromRows() ? n : k);
-  Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
-            StridedView::create(builder, loc, out, outMap), isVector ? int64_t(cpu.getLanes()) : 0,
+  bool isVector = isAdjacent(source, sourceMap, op.getFromRows() ? n : k) &&
+                  isAdjacent(out, outMap, n, group) && (!inner || isAdjacent(out, outMap, *inner));
+  Type element = outType.getElementType();
+  Copy copy{loc,
+            StridedView::create(builder, loc, source, sourceMap),
+            StridedView::create(builder, loc, out, outMap),
+            element,
+            isVector ? getLanes(cpu, element, group) : 0,
+            group,
+            inner,
             op.getScale() ? std::optional(op.getScale()->convertToDouble()) : std::nullopt};
+  // Groups along k that are whole, and the elements of the last one if it is not.
+  OpFoldResult wholeGroups = sizes[k], rest = builder.getIndexAttr(0);
+  if (inner) {
+    Value &stride = copy.source.strides[k];
+    copy.source.strides[*inner] = stride;
+    stride = builder.createOrFold<arith::MulIOp>(
+        loc, stride, arith::ConstantIndexOp::create(builder, loc, group).getResult());
+    OpFoldResult depth =
+        memref::getMixedSize(builder, loc, source, op.getFromRows() ? batch : batch + 1);
+    AffineExpr s0 = builder.getAffineSymbolExpr(0);
+    wholeGroups = affine::makeComposedFoldedAffineApply(builder, loc, s0.floorDiv(group), {depth});
+    rest = affine::makeComposedFoldedAffineApply(builder, loc, s0 % group, {depth});
+  }
 
   auto emitPanel = [&](OpBuilder &b, Cursor from, Cursor to, OpFoldResult used) {
+    OpFoldResult none = b.getIndexAttr(0), all = b.getIndexAttr(group);
     if (op.getFromRows())
-      copy.rows(b, from, to, k, n, sizes[k], used);
+      copy.rows(b, from, to, k, n, wholeGroups, used);
     else
-      copy.transposed(b, from, to, n, k, used, sizes[k]);
-    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(outType.getElementType()));
-    forEach(b, loc, b.getIndexAttr(0), sizes[k], 1, [&](OpBuilder &row, Value i) {
-      forEach(row, loc, used, row.getIndexAttr(width), 1, [&](OpBuilder &inner, Value j) {
-        Cursor at = to.advance(inner, loc, k, i).advance(inner, loc, n, j);
-        memref::StoreOp::create(inner, loc, zero, at.view.row, at.index);
+      copy.transposed(b, from, to, n, k, used, wholeGroups);
+    // The last group has some of its elements, and zeros; columns that are not used have zeros only.
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+    auto fill = [&](OpBuilder &at, Cursor to, OpFoldResult begin) {
+      forEach(at, loc, begin, all, 1, [&](OpBuilder &last, Value l) {
+        Value index = inner ? to.advance(last, loc, *inner, l).index : to.index;
+        memref::StoreOp::create(last, loc, zero, to.view.row, index);
+      });
+    };
+    if (inner)
+      forEach(b, loc, wholeGroups, sizes[k], 1, [&](OpBuilder &row, Value i) {
+        Cursor fromRow = from.advance(row, loc, k, i), toRow = to.advance(row, loc, k, i);
+        copy.elements(row, fromRow, toRow, {n, *inner}, {none, none}, {used, rest});
+        forEach(row, loc, none, used, 1, [&](OpBuilder &column, Value j) {
+          fill(column, toRow.advance(column, loc, n, j), rest);
+        });
+      });
+    forEach(b, loc, none, sizes[k], 1, [&](OpBuilder &row, Value i) {
+      forEach(row, loc, used, row.getIndexAttr(width), 1, [&](OpBuilder &column, Value j) {
+        fill(column, to.advance(column, loc, k, i).advance(column, loc, n, j), none);
       });
     });
   };
@@ -271,9 +355,14 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
 
   SmallVector<OpFoldResult> sizes = memref::getMixedSizes(builder, loc, source);
   bool isVector = isAdjacent(source, sourceMap, *column) && isAdjacent(out, outMap, *row);
-  Copy copy{loc, StridedView::create(builder, loc, source, sourceMap),
-            StridedView::create(builder, loc, out, outMap), isVector ? int64_t(cpu.getLanes()) : 0,
-            std::nullopt};
+  Copy copy{loc,
+            StridedView::create(builder, loc, source, sourceMap),
+            StridedView::create(builder, loc, out, outMap),
+            sourceType.getElementType(),
+            isVector ? getLanes(cpu, sourceType.getElementType(), /*group=*/1) : 0,
+            /*group=*/1,
+            /*inner=*/std::nullopt,
+            /*scale=*/std::nullopt};
   Value first = arith::ConstantIndexOp::create(builder, loc, 0);
   forEachPoint(builder, loc, others, sizes, {copy.source, first}, {copy.out, first},
                [&](OpBuilder &b, Cursor from, Cursor to) {

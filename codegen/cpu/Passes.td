@@ -12,7 +12,7 @@ include "mlir/Pass/PassBase.td"
 def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions to register blocks of vectors";
   let description = [{
-    Lowers every f32 contraction on buffers, plain or guarded, to loops over register blocks. The accumulators are
+    Lowers every contraction on buffers, plain or guarded, to loops over register blocks. The accumulators are
     vectors of exactly the target's lanes, which stay in registers during the reduction. The `attn.target` of an
     enclosing module determines the size of the blocks. A fill or broadcast into the output becomes the start of
     the sum. While a block is computed, the code prefetches the rows of the next block.
@@ -23,7 +23,7 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect"];
+                           "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
 }
 
 def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {

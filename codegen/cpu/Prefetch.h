@@ -13,8 +13,6 @@ namespace attn {
 
 /// Bytes per cache line.
 inline constexpr int64_t kBytesPerLine = 64;
-/// Elements of f32 per cache line.
-inline constexpr int64_t kElementsPerLine = kBytesPerLine / 4;
 
 /// Where a prefetch puts a line. A line for one use does not displace the lines of L2, which are used again: keys and
 /// values beside a bias.

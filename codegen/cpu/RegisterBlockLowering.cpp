@@ -76,17 +76,27 @@ private:
   SmallVector<Value> emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex, ValueRange sums,
                               int64_t rows, ArrayRef<Lanes> columns);
 
+  /// Loads the factors of `columns` at `index` of the vector operand.
+  Value loadVector(OpBuilder &b, Value index, const Lanes &columns);
+  /// Loads the factor at `index` of the scalar operand, or the group of factors, for all lanes.
+  Value loadScalar(OpBuilder &b, Value index);
+
   Value splat(OpBuilder &b, Value scalar) {
-    return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, b.getF32Type()), scalar);
+    return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, scalar.getType()), scalar);
   }
+  Value zeroSums(OpBuilder &b) { return floatConstant(b, loc, VectorType::get(lanes, sumType), 0); }
 
   OpBuilder &builder;
   Location loc;
+  const MultiplyAdd &instruction;
   bool guarded, guardsVectors;
   const Contraction::Roles &roles;
   CpuAttr cpu;
   Epilogue *epilogue;
-  int64_t lanes;
+  FloatType sumType;
+  int64_t lanes;                                 // of a vector of sums
+  int64_t elementsPerVector;                     // of a vector of factors
+  int64_t scalarsPerLine, vectorElementsPerLine; // factors in a cache line, of each operand
   RegisterBlock block;
   int64_t wholeHeight;               // rows of the tallest block of the whole product
   std::optional<int64_t> depthBlock; // length of the parts of the sum, if it is split
@@ -104,9 +114,11 @@ private:
 
 Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start,
                    CpuAttr cpu, Epilogue *epilogue)
-    : builder(builder), loc(contraction.op->getLoc()), guarded(contraction.skipsZeros),
-      guardsVectors(contraction.guardsVectors()), roles(*contraction.roles), cpu(cpu),
-      epilogue(epilogue), lanes(cpu.getLanes()), sizes(getLoopSizes(builder, contraction.op)) {
+    : builder(builder), loc(contraction.op->getLoc()), instruction(*contraction.instruction),
+      guarded(contraction.skipsZeros), guardsVectors(contraction.guardsVectors()),
+      roles(*contraction.roles), cpu(cpu), epilogue(epilogue),
+      sumType(instruction.getSumType(builder.getContext())), lanes(cpu.getLanes(sumType)),
+      elementsPerVector(lanes * instruction.group), sizes(getLoopSizes(builder, contraction.op)) {
   linalg::LinalgOp op = contraction.op;
   BlockAttr planned = contraction.getBlock(cpu);
   block = {planned.getRows(), planned.getVectors()};
@@ -115,6 +127,8 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   };
   scalars = view(op.getDpsInputOperand(1 - roles.vectorInput));
   vectors = view(op.getDpsInputOperand(roles.vectorInput));
+  scalarsPerLine = kBytesPerLine / getBytes(scalars.getElementType());
+  vectorElementsPerLine = kBytesPerLine / getBytes(vectors.getElementType());
   out = view(op.getDpsInitOperand(0));
   std::optional<int64_t> rowCount =
       roles.m ? getConstantIntValue(sizes[*roles.m]) : std::optional<int64_t>(1);
@@ -122,15 +136,16 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
                       vectors.strides[roles.reductions.back()];
   passesOnce = rowCount && *rowCount <= block.rows && isFromMemory;
   isPanel = isFromMemory && !passesOnce && !epilogue && roles.reductions.size() == 1 &&
-            block.vectors * lanes >= kElementsPerLine &&
-            getConstantIntValue(vectors.strides[roles.reductions.front()]) == block.vectors * lanes;
+            block.vectors * elementsPerVector >= vectorElementsPerLine &&
+            getConstantIntValue(vectors.strides[roles.reductions.front()]) ==
+                block.vectors * elementsPerVector;
   std::optional<int64_t> split = contraction.getSplit(cpu);
   if (!start.writer && !epilogue)
     depthBlock = split;
   // An epilogue needs the whole sum, so the sum is not split. The block has fewer rows instead, so
   // that registers are left for two partial sums of each element.
   if (epilogue && split)
-    block = fitTwoSums(cpu, block);
+    block = fitTwoSums(cpu, instruction, block);
   // With an epilogue, the rows may be the tail of a larger tile, whose sums have the same order as in whole blocks.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
@@ -248,8 +263,7 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
     return view.advance(inner, loc, index, roles.n, constant(inner, vector * lanes));
   };
   // A start value from memory is added last: a sum in parts has a smaller error than one long chain.
-  Value initial = startScalar ? splat(b, startScalar)
-                              : floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0);
+  Value initial = startScalar ? splat(b, startScalar) : zeroSums(b);
   SmallVector<Value> sums, rowNumbers;
   for (int64_t i = 0; i < rows; ++i) {
     rowNumbers.push_back(b.createOrFold<arith::AddIOp>(loc, row, constant(b, i)));
@@ -302,16 +316,16 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   int64_t height = rows.size(), width = columns.size();
   // If registers are left, even and odd steps have separate sums: shorter chains have smaller errors and less latency.
   // The height of whole blocks decides this for tails too, so that equal rows have equal sums.
-  bool alternates = isEven && cpu.can(CpuCapabilities::FMA) && length.value_or(0) >= kLongChain &&
-                    fitsRegisters(cpu, {2 * wholeHeight, width}, guarded);
+  bool alternates = isEven && instruction.isFused && length.value_or(0) >= kLongChain &&
+                    fitsRegisters(cpu, instruction, {2 * wholeHeight, width}, guarded);
   // Emit two steps per iteration if the trip count is even and it pays: blocks that are not full are only
   // for edges. Without FMA it does not pay: LLVM moves the separate multiplications up until registers spill.
   bool isFull = height == block.rows;
-  bool inPairs = cpu.can(CpuCapabilities::FMA) && isEven && (isFull || alternates);
+  bool inPairs = instruction.isFused && isEven && (isFull || alternates);
   int64_t steps = inPairs ? 2 : 1;
   SmallVector<Value> initial(sums);
   if (alternates)
-    initial.append(sums.size(), floatConstant(b, loc, VectorType::get(lanes, b.getF32Type()), 0));
+    initial.append(sums.size(), zeroSums(b));
   SmallVector<Value> parts = createLoop(
       b, loc, b.getIndexAttr(0), sizes[loop], steps, initial,
       [&](OpBuilder &inner, Value k, ValueRange carried) {
@@ -354,7 +368,6 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
 /// often from the next tile; a prefetch never faults.
 void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k, Value scalarIndex,
                                 int64_t steps) {
-  assert(2 * block.rows <= kElementsPerLine && "two steps ask for more than a line");
   auto advance = [&](Value index, unsigned along, Value count) {
     return scalars.advance(b, loc, index, along, count);
   };
@@ -363,7 +376,7 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
   std::optional<int64_t> stride = getConstantIntValue(scalars.strides[m]),
                          length = getConstantIntValue(sizes[loop]);
   Value index;
-  if (stride == 1 && steps == 2) {
+  if (stride == 1 && steps == 2 && 2 * block.rows <= scalarsPerLine) {
     Value number = arith::DivUIOp::create(b, loc, row, rows);
     Value parity = arith::RemUIOp::create(b, loc, number, constant(b, 2));
     index = advance(advance(scalarIndex, m, constant(b, 3 * block.rows - 1)), loop, parity);
@@ -388,13 +401,14 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
 /// lanes, an eighth of that data. Blocks beyond the eighth prefetch the last lines again.
 void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,
                                  Value vectorIndex) {
-  int64_t elements = length * block.vectors * lanes, share = length / 2 * kElementsPerLine;
+  int64_t elements = length * block.vectors * elementsPerVector,
+          share = length / 2 * vectorElementsPerLine;
   Value blocks = arith::DivUIOp::create(b, loc, row, constant(b, block.rows));
   Value first =
       arith::MinUIOp::create(b, loc, arith::MulIOp::create(b, loc, blocks, constant(b, share)),
                              constant(b, elements - share));
   Value line = arith::AddIOp::create(
-      b, loc, first, arith::MulIOp::create(b, loc, k, constant(b, kElementsPerLine / 2)));
+      b, loc, first, arith::MulIOp::create(b, loc, k, constant(b, vectorElementsPerLine / 2)));
   Value behind = arith::AddIOp::create(b, loc, vectorIndex, constant(b, elements));
   Value index = arith::AddIOp::create(b, loc, behind, line);
   createPrefetch(b, loc, vectors.row, index, Cache::Second);
@@ -403,24 +417,43 @@ void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value 
 /// Prefetches the vectors of a later step while those at `vectorIndex` are used.
 void Lowering::prefetchVectors(OpBuilder &b, unsigned loop, Value vectorIndex, int64_t width) {
   Value ahead = vectors.advance(b, loc, vectorIndex, loop, constant(b, kVectorsAhead / width));
-  int64_t vectorsPerLine = std::max<int64_t>(kElementsPerLine / lanes, 1);
+  int64_t vectorsPerLine = std::max<int64_t>(vectorElementsPerLine / elementsPerVector, 1);
   for (int64_t vector = 0; vector < width; vector += vectorsPerLine)
     createPrefetch(b, loc, vectors.row,
                    vectors.advance(b, loc, ahead, roles.n, constant(b, vector * lanes)));
 }
 
-/// Emits one step: multiplies one element of each row by one row of vectors.
+Value Lowering::loadVector(OpBuilder &b, Value index, const Lanes &columns) {
+  Lanes factors = columns.ofGroups(b, loc, instruction.group);
+  return instruction.createFactors(b, loc, factors.load(b, loc, vectors.row, index));
+}
+
+Value Lowering::loadScalar(OpBuilder &b, Value index) {
+  if (instruction.group == 1)
+    return splat(
+        b, instruction.createFactors(b, loc, memref::LoadOp::create(b, loc, scalars.row, index)));
+  // Move the group as one integer.
+  Type stored = scalars.getElementType();
+  Value group = vector::LoadOp::create(b, loc, VectorType::get(instruction.group, stored),
+                                       scalars.row, index);
+  Type bits = b.getIntegerType(8 * instruction.group * getBytes(stored));
+  group = vector::BitCastOp::create(b, loc, VectorType::get(1, bits), group);
+  Value all = splat(b, vector::ExtractOp::create(b, loc, group, 0));
+  all = vector::BitCastOp::create(b, loc, VectorType::get(elementsPerVector, stored), all);
+  return instruction.createFactors(b, loc, all);
+}
+
+/// Emits one step: multiplies one element, or one group, of each row by one row of vectors.
 SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex,
                                       ValueRange sums, int64_t rows, ArrayRef<Lanes> columns) {
-  VectorType type = VectorType::get(lanes, b.getF32Type());
   auto isNonzero = [&](Value vector) -> Value {
-    Value zero = floatConstant(b, loc, type, 0.0);
+    Value zero = floatConstant(b, loc, vector.getType(), 0.0);
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, vector, zero);
   };
   SmallVector<Value> row, masks;
   for (auto [vector, lanesOfVector] : llvm::enumerate(columns)) {
     Value index = vectors.advance(b, loc, vectorIndex, roles.n, constant(b, vector * lanes));
-    row.push_back(lanesOfVector.load(b, loc, vectors.row, index));
+    row.push_back(loadVector(b, index, lanesOfVector));
     if (guardsVectors)
       masks.push_back(isNonzero(row.back()));
   }
@@ -428,12 +461,12 @@ SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vec
   for (int64_t i = 0; i < rows; ++i) {
     Value index =
         roles.m ? scalars.advance(b, loc, scalarIndex, *roles.m, constant(b, i)) : scalarIndex;
-    Value element = splat(b, memref::LoadOp::create(b, loc, scalars.row, index));
+    Value element = loadScalar(b, index);
     if (guarded && !guardsVectors)
       masks.assign(columns.size(), isNonzero(element));
     for (size_t vector = 0; vector < columns.size(); ++vector) {
       Value sum = sums[i * columns.size() + vector];
-      Value next = vector::FMAOp::create(b, loc, element, row[vector], sum);
+      Value next = instruction.create(b, loc, element, row[vector], sum);
       if (guarded)
         next = arith::SelectOp::create(b, loc, masks[vector], next, sum);
       result.push_back(next);

@@ -16,10 +16,16 @@ static constexpr int64_t kMaxRows = 8;
 /// The number of vectors that stands for many columns: the width of every block that fits divides it.
 static constexpr int64_t kManyVectors = 12;
 
-bool attn::fitsRegisters(CpuAttr cpu, RegisterBlock block, bool guarded) {
+/// The sums in a vector register.
+static int64_t getLanes(CpuAttr cpu, const MultiplyAdd &instruction) {
+  return cpu.getLanes(instruction.getSumType(cpu.getContext()));
+}
+
+bool attn::fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
+                         bool guarded) {
   int64_t live = block.rows * block.vectors + block.vectors * (guarded ? 2 : 1) + 1;
-  // Such a product, guarded or without FMA, needs a register before it is added or selected.
-  if (guarded || !cpu.can(CpuCapabilities::FMA))
+  // Such a product, guarded or not fused, needs a register before it is added or selected.
+  if (guarded || !instruction.isFused)
     ++live;
   return live <= int64_t(cpu.getRegisters() - cpu.getSpare());
 }
@@ -32,18 +38,20 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
   return double(loads) / block.rows;
 }
 
-RegisterBlock attn::fitTwoSums(CpuAttr cpu, RegisterBlock block) {
+RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block) {
   // 8, 6, 4, 3, 2, 1 rows: tiles of keys are multiples of most of these.
-  while (cpu.can(CpuCapabilities::FMA) && block.rows > 1 &&
-         !fitsRegisters(cpu, {2 * block.rows, block.vectors}, /*guarded=*/false))
+  while (instruction.isFused && block.rows > 1 &&
+         !fitsRegisters(cpu, instruction, {2 * block.rows, block.vectors}, /*guarded=*/false))
     block.rows -= block.rows > 4 ? 2 : 1;
   return block;
 }
 
-int64_t attn::chooseDepthBlock(CpuAttr cpu, RegisterBlock block, int64_t depth) {
+int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
+                               int64_t depth, int64_t bytesPerFactor) {
   // Long sums are split because the error of a sum grows with its length; the parts are added at the end.
   static constexpr int64_t kLongestSum = 192;
-  int64_t bytesPerRow = block.vectors * cpu.getVector() / 8;
+  int64_t bytesPerRow =
+      block.vectors * getLanes(cpu, instruction) * instruction.group * bytesPerFactor;
   int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, kLongestSum);
   // Shorter sums load and store their accumulators too often; an odd length does not split into pairs of steps.
   int64_t least = most / 2;
@@ -53,17 +61,18 @@ int64_t attn::chooseDepthBlock(CpuAttr cpu, RegisterBlock block, int64_t depth) 
   return depth;
 }
 
-RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, int64_t columns, bool guarded) {
+RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruction,
+                                        int64_t columns, bool guarded) {
   int64_t vectors = kManyVectors;
   if (!ShapedType::isDynamic(columns))
-    vectors = std::max<int64_t>(1, llvm::divideCeil(columns, cpu.getLanes()));
+    vectors = std::max<int64_t>(1, llvm::divideCeil(columns, getLanes(cpu, instruction)));
   RegisterBlock best = {1, 1};
   // Only blocks that are at least as tall as wide: the element of a row is broadcast, which costs more
   // than the load of a vector.
   for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};
-      if (fitsRegisters(cpu, block, guarded) &&
+      if (fitsRegisters(cpu, instruction, block, guarded) &&
           loadsPerRow(block, vectors) < loadsPerRow(best, vectors))
         best = block;
     }
@@ -72,8 +81,12 @@ RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, int64_t columns, bool guard
 }
 
 BlockAttr attn::planBlock(CpuAttr cpu, const ProductShape &shape) {
-  RegisterBlock block = chooseRegisterBlock(cpu, shape.columns, shape.skipsZeros);
-  int64_t part = shape.depth ? chooseDepthBlock(cpu, block, *shape.depth) : 0;
+  const MultiplyAdd *instruction = findMultiplyAdd(cpu, shape.types);
+  if (!instruction)
+    return {};
+  RegisterBlock block = chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
+  int64_t bytes = std::max(getBytes(shape.types.a), getBytes(shape.types.b));
+  int64_t part = shape.depth ? chooseDepthBlock(cpu, *instruction, block, *shape.depth, bytes) : 0;
   return BlockAttr::get(cpu.getContext(), block.rows, block.vectors,
                         part == shape.depth ? 0 : part);
 }

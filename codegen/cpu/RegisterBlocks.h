@@ -7,6 +7,7 @@
 #ifndef ATTN_CODEGEN_CPU_REGISTERBLOCKS_H
 #define ATTN_CODEGEN_CPU_REGISTERBLOCKS_H
 
+#include "codegen/cpu/MultiplyAdd.h"
 #include "passes/plan/Planner.h"
 
 namespace attn {
@@ -19,26 +20,28 @@ struct RegisterBlock {
 
 /// Whether registers hold the block's accumulators, a row of its vector operand and an element of the other operand. A
 /// `guarded` product also keeps masks and a separate product in registers.
-bool fitsRegisters(CpuAttr cpu, RegisterBlock block, bool guarded);
+bool fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block, bool guarded);
 
 /// Of the blocks that fit the registers of the target, the one with the fewest loads for `columns`
-/// columns; kDynamic stands for many columns or an unknown number.
+/// columns; kDynamic stands for many columns or an unknown number. For sums of f32:
 ///
 ///                                columns    16      32      48      64      80      96     768, many
 ///   x86-64-v4  16 lanes, 32 registers     8 x 1   8 x 2   8 x 3   6 x 4   8 x 3   8 x 3   6 x 4
 ///   x86-64-v3   8 lanes, 16 registers     6 x 2   6 x 2   4 x 3   4 x 3   4 x 3   4 x 3   4 x 3
 ///   x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
-RegisterBlock chooseRegisterBlock(CpuAttr cpu, int64_t columns, bool guarded);
+RegisterBlock chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruction, int64_t columns,
+                                  bool guarded);
 
-/// `block` with fewer rows, so that registers hold two sums of each element, if the target has FMA.
-RegisterBlock fitTwoSums(CpuAttr cpu, RegisterBlock block);
+/// `block` with fewer rows, so that registers hold two sums of each element, if `instruction` is fused.
+RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
 /// How many of the `depth` products of a sum register blocks add before they go on to the next
 /// rows: all of them, or the greatest divisor up to 192 for which the rows of the vector operand
 /// stay in a quarter of L2.
-int64_t chooseDepthBlock(CpuAttr cpu, RegisterBlock block, int64_t depth);
+int64_t chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
+                         int64_t depth, int64_t bytesPerFactor);
 
-/// The block of a product.
+/// The block of a product; null if `cpu` has no instruction for its types.
 BlockAttr planBlock(CpuAttr cpu, const ProductShape &shape);
 
 } // namespace attn

@@ -30,6 +30,10 @@ struct StridedView {
   static StridedView create(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memref,
                             mlir::AffineMap map);
 
+  mlir::Type getElementType() const {
+    return mlir::cast<mlir::MemRefType>(row.getType()).getElementType();
+  }
+
   /// `index` moved by `count` along `loop`.
   mlir::Value advance(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value index,
                       unsigned loop, mlir::Value count) const;

@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/TilePrefetch.h"
 #include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/MultiplyAdd.h"
 #include "codegen/cpu/Prefetch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,11 +23,6 @@ static bool isRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return type && type.getRank() == 2 && !type.isDynamicDim(1) && isRowContiguous(type) &&
          type.getElementType().isIntOrFloat() && type.getElementTypeBitWidth() % 8 == 0;
-}
-
-/// Whether `buffer` consists of f32 rows of static length.
-static bool hasRows(Value buffer) {
-  return isRows(buffer) && cast<MemRefType>(buffer.getType()).getElementType().isF32();
 }
 
 /// Whether `view` is known to cover its whole source, except that it may select a single index of some dimensions.
@@ -55,11 +51,9 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-static int64_t getBytesOfElement(MemRefType type) { return type.getElementTypeBitWidth() / 8; }
-
 int64_t TilePrefetch::Rows::getLines() const {
   auto type = cast<MemRefType>(buffer.getType());
-  return llvm::divideCeil(type.getDimSize(1) * getBytesOfElement(type), kBytesPerLine);
+  return llvm::divideCeil(type.getDimSize(1) * getBytes(type.getElementType()), kBytesPerLine);
 }
 
 Value TilePrefetch::Rows::createStride(OpBuilder &builder, Location loc) const {
@@ -68,7 +62,7 @@ Value TilePrefetch::Rows::createStride(OpBuilder &builder, Location loc) const {
   Value stride =
       getValueOrCreateConstantIndexOp(builder, loc, metadata.getConstifiedMixedStrides()[0]);
   return arith::MulIOp::create(builder, loc, stride,
-                               createIndex(builder, loc, getBytesOfElement(type)));
+                               createIndex(builder, loc, getBytes(type.getElementType())));
 }
 
 static Value createAddress(OpBuilder &builder, Location loc, Value pointer, Value bytes) {
@@ -85,7 +79,7 @@ Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value 
   base = LLVM::IntToPtrOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
                                   base);
   Value bytes = arith::MulIOp::create(builder, loc, metadata.getOffset(),
-                                      createIndex(builder, loc, getBytesOfElement(type)));
+                                      createIndex(builder, loc, getBytes(type.getElementType())));
   row = arith::AddIOp::create(builder, loc, first, row);
   row = arith::MulIOp::create(builder, loc, row, createStride(builder, loc));
   return createAddress(builder, loc, base, arith::AddIOp::create(builder, loc, bytes, row));
@@ -99,7 +93,7 @@ Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value 
 static void forEachKeys(OnlineStepOp step, int64_t numKeys,
                         llvm::function_ref<void(Value rows, bool isKeys)> body) {
   auto visit = [&](Value rows, bool isKeys) {
-    if (hasRows(rows) && cast<MemRefType>(rows.getType()).getDimSize(0) == numKeys &&
+    if (isRows(rows) && cast<MemRefType>(rows.getType()).getDimSize(0) == numKeys &&
         isOfArgument(rows))
       body(rows, isKeys);
   };
@@ -138,7 +132,7 @@ void TilePrefetch::addNextHead(OnlineStepOp step, int64_t numKeys, Value queries
     MemRefType keys = getTypeOfHeads(rows);
     if (!keys)
       return;
-    int64_t size = getBytesOfElement(keys);
+    int64_t size = getBytes(keys.getElementType());
     bytes += keys.hasStaticShape() ? keys.getNumElements() * size : l2 + 1;
     bytesOfHead += getRowsOfHead(keys) * keys.getShape().back() * size;
     tiles.push_back(rows);
@@ -194,7 +188,7 @@ TilePrefetch TilePrefetch::create(OnlineStepOp step) {
   Value queries;
   int64_t tile = 0;
   for (PackOp pack : block.getOps<PackOp>())
-    if (!whole->isBeforeInBlock(pack) && !pack.getFromRows() && hasRows(pack.getSource()) &&
+    if (!whole->isBeforeInBlock(pack) && !pack.getFromRows() && isRows(pack.getSource()) &&
         getSource(step.getQuery()) == pack.getOuts()[0]) {
       queries = pack.getSource();
       tile = cast<MemRefType>(pack.getOuts()[0].getType()).getDimSize(2);
@@ -203,7 +197,7 @@ TilePrefetch TilePrefetch::create(OnlineStepOp step) {
     return result;
   DominanceInfo dominance;
   for (OnlineFinishOp finish : block.getOps<OnlineFinishOp>())
-    if (whole->isBeforeInBlock(finish) && hasRows(finish.getOut()) &&
+    if (whole->isBeforeInBlock(finish) && isRows(finish.getOut()) &&
         dominance.properlyDominates(finish.getOut(), step))
       result.ofTile.push_back({finish.getOut(), createIndex(builder, loc, 0), tile});
   int64_t numRows = cast<MemRefType>(queries.getType()).getDimSize(0);

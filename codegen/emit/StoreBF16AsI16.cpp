@@ -8,8 +8,9 @@
 //   %x = llvm.load %p : !llvm.ptr -> i16
 //   %bits = llvm.bitcast %x : i16 to i16        (folds)
 //
-// The vectorize stage left no arithmetic on bf16, only moves of it. For such a move LLVM may still convert to f32 and
-// back by a library function, and kernels have no undefined symbols. Test: test/codegen/emit/store-bf16-as-i16.mlir
+// The vectorize stage left no arithmetic on bf16, only moves of it and intrinsics that take it. For a move LLVM may still
+// convert to f32 and back by a library function, and kernels have no undefined symbols. The operands of intrinsics are
+// cast back. Test: test/codegen/emit/store-bf16-as-i16.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +31,13 @@ using namespace mlir;
 namespace {
 struct StoreBF16AsI16 : attn::impl::StoreBF16AsI16Base<StoreBF16AsI16> {
   void runOnOperation() override {
+    SmallVector<std::pair<OpOperand *, Type>> ofIntrinsics;
+    getOperation().walk([&](LLVM::CallIntrinsicOp op) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (getElementTypeOrSelf(operand.get().getType()).isBF16())
+          ofIntrinsics.push_back({&operand, operand.get().getType()});
+    });
+
     Type i16 = IntegerType::get(&getContext(), 16);
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](BFloat16Type) { return i16; });
@@ -45,6 +53,11 @@ struct StoreBF16AsI16 : attn::impl::StoreBF16AsI16Base<StoreBF16AsI16> {
     });
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false, /*replaceTypes=*/true);
+    for (auto [operand, type] : ofIntrinsics) {
+      OpBuilder builder(operand->getOwner());
+      operand->set(
+          LLVM::BitcastOp::create(builder, operand->getOwner()->getLoc(), type, operand->get()));
+    }
   }
 };
 } // namespace

@@ -13,13 +13,14 @@
 //   }
 //
 // The module is cloned here because tile sizes differ between ISA levels. The declarations keep the signature that
-// users see.
+// users see. A target gets no module if its code would be the same as that for a later target of the list.
 // A module without targets is left alone. Test: test/passes/plan/clone-targets.mlir
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
+#include "passes/plan/Planner.h"
 
 using namespace mlir;
 
@@ -40,7 +41,15 @@ struct CloneTargets : attn::impl::CloneTargetsBase<CloneTargets> {
     module->removeAttr(AttnDialect::kTargetsAttr);
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    for (TargetInterface target : targets.getAsRange<TargetInterface>()) {
+    for (auto [i, attribute] : llvm::enumerate(targets)) {
+      auto target = cast<TargetInterface>(attribute);
+      auto planner = dyn_cast<PlannerInterface>(attribute);
+      bool isRepeated =
+          planner && llvm::any_of(targets.getValue().drop_front(i + 1), [&](Attribute other) {
+            return planner.makesSameCode(cast<TargetInterface>(other), module);
+          });
+      if (isRepeated)
+        continue;
       auto level = ModuleOp::create(builder, module.getLoc(), target.getLevel());
       level->setAttr(AttnDialect::kTargetAttr, target);
       OpBuilder inner = OpBuilder::atBlockEnd(level.getBody());

@@ -66,8 +66,8 @@ static std::optional<Projection> matchProjection(Value value) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
   if (!isProduct(op) || !op.hasPureTensorSemantics() || !value.hasOneUse())
     return std::nullopt;
-  if (!llvm::all_of(op->getOperandTypes(),
-                    [](Type type) { return getElementTypeOrSelf(type).isF32(); }))
+  if (!llvm::all_equal(llvm::map_range(op->getOperandTypes(),
+                                       [](Type type) { return getElementTypeOrSelf(type); })))
     return std::nullopt;
   AffineMap left = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
             right = op.getMatchingIndexingMap(op.getDpsInputOperand(1)),

@@ -13,7 +13,14 @@
 //
 // A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
 // has n is packed if it is a weight, and transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is
-// packed from its rows. Left alone: operands whose rows are already contiguous along n, and products whose body differs
+// packed from its rows. If the machine has an instruction that adds products in groups, such as pairs of bf16, k becomes
+// a dimension of groups and one of the elements of a group, in the weight by packing and in the other operand by a view:
+//
+//   %p = attn.pack group(2) ins(%w) outs(%e : tensor<12x384x64x2xbf16>)
+//   %x3 = tensor.expand_shape %x [[0], [1, 2]] : tensor<?x768xbf16> into tensor<?x384x2xbf16>
+//   %c3 = linalg.contract indexing_maps = [(s, p, j, k, l) -> (s, k, l), (s, p, j, k, l) -> (p, k, j, l), ... -> (s, p, j)]
+//
+// Left alone: operands whose rows are already contiguous along n, and products whose body differs
 // from that of linalg.contract.
 // Test: test/passes/plan/pack-operands.mlir
 //
@@ -86,6 +93,28 @@ static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
 }
 
+/// `value` with dimension `dim` split into groups of `group` elements, which divides its static size.
+static Value withGroups(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t group) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape;
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<ReassociationIndices> reassociation;
+  for (int64_t i = 0; i < type.getRank(); ++i) {
+    reassociation.push_back({int64_t(shape.size())});
+    shape.push_back(i == dim ? type.getDimSize(i) / group : type.getDimSize(i));
+    sizes.push_back(i == dim ? OpFoldResult(builder.getIndexAttr(shape.back()))
+                             : dimOf(builder, loc, value, i));
+    if (i == dim) {
+      reassociation.back().push_back(shape.size());
+      shape.push_back(group);
+      sizes.push_back(builder.getIndexAttr(group));
+    }
+  }
+  return tensor::ExpandShapeOp::create(builder, loc,
+                                       RankedTensorType::get(shape, type.getElementType()), value,
+                                       reassociation, sizes);
+}
+
 static AffineMap mapTo(MLIRContext *context, unsigned numLoops, ArrayRef<unsigned> loops) {
   return AffineMap::getMultiDimMapWithTargets(numLoops, loops, context);
 }
@@ -93,6 +122,15 @@ static AffineMap mapTo(MLIRContext *context, unsigned numLoops, ArrayRef<unsigne
 static SmallVector<unsigned> loopsOf(AffineMap map) {
   return llvm::map_to_vector(
       map.getResults(), [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
+}
+
+/// Whether `op` is the view of groups that a product reads. The ops before it keep their shape.
+static bool isInGroups(Operation *op) {
+  return isa<tensor::ExpandShapeOp>(op) && llvm::any_of(op->getUses(), [](OpOperand &use) {
+           auto product = dyn_cast<linalg::LinalgOp>(use.getOwner());
+           return product && isProduct(product) && product.isDpsInput(&use) &&
+                  getGroup(product) > 1;
+         });
 }
 
 /// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k,
@@ -113,14 +151,21 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   bool rowsAreRight = loopsOf(rhsMap).back() == n;
   auto outType = cast<RankedTensorType>(init->get().getType());
   int64_t columns = outType.getShape().back();
-  if (columns == 0 || planner.choosePanelWidth(columns) == 0)
+  if (columns == 0)
     return;
-  int64_t width =
-      isWeight && !ShapedType::isDynamic(columns) ? planner.choosePanelWidth(columns) : columns;
+  ProductShape shape = ProductShape::get(op);
+  shape.columns = columns;
+  Panel panels = planner.choosePanel(shape);
+  if (panels.width == 0)
+    return;
+  bool isPacked =
+      isWeight && !ShapedType::isDynamic(columns) && !rhs->get().getDefiningOp<PackOp>();
+  int64_t width = isPacked ? panels.width : columns, group = isPacked ? panels.group : 1;
   SmallVector<unsigned> rowLoops = batch;
   rowLoops.append({k, n});
   // Rows of a weight that lie apart, as those of one head among many do, become contiguous.
-  if (rowsAreRight && width == columns && (!isWeight || loopsOf(rhsMap) == rowLoops))
+  bool needsPanels = !rowsAreRight || width != columns || group != 1;
+  if (!needsPanels && (!isWeight || loopsOf(rhsMap) == rowLoops))
     return;
 
   rewriter.setInsertionPoint(op);
@@ -128,8 +173,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   Value packed;
   SmallVector<unsigned> packedLoops = batch;
   unsigned panel = n, column = n; // the loops that n becomes
-  bool needsPanels = !rowsAreRight || width != columns;
-  if (isWeight && needsPanels && !rhs->get().getDefiningOp<PackOp>()) {
+  if (isPacked && needsPanels) {
     SmallVector<unsigned> columnLoops = batch;
     columnLoops.append({n, k});
     Value source =
@@ -137,11 +181,13 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
     SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());
     int64_t depth = shape.end()[rowsAreRight ? -2 : -1];
     shape.pop_back_n(2);
-    shape.append({columns / width, depth, width});
+    shape.append({columns / width, depth / group, width});
+    if (group > 1)
+      shape.push_back(group);
     Value empty = tensor::EmptyOp::create(rewriter, loc, shape,
                                           cast<ShapedType>(source.getType()).getElementType());
     packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source, ValueRange{empty},
-                            rowsAreRight, /*scale=*/FloatAttr())
+                            rowsAreRight, group, /*scale=*/FloatAttr())
                  .getResult(0);
     if (width == columns) {
       // One panel: (batch..., k, n).
@@ -157,12 +203,16 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
         groups.push_back({first + 1});
         groups.push_back({first + 2});
       }
+      if (group > 1)
+        groups.push_back({first + 3});
       packed = tensor::CollapseShapeOp::create(rewriter, loc, packed, groups);
       packedLoops.append({k, n});
     } else {
       column = numLoops++;
       packedLoops.append({panel, k, column});
     }
+    if (group > 1)
+      packedLoops.push_back(numLoops++);
   } else {
     packedLoops = rowLoops;
     packed = transposed(rewriter, loc, rhs->get(), rhsMap, packedLoops);
@@ -185,7 +235,14 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
     out = tensor::ExpandShapeOp::create(
         rewriter, loc, RankedTensorType::get(shape, outType.getElementType()), out, split, sizes);
   }
-  auto maps = rewriter.getAffineMapArrayAttr({mapTo(context, numLoops, loopsOf(lhsMap)),
+  Value left = lhs->get();
+  SmallVector<unsigned> leftLoops = loopsOf(lhsMap);
+  if (group > 1) {
+    left = withGroups(rewriter, loc, left,
+                      std::distance(leftLoops.begin(), llvm::find(leftLoops, k)), group);
+    leftLoops.insert(std::next(llvm::find(leftLoops, k)), numLoops - 1);
+  }
+  auto maps = rewriter.getAffineMapArrayAttr({mapTo(context, numLoops, leftLoops),
                                               mapTo(context, numLoops, packedLoops),
                                               mapTo(context, numLoops, outLoops)});
   SmallVector<NamedAttribute> attributes;
@@ -195,8 +252,8 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
       attributes.emplace_back(contract.getCastAttrName(), cast);
   }
   Value result =
-      linalg::ContractOp::create(rewriter, loc, TypeRange{out.getType()},
-                                 ValueRange{lhs->get(), packed}, ValueRange{out}, maps, attributes)
+      linalg::ContractOp::create(rewriter, loc, TypeRange{out.getType()}, ValueRange{left, packed},
+                                 ValueRange{out}, maps, attributes)
           ->getResult(0);
   if (column != n)
     result = tensor::CollapseShapeOp::create(rewriter, loc, outType, result, split);
@@ -232,7 +289,7 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
       // Expanding a result that other ops read too would leave them a collapsed view, which would then be expanded in
       // turn, without end.
       bool isShared = isa<tensor::ExpandShapeOp>(fused->getOwner()) && !fused->get().hasOneUse();
-      return !isRead && !isShared &&
+      return !isRead && !isShared && !isInGroups(fused->getOwner()) &&
              (isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp()));
     });
     linalg::FillOp::getCanonicalizationPatterns(patterns, &getContext());

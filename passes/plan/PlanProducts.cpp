@@ -9,8 +9,12 @@
 //
 // The planner of the machine chooses the block for the innermost dimension of the output; TaskRows.h chooses the rows of
 // a task, which count if the product gets tasks of its own. The pass changes attributes only: its result can be edited
-// and compilation resumed from it. A product that has an attribute keeps it. An attention contains
-// its products until code generation, which derives their blocks from its tiles.
+// and compilation resumed from it. A product that has an attribute keeps it.
+//
+// An attention contains its products until code generation. It gets `attn.blocks`, the blocks of the product of queries
+// and keys, and of that of probabilities and values, for the schedule and the tiles of its plan:
+//
+//   attn.blocks = {scores = #attn.block<rows = 8, vectors = 3>, values = #attn.block<rows = 8, vectors = 3>}
 // Test: test/passes/plan/plan-products.mlir, test/tools/resume.test
 //
 //===----------------------------------------------------------------------===//
@@ -31,24 +35,6 @@ namespace attn {
 
 using namespace attn;
 
-/// The columns of the product: the size of the innermost dimension of the output that is not 1.
-static int64_t getColumns(linalg::LinalgOp op) {
-  auto out = cast<ShapedType>(op.getDpsInits()[0].getType());
-  for (int64_t size : llvm::reverse(out.getShape()))
-    if (size != 1)
-      return size;
-  return 1;
-}
-
-/// The length of the sum, if it has one dimension of a static size.
-static std::optional<int64_t> getDepth(linalg::LinalgOp op) {
-  SmallVector<unsigned> reductions;
-  op.getReductionDims(reductions);
-  int64_t depth = op.getStaticLoopRanges()[reductions.front()];
-  return reductions.size() == 1 && !ShapedType::isDynamic(depth) ? std::optional(depth)
-                                                                 : std::nullopt;
-}
-
 /// The rows of a task: whole register blocks, if there are any, and enough work to pay for a task.
 static int64_t planRows(linalg::LinalgOp op, BlockAttr block) {
   static constexpr int64_t kRowsPerTask = 96;
@@ -57,16 +43,57 @@ static int64_t planRows(linalg::LinalgOp op, BlockAttr block) {
   return divideRows(all, kRowsPerTask, block ? block.getRows() : 1);
 }
 
-static LogicalResult verifyDepth(linalg::LinalgOp op, BlockAttr block) {
-  std::optional<int64_t> whole = getDepth(op);
+/// Verifies that the depth of the block of a sum of `whole` products, if that number is known, divides the sum.
+static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, BlockAttr block) {
   if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0))
     return success();
-  InFlightDiagnostic error = op.emitOpError() << "expected a depth that divides the sum of ";
+  InFlightDiagnostic error = op->emitOpError() << "expected a depth that divides the sum of ";
   if (whole)
     error << *whole << " products";
   else
     error << "an unknown number of products";
   return error << ", got " << block.getDepth();
+}
+
+/// The shapes of the products of an attention, by their names in `attn.blocks`.
+static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp op) {
+  PlanAttr plan = *op.getPlan();
+  // Queries are the columns of tiles. Whole scores have a column for each key, and their outputs one for each element.
+  bool isTiled = llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule());
+  int64_t keys = op.getStaticSize(op.getKDim()), e = op.getStaticSize(op.getEDim());
+  auto known = [](int64_t size) {
+    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
+  };
+  auto shapeOf = [&](Value operand, int64_t columns, int64_t depth, bool skipsZeros) {
+    Type factor = getElementTypeOrSelf(operand.getType());
+    return ProductShape{
+        columns, known(depth), skipsZeros, {factor, factor, op.getAccumulatorType()}};
+  };
+  SmallVector<std::pair<StringRef, ProductShape>> products = {
+      {"scores", shapeOf(op.getKey(), isTiled ? plan.getQ() : keys, op.getStaticSize(op.getDDim()),
+                         /*skipsZeros=*/false)}};
+  for (bool isMasked : {false, true})
+    if (isMasked ? bool(op.getMask()) : isTiled || !op.getMask())
+      products.push_back(
+          {isMasked ? "masked" : "values", shapeOf(op.getValue(), isTiled ? plan.getQ() : e,
+                                                   isTiled ? plan.getK() : keys, isMasked)});
+  return products;
+}
+
+static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
+  auto given = op->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
+  NamedAttrList blocks(given);
+  for (auto &[name, shape] : getProducts(op)) {
+    if (auto block = dyn_cast_or_null<BlockAttr>(blocks.get(name))) {
+      if (failed(verifyDepth(op, shape.depth, block)))
+        return failure();
+    } else if (Attribute plan = planner.planProduct(shape)) {
+      blocks.set(name, plan);
+    }
+  }
+  if (!blocks.empty())
+    op->setAttr(AttnDialect::kBlocksAttr, blocks.getDictionary(op.getContext()));
+  return success();
 }
 
 namespace {
@@ -76,14 +103,17 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
     if (!planner)
       return signalPassFailure();
     bool isValid = true;
+    getOperation().walk([&](AttentionOp op) {
+      if (op.getPlan())
+        isValid &= succeeded(planAttention(op, planner));
+    });
     getOperation().walk([&](linalg::LinalgOp op) {
       if (!isProduct(op) && !skipsZeros(op))
         return;
       auto block = op->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr);
       if (block) {
-        isValid &= succeeded(verifyDepth(op, block));
-      } else if (Attribute plan =
-                     planner.planProduct({getColumns(op), getDepth(op), skipsZeros(op)})) {
+        isValid &= succeeded(verifyDepth(op, ProductShape::getDepth(op), block));
+      } else if (Attribute plan = planner.planProduct(ProductShape::get(op))) {
         op->setAttr(AttnDialect::kBlockAttr, plan);
         block = dyn_cast<BlockAttr>(plan);
       }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/plan/Planner.h"
+#include "passes/Product.h"
 #include "passes/plan/JoinHeads.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -24,6 +25,27 @@ PlannerInterface attn::getPlanner(Operation *op) {
   return planner;
 }
 
+/// The size of the innermost dimension of the output that is not 1.
+static int64_t getColumns(linalg::LinalgOp op) {
+  auto out = cast<ShapedType>(op.getDpsInits()[0].getType());
+  for (int64_t size : llvm::reverse(out.getShape()))
+    if (size != 1)
+      return size;
+  return 1;
+}
+
+std::optional<int64_t> ProductShape::getDepth(linalg::LinalgOp op) {
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  int64_t depth = op.getStaticLoopRanges()[reductions.front()], group = getGroup(op);
+  bool isOne = reductions.size() == 1 || group > 1;
+  return isOne && !ShapedType::isDynamic(depth) ? std::optional(depth * group) : std::nullopt;
+}
+
+ProductShape ProductShape::get(linalg::LinalgOp op) {
+  return {getColumns(op), getDepth(op), attn::skipsZeros(op), ProductTypes::get(op)};
+}
+
 /// The length of the sums of `product`, 0 if it is null.
 static int64_t depthOfProduct(linalg::LinalgOp product) {
   if (!product)
@@ -38,28 +60,25 @@ static int64_t depthOfProduct(linalg::LinalgOp product) {
 }
 
 AttentionShape AttentionShape::get(AttentionOp op) {
-  auto staticSize = [](AffineMap map, Value value, unsigned dim) {
-    std::optional<unsigned> position =
-        map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
-    return position ? cast<ShapedType>(value.getType()).getDimSize(*position) : 1;
-  };
-  auto size = [&](AffineMap map, Value value, unsigned dim) {
-    int64_t size = staticSize(map, value, dim);
+  auto size = [&](unsigned dim) {
+    int64_t size = op.getStaticSize(dim);
     return ShapedType::isDynamic(size) ? kTypicalSize : size;
   };
   AttentionShape shape;
+  shape.element = getElementTypeOrSelf(op.getKey().getType());
+  shape.sum = op.getAccumulatorType();
   shape.numBatch = op.getNumBatch();
   // An unknown batch size does not change the order of plans.
   for (unsigned i = 0; i < shape.numBatch; ++i) {
-    int64_t count = staticSize(op.getOutMap(), op.getOuts()[0], i);
+    int64_t count = op.getStaticSize(i);
     (op.getKeyMap().isFunctionOfDim(i) ? shape.heads : shape.groups) *=
         ShapedType::isDynamic(count) ? 1 : count;
   }
-  shape.queries = size(op.getQueryMap(), op.getQuery(), op.getQDim());
-  shape.keys = size(op.getKeyMap(), op.getKey(), op.getKDim());
-  shape.knowsKeys = !ShapedType::isDynamic(staticSize(op.getKeyMap(), op.getKey(), op.getKDim()));
-  shape.d = size(op.getKeyMap(), op.getKey(), op.getDDim());
-  shape.e = size(op.getValueMap(), op.getValue(), op.getEDim());
+  shape.queries = size(op.getQDim());
+  shape.keys = size(op.getKDim());
+  shape.knowsKeys = !ShapedType::isDynamic(op.getStaticSize(op.getKDim()));
+  shape.d = size(op.getDDim());
+  shape.e = size(op.getEDim());
   // If key and value are the same product, it is computed once, before the attention.
   // A task computes a product without a reshape; only a plan for the product of all heads adds one.
   bool isPhased = op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased;

@@ -10,6 +10,7 @@
 #define ATTN_PASSES_PLAN_PLANNER_H
 
 #include "dialect/Attn.h"
+#include "passes/Product.h"
 
 #include <optional>
 
@@ -29,6 +30,8 @@ struct AttentionShape {
   int64_t joined = 1;    // heads of keys that one product can compute, with all groups of queries
   int64_t depth = 0;     // length of the sums of the projections before; 0: none
   bool knowsKeys = true; // whether the number of keys is known before the call
+  mlir::Type element;    // of queries, keys and values
+  mlir::Type sum;        // the element type of scores and accumulators
   bool hasRegion = false;
   MaskInterface mask;
   unsigned numBatch = 0; // batch coordinates of the mask
@@ -40,9 +43,22 @@ struct AttentionShape {
 
 /// What the plan of a product depends on.
 struct ProductShape {
+  static ProductShape get(mlir::linalg::LinalgOp product);
+  /// The number of products of each sum; none if it is known only at the call, or if the sum runs over several dimensions
+  /// that are not one dimension in groups.
+  static std::optional<int64_t> getDepth(mlir::linalg::LinalgOp product);
+
   int64_t columns;              ///< of the output's rows; kDynamic for an unknown number
   std::optional<int64_t> depth; ///< length of each sum, if known
   bool skipsZeros;              ///< of one operand: attn.skips_zeros
+  ProductTypes types;
+};
+
+/// How a weight is packed: into panels of `width` columns, which divides their number, with `group` elements along the
+/// sum side by side, which divides the length of the sum.
+struct Panel {
+  int64_t width;
+  int64_t group;
 };
 
 /// A plan and its predicted time, in multiply-adds of one full vector.

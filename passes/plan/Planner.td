@@ -34,9 +34,15 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         The bytes of the cache that a task has to itself.
       }], "int64_t", "getCacheBytes">,
     InterfaceMethod<[{
-        The width of the panels that `columns` columns of a weight are packed into; divides `columns`. 0: products
+        The panels that the weight of a product with a known number of columns is packed into. A width of 0: products
         read their operands as they are.
-      }], "int64_t", "choosePanelWidth", (ins "int64_t":$columns)>
+      }], "::attn::Panel", "choosePanel", (ins "const ::attn::ProductShape &":$shape)>,
+    InterfaceMethod<[{
+        Whether the code for `graph`, a module before the stage `plan`, is the same as for `other`, which needs fewer
+        instructions. A library with code for `other` then needs none for this target.
+      }], "bool", "makesSameCode", (ins "::attn::TargetInterface":$other, "::mlir::ModuleOp":$graph), [{}], [{
+        return false;
+      }]>
   ];
 }
 

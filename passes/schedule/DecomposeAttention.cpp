@@ -46,7 +46,7 @@ public:
     SmallVector<unsigned> productLoops = scoreLoops;
     productLoops.push_back(op.getDDim());
     Value scores = contract(productLoops, op.getQuery(), op.getQueryMap(), op.getKey(),
-                            op.getKeyMap(), zeros(empty(scoreLoops)), over(scoreLoops));
+                            op.getKeyMap(), zeros(empty(scoreLoops)), over(scoreLoops), "scores");
     Value masked = applyScore(scores, scoreLoops);
     Value probabilities = softmax(masked, scoreLoops);
     AffineMap scoreMap = over(scoreLoops);
@@ -101,13 +101,22 @@ private:
 
   /// init + the sum of a * b.
   Value contract(ArrayRef<unsigned> loops, Value a, AffineMap aMap, Value b, AffineMap bMap,
-                 Value init, AffineMap initMap) {
-    return generic(loops, {a, b}, {aMap, bMap}, init, initMap,
-                   [](OpBuilder &b, Location loc, ValueRange args) {
-                     Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
-                     linalg::YieldOp::create(
-                         b, loc, arith::AddFOp::create(b, loc, args[2], product).getResult());
-                   });
+                 Value init, AffineMap initMap, StringRef block) {
+    Value sums = generic(loops, {a, b}, {aMap, bMap}, init, initMap,
+                         [](OpBuilder &b, Location loc, ValueRange args) {
+                           Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
+                           linalg::YieldOp::create(
+                               b, loc, arith::AddFOp::create(b, loc, args[2], product).getResult());
+                         });
+    setBlock(sums, block);
+    return sums;
+  }
+
+  /// Gives the product that computes `sums` the block of this name in the plan of the attention.
+  void setBlock(Value sums, StringRef name) {
+    auto blocks = op->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
+    if (Attribute block = blocks ? blocks.get(name) : Attribute())
+      sums.getDefiningOp()->setAttr(AttnDialect::kBlockAttr, block);
   }
 
   /// Applies scale, score region and mask.
@@ -267,11 +276,13 @@ private:
     loops.append({op.getEDim(), op.getKDim()});
     if (!op.getMask())
       return contract(loops, probabilities, scoreMap, op.getValue(), op.getValueMap(),
-                      zeros(op.getOuts()[0]), op.getOutMap());
+                      zeros(op.getOuts()[0]), op.getOutMap(), "values");
     SmallVector<AffineMap> maps = renumbered(loops, {scoreMap, op.getValueMap(), op.getOutMap()});
-    return createGuardedProduct(builder, loc, probabilities, op.getValue(), zeros(op.getOuts()[0]),
-                                maps)
-        ->getResult(0);
+    Value sums = createGuardedProduct(builder, loc, probabilities, op.getValue(),
+                                      zeros(op.getOuts()[0]), maps)
+                     ->getResult(0);
+    setBlock(sums, "masked");
+    return sums;
   }
 
   Value copyTo(Value source, AffineMap sourceMap, Value init, AffineMap initMap) {

@@ -107,6 +107,8 @@ private:
   /// has no value, so the accumulator stays 0. `none` is the first sum where the sink is -inf.
   void startFromSink(State &state, Value none);
 
+  /// Gives a step the blocks that were planned for its products; `values` is the name of the second one in the plan.
+  void setBlocks(Operation *step, StringRef values);
   /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
   State step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
              MaskInterface mask);
@@ -226,7 +228,7 @@ Value KeyLoops::packQueries() {
   Value empty = tensor::EmptyOp::create(rewriter, loc, {one, depth, rewriter.getIndexAttr(qTile())},
                                         queries.slice.getType().getElementType());
   Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice,
-                                ValueRange{empty}, fromRows, queryScale)
+                                ValueRange{empty}, fromRows, /*group=*/1, queryScale)
                      .getResult(0);
   auto type =
       RankedTensorType::get({getConstantIntValue(depth).value_or(ShapedType::kDynamic),
@@ -245,7 +247,7 @@ KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResul
     Value full = temporary({1, kTile(), qTile()}, {one, ks, rewriter.getIndexAttr(qTile())},
                            tile.slice.getType().getElementType());
     Value packed = PackOp::create(rewriter, loc, TypeRange{full.getType()}, value, ValueRange{full},
-                                  /*from_rows=*/false, /*scale=*/FloatAttr())
+                                  /*from_rows=*/false, /*group=*/1, /*scale=*/FloatAttr())
                        .getResult(0);
     auto type =
         RankedTensorType::get({getConstantIntValue(ks).value_or(ShapedType::kDynamic),
@@ -427,6 +429,18 @@ std::optional<OpFoldResult> KeyLoops::equalTileSize() {
   return rewriter.getIndexAttr(std::min(*keys, kTile()));
 }
 
+void KeyLoops::setBlocks(Operation *step, StringRef values) {
+  auto planned = op->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
+  if (!planned)
+    return;
+  NamedAttrList blocks;
+  if (Attribute block = planned.get("scores"))
+    blocks.set("scores", block);
+  if (Attribute block = planned.get(values))
+    blocks.set("values", block);
+  step->setAttr(AttnDialect::kBlocksAttr, blocks.getDictionary(op.getContext()));
+}
+
 KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
                                MaskInterface mask) {
   Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
@@ -439,6 +453,7 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
       {scores.getType(), before.max.getType(), before.sum.getType(), before.acc.getType()}, query,
       key, value, score.captures, scores, before.max, before.sum, before.acc, originAt(toValue(k0)),
       score.next, mask, rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
+  setBlocks(step, mask ? "masked" : "values");
   cloneScore(step.getScore(), score);
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
 }
@@ -533,6 +548,7 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
       rewriter, loc, TypeRange{probabilities.getType()}, query, key, state.max, state.sum,
       score.captures, probabilities, originAt(k0), op.getMaskAttr(),
       rewriter.getAffineMapArrayAttr(score.maps), scoreScale, op.getEmptyRowAttr());
+  setBlocks(normalized, /*values=*/"");
   cloneScore(normalized.getScore(), score);
   View out = view(loop.getRegionIterArg(0), op.getOutMap(1), k0, ks);
   SmallVector<int64_t> permutation = {1, 0};

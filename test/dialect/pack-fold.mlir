@@ -41,6 +41,23 @@ func.func @padded_splat(%o: tensor<2x1x2xi8>) -> tensor<2x1x2xi8> {
   return %p : tensor<2x1x2xi8>
 }
 
+// Groups of two elements along k; the last group has one.
+// CHECK-LABEL: @groups
+// CHECK{LITERAL}: dense<[[[[1, 2], [4, 5]], [[3, 0], [6, 0]]]]> : tensor<1x2x2x2xi8>
+func.func @groups(%o: tensor<1x2x2x2xi8>) -> tensor<1x2x2x2xi8> {
+  %x = arith.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi8>
+  %p = attn.pack group(2) ins(%x : tensor<2x3xi8>) outs(%o : tensor<1x2x2x2xi8>) -> tensor<1x2x2x2xi8>
+  return %p : tensor<1x2x2x2xi8>
+}
+
+// CHECK-LABEL: @splat_groups
+// CHECK{LITERAL}: dense<[[[[7, 7]], [[7, 0]]]]> : tensor<1x2x1x2xi8>
+func.func @splat_groups(%o: tensor<1x2x1x2xi8>) -> tensor<1x2x1x2xi8> {
+  %x = arith.constant dense<7> : tensor<3x1xi8>
+  %p = attn.pack from_rows group(2) ins(%x : tensor<3x1xi8>) outs(%o : tensor<1x2x1x2xi8>) -> tensor<1x2x1x2xi8>
+  return %p : tensor<1x2x1x2xi8>
+}
+
 // CHECK-LABEL: @no_rows
 // CHECK: dense<> : tensor<0x4x2xf32>
 func.func @no_rows(%o: tensor<0x4x2xf32>) -> tensor<0x4x2xf32> {

@@ -93,7 +93,43 @@ func.func @invalid(%x: tensor<9x4xf32>, %o: tensor<3x9x4xf32>) {
 
 // P4: numbers alone are scaled.
 func.func @scaled_integers(%x: tensor<8x4xi32>, %o: tensor<2x4x4xi32>) -> tensor<2x4x4xi32> {
-  // expected-error @below {{expected f32 with a scale, got 'tensor<8x4xi32>'}}
+  // expected-error @below {{expected floats with a scale, got 'tensor<8x4xi32>'}}
   %r = attn.pack scale(2.0) ins(%x : tensor<8x4xi32>) outs(%o : tensor<2x4x4xi32>) -> tensor<2x4x4xi32>
   return %r : tensor<2x4x4xi32>
+}
+
+// -----
+
+// P1: a group is a dimension of its own.
+func.func @group_rank(%x: tensor<8x4xi8>, %o: tensor<2x4x4xi8>) -> tensor<2x4x4xi8> {
+  // expected-error @below {{expected a source of rank 2 or more and an output of two ranks more, got 'tensor<8x4xi8>' and 'tensor<2x4x4xi8>'}}
+  %r = attn.pack group(2) ins(%x : tensor<8x4xi8>) outs(%o : tensor<2x4x4xi8>) -> tensor<2x4x4xi8>
+  return %r : tensor<2x4x4xi8>
+}
+
+// -----
+
+// P1: groups along k, rounded up.
+func.func @group_count(%x: tensor<8x5xi8>, %o: tensor<2x2x4x2xi8>) -> tensor<2x2x4x2xi8> {
+  // expected-error @below {{expected batch and k sizes to agree, got 'tensor<8x5xi8>' and 'tensor<2x2x4x2xi8>'}}
+  %r = attn.pack group(2) ins(%x : tensor<8x5xi8>) outs(%o : tensor<2x2x4x2xi8>) -> tensor<2x2x4x2xi8>
+  return %r : tensor<2x2x4x2xi8>
+}
+
+// -----
+
+// P5
+func.func @group_of_three(%x: tensor<8x6xi8>, %o: tensor<2x2x4x3xi8>) -> tensor<2x2x4x3xi8> {
+  // expected-error @below {{expected a group that is a power of two and the innermost size, got 3 and 'tensor<2x2x4x3xi8>'}}
+  %r = attn.pack group(3) ins(%x : tensor<8x6xi8>) outs(%o : tensor<2x2x4x3xi8>) -> tensor<2x2x4x3xi8>
+  return %r : tensor<2x2x4x3xi8>
+}
+
+// -----
+
+// P5
+func.func @other_group(%x: tensor<8x6xi8>, %o: tensor<2x3x4x4xi8>) -> tensor<2x3x4x4xi8> {
+  // expected-error @below {{expected a group that is a power of two and the innermost size, got 2 and 'tensor<2x3x4x4xi8>'}}
+  %r = attn.pack group(2) ins(%x : tensor<8x6xi8>) outs(%o : tensor<2x3x4x4xi8>) -> tensor<2x3x4x4xi8>
+  return %r : tensor<2x3x4x4xi8>
 }

@@ -393,6 +393,21 @@ TEST_F(ReferenceTest, Pack) {
   expect(pack("from_rows", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 3, 5, 2, 4, 6})), {want});
 }
 
+TEST_F(ReferenceTest, PackGroups) {
+  // One panel of two columns, two groups of two elements along k; the second group has one element.
+  auto pack = [&](StringRef rest, StringRef type, ReferenceTensor source) {
+    return run("func.func @f(%s: " + type +
+                   ", %e: tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32> {\n  %p = attn.pack " + rest +
+                   " group(2) ins(%s : " + type +
+                   ") outs(%e : tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>\n"
+                   "  return %p : tensor<1x2x2x2xf32>\n}",
+               {source, ReferenceTensor({1, 2, 2, 2})});
+  };
+  Elements want = {1, 2, 4, 5, 3, 0, 6, 0};
+  expect(pack("", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 2, 3, 4, 5, 6})), {want});
+  expect(pack("from_rows", "tensor<3x2xf32>", tensorOf({3, 2}, {1, 4, 2, 5, 3, 6})), {want});
+}
+
 TEST_F(ReferenceTest, PackMask) {
   // Two queries and 34 keys: the first query keeps keys 0, 31 and 33, the second one key 32.
   ReferenceTensor mask({2, 34});

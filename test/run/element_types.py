@@ -43,6 +43,33 @@ func.func @f(%x: tensor<5x7x{t}>) -> tensor<5x7x{t}> {{
   return %r : tensor<5x7x{t}>
 }}
 """
+# Factors of two types and sums of a third, as register blocks and as dot products. Edges are not whole vectors.
+PRODUCTS = """
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @f(%x: tensor<{m}x{k}x{u}>, %y: tensor<{k}x{n}x{t}>, %z: tensor<{n}x{k}x{t}>)
+    -> (tensor<{m}x{n}x{sum}>, tensor<{m}x{n}x{sum}>) {{
+  %zero = arith.constant 0.0 : {sum}
+  %e = tensor.empty() : tensor<{m}x{n}x{sum}>
+  %s = linalg.fill ins(%zero : {sum}) outs(%e : tensor<{m}x{n}x{sum}>) -> tensor<{m}x{n}x{sum}>
+  %p = linalg.contract indexing_maps = [#mk, #kn, #mn] ins(%x, %y : tensor<{m}x{k}x{u}>, tensor<{k}x{n}x{t}>)
+    outs(%s : tensor<{m}x{n}x{sum}>) -> tensor<{m}x{n}x{sum}>
+  %q = linalg.contract indexing_maps = [#mk, #nk, #mn] ins(%x, %z : tensor<{m}x{k}x{u}>, tensor<{n}x{k}x{t}>)
+    outs(%s : tensor<{m}x{n}x{sum}>) -> tensor<{m}x{n}x{sum}>
+  return %p, %q : tensor<{m}x{n}x{sum}>, tensor<{m}x{n}x{sum}>
+}}
+"""
+# The last group and the last panel are not full.
+PACK = """
+func.func @f(%x: tensor<2x{n}x{k}x{t}>, %y: tensor<2x{k}x{n}x{t}>) -> ({out}, {out}) {{
+  %e = tensor.empty() : {out}
+  %p = attn.pack group({group}) ins(%x : tensor<2x{n}x{k}x{t}>) outs(%e : {out}) -> {out}
+  %q = attn.pack from_rows group({group}) {scale} ins(%y : tensor<2x{k}x{n}x{t}>) outs(%e : {out}) -> {out}
+  return %p, %q : {out}, {out}
+}}
+"""
 # A bias of f16 or bf16 is read in the lanes of an attention of f32.
 BIAS = """
 #q = affine_map<(q, k, d, e) -> (q, d)>
@@ -89,6 +116,15 @@ for t, other, cast in CONVERSIONS:
     run(folder, f"{t}-{other}", text, max(TOLERANCE.get(t, 0), TOLERANCE.get(other, 0)))
 for t in ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f64"):
     run(folder, f"view-{t}", VIEW.format(t=t), 0)
+for u, t, sum in [("f64", "f64", "f64"), ("f16", "f16", "f32"), ("bf16", "bf16", "f32"), ("f32", "bf16", "f32"),
+                  ("bf16", "f16", "f32"), ("f32", "f32", "f64")]:
+    for m, n, k in [(1, 37, 40), (13, 37, 40), (13, 3, 33), (50, 128, 400)]:
+        run(folder, f"products-{u}-{t}-{sum}-{m}x{n}x{k}", PRODUCTS.format(u=u, t=t, sum=sum, m=m, n=n, k=k), TOLERANCE[sum])
+for t, group in [("bf16", 2), ("f16", 4), ("i8", 4), ("i8", 8), ("f32", 2), ("i64", 2)]:
+    for n, k in [(37, 40), (5, 3), (64, 33)]:
+        out = f"tensor<2x{-(-n // 32)}x{-(-k // group)}x32x{group}x{t}>"
+        scale = "scale(0.5)" if t[0] != "i" else ""
+        run(folder, f"pack-{t}-{group}-{n}x{k}", PACK.format(t=t, group=group, n=n, k=k, out=out, scale=scale), 0)
 for t in ("f16", "bf16"):
     run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
     run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])

@@ -60,7 +60,7 @@ int64_t loops::TargetAttr::getLanes() const { return 1; }
 
 int64_t loops::TargetAttr::getCacheBytes() const { return 0; }
 
-int64_t loops::TargetAttr::choosePanelWidth(int64_t) const { return 0; }
+Panel loops::TargetAttr::choosePanel(const ProductShape &) const { return {0, 1}; }
 
 //===----------------------------------------------------------------------===//
 // Passes

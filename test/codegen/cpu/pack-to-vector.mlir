@@ -90,6 +90,35 @@ func.func @scaled(%q: memref<48x64xf32>, %p: memref<1x64x48xf32>) {
 }
 
 // Left alone: rows stay rows.
+// Pairs of bf16 are transposed as integers of 32 bits.
+// CHECK-LABEL: @pairs
+// CHECK:         vector.load %{{.*}}, vector<32xbf16>
+// CHECK-NEXT:    vector.bitcast %{{.*}} : vector<32xbf16> to vector<16xi32>
+// CHECK-COUNT-64: vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// CHECK-NOT:     vector.shuffle
+// CHECK:         vector.bitcast %{{.*}} : vector<16xi32> to vector<32xbf16>
+// CHECK-NOT:     memref.store
+// CHECK:         return
+func.func @pairs(%w: memref<64x768xbf16>, %p: memref<1x384x64x2xbf16>) {
+  attn.pack group(2) ins(%w : memref<64x768xbf16>) outs(%p : memref<1x384x64x2xbf16>)
+  return
+}
+
+// Two rows are interleaved. The last row has no partner: zeros take its place.
+// CHECK-LABEL: @pairs_of_rows
+// CHECK:         scf.for %{{.*}} = %c0 to %c4 step %c1
+// CHECK:           %[[R:.*]] = vector.load %{{.*}}, vector<16xbf16>
+// CHECK:           %[[S:.*]] = vector.load %{{.*}}, vector<16xbf16>
+// CHECK:           vector.interleave %[[R]], %[[S]] : vector<16xbf16> -> vector<32xbf16>
+// CHECK:         memref.load
+// CHECK:         memref.store
+// CHECK:         memref.store %cst
+// CHECK:         return
+func.func @pairs_of_rows(%w: memref<9x32xbf16>, %p: memref<1x5x32x2xbf16>) {
+  attn.pack from_rows group(2) ins(%w : memref<9x32xbf16>) outs(%p : memref<1x5x32x2xbf16>)
+  return
+}
+
 // CHECK-LABEL: @not_ours
 // CHECK:         linalg.transpose
 func.func @not_ours(%x: memref<12x32x64xf32>, %y: memref<32x12x64xf32>) {

@@ -27,3 +27,31 @@ module attributes {attn.version = 1 : i64, attn.targets = [
 func.func @no_targets(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// The first level adds products of bf16 to the second one. Without bf16 it would repeat the second.
+// CHECK-LABEL: module {
+// CHECK: func.func private @f32
+// CHECK-NEXT: module @"x86-64-v4" attributes
+#bf16 = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
+module attributes {attn.targets = [#bf16, #v4]} {
+  func.func @f32(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+    return %x : tensor<?x4xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module {
+// CHECK: func.func private @bf16
+// CHECK-NEXT: module @"x86-64-v4-bf16" attributes
+// CHECK: module @"x86-64-v4" attributes
+#bf16 = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
+module attributes {attn.targets = [#bf16, #v4]} {
+  func.func @bf16(%x: tensor<?x4xbf16>) -> tensor<?x4xbf16> {
+    return %x : tensor<?x4xbf16>
+  }
+}

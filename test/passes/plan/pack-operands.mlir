@@ -180,3 +180,45 @@ module attributes {attn.target = #target} {
     return %r : tensor<1x1xi64>
   }
 }
+
+// -----
+
+// The machine adds the products of pairs of bf16: the weight is packed in pairs, and the other operand is viewed in pairs.
+// A sum of an odd number of products, and factors of two types, have no pairs.
+#pairs = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
+#x = affine_map<(s, n, k) -> (s, k)>
+#w = affine_map<(s, n, k) -> (n, k)>
+#out = affine_map<(s, n, k) -> (s, n)>
+module attributes {attn.target = #pairs} {
+  // CHECK-LABEL: @pairs(
+  // CHECK-SAME: %[[X:.*]]: tensor<?x768xbf16>, %[[W:.*]]: tensor<768x768xbf16>
+  // CHECK: %[[P:.*]] = attn.pack group(2) ins(%[[W]] : {{.*}}) outs(%{{.*}} : tensor<12x384x64x2xbf16>)
+  // CHECK: %[[X3:.*]] = tensor.expand_shape %[[X]] {{\[}}[0], [1, 2]] {{.*}} into tensor<?x384x2xbf16>
+  // CHECK: linalg.contract {{.*}} ins(%[[X3]], %[[P]] : tensor<?x384x2xbf16>, tensor<12x384x64x2xbf16>) outs(%{{.*}} : tensor<?x12x64xf32>)
+  func.func @pairs(%x: tensor<?x768xbf16>, %w: tensor<768x768xbf16> {attn.weight}, %i: tensor<?x768xf32>) -> tensor<?x768xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x768xbf16>, tensor<768x768xbf16>) outs(%i : tensor<?x768xf32>) -> tensor<?x768xf32>
+    return %c : tensor<?x768xf32>
+  }
+
+  // CHECK-LABEL: @one_panel_of_pairs(
+  // CHECK: attn.pack from_rows group(2) {{.*}} outs(%{{.*}} : tensor<1x384x48x2xbf16>)
+  // CHECK: linalg.contract {{.*}} ins(%{{.*}} : tensor<?x384x2xbf16>, tensor<384x48x2xbf16>) outs(%{{.*}} : tensor<?x48xf32>)
+  func.func @one_panel_of_pairs(%x: tensor<?x768xbf16>, %w: tensor<768x48xbf16> {attn.weight}, %i: tensor<?x48xf32>) -> tensor<?x48xf32> {
+    %c = linalg.contract indexing_maps = [#x, affine_map<(s, n, k) -> (k, n)>, #out] ins(%x, %w : tensor<?x768xbf16>, tensor<768x48xbf16>) outs(%i : tensor<?x48xf32>) -> tensor<?x48xf32>
+    return %c : tensor<?x48xf32>
+  }
+
+  // CHECK-LABEL: @odd(
+  // CHECK: attn.pack ins(%{{.*}} : tensor<48x7xbf16>) outs(%{{.*}} : tensor<1x7x48xbf16>)
+  func.func @odd(%x: tensor<?x7xbf16>, %w: tensor<48x7xbf16> {attn.weight}, %i: tensor<?x48xf32>) -> tensor<?x48xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x7xbf16>, tensor<48x7xbf16>) outs(%i : tensor<?x48xf32>) -> tensor<?x48xf32>
+    return %c : tensor<?x48xf32>
+  }
+
+  // CHECK-LABEL: @two_types(
+  // CHECK: attn.pack ins(%{{.*}} : tensor<48x8xbf16>) outs(%{{.*}} : tensor<1x8x48xbf16>)
+  func.func @two_types(%x: tensor<?x8xf32>, %w: tensor<48x8xbf16> {attn.weight}, %i: tensor<?x48xf32>) -> tensor<?x48xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x8xf32>, tensor<48x8xbf16>) outs(%i : tensor<?x48xf32>) -> tensor<?x48xf32>
+    return %c : tensor<?x48xf32>
+  }
+}

@@ -46,3 +46,51 @@ func.func @block(%a: tensor<8x100xf32>, %b: tensor<100x64xf32>, %c: tensor<8x64x
       ins(%a, %b : tensor<8x100xf32>, tensor<100x64xf32>) outs(%c : tensor<8x64xf32>) -> tensor<8x64xf32>
   return %r : tensor<8x64xf32>
 }
+
+// -----
+
+// The products of an attention: queries are the columns of tiles. Tiles with hidden pairs skip zeros, which takes more
+// registers. Whole scores have a column for each key. A block that is there already stays.
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
+module attributes {attn.target = #v4} {
+// CHECK-LABEL: @attentions
+// CHECK: attn.attention {{.*}}plan(<"per-head", q = 64, k = 128>) {attn.blocks = {scores = #attn.block<rows = 6, vectors = 4>, values = #attn.block<rows = 6, vectors = 4>},
+// CHECK: attn.attention {{.*}}plan(<phased, q = 64, k = 128>) {attn.blocks = {masked = #attn.block<rows = 4, vectors = 4>, scores = #attn.block<rows = 6, vectors = 4>, values = #attn.block<rows = 2, vectors = 1>},
+// CHECK: attn.attention {{.*}}plan(<"whole-scores", q = 8, k = 128>) {attn.blocks = {masked = #attn.block<rows = 8, vectors = 2, depth = 128>, scores = #attn.block<rows = 6, vectors = 4>},
+func.func @attentions(%x: tensor<1024x32xf32>, %e: tensor<1024x32xf32>) -> (tensor<1024x32xf32>, tensor<1024x32xf32>, tensor<1024x32xf32>) {
+  %a = attn.attention ins(%x, %x, %x : tensor<1024x32xf32>, tensor<1024x32xf32>, tensor<1024x32xf32>) outs(%e : tensor<1024x32xf32>)
+      plan(<"per-head", q = 64, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<1024x32xf32>
+  %b = attn.attention ins(%x, %x, %x : tensor<1024x32xf32>, tensor<1024x32xf32>, tensor<1024x32xf32>) outs(%e : tensor<1024x32xf32>)
+      mask(#attn.causal) plan(<"phased", q = 64, k = 128>)
+      {attn.blocks = {values = #attn.block<rows = 2, vectors = 1>}, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<1024x32xf32>
+  %c = attn.attention ins(%x, %x, %x : tensor<1024x32xf32>, tensor<1024x32xf32>, tensor<1024x32xf32>) outs(%e : tensor<1024x32xf32>)
+      mask(#attn.causal) plan(<"whole-scores", q = 8, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<1024x32xf32>
+  return %a, %b, %c : tensor<1024x32xf32>, tensor<1024x32xf32>, tensor<1024x32xf32>
+}
+}
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
+module attributes {attn.target = #v4} {
+func.func @depth(%x: tensor<100x32xf32>, %e: tensor<100x32xf32>) -> tensor<100x32xf32> {
+  // expected-error @+1 {{expected a depth that divides the sum of 32 products, got 5}}
+  %a = attn.attention ins(%x, %x, %x : tensor<100x32xf32>, tensor<100x32xf32>, tensor<100x32xf32>) outs(%e : tensor<100x32xf32>)
+      plan(<"per-head", q = 64, k = 128>)
+      {attn.blocks = {scores = #attn.block<rows = 2, vectors = 1, depth = 5>}, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<100x32xf32>
+  return %a : tensor<100x32xf32>
+}
+}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.blocks' to be a dictionary of #attn.block with the names scores, values and masked, got {keys = #attn.block<rows = 2, vectors = 1>}}}
+func.func @names() attributes {attn.blocks = {keys = #attn.block<rows = 2, vectors = 1>}} { return }

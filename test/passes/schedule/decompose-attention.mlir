@@ -146,3 +146,21 @@ func.func @sink(%x: tensor<2x5x8xf32>, %sink: tensor<2xf32>) -> tensor<2x5x8xf32
       affine_map<(b, q, k, d, e) -> (b)>, affine_map<(b, q, k, d, e) -> (b, q, e)>], scale = 1.0 : f32, empty_row = #attn.empty_row<nan>} -> tensor<2x5x8xf32>
   return %o : tensor<2x5x8xf32>
 }
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// The products get the blocks that were planned for them.
+// CHECK-LABEL: @blocks(
+// CHECK: attrs = {attn.block = #attn.block<rows = 4, vectors = 3>}
+// CHECK: attrs = {attn.block = #attn.block<rows = 6, vectors = 2>, attn.skips_zeros}
+func.func @blocks(%x: tensor<256x64xf32>, %e: tensor<256x64xf32>) -> tensor<256x64xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>) outs(%e : tensor<256x64xf32>)
+      mask(#attn.causal) plan(<unfused, q = 48, k = 128>)
+      {attn.blocks = {masked = #attn.block<rows = 6, vectors = 2>, scores = #attn.block<rows = 4, vectors = 3>},
+       indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<256x64xf32>
+  return %o : tensor<256x64xf32>
+}

@@ -248,3 +248,26 @@ func.func @untested_words(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tens
       } -> tensor<48x64xf32>
   return %o : tensor<48x64xf32>
 }
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+#p = affine_map<(q, k, d, e) -> (q, k)>
+// Every step gets the blocks of its products: the masked one where some pairs are hidden.
+// CHECK-LABEL: @blocks(
+// CHECK: attn.online_step {{.*}} {attn.blocks = {scores = #attn.block<rows = 4, vectors = 3>, values = #attn.block<rows = 8, vectors = 3>}
+// CHECK: attn.online_step {{.*}} mask(#attn.causal) {attn.blocks = {scores = #attn.block<rows = 4, vectors = 3>, values = #attn.block<rows = 6, vectors = 3>}
+// CHECK: attn.online_probabilities {{.*}} {attn.blocks = {scores = #attn.block<rows = 4, vectors = 3>}
+#blocks = {masked = #attn.block<rows = 6, vectors = 3>, scores = #attn.block<rows = 4, vectors = 3>, values = #attn.block<rows = 8, vectors = 3>}
+func.func @blocks(%q: tensor<48x64xf32>, %x: tensor<256x64xf32>, %e: tensor<48x64xf32>, %w: tensor<48x256xf32>)
+    -> (tensor<48x64xf32>, tensor<48x64xf32>, tensor<48x256xf32>) {
+  %a = attn.attention ins(%q, %x, %x : tensor<48x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>) outs(%e : tensor<48x64xf32>)
+      plan(<"per-head", q = 48, k = 128>) {attn.blocks = #blocks, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<48x64xf32>
+  %b:2 = attn.attention ins(%q, %x, %x : tensor<48x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>) outs(%e, %w : tensor<48x64xf32>, tensor<48x256xf32>)
+      mask(#attn.causal) plan(<"per-head", q = 48, k = 128>)
+      {attn.blocks = #blocks, indexing_maps = [#q, #k, #v, #o, #p], scale = 1.0 : f32} -> tensor<48x64xf32>, tensor<48x256xf32>
+  return %a, %b#0, %b#1 : tensor<48x64xf32>, tensor<48x64xf32>, tensor<48x256xf32>
+}

@@ -8,5 +8,6 @@ int main(int, char **argv) {
   options.output = argv[2];
   options.targets = llvm::cantFail(attn::parseTargets("all"));
   attn::CompileReport report = llvm::cantFail(attn::compile(options));
-  llvm::outs() << report.numFused << " fused in " << options.targets.size() << " levels\n";
+  llvm::outs() << report.numFused << " fused in " << report.json.getArray("levels")->size()
+               << " levels\n";
 }

@@ -1,0 +1,82 @@
+//===- MultiplyAdd.cpp - the instructions of products ----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/MultiplyAdd.h"
+#include "codegen/cpu/Instructions.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Without FMA, LLVM turns the op into a multiplication and an addition.
+static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
+  return vector::FMAOp::create(builder, loc, a, b, sums);
+}
+
+template <typename T> static Type getFloat(MLIRContext *context) { return T::get(context); }
+
+static constexpr auto kPairs = CpuCapabilities::Pairs, kFMA = CpuCapabilities::FMA,
+                      kNone = CpuCapabilities::None;
+static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = getFloat<Float32Type>,
+                                      kF64 = getFloat<Float64Type>;
+
+/// For the same types, faster instructions come first. Products of f16, and of bf16 without `pairs`, are products of f32.
+static constexpr MultiplyAdd kMultiplyAdds[] = {
+    // factor, sum, group, needs, isFused, create
+    {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs},
+    {kF32, kF32, 1, kFMA, true, createOne},
+    {kF32, kF32, 1, kNone, false, createOne},
+    {kF64, kF64, 1, kFMA, true, createOne},
+    {kF64, kF64, 1, kNone, false, createOne},
+};
+
+bool MultiplyAdd::takes(Type stored) const {
+  Type type = factor(stored.getContext());
+  if (stored == type)
+    return true;
+  auto from = dyn_cast<FloatType>(stored), to = dyn_cast<FloatType>(type);
+  return from && to && APFloat::isRepresentableBy(from.getFloatSemantics(), to.getFloatSemantics());
+}
+
+Value MultiplyAdd::createFactors(OpBuilder &builder, Location loc, Value value) const {
+  Type type = factor(builder.getContext());
+  if (getElementTypeOrSelf(value.getType()) == type)
+    return value;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(type);
+  return arith::ExtFOp::create(builder, loc, type, value);
+}
+
+SmallVector<const MultiplyAdd *> attn::findMultiplyAdds(CpuAttr cpu, const ProductTypes &types) {
+  SmallVector<const MultiplyAdd *> found;
+  for (const MultiplyAdd &row : kMultiplyAdds)
+    if (row.takes(types.a) && row.takes(types.b) && row.getSumType(cpu.getContext()) == types.sum &&
+        cpu.can(row.needs))
+      found.push_back(&row);
+  return found;
+}
+
+const MultiplyAdd *attn::findMultiplyAdd(CpuAttr cpu, const ProductTypes &types) {
+  SmallVector<const MultiplyAdd *> found = findMultiplyAdds(cpu, types);
+  const auto *row = llvm::find_if(found, [](const MultiplyAdd *each) { return each->group == 1; });
+  return row == found.end() ? nullptr : *row;
+}
+
+bool attn::isForProducts(CpuCapabilities capabilities) {
+  return bitEnumContainsAll(CpuCapabilities::Pairs, capabilities);
+}
+
+bool attn::isForFactors(Type stored, CpuCapabilities capabilities) {
+  return llvm::any_of(kMultiplyAdds, [&](const MultiplyAdd &row) {
+    return bitEnumContainsAny(row.needs, capabilities) && row.takes(stored);
+  });
+}
+
+int64_t attn::getBytes(Type element) {
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}

@@ -1,0 +1,62 @@
+//===- MultiplyAdd.h - the instructions of products --------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// One table lists the instructions that multiply and add, with the element types that they take. Register blocks and
+// dot products are lowered in the same way for every row of the table, so a row is all that a new instruction or element
+// type needs there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_MULTIPLYADD_H
+#define ATTN_CODEGEN_CPU_MULTIPLYADD_H
+
+#include "dialect/Attn.h"
+#include "passes/Product.h"
+
+namespace attn {
+
+/// An instruction that multiplies two vectors of factors and adds the products to a vector of sums.
+struct MultiplyAdd {
+  using GetType = mlir::Type (*)(mlir::MLIRContext *);
+
+  /// The types of the factors and of the sums.
+  GetType factor, sum;
+  /// The number of products that the instruction adds to each sum. The factors of these products are adjacent in both
+  /// operands: a vector of factors has `group` elements for each sum.
+  int64_t group;
+  /// What the CPU must be able to do.
+  CpuCapabilities needs;
+  /// Whether this is one instruction. If it is a multiplication and an addition, the product needs a register.
+  bool isFused;
+  /// Returns sums + a * b.
+  mlir::Value (*create)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
+                        mlir::Value sums);
+
+  mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }
+  /// Whether the instruction can multiply elements of type `stored`: they are factors, or floats that convert to factors
+  /// without rounding.
+  bool takes(mlir::Type stored) const;
+  /// `value`, a vector of elements that the instruction takes or one of them, converted to factors.
+  mlir::Value createFactors(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) const;
+};
+
+/// The instructions of `cpu` for products of these types, the fastest first; none if such products become loops over
+/// scalars.
+llvm::SmallVector<const MultiplyAdd *> findMultiplyAdds(CpuAttr cpu, const ProductTypes &types);
+
+/// The instruction for elements in any order in memory, which adds one product to each sum; null if there is none.
+const MultiplyAdd *findMultiplyAdd(CpuAttr cpu, const ProductTypes &types);
+
+/// Whether nothing but instructions of the table needs `capabilities`.
+bool isForProducts(CpuCapabilities capabilities);
+
+/// Whether an instruction that needs one of `capabilities` takes elements of type `stored`.
+bool isForFactors(mlir::Type stored, CpuCapabilities capabilities);
+
+/// The bytes of an element in memory.
+int64_t getBytes(mlir::Type element);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_MULTIPLYADD_H

@@ -1,0 +1,123 @@
+// RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(attn-contract-to-vector),canonicalize,cse)' \
+// RUN:   -verify-diagnostics | FileCheck %s
+
+// The rows of the table in codegen/cpu/MultiplyAdd.cpp.
+
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+#mki = affine_map<(m, n, k, i) -> (m, k, i)>
+#kni = affine_map<(m, n, k, i) -> (k, n, i)>
+#mn4 = affine_map<(m, n, k, i) -> (m, n)>
+
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>} {
+
+// A vector has 8 lanes of f64: 32 columns are four vectors.
+// CHECK-LABEL: @f64
+// CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c6
+// CHECK:           scf.for %{{.*}} = %c0 to %c64 step %c2
+// CHECK-COUNT-4:     vector.load %{{.*}} : memref<2048xf64{{.*}}>, vector<8xf64>
+// CHECK-COUNT-48:    vector.fma %{{.*}} : vector<8xf64>
+// CHECK-NOT:         vector.fma
+// CHECK:         return
+func.func @f64(%a: memref<48x64xf64>, %b: memref<64x32xf64>, %c: memref<48x32xf64>) {
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+    ins(%a, %b : memref<48x64xf64>, memref<64x32xf64>) outs(%c : memref<48x32xf64>)
+  return
+}
+
+// Factors of half precision are converted as they are loaded; sums are f32.
+// CHECK-LABEL: @bf16
+// CHECK:         vector.load %{{.*}}, vector<16xbf16>
+// CHECK:         arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK:         memref.load %{{.*}} : memref<3072xbf16
+// CHECK-NEXT:    arith.extf %{{.*}} : bf16 to f32
+// CHECK-NEXT:    vector.broadcast %{{.*}} : f32 to vector<16xf32>
+// CHECK:         vector.fma %{{.*}} : vector<16xf32>
+func.func @bf16(%a: memref<48x64xbf16>, %b: memref<64x48xbf16>, %c: memref<48x48xf32>) {
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+    ins(%a, %b : memref<48x64xbf16>, memref<64x48xbf16>) outs(%c : memref<48x48xf32>)
+  return
+}
+
+// CHECK-LABEL: @f16
+// CHECK:         arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
+// CHECK:         vector.fma %{{.*}} : vector<16xf32>
+func.func @f16(%a: memref<48x64xf16>, %b: memref<64x48xf16>, %c: memref<48x48xf32>) {
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+    ins(%a, %b : memref<48x64xf16>, memref<64x48xf16>) outs(%c : memref<48x48xf32>)
+  return
+}
+
+// Factors of two types: each is converted as it is loaded.
+// CHECK-LABEL: @mixed
+// CHECK:         arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK-NOT:     arith.extf
+// CHECK:         vector.fma %{{.*}} : vector<16xf32>
+func.func @mixed(%a: memref<48x64xf32>, %b: memref<64x16xbf16>, %c: memref<48x16xf32>) {
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+    ins(%a, %b : memref<48x64xf32>, memref<64x16xbf16>) outs(%c : memref<48x16xf32>)
+  return
+}
+
+// The instruction takes the place of the loop over a pair. A pair of the scalar operand moves as one integer.
+// CHECK-LABEL: @pairs
+// CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c8
+// CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c2
+// CHECK-COUNT-3:     vector.load %{{.*}} : memref<3072xbf16{{.*}}>, vector<32xbf16>
+// CHECK:             %[[PAIR:.*]] = vector.load %{{.*}} : memref<3072xbf16{{.*}}>, vector<2xbf16>
+// CHECK:             %[[CAST:.*]] = vector.bitcast %[[PAIR]] : vector<2xbf16> to vector<1xi32>
+// CHECK:             %[[BITS:.*]] = vector.extract %[[CAST]][0]
+// CHECK:             %[[ALL:.*]] = vector.broadcast %[[BITS]] : i32 to vector<16xi32>
+// CHECK:             %[[A:.*]] = vector.bitcast %[[ALL]] : vector<16xi32> to vector<32xbf16>
+// CHECK-COUNT-48:    x86vector.avx512.dot %{{.*}} : vector<32xbf16> -> vector<16xf32>
+// CHECK-NOT:         x86vector
+// CHECK:         return
+func.func @pairs(%a: memref<48x32x2xbf16>, %b: memref<32x48x2xbf16>, %c: memref<48x48xf32>) {
+  linalg.contract indexing_maps = [#mki, #kni, #mn4]
+    ins(%a, %b : memref<48x32x2xbf16>, memref<32x48x2xbf16>) outs(%c : memref<48x48xf32>)
+  return
+}
+
+// 20 columns: both lanes of a pair have the mask of their column.
+// CHECK-LABEL: @ragged_pairs
+// CHECK:         %[[MASK:.*]] = vector.constant_mask [4] : vector<16xi1>
+// CHECK:         %[[BOTH:.*]] = vector.interleave %[[MASK]], %[[MASK]] : vector<16xi1> -> vector<32xi1>
+// CHECK:         vector.maskedload %{{.*}}, %[[BOTH]], %{{.*}} into vector<32xbf16>
+// CHECK:         vector.maskedstore %{{.*}}, %[[MASK]], %{{.*}} vector<16xf32>
+func.func @ragged_pairs(%a: memref<48x32x2xbf16>, %b: memref<32x20x2xbf16>, %c: memref<48x20xf32>) {
+  linalg.contract indexing_maps = [#mki, #kni, #mn4]
+    ins(%a, %b : memref<48x32x2xbf16>, memref<32x20x2xbf16>) outs(%c : memref<48x20xf32>)
+  return
+}
+
+// No row has these types.
+// CHECK-LABEL: @no_row
+// CHECK-NOT:     vector
+// CHECK:         linalg.contract
+func.func @no_row(%a: memref<48x64xf16>, %b: memref<64x48xf16>, %c: memref<48x48xf16>) {
+  // expected-remark @below {{contraction becomes scalar loops: expected strided buffers of types that an instruction of x86-64-v4 multiplies and adds, got 'memref<48x64xf16>', 'memref<64x48xf16>', 'memref<48x48xf16>'}}
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+    ins(%a, %b : memref<48x64xf16>, memref<64x48xf16>) outs(%c : memref<48x48xf16>)
+  return
+}
+}
+
+// -----
+
+// Without the instruction, pairs that are adjacent in memory have no row, and no loop is contiguous in an input.
+#mki = affine_map<(m, n, k, i) -> (m, k, i)>
+#kni = affine_map<(m, n, k, i) -> (k, n, i)>
+#mn4 = affine_map<(m, n, k, i) -> (m, n)>
+
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma|halves>} {
+// CHECK-LABEL: @no_pairs
+// CHECK-NOT:     vector
+// CHECK:         arith.mulf %{{.*}} : f32
+func.func @no_pairs(%a: memref<48x32x2xbf16>, %b: memref<32x48x2xbf16>, %c: memref<48x48xf32>) {
+  // expected-remark @below {{contraction becomes scalar loops: expected a dimension}}
+  linalg.contract indexing_maps = [#mki, #kni, #mn4]
+    ins(%a, %b : memref<48x32x2xbf16>, memref<32x48x2xbf16>) outs(%c : memref<48x48xf32>)
+  return
+}
+}
