@@ -8,6 +8,7 @@
 #include "codegen/emit/Emit.h"
 #include "codegen/emit/Interface.h"
 #include "codegen/emit/Passes.h"
+#include "dialect/Finding.h"
 #include "dialect/Report.h"
 #include "driver/MaskTiles.h"
 #include "frontend/Frontend.h"
@@ -46,8 +47,8 @@ public:
       std::string source = getSource(diagnostic.getLocation());
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstError.empty())
         firstError = source + ": " + diagnostic.str();
-      if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
-        remarks.push_back({source, diagnostic.str()});
+      if (std::optional<Finding> kind = getFinding(diagnostic))
+        findings.push_back({*kind, source, diagnostic.str()});
       return success();
     });
   }
@@ -76,9 +77,8 @@ private:
   llvm::Error lint(StringRef stage);
   llvm::Error dump(size_t number, StringRef stage, StringRef suffix,
                    llvm::function_ref<void(llvm::raw_ostream &)> print);
-  /// Stores the remarks of a stage, without `prefix`, as the list `list` in the report attribute of
-  /// the module.
-  void note(StringRef list, StringRef prefix = "");
+  /// Moves the findings of a stage to the report attribute of the module.
+  void noteFindings();
   /// The entry of the report for an attention of stage `plan`.
   DictionaryAttr describe(AttentionOp op);
   /// Stores all attentions and products of stage `plan` in the report attributes of their
@@ -90,8 +90,12 @@ private:
   const CompileOptions &options;
   MLIRContext context;
   std::string firstError;
-  std::vector<std::pair<std::string, std::string>> remarks;          // source, text
-  std::set<std::tuple<std::string, unsigned, std::string>> findings; // file, line, text
+  struct FindingText {
+    Finding kind;
+    std::string source, text;
+  };
+  std::vector<FindingText> findings;                                     // not yet in the report
+  std::set<std::tuple<std::string, unsigned, std::string>> lintFindings; // file, line, text
   Model model;
   CompileReport result;
 };
@@ -135,7 +139,7 @@ llvm::Error Compilation::load() {
     if (!imported)
       return imported.takeError();
     model = std::move(*imported);
-    note("unchecked");
+    noteFindings();
   } else {
     if (StringRef(options.input).ends_with(".ll") || StringRef(options.input).ends_with(".pt2"))
       return fail("expected a file of stage " + options.from + ", which ends in .mlir, got '" +
@@ -180,24 +184,29 @@ llvm::Error Compilation::dump(size_t number, StringRef stage, StringRef suffix,
   return llvm::Error::success();
 }
 
-void Compilation::note(StringRef list, StringRef prefix) {
-  Builder builder(&context);
-  SmallVector<Attribute> entries;
-  for (const auto &[source, text] : remarks) {
-    StringRef reason = text;
-    (void)reason.consume_front(prefix);
-    Attribute entry =
-        builder.getDictionaryAttr({builder.getNamedAttr("source", builder.getStringAttr(source)),
-                                   builder.getNamedAttr("reason", builder.getStringAttr(reason))});
-    if (!llvm::is_contained(entries, entry)) // one entry for all levels
-      entries.push_back(entry);
-  }
-  remarks.clear();
-  if (entries.empty())
+void Compilation::noteFindings() {
+  if (findings.empty())
     return;
+  Builder builder(&context);
   ModuleOp module = *model.module;
   NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr));
-  fields.set(list, builder.getArrayAttr(entries));
+  for (const FindingText &finding : std::exchange(findings, {})) {
+    StringRef reason = finding.text;
+    // The report names the list of an unfused attention itself.
+    (void)reason.consume_front("attention left unfused: ");
+    Attribute entry = builder.getDictionaryAttr(
+        {builder.getNamedAttr("source", builder.getStringAttr(finding.source)),
+         builder.getNamedAttr("reason", builder.getStringAttr(reason))});
+    StringRef name = getListName(finding.kind);
+    auto list = dyn_cast_or_null<ArrayAttr>(fields.get(name));
+    SmallVector<Attribute> entries;
+    if (list)
+      llvm::append_range(entries, list);
+    if (llvm::is_contained(entries, entry)) // one entry for all levels
+      continue;
+    entries.push_back(entry);
+    fields.set(name, builder.getArrayAttr(entries));
+  }
   module->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
 }
 
@@ -433,8 +442,8 @@ llvm::Error Compilation::lint(StringRef stage) {
       return failure();
     Location loc = diagnostic.getLocation();
     auto file = loc->findInstanceOf<FileLineColLoc>();
-    findings.emplace(file ? file.getFilename().str() : "", file ? file.getLine() : 0,
-                     getSource(loc) + ": lint: " + diagnostic.str());
+    lintFindings.emplace(file ? file.getFilename().str() : "", file ? file.getLine() : 0,
+                         getSource(loc) + ": lint: " + diagnostic.str());
     return success();
   });
   PassManager manager(&context);
@@ -477,12 +486,7 @@ llvm::Error Compilation::runStages() {
     addStage(manager, stage, options.pipeline);
     if (failed(runPasses(manager, *model.module)))
       return fail(firstError.empty() ? "stage " + stage.name + " failed" : llvm::Twine(firstError));
-    if (stage.name == "raise")
-      note("attentions", "attention left unfused: ");
-    if (stage.name == "bufferize")
-      note("extra_work");
-    if (stage.name == "vectorize")
-      note("slow_loops");
+    noteFindings();
     if (stage.name == "plan")
       notePlans();
     if (llvm::Error error = show(stage.name))
@@ -494,7 +498,7 @@ llvm::Error Compilation::runStages() {
     if (options.output.empty() && stage.name == "raise") // the last stage that lint rules read
       break;
   }
-  for (const auto &[file, line, text] : findings)
+  for (const auto &[file, line, text] : lintFindings)
     result.findings.push_back(text);
   return llvm::Error::success();
 }

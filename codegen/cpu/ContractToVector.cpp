@@ -35,6 +35,7 @@
 #include "codegen/cpu/DotProducts.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/cpu/RegisterBlockLowering.h"
+#include "dialect/Finding.h"
 #include "passes/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,7 +64,7 @@ LogicalResult attn::lowerContraction(RewriterBase &rewriter, const Contraction &
     createDotProducts(rewriter, *products, start, cpu);
   } else {
     start.writer = nullptr; // the loops add to the output
-    contraction.op->emitRemark()
+    emitFinding(contraction.op->getLoc(), Finding::SlowLoop)
         << "contraction becomes scalar loops: expected a dimension whose elements are "
            "adjacent in the output and in one input, or a sum over adjacent elements of both";
     if (failed(linalg::linalgOpToLoops(rewriter, contraction.op)))
@@ -96,7 +97,7 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
       if (std::optional<Contraction> contraction = Contraction::match(op, cpu))
         contractions.push_back(*contraction);
       else
-        op.emitRemark()
+        emitFinding(op.getLoc(), Finding::SlowLoop)
             << "contraction becomes scalar loops: expected strided buffers of types that "
                "an instruction of "
             << cpu.getLevel() << " multiplies and adds, got " << op->getOperandTypes();

@@ -11,6 +11,7 @@
 
 #include "codegen/cpu/DoubleMath.h"
 #include "codegen/cpu/Passes.h"
+#include "dialect/Finding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -31,9 +32,11 @@ struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
       // Ops from several source lines may be fused into this one; the inner op knows its own line.
       op.getBlock()->walk([](Operation *inner) {
         if (isa<memref::LoadOp>(inner))
-          inner->emitRemark() << "loop over scalars: reads memory at indices that are data";
+          emitFinding(inner->getLoc(), Finding::SlowLoop)
+              << "loop over scalars: reads memory at indices that are data";
         if (isComputedInDouble(inner))
-          inner->emitRemark() << "loop in f64: computes " << inner->getName();
+          emitFinding(inner->getLoc(), Finding::SlowLoop)
+              << "loop in f64: computes " << inner->getName();
       });
     });
   }

@@ -16,9 +16,9 @@
 
 #include "frontend/pt2/ElementAssertions.h"
 
+#include "dialect/Finding.h"
 #include "frontend/pt2/Call.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -47,8 +47,8 @@ static llvm::StringSet<> numbersFromElements(const Program &program) {
   llvm::StringSet<> numbers;
   for (const Node &node : program.nodes) {
     StringRef op = node.target;
-    bool isItem = op == "torch.ops.aten.item.default" ||
-                  op == "torch.ops.aten._local_scalar_dense.default";
+    bool isItem =
+        op == "torch.ops.aten.item.default" || op == "torch.ops.aten._local_scalar_dense.default";
     bool isArithmetic = op.starts_with("_operator.") || op.starts_with("torch.sym_") ||
                         op.starts_with("torch._sym_");
     if (isItem || (isArithmetic && reads(node, numbers)))
@@ -103,7 +103,8 @@ void attn::pt2::dropElementAssertions(Program &program, MLIRContext &context) {
     kept.push_back(std::move(node));
   }
   for (Location line : llvm::reverse(dropped.getArrayRef()))
-    emitRemark(line) << "an assertion on elements, which a call does not check";
+    emitFinding(line, Finding::Unchecked)
+        << "an assertion on elements, which a call does not check";
   std::reverse(kept.begin(), kept.end());
   program.nodes = std::move(kept);
 }

@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Finding.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
 
@@ -150,7 +151,8 @@ static void noteUnread(memref::AllocOp alloc) {
   bool isRead = false;
   forEachUse(alloc, [&](OpOperand &use) { isRead |= reads(use); });
   if (!isRead)
-    alloc.emitRemark() << "extra work: writes a buffer that nothing reads";
+    emitFinding(alloc.getLoc(), Finding::ExtraWork)
+        << "extra work: writes a buffer that nothing reads";
 }
 
 static void noteRepeated(linalg::LinalgOp op) {
@@ -159,7 +161,8 @@ static void noteRepeated(linalg::LinalgOp op) {
       dyn_cast_or_null<scf::ForOp>(op->getParentOfType<LoopLikeOpInterface>().getOperation());
   if (loop && isProduct(op) &&
       llvm::all_of(op.getDpsInputs(), [&](Value input) { return isInvariant(input, loop); }))
-    op.emitRemark() << "extra work: a product that every iteration of its loop repeats";
+    emitFinding(op.getLoc(), Finding::ExtraWork)
+        << "extra work: a product that every iteration of its loop repeats";
 }
 
 /// Loops inside a task may compute the same product, for example for full and partial tiles of keys;
@@ -175,7 +178,8 @@ static void noteTwoPhases(func::FuncOp function) {
     if (llvm::any_of(ArrayRef(products).take_front(i), [&, op = op](linalg::LinalgOp other) {
           return other->getParentOfType<scf::ForallOp>() != phase && areSameProduct(op, other);
         }))
-      op.emitRemark() << "extra work: a product that an earlier phase computes too";
+      emitFinding(op.getLoc(), Finding::ExtraWork)
+          << "extra work: a product that an earlier phase computes too";
   }
 }
 
@@ -183,13 +187,15 @@ namespace {
 struct NoteExtraWork : attn::impl::NoteExtraWorkBase<NoteExtraWork> {
   void runOnOperation() override {
     getOperation().walk([](memref::CopyOp copy) {
-      copy.emitRemark() << "extra work: copies " << copy.getSource().getType();
+      emitFinding(copy.getLoc(), Finding::ExtraWork)
+          << "extra work: copies " << copy.getSource().getType();
     });
     getOperation().walk([](memref::AllocOp alloc) { noteUnread(alloc); });
     getOperation().walk([](linalg::LinalgOp op) {
       noteRepeated(op);
       if (addsBias(op))
-        op.emitRemark() << "extra work: adds a bias to a product in a pass of its own";
+        emitFinding(op.getLoc(), Finding::ExtraWork)
+            << "extra work: adds a bias to a product in a pass of its own";
     });
     noteTwoPhases(getOperation());
   }

@@ -26,6 +26,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "dialect/Finding.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
@@ -68,8 +69,7 @@ struct Product {
 
 /// Whether `op` sums products of two f32 operands over one dimension, starting from 0.
 static bool isPlainContraction(linalg::LinalgOp op) {
-  if (!isProduct(op) || !op.hasPureTensorSemantics() ||
-      op.getNumReductionLoops() != 1 ||
+  if (!isProduct(op) || !op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1 ||
       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults() + 1 != op.getNumLoops())
     return false;
   auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
@@ -154,7 +154,7 @@ public:
 private:
   /// Starts the remark that says why; converts to failure.
   InFlightDiagnostic leftUnfused() {
-    return softmax.emitRemark() << "attention left unfused: expected ";
+    return emitFinding(softmax.getLoc(), Finding::Unfused) << "attention left unfused: expected ";
   }
 
   void findSink();

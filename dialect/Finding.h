@@ -1,0 +1,33 @@
+//===- Finding.h - what passes report to users -------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A finding is a remark that says to which list of the report it belongs. attn-opt prints it like any other remark; the
+// driver adds it to attn.report, whichever stage emits it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_FINDING_H
+#define ATTN_DIALECT_FINDING_H
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <optional>
+
+namespace attn {
+
+/// docs/report.md says what each list holds.
+enum class Finding { Unfused, ExtraWork, SlowLoop, Unchecked };
+
+/// Starts the remark of a finding at `loc`. The caller adds the reason.
+mlir::InFlightDiagnostic emitFinding(mlir::Location loc, Finding kind);
+
+/// The kind of the finding that `diagnostic` is; none for any other diagnostic.
+std::optional<Finding> getFinding(mlir::Diagnostic &diagnostic);
+
+/// The name of the list of attn.report that holds findings of this kind.
+llvm::StringRef getListName(Finding kind);
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_FINDING_H
