@@ -72,6 +72,10 @@ LogicalResult attn::verifyStage(ModuleOp module, StringRef stage, Location file)
 
 /// Whether the body is: c + a * b if a is not 0, else c.
 static bool addsProductsExceptZeros(Block &body) {
+  auto isOrWidens = [](Value value, Value factor) {
+    auto widened = value.getDefiningOp<arith::ExtFOp>();
+    return value == factor || (widened && widened.getIn() == factor);
+  };
   if (body.getNumArguments() != 3 || body.getTerminator()->getNumOperands() != 1)
     return false;
   Value a = body.getArgument(0), b = body.getArgument(1), c = body.getArgument(2);
@@ -83,7 +87,7 @@ static bool addsProductsExceptZeros(Block &body) {
   auto product = sum ? sum.getRhs().getDefiningOp<arith::MulFOp>() : nullptr;
   return isLive && isLive.getPredicate() == arith::CmpFPredicate::UNE && isLive.getLhs() == a &&
          matchPattern(isLive.getRhs(), m_AnyZeroFloat()) && sum.getLhs() == c && product &&
-         product.getLhs() == a && product.getRhs() == b;
+         isOrWidens(product.getLhs(), a) && isOrWidens(product.getRhs(), b);
 }
 
 /// Verifies the attributes that the dialect puts on builtin.module and func.func.

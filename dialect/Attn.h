@@ -108,9 +108,9 @@ std::optional<unsigned> getInOutArgument(mlir::FunctionOpInterface function, uns
 /// Reports an error at `file` if the attributes of `module` say that another stage than `stage` left it.
 mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
 
-/// Reports an error if queries, keys, values, sums or outputs of `op` have another type than f32,
-/// the only type that is compiled.
-mlir::LogicalResult verifyF32(AttentionOp op);
+/// Reports an error if `op` has element types that are not compiled: scores other than f32, or queries, keys, values,
+/// sinks or outputs other than f32, f16 and bf16.
+mlir::LogicalResult verifyElementTypes(AttentionOp op);
 
 /// Patterns that make constant sizes of slices and insertions static and keep track of the dimensions that these drop.
 void populateFoldPartSizes(mlir::RewritePatternSet &patterns);

@@ -49,10 +49,12 @@ Location attn::locationOf(Operation *op, StringAttr part) {
 }
 
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                               Schedule schedule, int64_t q, int64_t k) {
+                               Schedule schedule, int64_t q, int64_t k, int64_t group) {
   if (q < 1 || k < 1)
     return emitError() << "expected tiles of at least one query and one key, got q = " << q
                        << ", k = " << k;
+  if (group < 1 || !llvm::isPowerOf2_64(group))
+    return emitError() << "expected a group that is a power of two, got " << group;
   return success();
 }
 

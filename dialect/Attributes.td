@@ -84,6 +84,10 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     `attn-plan` writes the plan, the `schedule` and `tile` stages read it, and users can edit it in
     between. `q` and `k` are the sizes of a query tile and of a key tile.
 
+    With a `group` of g, the products of steps that hide no pair multiply elements of the type of keys and values in
+    groups of g, as an instruction of the machine does; probabilities are rounded to this type. With a group of 1,
+    elements are converted to the type of the scores before they are multiplied.
+
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
     * `whole-scores`: tasks are those of `per-head`; the scores of a tile of few queries stay in the cache, and one
@@ -92,10 +96,12 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
 
     ```mlir
     #attn.plan<"per-head", q = 48, k = 128>
+    #attn.plan<"per-head", q = 48, k = 128, group = 2>
     ```
   }];
-  let parameters = (ins EnumParameter<Attn_Schedule>:$schedule, "int64_t":$q, "int64_t":$k);
-  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k) `>` }];
+  let parameters = (ins EnumParameter<Attn_Schedule>:$schedule, "int64_t":$q, "int64_t":$k,
+                        DefaultValuedParameter<"int64_t", "1">:$group);
+  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group) `>` }];
   let genVerifyDecl = 1;
 }
 

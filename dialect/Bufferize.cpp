@@ -24,7 +24,7 @@ struct DestinationStyleModel
     if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand))
       return true;
     if (auto step = dyn_cast<OnlineStepOp>(op))
-      return operand != step.getScoresMutable();
+      return operand.get() != step.getScores() && operand.get() != step.getProbabilities();
     return isa<OnlineMergeOp>(op);
   }
 

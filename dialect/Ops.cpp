@@ -135,6 +135,28 @@ public:
                              << " of " << operand << ", got " << size;
   }
 
+  /// `value` is a tile whose dimensions are `names`, or such a tile in groups of `group` elements along the first of them.
+  LogicalResult recordGroups(StringRef operand, Value value, ArrayRef<StringRef> names,
+                             int64_t group) {
+    if (group == 1)
+      return recordAll(operand, value, names);
+    if (shapedType(value).getRank() != int64_t(names.size()) + 1 ||
+        shapedType(value).getShape().back() != group)
+      return op->emitOpError() << "expected " << operand << " in groups of " << group << ", got "
+                               << value.getType();
+    auto elements = sizes.find(names.front());
+    int64_t size = shapedType(value).getDimSize(0);
+    if (!ShapedType::isDynamic(size) && elements != sizes.end() &&
+        size != llvm::divideCeilSigned(elements->second, group))
+      return op->emitOpError() << "expected groups of " << elements->second << " elements of "
+                               << names.front() << " in dimension 0 of " << operand << ", got "
+                               << size;
+    for (auto [dim, name] : llvm::enumerate(names.drop_front()))
+      if (failed(record(operand, value, dim + 1, name)))
+        return failure();
+    return success();
+  }
+
   /// `value` is a tile whose dimensions are `names`.
   LogicalResult recordAll(StringRef operand, Value value, ArrayRef<StringRef> names) {
     if (shapedType(value).getRank() != int64_t(names.size()))
@@ -233,15 +255,19 @@ static std::string nameOfOperand(AttentionOp op, unsigned i) {
   return i == op.getNumInputs() ? "out" : "probabilities";
 }
 
-LogicalResult attn::verifyF32(AttentionOp op) {
+LogicalResult attn::verifyElementTypes(AttentionOp op) {
   SmallVector<Type> types = {op.getQuery().getType(), op.getKey().getType(),
-                             op.getValue().getType(), op.getAccumulatorType()};
+                             op.getValue().getType()};
   llvm::append_range(types, op.getOuts().getTypes());
   if (op.getSink())
     types.push_back(op.getSink().getType());
   for (Type type : types)
-    if (Type element = getElementTypeOrSelf(type); !element.isF32())
-      return op.emitError() << "expected an attention of f32, got " << element;
+    if (Type element = getElementTypeOrSelf(type);
+        !element.isF32() && !element.isF16() && !element.isBF16())
+      return op.emitError() << "expected an attention of f32, f16 or bf16, got " << element;
+  if (!op.getAccumulatorType().isF32())
+    return op.emitError() << "expected an attention with scores of f32, got "
+                          << op.getAccumulatorType();
   return success();
 }
 
@@ -257,6 +283,25 @@ int64_t AttentionOp::getStaticSize(unsigned dim) {
       return result;
   }
   return result;
+}
+
+/// A13
+static LogicalResult verifyGroup(AttentionOp op) {
+  std::optional<PlanAttr> plan = op.getPlan();
+  if (!plan || plan->getGroup() == 1)
+    return success();
+  auto typeOf = [](Value operand) { return shapedType(operand).getElementType(); };
+  int64_t d = op.getStaticSize(op.getDDim()), e = op.getStaticSize(op.getEDim());
+  if (typeOf(op.getQuery()) != typeOf(op.getKey()) || typeOf(op.getKey()) != typeOf(op.getValue()))
+    return op.emitOpError() << "expected query, key and value of one type for " << *plan << ", got "
+                            << typeOf(op.getQuery()) << ", " << typeOf(op.getKey()) << " and "
+                            << typeOf(op.getValue());
+  if (ShapedType::isDynamic(d) || ShapedType::isDynamic(e) || d % plan->getGroup() != 0)
+    return op.emitOpError()
+           << "expected static head sizes, and a multiple of the group for queries "
+              "and keys, for "
+           << *plan;
+  return success();
 }
 
 LogicalResult AttentionOp::verify() {
@@ -361,7 +406,7 @@ LogicalResult AttentionOp::verify() {
   if (!getOrigin().empty() && getOrigin().size() != k + 1)
     return emitOpError() << "expected an origin of " << k + 1 << " indices, got "
                          << getOrigin().size();
-  return success();
+  return verifyGroup(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -453,18 +498,35 @@ LogicalResult OnlineInitOp::verify() {
                  failed(sizes.recordAll("acc", getAcc(), {"e", "q"})));
 }
 
+int64_t OnlineStepOp::getGroup() {
+  ShapedType query = shapedType(getQuery());
+  return query.getRank() == 3 ? query.getShape().back() : 1;
+}
+
 LogicalResult OnlineStepOp::verify() {
   NamedSizes sizes(*this);
   // S1, S2
-  if (failed(verifyOneFloatType(*this, getDpsInits())) ||
+  if (failed(verifyOneFloatType(*this, {getScores(), getMax(), getSum(), getAcc()})) ||
       failed(sizes.recordAll("scores", getScores(), {"k", "q"})) ||
       failed(sizes.recordAll("max", getMax(), {"q"})) ||
       failed(sizes.recordAll("sum", getSum(), {"q"})) ||
       failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
-      failed(sizes.recordAll("query", getQuery(), {"d", "q"})) ||
       failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
-      failed(sizes.recordAll("value", getValue(), {"k", "e"})))
+      failed(sizes.recordGroups("query", getQuery(), {"d", "q"}, getGroup())) ||
+      failed(sizes.recordGroups("value", getValue(), {"k", "e"}, getGroup())))
     return failure();
+  // S8
+  if (getGroup() != 1 && (!getProbabilities() || !llvm::isPowerOf2_64(getGroup())))
+    return emitOpError() << "expected probabilities, and groups of a power of two, beside a query "
+                            "in groups, got "
+                         << getQuery().getType();
+  if (Value probabilities = getProbabilities()) {
+    if (failed(sizes.recordGroups("probabilities", probabilities, {"k", "q"}, getGroup())))
+      return failure();
+    if (shapedType(probabilities).getElementType() != shapedType(getValue()).getElementType())
+      return emitOpError() << "expected probabilities of the type of the value, got "
+                           << probabilities.getType() << " and " << getValue().getType();
+  }
   // S7
   for (Value rows : getPrefetch())
     if (shapedType(rows).getRank() != 2)

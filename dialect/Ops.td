@@ -81,7 +81,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     * (A10) the mask names captured operands that exist; the symbols of its sets, such as lengths, are integers
       that do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
-    * (A12) one or two outputs.
+    * (A12) one or two outputs;
+    * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
+      static, and the group divides that of d.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
@@ -248,19 +250,27 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
     elements contain.
 
+    With `probabilities`, p is rounded to its element type before it is multiplied with the values, and `probabilities` is
+    scratch too. The sum adds p before rounding. Operands of instructions that add g products at once are in groups of g
+    along the dimension that a product sums over, as `attn.pack group(g)` writes them: query `(d / g, q, g)`, value
+    `(k / g, e, g)` and probabilities `(k / g, q, g)`. Elements beyond the last key or d are 0. The key is never in
+    groups.
+
     `prefetch` is a hint and does not change the result: while the step computes, the caches load these rows `(n, m)`,
     which the next step probably reads.
 
     The loops of TilingInterface are (k, q), like those of `capture_maps`. A loop over k carries the state from tile to
     tile. PartialReductionOpInterface splits the keys into parts with a state each, and merges them by
     `attn.online_merge`; the parts may be computed in parallel. Keys of a packed mask are split at whole words only.
-    Tiles have no `prefetch`, because the hint is about the step that follows all of them.
+    Tiles have no `prefetch`, because the hint is about the step that follows all of them. Steps with `probabilities`
+    are not tiled.
 
     Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) query, key
     and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank, or (k floordiv 32, q) for
     the words of a packed mask, whose first bit is the first key; (S4) the region as
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
-    attn.attention (A10); (S7) operands of `prefetch` have two dimensions.
+    attn.attention (A10); (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the element type of
+    the value; query, value and probabilities are in groups of one size, or none of them is.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
@@ -271,21 +281,25 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value,
                        Variadic<Attn_Shaped>:$captures, Attn_Shaped:$scores, Attn_Shaped:$max, Attn_Shaped:$sum,
-                       Attn_Shaped:$acc, Variadic<Index>:$origin, Variadic<Attn_Shaped>:$prefetch,
-                       OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
+                       Attn_Shaped:$acc, Optional<Attn_Shaped>:$probabilities, Variadic<Index>:$origin,
+                       Variadic<Attn_Shaped>:$prefetch, OptionalAttr<Attn_MaskInterface>:$mask,
+                       AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     `outs` `(` $scores `,` $max `,` $sum `,` $acc `:` type($scores) `,` type($max) `,` type($sum) `,` type($acc) `)`
+    (`probabilities` `(` $probabilities^ `:` type($probabilities) `)`)?
     `at` `(` $origin `)` (`prefetch` `(` $prefetch^ `:` type($prefetch) `)`)? (`mask` `(` $mask^ `)`)? attr-dict
     (`score` $score^)? (`->` type($results)^)?
   }];
   let extraClassDeclaration = scoreDecl # [{
     ::mlir::MutableOperandRange getDpsInitsMutable() {
-      return {getOperation(), getODSOperandIndexAndLength(4).first, 4};
+      return {getOperation(), getODSOperandIndexAndLength(4).first, getProbabilities() ? 5u : 4u};
     }
+    /// The number of elements in each group of the operands; 1 if they are not in groups.
+    int64_t getGroup();
   }];
 }
 

@@ -360,6 +360,23 @@ static SmallVector<ReferenceTensor> getAll(ValueRange outs, const ReferenceValue
   return llvm::map_to_vector(outs, [&](Value out) { return values.at(out); });
 }
 
+/// Element (i, j) of a tile, which may be in groups of elements along i.
+static double atGroup(const ReferenceTensor &tile, int64_t i, int64_t j) {
+  if (tile.shape.size() == 2)
+    return tile.at({i, j});
+  int64_t group = tile.shape.back();
+  return tile.at({i / group, j, i % group});
+}
+
+/// `value` rounded to `type`.
+static double roundTo(double value, Type type) {
+  APFloat rounded(value);
+  bool losesInfo;
+  rounded.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                  &losesInfo);
+  return rounded.convertToDouble();
+}
+
 /// The scores (k, q) of a tile, -inf where a pair is not kept.
 template <typename OpTy>
 static ReferenceTensor scoresOf(OpTy op, PairScore &score, const ReferenceValues &values) {
@@ -368,7 +385,7 @@ static ReferenceTensor scoresOf(OpTy op, PairScore &score, const ReferenceValues
   forEachIndex(scores.shape, [&](ArrayRef<int64_t> at) {
     double product = 0;
     for (int64_t d = 0; d < key.shape[1]; ++d)
-      product += key.at({at[0], d}) * query.at({d, at[1]});
+      product += key.at({at[0], d}) * atGroup(query, d, at[1]);
     scores.at(at) = score.scoreInTile(at[0], at[1], product);
   });
   return scores;
@@ -380,6 +397,11 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
     return failure();
   const ReferenceTensor &value = values.at(op.getValue());
   ReferenceTensor p = scoresOf(op, *score, values);
+  auto rounded = [&](double probability) {
+    return op.getProbabilities()
+               ? roundTo(probability, getElementTypeOrSelf(op.getProbabilities().getType()))
+               : probability;
+  };
   SmallVector<ReferenceTensor> results = getAll(op.getDpsInits(), values);
   ReferenceTensor &max = results[1], &sum = results[2], &acc = results[3];
   double unit = op.getUnit();
@@ -398,11 +420,13 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
       acc.at({e, q}) *= a;
       for (int64_t k = 0; k < numKeys; ++k)
         if (score->keepsInTile(k, q))
-          acc.at({e, q}) += value.at({k, e}) * p.at({k, q});
+          acc.at({e, q}) += atGroup(value, k, e) * rounded(p.at({k, q}));
     }
   }
   // Scratch: no code may read it.
   results[0] = ReferenceTensor(p.shape, kNaN);
+  if (op.getProbabilities())
+    results[4] = ReferenceTensor(results[4].shape, kNaN);
   return results;
 }
 

@@ -350,8 +350,12 @@ LogicalResult OnlineStepOp::getResultTilePosition(OpBuilder &builder, unsigned r
   return success();
 }
 
-/// Without the hint about the step that follows all tiles.
-static FailureOr<TilingResult> withoutPrefetch(FailureOr<TilingResult> tiled) {
+/// The tile of a step with these tiles of its outputs, without the hint about the step that follows all tiles.
+static FailureOr<TilingResult> createStep(StepTile<OnlineStepOp> &tile, OnlineStepOp op,
+                                          ArrayRef<tensor::ExtractSliceOp> outs) {
+  if (op.getProbabilities())
+    return op.emitOpError() << "expected a step without probabilities to tile";
+  FailureOr<TilingResult> tiled = tile.createOp(outs);
   if (succeeded(tiled))
     cast<OnlineStepOp>(tiled->tiledOps.front()).getPrefetchMutable().clear();
   return tiled;
@@ -361,7 +365,7 @@ FailureOr<TilingResult> OnlineStepOp::getTiledImplementation(OpBuilder &builder,
                                                              ArrayRef<OpFoldResult> offsets,
                                                              ArrayRef<OpFoldResult> sizes) {
   StepTile tile(builder, *this, offsets, sizes);
-  return withoutPrefetch(tile.createOp(tile.sliceOuts()));
+  return createStep(tile, *this, tile.sliceOuts());
 }
 
 SmallVector<utils::IteratorType> OnlineProbabilitiesOp::getLoopIteratorTypes() {
@@ -441,7 +445,8 @@ FailureOr<TilingResult> OnlineStepOp::tileToPartialReduction(
     outs.push_back(
         tensor::ExtractSliceOp::create(builder, loc, type, partial, outOffsets, outSizes, strides));
   }
-  return withoutPrefetch(StepTile(builder, *this, offsets, sizes).createOp(outs));
+  StepTile tile(builder, *this, offsets, sizes);
+  return createStep(tile, *this, outs);
 }
 
 FailureOr<MergeResult> OnlineStepOp::mergeReductions(OpBuilder &builder, Location loc,

@@ -80,7 +80,7 @@ static bool isExpanded(Operation *op) {
 }
 
 static LogicalResult verifyOp(Operation *op) {
-  if (auto attention = dyn_cast<AttentionOp>(op); attention && failed(verifyF32(attention)))
+  if (auto attention = dyn_cast<AttentionOp>(op); attention && failed(verifyElementTypes(attention)))
     return failure();
   SmallVector<Type> types(op->getOperandTypes());
   llvm::append_range(types, op->getResultTypes());

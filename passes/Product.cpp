@@ -28,6 +28,10 @@ ProductTypes ProductTypes::get(linalg::LinalgOp product) {
   return {typeOf(0), typeOf(1), typeOf(2)};
 }
 
+Value attn::createWidened(OpBuilder &builder, Location loc, Value value, Type type) {
+  return value.getType() == type ? value : arith::ExtFOp::create(builder, loc, type, value);
+}
+
 static TypeRange getResultTypes(const Value &out) {
   return isa<TensorType>(out.getType()) ? TypeRange(ValueRange(out)) : TypeRange();
 }
@@ -50,7 +54,9 @@ linalg::LinalgOp attn::createGuardedProduct(OpBuilder &builder, Location loc, Va
         Value zero =
             arith::ConstantOp::create(inner, loc, inner.getFloatAttr(args[0].getType(), 0));
         Value isLive = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::UNE, args[0], zero);
-        Value product = arith::MulFOp::create(inner, loc, args[0], args[1]);
+        Type type = args[2].getType();
+        Value product = arith::MulFOp::create(inner, loc, createWidened(inner, loc, args[0], type),
+                                              createWidened(inner, loc, args[1], type));
         Value sum = arith::AddFOp::create(inner, loc, args[2], product);
         Value kept = arith::SelectOp::create(inner, loc, isLive, sum, args[2]);
         linalg::YieldOp::create(inner, loc, kept);

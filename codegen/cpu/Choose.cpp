@@ -74,27 +74,39 @@ struct ScheduleRow {
   double (*predict)(CpuAttr, const AttentionShape &, PlanAttr);
   /// Whether the schedule makes the same tasks as an earlier one if there are no projections.
   bool isForProjections;
+  /// Whether the products of the schedule can multiply elements in groups.
+  bool hasGroups;
 };
 } // namespace
 
 /// Of equal predictions, the schedule of an earlier row is chosen.
 static constexpr ScheduleRow kSchedules[] = {
-    {Schedule::PerHead, queryTiles, keyTiles, predictPerHead, false},
-    {Schedule::Phased, queryTiles, keyTiles, predictPhased, true},
-    {Schedule::WholeScores, fewQueries, firstKeyTile, predictWholeScores, false},
-    {Schedule::Unfused, firstQueryTile, firstKeyTile, predictUnfused, false},
+    {Schedule::PerHead, queryTiles, keyTiles, predictPerHead, false, true},
+    {Schedule::Phased, queryTiles, keyTiles, predictPhased, true, true},
+    {Schedule::WholeScores, fewQueries, firstKeyTile, predictWholeScores, false, false},
+    {Schedule::Unfused, firstQueryTile, firstKeyTile, predictUnfused, false, false},
 };
+
+/// The group of the fastest instruction for elements of the attention.
+static int64_t chooseGroup(CpuAttr cpu, const AttentionShape &shape) {
+  if (shape.knowsHeads)
+    for (const MultiplyAdd *row : findMultiplyAdds(cpu, {shape.element, shape.element, shape.sum}))
+      if (shape.d % row->group == 0)
+        return row->group;
+  return 1;
+}
 
 SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &shape,
                                            std::optional<Schedule> only) {
   auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
   SmallVector<Prediction> predictions;
+  int64_t group = chooseGroup(cpu, shape);
   for (const ScheduleRow &row : kSchedules) {
     if (only ? row.schedule != *only : row.isForProjections && !shape.depth)
       continue;
     for (int64_t q : row.queryTiles(cpu, shape))
       for (int64_t k : row.keyTiles(shape)) {
-        auto plan = PlanAttr::get(cpu.getContext(), row.schedule, q, k);
+        auto plan = PlanAttr::get(cpu.getContext(), row.schedule, q, k, row.hasGroups ? group : 1);
         Prediction prediction = {plan, row.predict(cpu, shape, plan)};
         predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
       }

@@ -28,6 +28,8 @@ static constexpr double kLoad = 0.08;
 // Of the loop around a step of an odd sum, beside that around a pair of steps.
 static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
+// Of the conversion of a vector between types, with its load and its store.
+static constexpr double kConversion = 2;
 static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
 static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
 static constexpr double kMaximum = 8;           // load, compare, and store of the score
@@ -78,9 +80,10 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
       products += cpu.can(CpuCapabilities::Masks) ? width : height * width;
     double step =
         std::max({products, (height + width) / kLoadsAtOnce, kLatency}) + kLoad * (height + width);
-    if (instruction.isFused && depth % 2 != 0)
+    int64_t steps = llvm::divideCeil(depth, instruction.group);
+    if (instruction.isFused && steps % 2 != 0)
       step += kSingleStep;
-    return count * (depth * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
+    return count * (steps * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
   };
   auto panel = [&](int64_t width) {
     double cost = blocks(block.rows, width, rows / block.rows);
@@ -111,18 +114,23 @@ namespace {
 /// Predicts the parts of an attention, of which the time of each schedule is put together.
 struct Model {
   Model(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan)
-      : cpu(cpu), shape(shape), plan(plan),
-        instruction(*findMultiplyAdd(cpu, {shape.element, shape.element, shape.sum})) {}
+      : cpu(cpu), shape(shape), plan(plan) {
+    ProductTypes types = {shape.element, shape.element, shape.sum};
+    single = grouped = findMultiplyAdd(cpu, types);
+    if (plan.getGroup() > 1)
+      grouped = findMultiplyAdds(cpu, types).front();
+  }
 
   CpuAttr cpu;
   const AttentionShape &shape;
   PlanAttr plan;
-  const MultiplyAdd &instruction;
+  const MultiplyAdd *single,
+      *grouped; // the instructions for single elements and for groups of the plan
 
   double product(int64_t rows, int64_t columns, int64_t depth, bool isGuarded = false,
-                 bool hasEpilogue = false) const {
-    return predictProduct(cpu, instruction, bytesOfElement(), rows, columns, depth, isGuarded,
-                          hasEpilogue);
+                 bool hasEpilogue = false, bool isGrouped = false) const {
+    return predictProduct(cpu, isGrouped ? *grouped : *single, bytesOfElement(), rows, columns,
+                          depth, isGuarded, hasEpilogue);
   }
 
   int64_t bytesOfElement() const { return getBytes(shape.element); }
@@ -145,8 +153,16 @@ struct Model {
 
   /// The step over one tile of keys.
   double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
-    return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true) +
-           product(shape.e, queries, keys, /*isGuarded=*/isMasked) +
+    bool isGrouped = !isMasked && grouped->group > 1;
+    double conversions = 0;
+    if (isGrouped) // of values, which are packed, and of probabilities
+      conversions = double(keys) * (vectorsOf(shape.e) + vectorsOf(queries)) / 2;
+    else if (shape.element != shape.sum) // of keys and values
+      conversions = double(keys) * (vectorsOf(shape.d) + vectorsOf(shape.e));
+    return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true, isGrouped) +
+           product(shape.e, queries, keys, /*isGuarded=*/isMasked, /*hasEpilogue=*/false,
+                   isGrouped) +
+           conversions * kConversion +
            vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }
 
@@ -222,7 +238,7 @@ struct Model {
     double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
     // Dot products along d, added up by a transposition of L vectors.
     double dots = double(shape.keys) * vectorsOf(shape.d) *
-                      (multiplyAdd(instruction) + (kDotLoad + kLoad) / multiplyAdd(instruction)) +
+                      (multiplyAdd(*single) + (kDotLoad + kLoad) / multiplyAdd(*single)) +
                   vectors * cpu.getLanes() * shuffles(cpu);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * bytesOfElement();

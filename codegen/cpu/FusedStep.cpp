@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/FusedStep.h"
 #include "codegen/cpu/Exp2.h"
+#include "codegen/cpu/GroupedRows.h"
 #include "codegen/cpu/Lanes.h"
 #include "codegen/cpu/RegisterBlockLowering.h"
 #include "codegen/cpu/TilePrefetch.h"
@@ -26,10 +27,11 @@ namespace {
 /// far. If `exact` is true, stores the products unchanged instead.
 class ProbabilitiesEpilogue : public Epilogue {
 public:
+  /// `groups` is null if probabilities replace the scores.
   ProbabilitiesEpilogue(OnlineStepOp op, const ScoreRegion &region, Value exact, Value tileSums,
-                        CpuAttr cpu)
+                        const GroupedRows *groups, CpuAttr cpu)
       : loc(op.getLoc()), max(op.getMax()), region(region), exact(exact), tileSums(tileSums),
-        cpu(cpu), prefetch(TilePrefetch::create(op)) {}
+        groups(groups), cpu(cpu), prefetch(TilePrefetch::create(op)) {}
 
   SmallVector<Value> begin(OpBuilder &b, ArrayRef<Lanes> columns) override {
     SmallVector<Value> sums;
@@ -75,6 +77,17 @@ private:
     size_t inFlight = exponentialsInFlight(cpu);
     // Sum up each column of the block first: short chains have smaller rounding errors.
     SmallVector<Value> parts(columns.size());
+    // Rows of probabilities of each column that do not fill a group yet.
+    SmallVector<SmallVector<Value>> inGroup(columns.size());
+    auto storeInGroup = [&](size_t row, size_t column, Value probability) {
+      inGroup[column].push_back(probability);
+      bool isLast = row + 1 == rows.size();
+      if (!isLast && int64_t(inGroup[column].size()) < groups->getGroup())
+        return;
+      groups->store(b, loc, rows[row + 1 - inGroup[column].size()], columns[column],
+                    inGroup[column]);
+      inGroup[column].clear();
+    };
     for (size_t first = 0; first < products.size(); first += inFlight) {
       SmallVector<Value> scores, exponents;
       for (auto [i, value] : llvm::enumerate(products.drop_front(first).take_front(inFlight))) {
@@ -93,7 +106,10 @@ private:
                                       floatConstant(b, loc, probability.getType(), 0), probability);
         Value &part = parts[column];
         part = part ? Value(arith::AddFOp::create(b, loc, part, probability)) : probability;
-        store(b, first + i, probability);
+        if (groups)
+          storeInGroup((first + i) / columns.size(), column, probability);
+        else
+          store(b, first + i, probability);
       }
     }
     return llvm::map_to_vector(llvm::zip_equal(sums, parts), [&](auto both) -> Value {
@@ -105,6 +121,7 @@ private:
   Value max;
   const ScoreRegion &region;
   Value exact, tileSums;
+  const GroupedRows *groups;
   CpuAttr cpu;
   TilePrefetch prefetch;
   SmallVector<Exponents> relative;
@@ -151,6 +168,7 @@ static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t la
 
 void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contraction &products,
                            const Start &zero, CpuAttr cpu, const ScoreRegion &region,
+                           const MultiplyAdd *ofGroups,
                            llvm::function_ref<Value(OpBuilder &)> createUpdate) {
   Location loc = op.getLoc();
   int64_t lanes = cpu.getLanes();
@@ -171,8 +189,12 @@ void attn::createFusedStep(OpBuilder &builder, OnlineStepOp op, const Contractio
   });
   needsExact =
       arith::OrIOp::create(builder, loc, needsExact, memref::LoadOp::create(builder, loc, grows));
+  std::optional<GroupedRows> groups;
+  if (ofGroups)
+    groups.emplace(builder, loc, op.getProbabilities(), *ofGroups);
   auto computeUntilRight = [&](OpBuilder &b, Location, ValueRange exact) {
-    ProbabilitiesEpilogue epilogue(op, region, exact[0], tileSums, cpu);
+    ProbabilitiesEpilogue epilogue(op, region, exact[0], tileSums, groups ? &*groups : nullptr,
+                                   cpu);
     createContraction(b, products, zero, cpu, &epilogue);
     auto updateExactly = [&](OpBuilder &inner, Location) {
       memref::StoreOp::create(inner, loc, createUpdate(inner), grows);

@@ -37,10 +37,12 @@ inline constexpr double kBigSum = 1 << 20;
 bool areInRegisterBlocks(const Contraction &products);
 
 /// Lowers the scores of `op` and the update of its state, but not the product with the values. `products` are the
-/// products of the scores, which start from zero. `createUpdate` lowers the update from stored products, and returns
+/// products of the scores, which start from zero. `ofGroups` is the instruction for probabilities in groups, or null if
+/// they replace the scores; register blocks then have whole groups of rows. `createUpdate` lowers the update from stored products, and returns
 /// whether the sums of the tile relative to the old maxima were too big.
 void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contraction &products,
                      const Start &zero, CpuAttr cpu, const ScoreRegion &region,
+                     const MultiplyAdd *ofGroups,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &)> createUpdate);
 
 /// Lowers `products` and stores them. They have the same bits as the products of createFusedStep(), so that

@@ -49,6 +49,15 @@ Value attn::createFraction(OpBuilder &builder, Location loc, Value x) {
       .getResult(0);
 }
 
+Value attn::createPairs(OpBuilder &builder, Location loc, Value low, Value high) {
+  // The instruction is vcvtneps2bf16.
+  auto type = cast<VectorType>(low.getType()).clone(builder.getBF16Type());
+  auto rounded = [&](Value value) {
+    return x86vector::CvtPackedF32ToBF16Op::create(builder, loc, type, value);
+  };
+  return vector::InterleaveOp::create(builder, loc, rounded(low), rounded(high));
+}
+
 Value attn::createMultiplyAddPairs(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
   // The instruction is vdpbf16ps.
   return x86vector::DotBF16Op::create(builder, loc, sums.getType(), sums, a, b);

@@ -18,6 +18,10 @@ static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value
   return vector::FMAOp::create(builder, loc, a, b, sums);
 }
 
+static Value createPair(OpBuilder &builder, Location loc, ValueRange rows) {
+  return createPairs(builder, loc, rows[0], rows[1]);
+}
+
 template <typename T> static Type getFloat(MLIRContext *context) { return T::get(context); }
 
 static constexpr auto kPairs = CpuCapabilities::Pairs, kFMA = CpuCapabilities::FMA,
@@ -27,12 +31,12 @@ static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = get
 
 /// For the same types, faster instructions come first. Products of f16, and of bf16 without `pairs`, are products of f32.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
-    // factor, sum, group, needs, isFused, create
-    {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs},
-    {kF32, kF32, 1, kFMA, true, createOne},
-    {kF32, kF32, 1, kNone, false, createOne},
-    {kF64, kF64, 1, kFMA, true, createOne},
-    {kF64, kF64, 1, kNone, false, createOne},
+    // factor, sum, group, needs, isFused, create, createGroup
+    {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs, createPair},
+    {kF32, kF32, 1, kFMA, true, createOne, nullptr},
+    {kF32, kF32, 1, kNone, false, createOne, nullptr},
+    {kF64, kF64, 1, kFMA, true, createOne, nullptr},
+    {kF64, kF64, 1, kNone, false, createOne, nullptr},
 };
 
 bool MultiplyAdd::takes(Type stored) const {

@@ -32,6 +32,8 @@ struct MultiplyAdd {
   /// Returns sums + a * b.
   mlir::Value (*create)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
                         mlir::Value sums);
+  /// Rounds `group` vectors of sums to factors, and puts their elements side by side. Null if the group is 1.
+  mlir::Value (*createGroup)(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
 
   mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }
   /// Whether the instruction can multiply elements of type `stored`: they are factors, or floats that convert to factors

@@ -32,6 +32,7 @@
 #include "codegen/cpu/ContractToVector.h"
 #include "codegen/cpu/Exp2.h"
 #include "codegen/cpu/FusedStep.h"
+#include "codegen/cpu/GroupedRows.h"
 #include "codegen/cpu/Lanes.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/cpu/ScoreRegion.h"
@@ -73,12 +74,14 @@ static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
   return success();
 }
 
-/// Verifies that `buffers`, the factors of products, are strided f32 buffers.
-static LogicalResult verifyStrided(Operation *op, ValueRange buffers) {
+/// Verifies that `buffers`, the factors of products, are strided buffers of types that an instruction multiplies.
+static LogicalResult verifyFactors(Operation *op, ValueRange buffers, CpuAttr cpu) {
   for (Value buffer : buffers) {
     auto type = dyn_cast<MemRefType>(buffer.getType());
-    if (!type || !type.getElementType().isF32() || !type.isStrided())
-      return op->emitOpError() << "expected strided buffers of f32, got " << buffer.getType();
+    Type sum = Float32Type::get(op->getContext());
+    if (!type || !type.isStrided() ||
+        !findMultiplyAdd(cpu, {type.getElementType(), type.getElementType(), sum}))
+      return op->emitOpError() << "expected strided buffers of f32, f16 or bf16, got " << buffer.getType();
   }
   return success();
 }
@@ -89,6 +92,15 @@ static Value createReplace(OpBuilder &builder, Location loc, Value value, double
   Value isEqual = createIsEqual(builder, loc, value, constant);
   return arith::SelectOp::create(builder, loc, isEqual,
                                  floatConstant(builder, loc, value.getType(), replacement), value);
+}
+
+/// `value`, a float or a vector of them, with elements of `type`, which is not wider.
+static Value createRounded(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (getElementTypeOrSelf(value.getType()) == type)
+    return value;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(type);
+  return arith::TruncFOp::create(builder, loc, type, value);
 }
 
 static Value createMultiply(OpBuilder &builder, Location loc, Value a, Value b) {
@@ -159,33 +171,54 @@ static void setBlock(Operation *product, Operation *step, StringRef name) {
     product->setAttr(AttnDialect::kBlockAttr, block);
 }
 
+/// `rows (k, d)` as (k, d / group, group).
+static Value createViewOfGroups(OpBuilder &builder, Location loc, Value rows, int64_t group) {
+  auto type = cast<MemRefType>(rows.getType());
+  SmallVector<int64_t> shape = {type.getDimSize(0), type.getDimSize(1) / group, group};
+  SmallVector<ReassociationIndices> dims = {{0}, {1, 2}};
+  SmallVector<OpFoldResult> sizes = {memref::getMixedSize(builder, loc, rows, 0),
+                                     builder.getIndexAttr(shape[1]), builder.getIndexAttr(group)};
+  return memref::ExpandShapeOp::create(builder, loc, shape, rows, dims, sizes);
+}
+
 template <typename StepOp>
 static ScoreProducts createScoreProducts(OpBuilder &builder, StepOp op, Value scores, CpuAttr cpu) {
   Location loc = op.getLoc();
-  AffineExpr k, q, d;
-  bindDims(builder.getContext(), k, q, d);
-  auto maps = AffineMap::inferFromExprList({ArrayRef<AffineExpr>{k, d}, {d, q}, {k, q}},
-                                           builder.getContext());
+  AffineExpr k, q, d, g;
+  bindDims(builder.getContext(), k, q, d, g);
+  SmallVector<AffineExpr> ofKey = {k, d}, ofQuery = {d, q};
+  Value key = op.getKey(), query = op.getQuery();
+  if (auto type = cast<MemRefType>(query.getType()); type.getRank() == 3) {
+    key = createViewOfGroups(builder, loc, key, type.getShape().back());
+    ofKey.push_back(g);
+    ofQuery.push_back(g);
+  }
+  auto maps =
+      AffineMap::inferFromExprList({ArrayRef(ofKey), ofQuery, {k, q}}, builder.getContext());
   Value zero = floatConstant(builder, loc, getElementTypeOrSelf(scores.getType()), 0);
   auto fill = linalg::FillOp::create(builder, loc, zero, scores);
-  linalg::LinalgOp product = createProduct(builder, loc, op.getKey(), op.getQuery(), scores, maps);
+  linalg::LinalgOp product = createProduct(builder, loc, key, query, scores, maps);
   setBlock(product, op, "scores");
   return {*Contraction::match(product, cpu), {zero, {}, fill}};
 }
 
 /// acc += V^T P^T.
 static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu) {
-  AffineExpr e, q, k;
-  bindDims(op.getContext(), e, q, k);
+  AffineExpr e, q, k, g;
+  bindDims(op.getContext(), e, q, k, g);
   SmallVector<AffineExpr> value = {k, e}, probabilities = {k, q}, acc = {e, q};
+  if (op.getGroup() > 1) {
+    value.push_back(g);
+    probabilities.push_back(g);
+  }
+  Value p = op.getProbabilities() ? op.getProbabilities() : op.getScores();
   linalg::LinalgOp product =
-      op.getMask()
-          ? createGuardedProduct(
-                rewriter, op.getLoc(), op.getScores(), op.getValue(), op.getAcc(),
-                AffineMap::inferFromExprList({probabilities, value, acc}, op.getContext()))
-          : createProduct(
-                rewriter, op.getLoc(), op.getValue(), op.getScores(), op.getAcc(),
-                AffineMap::inferFromExprList({value, probabilities, acc}, op.getContext()));
+      op.getMask() ? createGuardedProduct(
+                         rewriter, op.getLoc(), p, op.getValue(), op.getAcc(),
+                         AffineMap::inferFromExprList({probabilities, value, acc}, op.getContext()))
+                   : createProduct(rewriter, op.getLoc(), op.getValue(), p, op.getAcc(),
+                                   AffineMap::inferFromExprList({value, probabilities, acc},
+                                                                op.getContext()));
   setBlock(product, op, "values");
   Contraction contraction = *Contraction::match(product, cpu);
   return lowerContraction(rewriter, contraction, Start::ofOutput(contraction), cpu);
@@ -285,26 +318,74 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, tileSum, limit);
 }
 
+/// Emits probabilities in groups from those in place of the scores.
+static void createGroups(OpBuilder &builder, OnlineStepOp op, const MultiplyAdd &instruction,
+                         CpuAttr cpu) {
+  Location loc = op.getLoc();
+  Value scores = op.getScores();
+  GroupedRows groups(builder, loc, op.getProbabilities(), instruction);
+  OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
+  OpFoldResult whole = roundDown(builder, loc, numKeys, instruction.group);
+  auto createPass = [&](OpFoldResult from, OpFoldResult to, int64_t numRows, int64_t step) {
+    createLoop(builder, loc, from, to, step, {}, [&](OpBuilder &b, Value first, ValueRange) {
+      forEachVector(b, loc, memref::getMixedSize(b, loc, scores, 1), cpu.getLanes(), {},
+                    [&](OpBuilder &inner, const Lanes &q, ValueRange) {
+                      SmallVector<Value> rows;
+                      for (int64_t i = 0; i < numRows; ++i) {
+                        Value k = inner.createOrFold<arith::AddIOp>(
+                            loc, first, arith::ConstantIndexOp::create(inner, loc, i).getResult());
+                        rows.push_back(q.load(inner, loc, scores, {k, q.offset}));
+                      }
+                      groups.store(inner, loc, first, q, rows);
+                      return SmallVector<Value>();
+                    });
+      return SmallVector<Value>();
+    });
+  };
+  createPass(builder.getIndexAttr(0), whole, instruction.group, instruction.group);
+  // A group of two has at most one row that is left.
+  assert(instruction.group == 2 && "expected pairs");
+  createPass(whole, numKeys, 1, 1);
+}
+
 static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
   ScoreRegion region(op);
-  if (failed(verifyTiles(op, op.getDpsInits())) ||
-      failed(verifyStrided(op, {op.getQuery(), op.getKey(), op.getValue()})) ||
+  if (failed(verifyTiles(op, {op.getScores(), op.getMax(), op.getSum(), op.getAcc()})) ||
+      failed(verifyFactors(op, {op.getQuery(), op.getKey(), op.getValue()}, cpu)) ||
       failed(region.verify()))
     return failure();
+  const MultiplyAdd *ofGroups = nullptr;
+  if (Value probabilities = op.getProbabilities()) {
+    Type element = getElementTypeOrSelf(probabilities);
+    for (const MultiplyAdd *row :
+         findMultiplyAdds(cpu, {element, element, getElementTypeOrSelf(op.getAcc())}))
+      if (row->group == op.getGroup() && row->createGroup)
+        ofGroups = row;
+    if (!ofGroups || op.getMask())
+      return op.emitOpError() << "expected probabilities in groups of an instruction of "
+                              << cpu.getLevel() << ", and no mask, got " << probabilities.getType();
+  }
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
   ScoreProducts products = createScoreProducts(rewriter, op, op.getScores(), cpu);
   auto createUpdates = [&](OpBuilder &b) {
     Value no = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
-    return forEachVector(
+    Value grows = forEachVector(
         b, loc, memref::getMixedSize(b, loc, op.getScores(), 1), cpu.getLanes(), no,
         [&](OpBuilder &inner, const Lanes &q, ValueRange carried) {
           Value isBig = createAny(inner, loc, createUpdate(inner, op, region, cpu, q));
           return SmallVector<Value>{arith::OrIOp::create(inner, loc, carried[0], isBig)};
         })[0];
+    if (ofGroups)
+      createGroups(b, op, *ofGroups, cpu);
+    return grows;
   };
-  if (areInRegisterBlocks(products.contraction)) {
-    createFusedStep(rewriter, op, products.contraction, products.zero, cpu, region, createUpdates);
+  // A block of an odd number of rows, which an edited plan may have, would end within a group.
+  bool endsWithGroups =
+      !ofGroups || products.contraction.getBlock(cpu).getRows() % ofGroups->group == 0;
+  if (areInRegisterBlocks(products.contraction) && endsWithGroups) {
+    createFusedStep(rewriter, op, products.contraction, products.zero, cpu, region, ofGroups,
+                    createUpdates);
     products.contraction.op->erase();
     products.zero.writer->erase();
   } else {
@@ -362,7 +443,7 @@ static LogicalResult lower(OnlineProbabilitiesOp op, CpuAttr cpu) {
   ScoreRegion region(op);
   Value scores = op.getProbabilities();
   if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) ||
-      failed(verifyStrided(op, {op.getQuery(), op.getKey()})) || failed(region.verify()))
+      failed(verifyFactors(op, {op.getQuery(), op.getKey()}, cpu)) || failed(region.verify()))
     return failure();
   IRRewriter rewriter(op);
   ScoreProducts products = createScoreProducts(rewriter, op, scores, cpu);
@@ -465,8 +546,6 @@ static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
   if (failed(verifyTiles(op, {sum, acc})))
     return failure();
   auto outType = cast<MemRefType>(out.getType());
-  if (!outType.getElementType().isF32())
-    return op.emitOpError() << "expected an output of f32, got " << outType;
 
   Location loc = op.getLoc();
   OpBuilder builder(op);
@@ -498,7 +577,7 @@ static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
           return createQuotient(b, q.load(b, loc, acc, {e, q.offset}), last->second);
         },
         [&](OpBuilder &b, Value q, const Lanes &e, Value row) {
-          e.store(b, loc, row, out, {q, e.offset});
+          e.store(b, loc, createRounded(b, loc, row, outType.getElementType()), out, {q, e.offset});
         });
     return success();
   }
@@ -507,8 +586,9 @@ static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
     Divisor divisor = divisorOf(b, memref::LoadOp::create(b, loc, sum, q));
     createLoop(b, loc, first, numElements, 1, {}, [&](OpBuilder &inner, Value e, ValueRange) {
       Value element = memref::LoadOp::create(inner, loc, acc, ValueRange{e, q});
-      memref::StoreOp::create(inner, loc, createQuotient(inner, element, divisor), out,
-                              ValueRange{q, e});
+      Value quotient = createRounded(inner, loc, createQuotient(inner, element, divisor),
+                                     outType.getElementType());
+      memref::StoreOp::create(inner, loc, quotient, out, ValueRange{q, e});
       return SmallVector<Value>();
     });
     return SmallVector<Value>();

@@ -9,8 +9,8 @@
 //   %bits = llvm.bitcast %x : i16 to i16        (folds)
 //
 // The vectorize stage left no arithmetic on bf16, only moves of it and intrinsics that take it. For a move LLVM may still
-// convert to f32 and back by a library function, and kernels have no undefined symbols. The operands of intrinsics are
-// cast back. Test: test/codegen/emit/store-bf16-as-i16.mlir
+// convert to f32 and back by a library function, and kernels have no undefined symbols. The operands and results of
+// intrinsics are cast. Test: test/codegen/emit/store-bf16-as-i16.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,10 +32,15 @@ namespace {
 struct StoreBF16AsI16 : attn::impl::StoreBF16AsI16Base<StoreBF16AsI16> {
   void runOnOperation() override {
     SmallVector<std::pair<OpOperand *, Type>> ofIntrinsics;
+    SmallVector<std::pair<OpResult, Type>> fromIntrinsics;
+    auto hasBF16 = [](Value value) { return getElementTypeOrSelf(value.getType()).isBF16(); };
     getOperation().walk([&](LLVM::CallIntrinsicOp op) {
       for (OpOperand &operand : op->getOpOperands())
-        if (getElementTypeOrSelf(operand.get().getType()).isBF16())
+        if (hasBF16(operand.get()))
           ofIntrinsics.push_back({&operand, operand.get().getType()});
+      for (OpResult result : op->getResults())
+        if (hasBF16(result))
+          fromIntrinsics.push_back({result, result.getType()});
     });
 
     Type i16 = IntegerType::get(&getContext(), 16);
@@ -57,6 +62,14 @@ struct StoreBF16AsI16 : attn::impl::StoreBF16AsI16Base<StoreBF16AsI16> {
       OpBuilder builder(operand->getOwner());
       operand->set(
           LLVM::BitcastOp::create(builder, operand->getOwner()->getLoc(), type, operand->get()));
+    }
+    for (auto [result, type] : fromIntrinsics) {
+      OpBuilder builder(&getContext());
+      builder.setInsertionPointAfter(result.getOwner());
+      Type stored = result.getType();
+      result.setType(type);
+      auto cast = LLVM::BitcastOp::create(builder, result.getOwner()->getLoc(), stored, result);
+      result.replaceAllUsesExcept(cast, cast);
     }
   }
 };

@@ -43,7 +43,7 @@ struct Plan : attn::impl::PlanBase<Plan> {
       }
     }
     WalkResult planned = getOperation().walk([&](AttentionOp op) -> WalkResult {
-      if (failed(verifyF32(op)))
+      if (failed(verifyElementTypes(op)))
         return WalkResult::interrupt();
       if (op.getPlan())
         return WalkResult::advance();

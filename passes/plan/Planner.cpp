@@ -65,8 +65,11 @@ AttentionShape AttentionShape::get(AttentionOp op) {
     return ShapedType::isDynamic(size) ? kTypicalSize : size;
   };
   AttentionShape shape;
-  shape.element = getElementTypeOrSelf(op.getKey().getType());
   shape.sum = op.getAccumulatorType();
+  shape.element = getElementTypeOrSelf(op.getKey().getType());
+  if (getElementTypeOrSelf(op.getQuery().getType()) != shape.element ||
+      getElementTypeOrSelf(op.getValue().getType()) != shape.element)
+    shape.element = shape.sum;
   shape.numBatch = op.getNumBatch();
   // An unknown batch size does not change the order of plans.
   for (unsigned i = 0; i < shape.numBatch; ++i) {
@@ -77,6 +80,8 @@ AttentionShape AttentionShape::get(AttentionOp op) {
   shape.queries = size(op.getQDim());
   shape.keys = size(op.getKDim());
   shape.knowsKeys = !ShapedType::isDynamic(op.getStaticSize(op.getKDim()));
+  shape.knowsHeads = !ShapedType::isDynamic(op.getStaticSize(op.getDDim())) &&
+                     !ShapedType::isDynamic(op.getStaticSize(op.getEDim()));
   shape.d = size(op.getDDim());
   shape.e = size(op.getEDim());
   // If key and value are the same product, it is computed once, before the attention.

@@ -26,12 +26,13 @@ struct AttentionShape {
   int64_t heads = 1;  // batch items times heads, of keys and values
   int64_t groups = 1; // heads of queries for each of these
   int64_t queries = 1, keys = 1;
-  int64_t d = 1, e = 1;  // head sizes of queries and keys, and of values
-  int64_t joined = 1;    // heads of keys that one product can compute, with all groups of queries
-  int64_t depth = 0;     // length of the sums of the projections before; 0: none
-  bool knowsKeys = true; // whether the number of keys is known before the call
-  mlir::Type element;    // of queries, keys and values
-  mlir::Type sum;        // the element type of scores and accumulators
+  int64_t d = 1, e = 1;   // head sizes of queries and keys, and of values
+  int64_t joined = 1;     // heads of keys that one product can compute, with all groups of queries
+  int64_t depth = 0;      // length of the sums of the projections before; 0: none
+  bool knowsHeads = true; // whether d and e are known before the call
+  bool knowsKeys = true;  // whether the number of keys is known before the call
+  mlir::Type element; // of queries, keys and values; that of the scores if these have several types
+  mlir::Type sum;     // the element type of scores and accumulators
   bool hasRegion = false;
   MaskInterface mask;
   unsigned numBatch = 0; // batch coordinates of the mask

@@ -15,35 +15,45 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
     The decisions of the stage `plan` that depend on the machine. A target attribute has this interface, mostly as an
     external model. Every method is a pure function of the attribute and its arguments.
   }];
-  let methods = [
-    InterfaceMethod<[{
+  let methods =
+      [InterfaceMethod<[{
         All candidate plans for `shape`, the fastest first; at least one. If `only` is set, they all have that schedule.
-      }], "::llvm::SmallVector<::attn::Prediction>", "predictPlans",
-      (ins "const ::attn::AttentionShape &":$shape, "::std::optional<::attn::Schedule>":$only)>,
-    InterfaceMethod<[{
+      }],
+                       "::llvm::SmallVector<::attn::Prediction>", "predictPlans",
+                       (ins "const ::attn::AttentionShape &":$shape,
+                           "::std::optional<::attn::Schedule>":$only)>,
+       InterfaceMethod<[{
         The predicted time of an attention with the projections before it, in multiply-adds of one full vector.
-      }], "double", "predictPlan", (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,
-    InterfaceMethod<[{
+      }],
+                       "double", "predictPlan",
+                       (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,
+       InterfaceMethod<[{
         The plan of a product outside attention, which code generation reads from `attn.block`; null for none.
-      }], "::mlir::Attribute", "planProduct", (ins "const ::attn::ProductShape &":$shape)>,
-    InterfaceMethod<[{
+      }],
+                       "::mlir::Attribute", "planProduct",
+                       (ins "const ::attn::ProductShape &":$shape)>,
+       InterfaceMethod<[{
         The number of columns of a product that are computed together: the lanes of a vector. A row of any other length
         leaves some of them empty.
-      }], "int64_t", "getLanes">,
-    InterfaceMethod<[{
+      }],
+                       "int64_t", "getLanes">,
+       InterfaceMethod<[{
         The bytes of the cache that a task has to itself.
-      }], "int64_t", "getCacheBytes">,
-    InterfaceMethod<[{
+      }],
+                       "int64_t", "getCacheBytes">,
+       InterfaceMethod<[{
         The panels that the weight of a product with a known number of columns is packed into. A width of 0: products
         read their operands as they are.
-      }], "::attn::Panel", "choosePanel", (ins "const ::attn::ProductShape &":$shape)>,
-    InterfaceMethod<[{
+      }],
+                       "::attn::Panel", "choosePanel", (ins "const ::attn::ProductShape &":$shape)>,
+       InterfaceMethod<[{
         Whether the code for `graph`, a module before the stage `plan`, is the same as for `other`, which needs fewer
         instructions. A library with code for `other` then needs none for this target.
-      }], "bool", "makesSameCode", (ins "::attn::TargetInterface":$other, "::mlir::ModuleOp":$graph), [{}], [{
+      }],
+                       "bool", "makesSameCode",
+                       (ins "::attn::TargetInterface":$other, "::mlir::ModuleOp":$graph), [{}], [{
         return false;
-      }]>
-  ];
+      }]>];
 }
 
 #endif // ATTN_PASSES_PLAN_PLANNER_TD

@@ -67,7 +67,10 @@ struct Product {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// Whether `op` sums products of two f32 operands over one dimension, starting from 0.
+/// Whether attention can have elements of `type`.
+static bool isElementType(Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
+
+/// Whether `op` adds products of two operands to sums of f32 over one dimension, starting from 0.
 static bool isPlainContraction(linalg::LinalgOp op) {
   if (!isProduct(op) || !op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1 ||
       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults() + 1 != op.getNumLoops())
@@ -75,16 +78,27 @@ static bool isPlainContraction(linalg::LinalgOp op) {
   auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
   if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()))
     return false;
-  return llvm::all_of(op->getOperandTypes(),
-                      [](Type type) { return cast<ShapedType>(type).getElementType().isF32(); });
+  ProductTypes types = ProductTypes::get(op);
+  return isElementType(types.a) && isElementType(types.b) && types.sum.isF32();
 }
 
-/// A float type other than f32 that `op` reads or writes, if there is one.
+/// The op that rounds `value` to a narrower float type, if it is the only one that reads `value`.
+static linalg::LinalgOp findRounding(Value value) {
+  auto op = value.hasOneUse() ? dyn_cast<linalg::LinalgOp>(*value.user_begin()) : nullptr;
+  if (!op || op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || !isScalarFunction(op) ||
+      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
+    return nullptr;
+  auto round = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
+  return round && round.getIn() == op.getBlock()->getArgument(0) ? op : nullptr;
+}
+
+/// A float type that attention cannot have and that `op` reads or writes, if there is one.
 static Type findOtherFloat(Operation *op) {
   SmallVector<Type> types(op->getOperandTypes());
   llvm::append_range(types, op->getResultTypes());
   for (Type type : types)
-    if (Type element = getElementTypeOrSelf(type); isa<FloatType>(element) && !element.isF32())
+    if (Type element = getElementTypeOrSelf(type);
+        isa<FloatType>(element) && !isElementType(element))
       return element;
   return {};
 }
@@ -165,6 +179,8 @@ private:
   LogicalResult moveValueProduct();
   void findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen);
   FailureOr<Value> read(Value tensor, AffineMap map);
+  Value dropRounding(Value score);
+  Value widen(Value value);
   FailureOr<Value> inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map);
   FailureOr<Value> capture(Value tensor, AffineMap map);
   ArrayRef<int64_t> shapeOfScores() { return cast<ShapedType>(scores.getType()).getShape(); }
@@ -373,7 +389,7 @@ LogicalResult Raiser::findValueProduct() {
       return failure();
     for (OpOperand *use : others)
       if (Type type = findOtherFloat(use->getOwner()))
-        return leftUnfused() << "probabilities and values of type f32, got " << type;
+        return leftUnfused() << "probabilities and values of type f32, f16 or bf16, got " << type;
     InFlightDiagnostic remark = leftUnfused()
                                 << "the probabilities to be multiplied with values, got ";
     if (others.empty())
@@ -480,6 +496,41 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
     return keep(Value(region.getArgument(rank)));
   }
   return keep(capture(tensor, map));
+}
+
+/// `value` of the region in f32, without the roundings on the way to it.
+Value Raiser::widen(Value value) {
+  Type f32 = builder.getF32Type();
+  Operation *op = value.getDefiningOp();
+  if (auto round = dyn_cast_or_null<arith::TruncFOp>(op); round && round.getIn().getType() == f32)
+    return round.getIn();
+  OpBuilder after(context);
+  after.setInsertionPointAfterValue(value);
+  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op)) {
+    double number = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
+    return arith::ConstantOp::create(after, value.getLoc(), after.getFloatAttr(f32, number));
+  }
+  if (auto select = dyn_cast_or_null<arith::SelectOp>(op)) {
+    Value yes = widen(select.getTrueValue()), no = widen(select.getFalseValue());
+    return arith::SelectOp::create(after, value.getLoc(), select.getCondition(), yes, no);
+  }
+  return arith::ExtFOp::create(after, value.getLoc(), f32, value);
+}
+
+/// Scores are computed in f32 from the product to the softmax, although the graph may round them to f16 or bf16 after each
+/// op. Returns the score without these roundings.
+Value Raiser::dropRounding(Value score) {
+  SmallVector<arith::ExtFOp> conversions(region.getOps<arith::ExtFOp>());
+  for (arith::ExtFOp op : conversions) {
+    if (op.getType() != builder.getF32Type())
+      continue;
+    Value wide = widen(op.getIn());
+    if (score == op)
+      score = wide;
+    op.replaceAllUsesWith(wide);
+    op.erase();
+  }
+  return score;
 }
 
 FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map) {
@@ -644,14 +695,21 @@ void Raiser::rewrite(Value score) {
   if (sink.tensor)
     maps.push_back(toAttention(sink.map, pair));
   auto fill = valueProduct.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  outs.push_back(fill.output());
+  Operation *last = valueProduct;
+  if (linalg::LinalgOp rounding = findRounding(valueProduct->getResult(0)))
+    last = rounding;
+  Value out = fill.output();
+  if (Type type = getElementTypeOrSelf(last->getResult(0)); !type.isF32())
+    out = tensor::EmptyOp::create(rewriter, loc, tensor::getMixedSizes(rewriter, loc, out), type);
+  outs.push_back(out);
   maps.push_back(
       toAttention(valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0)), ofLoops));
   if (!otherUsers.empty()) {
     SmallVector<OpFoldResult> sizes;
     for (unsigned dim = 0; dim < rank; ++dim)
       sizes.push_back(dimOf(rewriter, loc, scores, dim));
-    outs.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getF32Type()));
+    outs.push_back(
+        tensor::EmptyOp::create(rewriter, loc, sizes, getElementTypeOrSelf(probabilities)));
     maps.push_back(toAttention(AffineMap::getMultiDimIdentityMap(rank, context), pair));
   }
   auto attention =
@@ -674,7 +732,9 @@ void Raiser::rewrite(Value score) {
     body.getOperations().splice(body.end(), region.front().getOperations());
   }
 
-  rewriter.replaceOp(valueProduct, attention.getResult(0));
+  rewriter.replaceOp(last, attention.getResult(0));
+  if (last != valueProduct)
+    rewriter.eraseOp(valueProduct);
   if (otherUsers.empty())
     return;
   rewriter.replaceAllUsesWith(probabilities, attention.getResult(1));
@@ -687,6 +747,8 @@ LogicalResult Raiser::run() {
   Type element = softmax.getInputOperandType().getElementType();
   if (!element.isF32())
     return leftUnfused() << "scores of type f32, got " << element;
+  if (linalg::LinalgOp rounding = findRounding(probabilities))
+    probabilities = rounding->getResult(0);
   findProbabilities(); // before findSink: the score of the sink counts in the test for empty rows
   findSink();
   if (failed(findValueProduct()))
@@ -694,6 +756,8 @@ LogicalResult Raiser::run() {
   SmallPtrSet<Operation *, 16> seen;
   findProduct(Element::of(scores), seen);
   FailureOr<Value> score = read(scores, AffineMap::getMultiDimIdentityMap(rank, context));
+  if (succeeded(score))
+    score = dropRounding(*score);
   if (succeeded(score) && finiteFill && failed(hideFiniteFill(*score)))
     return failure();
   if (product && !scorePath.contains(product->op))

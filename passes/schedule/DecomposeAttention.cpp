@@ -53,7 +53,8 @@ public:
     Value out = weighValues(probabilities, scoreMap);
     SmallVector<Value> results = {out};
     if (op.returnsProbabilities())
-      results.push_back(copyTo(probabilities, scoreMap, op.getOuts()[1], op.getOutMap(1)));
+      results.push_back(
+          copyTo(probabilities, scoreMap, op.getOuts()[1], op.getOutMap(1), scoreLoops));
     return results;
   }
 
@@ -94,6 +95,9 @@ private:
     return tensor::EmptyOp::create(builder, loc, sizes, scoreType());
   }
 
+  /// `element` in the type of the scores.
+  Value widened(OpBuilder &b, Value element) { return createWidened(b, loc, element, scoreType()); }
+
   Value zeros(Value init) {
     Value zero = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scoreType(), 0));
     return linalg::FillOp::create(builder, loc, zero, init).getResult(0);
@@ -103,8 +107,9 @@ private:
   Value contract(ArrayRef<unsigned> loops, Value a, AffineMap aMap, Value b, AffineMap bMap,
                  Value init, AffineMap initMap, StringRef block) {
     Value sums = generic(loops, {a, b}, {aMap, bMap}, init, initMap,
-                         [](OpBuilder &b, Location loc, ValueRange args) {
-                           Value product = arith::MulFOp::create(b, loc, args[0], args[1]);
+                         [&](OpBuilder &b, Location loc, ValueRange args) {
+                           Value product = arith::MulFOp::create(b, loc, widened(b, args[0]),
+                                                                 widened(b, args[1]));
                            linalg::YieldOp::create(
                                b, loc, arith::AddFOp::create(b, loc, args[2], product).getResult());
                          });
@@ -199,16 +204,16 @@ private:
     ArrayRef<unsigned> rows = loops.drop_back();
     AffineMap ofRow = over(rows), ofScore = over(loops), ofSink = op.getSinkMap();
     Value max = generic(rows, op.getSink(), ofSink, empty(rows), ofRow,
-                        [](OpBuilder &b, Location loc, ValueRange args) {
-                          linalg::YieldOp::create(b, loc, args[0]);
+                        [&](OpBuilder &b, Location loc, ValueRange args) {
+                          linalg::YieldOp::create(b, loc, widened(b, args[0]));
                         });
     max = generic(loops, scores, ofScore, max, ofRow,
                   [](OpBuilder &b, Location loc, ValueRange args) {
                     Value greatest = arith::MaximumFOp::create(b, loc, args[0], args[1]);
                     linalg::YieldOp::create(b, loc, greatest);
                   });
-    auto exponential = [](OpBuilder &b, Location loc, ValueRange args) {
-      Value shifted = arith::SubFOp::create(b, loc, args[0], args[1]);
+    auto exponential = [&](OpBuilder &b, Location loc, ValueRange args) {
+      Value shifted = arith::SubFOp::create(b, loc, widened(b, args[0]), args[1]);
       linalg::YieldOp::create(b, loc, math::ExpOp::create(b, loc, shifted).getResult());
     };
     Value exponentials =
@@ -256,8 +261,8 @@ private:
               op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
           if (op.getSink() && op.getEmptyRow() != EmptyRow::NaN) {
             // If the sink is not -inf, the row is not empty: its probabilities are 0, or NaN because of the sink.
-            Value isAbsent =
-                arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[2], lowest);
+            Value isAbsent = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                                   widened(b, args[2]), lowest);
             hidden = arith::SelectOp::create(b, loc, isAbsent, hidden, args[1]);
           }
           int exponent = std::max<int>(AttnDialect::kLeastProbabilityExponent,
@@ -273,23 +278,39 @@ private:
   /// out[..., q, e] = sum_k p * V. Skips hidden pairs, whose probability p is 0: 0 * NaN is NaN.
   Value weighValues(Value probabilities, AffineMap scoreMap) {
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
-    loops.append({op.getEDim(), op.getKDim()});
-    if (!op.getMask())
-      return contract(loops, probabilities, scoreMap, op.getValue(), op.getValueMap(),
-                      zeros(op.getOuts()[0]), op.getOutMap(), "values");
-    SmallVector<AffineMap> maps = renumbered(loops, {scoreMap, op.getValueMap(), op.getOutMap()});
-    Value sums = createGuardedProduct(builder, loc, probabilities, op.getValue(),
-                                      zeros(op.getOuts()[0]), maps)
-                     ->getResult(0);
-    setBlock(sums, "masked");
-    return sums;
+    loops.push_back(op.getEDim());
+    // Sums have the type of the scores; an output of another type is rounded once, at the end.
+    Value out = op.getOuts()[0], init = out;
+    AffineMap sumMap = op.getOutMap();
+    if (getElementTypeOrSelf(out.getType()) != scoreType()) {
+      init = empty(loops);
+      sumMap = over(loops);
+    }
+    SmallVector<unsigned> productLoops = loops;
+    productLoops.push_back(op.getKDim());
+    Value sums;
+    if (op.getMask()) {
+      SmallVector<AffineMap> maps = renumbered(productLoops, {scoreMap, op.getValueMap(), sumMap});
+      sums = createGuardedProduct(builder, loc, probabilities, op.getValue(), zeros(init), maps)
+                 ->getResult(0);
+      setBlock(sums, "masked");
+    } else {
+      sums = contract(productLoops, probabilities, scoreMap, op.getValue(), op.getValueMap(),
+                      zeros(init), sumMap, "values");
+    }
+    return init == out ? sums : copyTo(sums, sumMap, out, op.getOutMap(), loops);
   }
 
-  Value copyTo(Value source, AffineMap sourceMap, Value init, AffineMap initMap) {
-    SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getKDim() + 1));
+  /// Copies over `loops`, and rounds if the output has a narrower type.
+  Value copyTo(Value source, AffineMap sourceMap, Value init, AffineMap initMap,
+               ArrayRef<unsigned> loops) {
+    Type type = getElementTypeOrSelf(init.getType());
     return generic(loops, source, sourceMap, init, initMap,
-                   [](OpBuilder &b, Location loc, ValueRange args) {
-                     linalg::YieldOp::create(b, loc, args[0]);
+                   [&](OpBuilder &b, Location loc, ValueRange args) {
+                     Value element = args[0];
+                     if (element.getType() != type)
+                       element = arith::TruncFOp::create(b, loc, type, element);
+                     linalg::YieldOp::create(b, loc, element);
                    });
   }
 

@@ -24,6 +24,10 @@
 // then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
 // scale might overflow where no score does.
 //
+// With a group in the plan, steps without a mask have queries, values and probabilities in groups, in the type of the keys.
+// Otherwise, and in steps with a mask, tiles of other types than the scores are converted to that type first: a pair that
+// is not kept must not count, and an instruction that adds a group cannot leave out one of its products.
+//
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
 // the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
 // final maximum and sum. Test: test/passes/tile/tile-keys.mlir
@@ -64,6 +68,7 @@ private:
   };
 
   FloatType scoreType() { return op.getAccumulatorType(); }
+  int64_t group() { return op.getPlan()->getGroup(); }
   int64_t qTile() { return op.getPlan()->getQ(); }
   int64_t kTile() { return op.getPlan()->getK(); }
   OpFoldResult numQueries() { return domain[op.getQDim()].size; }
@@ -88,10 +93,22 @@ private:
   /// A temporary of a full tile, sliced to `sizes`.
   Value temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, Type elementType);
 
+  /// A copy of `tile` with elements of `type`, in a temporary of the size `full`; `tile` itself if it has this type.
+  Value convert(Value tile, ArrayRef<int64_t> full, Type type);
+  /// The tile of `operand`, keys or values, at keys `[k0, k0 + ks)` with dimensions k and `dim`.
+  Value rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldResult k0, OpFoldResult ks);
+
   /// Moves a power of two from the scale of the scores to that of the queries.
   void splitScale();
-  /// The tile of queries as (d, q).
-  Value packQueries();
+  /// The tile of queries: (d, q) in the type of the scores, and (d / g, q, g) in groups of the plan, if it has any.
+  struct Queries {
+    Value tile, inGroups;
+  };
+  Queries packQueries();
+  /// `values (k, e)` as (k / g, e, g).
+  Value packValues(Value values, OpFoldResult ks);
+  /// `size`, of elements, in groups.
+  OpFoldResult inGroups(OpFoldResult size);
   /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q). `rows` has the same elements as they lie in
   /// memory if they are transposed into the tile.
   struct Capture {
@@ -110,11 +127,11 @@ private:
   /// Gives a step the blocks that were planned for its products; `values` is the name of the second one in the plan.
   void setBlocks(Operation *step, StringRef values);
   /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
-  State step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
+  State step(const State &before, const Queries &queries, OpFoldResult k0, OpFoldResult ks,
              MaskInterface mask);
   /// The step over the words of the tile in which the packed parts of the mask keep any pair; none if there are none. If
   /// the packed parts keep every pair, the step is without them.
-  State stepIfKept(const State &before, Value query, OpFoldResult k0, OpFoldResult ks);
+  State stepIfKept(const State &before, const Queries &queries, OpFoldResult k0, OpFoldResult ks);
   /// Whether each tile is tested against packed parts of the mask.
   bool testsTiles() const { return !parts.packed.empty(); }
 
@@ -124,7 +141,8 @@ private:
   std::pair<Value, Value> symbolRange(unsigned capture);
 
   /// The loop over `[from, to)`.
-  State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
+  State loop(Value from, Value to, State state, const Queries &queries, bool isFull,
+             MaskInterface mask);
   Value probabilitiesLoop(Value query, const State &state);
 
   /// Captured tiles, their maps and the score region of a step at keys `[k0, k0 + ks)`; without a
@@ -221,21 +239,81 @@ void KeyLoops::splitScale() {
   scoreScale = rewriter.getF32FloatAttr(scale / power);
 }
 
-Value KeyLoops::packQueries() {
+Value KeyLoops::convert(Value tile, ArrayRef<int64_t> full, Type type) {
+  auto tileType = cast<RankedTensorType>(tile.getType());
+  if (tileType.getElementType() == type)
+    return tile;
+  Value out = temporary(full, tensor::getMixedSizes(rewriter, loc, tile), type);
+  AffineMap identity = rewriter.getMultiDimIdentityMap(tileType.getRank());
+  SmallVector<utils::IteratorType> loops(tileType.getRank(), utils::IteratorType::parallel);
+  bool widens = type.getIntOrFloatBitWidth() > tileType.getElementTypeBitWidth();
+  return linalg::GenericOp::create(
+             rewriter, loc, out.getType(), tile, out, ArrayRef<AffineMap>{identity, identity},
+             loops,
+             [&](OpBuilder &b, Location loc, ValueRange args) {
+               Value element = widens ? arith::ExtFOp::create(b, loc, type, args[0]).getResult()
+                                      : arith::TruncFOp::create(b, loc, type, args[0]).getResult();
+               linalg::YieldOp::create(b, loc, element);
+             })
+      .getResult(0);
+}
+
+Value KeyLoops::rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldResult k0,
+                           OpFoldResult ks) {
+  return ordered(view(operand, map, k0, ks), {op.getKDim(), dim});
+}
+
+OpFoldResult KeyLoops::inGroups(OpFoldResult size) {
+  AffineExpr elements = rewriter.getAffineDimExpr(0);
+  return affine::makeComposedFoldedAffineApply(rewriter, loc, elements.ceilDiv(group()), {size});
+}
+
+KeyLoops::Queries KeyLoops::packQueries() {
   View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
   bool fromRows = queries.dims.front() == op.getDDim();
   OpFoldResult depth = domain[op.getDDim()].size;
-  Value empty = tensor::EmptyOp::create(rewriter, loc, {one, depth, rewriter.getIndexAttr(qTile())},
-                                        queries.slice.getType().getElementType());
-  Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, queries.slice,
-                                ValueRange{empty}, fromRows, /*group=*/1, queryScale)
+  auto pack = [&](Value source, int64_t group, SmallVector<OpFoldResult> sizes) -> Value {
+    Type element = getElementTypeOrSelf(source.getType());
+    SmallVector<OpFoldResult> outSizes = {one, sizes[0], rewriter.getIndexAttr(qTile())};
+    llvm::append_range(outSizes, ArrayRef(sizes).drop_front(2));
+    Value empty = tensor::EmptyOp::create(rewriter, loc, outSizes, element);
+    Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source,
+                                  ValueRange{empty}, fromRows, group, queryScale)
+                       .getResult(0);
+    SmallVector<int64_t> shape;
+    for (OpFoldResult size : sizes)
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+    sizes.insert(sizes.begin(), one);
+    SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
+    return tensor::ExtractSliceOp::create(rewriter, loc, RankedTensorType::get(shape, element),
+                                          packed, offsets, sizes, strides);
+  };
+  int64_t d = op.getStaticSize(op.getDDim());
+  SmallVector<int64_t> full = {qTile(), d};
+  if (fromRows)
+    std::swap(full[0], full[1]);
+  Queries result;
+  result.tile = pack(convert(queries.slice, full, scoreType()), /*group=*/1, {depth, numQueries()});
+  if (group() > 1)
+    result.inGroups = pack(queries.slice, group(),
+                           {inGroups(depth), numQueries(), rewriter.getIndexAttr(group())});
+  return result;
+}
+
+Value KeyLoops::packValues(Value values, OpFoldResult ks) {
+  auto type = cast<RankedTensorType>(values.getType());
+  OpFoldResult inGroup = rewriter.getIndexAttr(group());
+  Value empty =
+      temporary({1, llvm::divideCeilSigned(kTile(), group()), type.getDimSize(1), group()},
+                {one, inGroups(ks), valueSize(), inGroup}, type.getElementType());
+  Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, values,
+                                ValueRange{empty}, /*from_rows=*/true, group(), FloatAttr())
                      .getResult(0);
-  auto type =
-      RankedTensorType::get({getConstantIntValue(depth).value_or(ShapedType::kDynamic),
-                             getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
-                            queries.slice.getType().getElementType());
-  return tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero},
-                                        {one, depth, numQueries()}, {one, one, one});
+  auto tileType = cast<RankedTensorType>(packed.getType());
+  return tensor::ExtractSliceOp::create(
+      rewriter, loc,
+      RankedTensorType::get(tileType.getShape().drop_front(), tileType.getElementType()), packed,
+      {zero, zero, zero, zero}, {one, inGroups(ks), valueSize(), inGroup}, {one, one, one, one});
 }
 
 KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks) {
@@ -318,13 +396,16 @@ void KeyLoops::startFromSink(State &state, Value none) {
         auto constant = [&](double value) {
           return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
         };
+        Value score = args[0];
+        if (score.getType() != scoreType())
+          score = arith::ExtFOp::create(b, loc, scoreType(), score);
         // A sink of -inf adds nothing to the sum; a sink of NaN or +inf makes the sum NaN.
-        Value weight = arith::AddFOp::create(
-            b, loc, arith::SubFOp::create(b, loc, args[0], args[0]), constant(1));
-        Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, args[0],
+        Value weight =
+            arith::AddFOp::create(b, loc, arith::SubFOp::create(b, loc, score, score), constant(1));
+        Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, score,
                                              constant(-std::numeric_limits<double>::infinity()));
         Value sum = arith::SelectOp::create(b, loc, isNone, none, weight);
-        linalg::YieldOp::create(b, loc, ValueRange{args[0], sum});
+        linalg::YieldOp::create(b, loc, ValueRange{score, sum});
       });
   state.max = start.getResult(0);
   state.sum = start.getResult(1);
@@ -441,24 +522,39 @@ void KeyLoops::setBlocks(Operation *step, StringRef values) {
   step->setAttr(AttnDialect::kBlocksAttr, blocks.getDictionary(op.getContext()));
 }
 
-KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
-                               MaskInterface mask) {
-  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
-  Value value =
-      ordered(view(op.getValue(), op.getValueMap(), k0, ks), {op.getKDim(), op.getEDim()});
+KeyLoops::State KeyLoops::step(const State &before, const Queries &queries, OpFoldResult k0,
+                               OpFoldResult ks, MaskInterface mask) {
+  unsigned d = op.getDDim(), e = op.getEDim();
+  Value key = rowsOfKeys(op.getKey(), op.getKeyMap(), d, k0, ks);
+  Value value = rowsOfKeys(op.getValue(), op.getValueMap(), e, k0, ks);
+  Value query = queries.tile, probabilities;
+  SmallVector<Type> types;
+  if (group() > 1 && !mask) {
+    query = queries.inGroups;
+    value = packValues(value, ks);
+    int64_t groups = llvm::divideCeilSigned(kTile(), group());
+    probabilities = temporary({groups, qTile(), group()},
+                              {inGroups(ks), numQueries(), rewriter.getIndexAttr(group())},
+                              getElementTypeOrSelf(value.getType()));
+  } else {
+    key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
+    value = convert(value, {kTile(), op.getStaticSize(e)}, scoreType());
+  }
   Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
   Score score = this->score(k0, ks, mask);
-  auto step = OnlineStepOp::create(
-      rewriter, loc,
-      {scores.getType(), before.max.getType(), before.sum.getType(), before.acc.getType()}, query,
-      key, value, score.captures, scores, before.max, before.sum, before.acc, originAt(toValue(k0)),
-      score.next, mask, rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
+  for (Value out : {scores, before.max, before.sum, before.acc, probabilities})
+    if (out)
+      types.push_back(out.getType());
+  auto step = OnlineStepOp::create(rewriter, loc, types, query, key, value, score.captures, scores,
+                                   before.max, before.sum, before.acc, probabilities,
+                                   originAt(toValue(k0)), score.next, mask,
+                                   rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
   setBlocks(step, mask ? "masked" : "values");
   cloneScore(step.getScore(), score);
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
 }
 
-KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldResult k0,
+KeyLoops::State KeyLoops::stepIfKept(const State &before, const Queries &queries, OpFoldResult k0,
                                      OpFoldResult ks) {
   // The words that every packed part keeps, in part.
   Value begin, end, all;
@@ -490,7 +586,7 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldRes
     scf::YieldOp::create(rewriter, loc, values);
   };
   auto stepAt = [&](OpFoldResult first, OpFoldResult count, MaskInterface mask) {
-    State after = step(before, query, first, count, mask);
+    State after = step(before, queries, first, count, mask);
     return SmallVector<Value>{after.max, after.sum, after.acc};
   };
   auto count = [&](OpFoldResult run, OpFoldResult skipped) {
@@ -517,8 +613,8 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldRes
   return {ifAny.getResult(0), ifAny.getResult(1), ifAny.getResult(2)};
 }
 
-KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull,
-                               MaskInterface mask) {
+KeyLoops::State KeyLoops::loop(Value from, Value to, State state, const Queries &queries,
+                               bool isFull, MaskInterface mask) {
   auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
                                  ValueRange{state.max, state.sum, state.acc});
   OpBuilder::InsertionGuard guard(rewriter);
@@ -526,8 +622,8 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, b
   Value k0 = loop.getInductionVar();
   OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
   State before = {loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
-  State after =
-      testsTiles() && mask ? stepIfKept(before, query, k0, ks) : step(before, query, k0, ks, mask);
+  State after = testsTiles() && mask ? stepIfKept(before, queries, k0, ks)
+                                     : step(before, queries, k0, ks, mask);
   scf::YieldOp::create(rewriter, loc, ValueRange{after.max, after.sum, after.acc});
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
@@ -541,7 +637,8 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
   Value k0 = loop.getInductionVar();
   std::optional<OpFoldResult> equal = equalTileSize();
   OpFoldResult ks = equal ? *equal : tailSize(k0, numKeys());
-  Value key = ordered(view(op.getKey(), op.getKeyMap(), k0, ks), {op.getKDim(), op.getDDim()});
+  Value key = convert(rowsOfKeys(op.getKey(), op.getKeyMap(), op.getDDim(), k0, ks),
+                      {kTile(), op.getStaticSize(op.getDDim())}, scoreType());
   Value probabilities = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
   Score score = this->score(k0, ks, op.getMaskAttr());
   auto normalized = OnlineProbabilitiesOp::create(
@@ -555,8 +652,8 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
   if (out.dims.front() == op.getKDim())
     permutation = {0, 1};
   Value tile =
-      linalg::TransposeOp::create(rewriter, loc, normalized.getResult(0), out.slice, permutation)
-          ->getResult(0);
+      convert(normalized.getResult(0), {kTile(), qTile()}, out.slice.getType().getElementType());
+  tile = linalg::TransposeOp::create(rewriter, loc, tile, out.slice, permutation)->getResult(0);
   Value inserted = tensor::InsertSliceOp::create(
       rewriter, loc, tile, loop.getRegionIterArg(0), out.slice.getMixedOffsets(),
       out.slice.getMixedSizes(), out.slice.getMixedStrides());
@@ -567,7 +664,7 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
 void KeyLoops::run() {
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
   splitScale();
-  Value query = packQueries();
+  Queries queries = packQueries();
   OpFoldResult tq = numQueries();
   SmallVector<Value> empties = {
       temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
@@ -596,15 +693,15 @@ void KeyLoops::run() {
     AffineExpr lo = rewriter.getAffineDimExpr(0);
     OpFoldResult from = affine::makeComposedFoldedAffineApply(rewriter, loc, lo - lo % kKeysPerWord,
                                                               {OpFoldResult(range.getLo())});
-    state = loop(toValue(from), range.getHi(), state, query, /*isFull=*/false, mask);
+    state = loop(toValue(from), range.getHi(), state, queries, /*isFull=*/false, mask);
   } else {
     // Without a mask no partial tile precedes the full tiles, and one smaller tile of kept pairs
     // follows them.
     if (mask)
-      state = loop(range.getLo(), range.getFullLo(), state, query, /*isFull=*/false, mask);
-    state =
-        loop(range.getFullLo(), range.getFullHi(), state, query, /*isFull=*/true, /*mask=*/nullptr);
-    state = loop(range.getFullHi(), range.getHi(), state, query, /*isFull=*/false, mask);
+      state = loop(range.getLo(), range.getFullLo(), state, queries, /*isFull=*/false, mask);
+    state = loop(range.getFullLo(), range.getFullHi(), state, queries, /*isFull=*/true,
+                 /*mask=*/nullptr);
+    state = loop(range.getFullHi(), range.getHi(), state, queries, /*isFull=*/false, mask);
   }
 
   // The result has one row per query; if the output has e before q, the rows are transposed into it.
@@ -623,7 +720,7 @@ void KeyLoops::run() {
       rewriter, loc, tile, op.getOuts()[0], out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
       out.slice.getMixedStrides())};
   if (op.returnsProbabilities())
-    results.push_back(probabilitiesLoop(query, state));
+    results.push_back(probabilitiesLoop(queries.tile, state));
   rewriter.replaceOp(op, results);
 }
 

@@ -24,7 +24,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // S2: query, key and value fit.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x5xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
-  // expected-error @+1 {{expected size 3 of d in dimension 1 of key, got 5}}
+  // expected-error @+1 {{expected size 5 of d in dimension 0 of query, got 3}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x5xf32>, tensor<8x4xf32>)
       outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
       at(%i, %i, %i) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
@@ -141,5 +141,45 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
       outs(%s, %m, %l, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>)
       at(%i, %i, %i) prefetch(%m : tensor<6xf32>) {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @s8_no_probabilities(%q: tensor<3x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x4x2xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected probabilities, and groups of a power of two, beside a query in groups, got 'tensor<3x6x2xbf16>'}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6x2xbf16>, tensor<8x6xbf16>, tensor<4x4x2xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @s8_type(%q: tensor<6x6xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %p: tensor<8x6xf16>, %i: index) {
+  // expected-error @+1 {{expected probabilities of the type of the value, got 'tensor<8x6xf16>' and 'tensor<8x4xbf16>'}}
+  %r:5 = attn.online_step ins(%q, %k, %v : tensor<6x6xbf16>, tensor<8x6xbf16>, tensor<8x4xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) probabilities(%p : tensor<8x6xf16>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<8x6xf16>
+  return
+}
+
+// -----
+
+func.func @s8_groups(%q: tensor<3x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected value in groups of 2, got 'tensor<8x4xbf16>'}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6x2xbf16>, tensor<8x6xbf16>, tensor<8x4xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @s8_number(%q: tensor<4x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x4x2xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected groups of 6 elements of d in dimension 0 of query, got 4}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<4x6x2xbf16>, tensor<8x6xbf16>, tensor<4x4x2xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
   return
 }

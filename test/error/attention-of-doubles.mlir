@@ -2,7 +2,7 @@
 // RUN: not attnc %s -o %t/f.so 2>&1 | FileCheck %s
 // RUN: ls %t | count 0
 
-// CHECK: attention-of-doubles.mlir: 8:8: expected an attention of f32, got 'f64'
+// CHECK: attention-of-doubles.mlir: 8:8: expected an attention of f32, f16 or bf16, got 'f64'
 func.func @f(%x: tensor<4x8xf64>) -> tensor<4x8xf64> {
   %e = tensor.empty() : tensor<4x8xf64>
   %r = attn.attention ins(%x, %x, %x : tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>) outs(%e : tensor<4x8xf64>)

@@ -71,7 +71,7 @@ protected:
           break;
         if (stage.name == "plan")
           module->walk(
-              [&](AttentionOp op) { op.setPlanAttr(PlanAttr::get(&context, schedule, 8, 4)); });
+              [&](AttentionOp op) { op.setPlanAttr(PlanAttr::get(&context, schedule, 8, 4, /*group=*/1)); });
         SCOPED_TRACE((stage.name + ", schedule " + stringifySchedule(schedule)).str());
         // Raising folds factors into one scale, and tiling splits the scale between queries and scores. Both round to
         // f32.

@@ -1,4 +1,5 @@
-"""element_types.py FOLDER: checks a product, a sum, a view and a conversion of every element type at every level.
+"""element_types.py FOLDER: checks a product, a sum, a view and a conversion of every element type at every level, and
+attentions of half precision.
 
 The reference is that of attn-run, op by op in float64. Results of float types must be the reference, rounded.
 """
@@ -70,6 +71,25 @@ func.func @f(%x: tensor<2x{n}x{k}x{t}>, %y: tensor<2x{k}x{n}x{t}>) -> ({out}, {o
   return %p, %q : {out}, {out}
 }}
 """
+# Queries, keys, values and outputs of half precision, with tiles that are not full and odd head sizes.
+ATTENTION = """
+#q = affine_map<(h, q, k, d, e) -> (h, q, d)>
+#k = affine_map<(h, q, k, d, e) -> (h, k, d)>
+#v = affine_map<(h, q, k, d, e) -> (h, k, e)>
+#o = affine_map<(h, q, k, d, e) -> (h, q, e)>
+func.func @f(%q: tensor<2x{q}x{d}x{t}>, %k: tensor<2x{k}x{d}x{t}>, %v: tensor<2x{k}x{e}x{t}>) -> tensor<2x{q}x{e}x{t}> {{
+  %e = tensor.empty() : tensor<2x{q}x{e}x{t}>
+  %o = attn.attention ins(%q, %k, %v : tensor<2x{q}x{d}x{t}>, tensor<2x{k}x{d}x{t}>, tensor<2x{k}x{e}x{t}>)
+    outs(%e : tensor<2x{q}x{e}x{t}>) {mask}
+    {{indexing_maps = [#q, #k, #v, #o], scale = 0.3 : f32}} {score} -> tensor<2x{q}x{e}x{t}>
+  return %o : tensor<2x{q}x{e}x{t}>
+}}
+"""
+REGION = """score {{
+  ^bb0(%h: index, %i: index, %j: index, %s: f32):
+    %c = math.tanh %s : f32
+    attn.yield %c : f32
+  }}"""
 # A bias of f16 or bf16 is read in the lanes of an attention of f32.
 BIAS = """
 #q = affine_map<(q, k, d, e) -> (q, d)>
@@ -126,5 +146,10 @@ for t, group in [("bf16", 2), ("f16", 4), ("i8", 4), ("i8", 8), ("f32", 2), ("i6
         scale = "scale(0.5)" if t[0] != "i" else ""
         run(folder, f"pack-{t}-{group}-{n}x{k}", PACK.format(t=t, group=group, n=n, k=k, out=out, scale=scale), 0)
 for t in ("f16", "bf16"):
+    for mask, score in [("", ""), ("mask(#attn.causal)", ""), ("", REGION), ("mask(#attn.window<left = 40, right = 9>)", REGION)]:
+        for q, k, d, e in [(50, 129, 8, 6), (3, 131, 7, 5), (130, 260, 64, 64), (1, 64, 16, 16), (64, 1, 2, 1)]:
+            text = ATTENTION.format(t=t, q=q, k=k, d=d, e=e, mask=mask, score=score.format(t=t))
+            name = f"attention-{t}-{q}x{k}x{d}x{e}{'-masked' if mask else ''}{'-region' if score else ''}"
+            run(folder, name, text, TOLERANCE[t] / 2)
     run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
     run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])

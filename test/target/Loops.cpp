@@ -50,7 +50,7 @@ double loops::TargetAttr::predictPlan(const AttentionShape &shape, PlanAttr) con
 
 SmallVector<Prediction> loops::TargetAttr::predictPlans(const AttentionShape &shape,
                                                         std::optional<Schedule>) const {
-  auto plan = PlanAttr::get(getContext(), Schedule::Unfused, /*q=*/1, /*k=*/1);
+  auto plan = PlanAttr::get(getContext(), Schedule::Unfused, /*q=*/1, /*k=*/1, /*group=*/1);
   return {{plan, predictPlan(shape, plan)}};
 }
 

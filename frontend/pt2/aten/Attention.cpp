@@ -102,11 +102,7 @@ static FailureOr<Inputs> readInputs(Call &call) {
   if (in.mask && in.mask->dtype != DType::Bool && !isFloat(in.mask->dtype))
     return call.error() << "expected a boolean or floating-point mask, got " << str(in.mask->dtype);
   TensorBuilder &b = call.b;
-  // The op computes in f32, which contains float16 and bfloat16. The result is rounded once.
   in.dtype = query.dtype;
-  if (computeType(in.dtype) == DType::F32)
-    for (Tensor *tensor : {&in.query, &in.key, &in.value})
-      *tensor = b.castTo(*tensor, DType::F32);
   if (failed(alignBatches(call, in)))
     return failure();
   std::optional<int64_t> d = query.sizes.back().constant();
@@ -119,10 +115,10 @@ static FailureOr<Inputs> readInputs(Call &call) {
                              return arith::DivFOp::create(b, b.scalar(DType::F64, 1.0), root);
                            });
   // A scale that depends on sizes is multiplied into the query.
-  DType as = computeType(query.dtype);
+  DType as = computeType(in.dtype);
   if (factor)
     in.query =
-        b.elementwise(query.sizes, query.dtype, {{query, as}, {*factor, as}},
+        b.elementwise(query.sizes, as, {{query, as}, {*factor, as}},
                       [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); });
   return in;
 }
@@ -193,7 +189,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
   };
   Sizes sizes(ArrayRef<Size>(space).take_front(q + 1));
   sizes.push_back(space[e]);
-  Tensor init = b.empty(sizes, in->query.dtype);
+  Tensor init = b.empty(sizes, in->dtype);
   SmallVector<FailureOr<AffineMap>> maps = {mapOf(in->query, numBatch, {q, d}),
                                             mapOf(in->key, numBatch - isGrouped, {k, d}),
                                             mapOf(in->value, numBatch - isGrouped, {k, e})};
@@ -218,7 +214,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
   else if (!masks.empty())
     kept = AndAttr::get(b.getContext(), masks);
 
-  DType accumulator = computeType(in->query.dtype);
+  DType accumulator = computeType(in->dtype);
   Type score = elementType(accumulator, b.getContext());
   SmallVector<Value> captures;
   if (in->mask)
@@ -243,7 +239,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
   if (in->hasNoBatch)
     flat.erase(flat.begin());
   FailureOr<Tensor> result = viewAs(call, Tensor{op.getResult(0), init.dtype, sizes}, flat);
-  if (failed(result) || failed(call.result(b.castTo(*result, in->dtype))))
+  if (failed(result) || failed(call.result(*result)))
     return failure();
   return call.skipResults();
 }

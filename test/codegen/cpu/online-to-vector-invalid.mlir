@@ -32,10 +32,22 @@ func.func @strided_queries(%m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8x
 
 #v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
 module attributes {attn.target = #v3} {
-func.func @half_keys(%q: memref<4x8xf32>, %k: memref<16x4xf16>, %s: memref<16x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>, %i: index) {
-  // expected-error@+1 {{expected strided buffers of f32, got 'memref<16x4xf16>'}}
-  attn.online_step ins(%q, %k, %k : memref<4x8xf32>, memref<16x4xf16>, memref<16x4xf16>)
+func.func @double_keys(%q: memref<4x8xf32>, %k: memref<16x4xf64>, %s: memref<16x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>, %i: index) {
+  // expected-error@+1 {{expected strided buffers of f32, f16 or bf16, got 'memref<16x4xf64>'}}
+  attn.online_step ins(%q, %k, %k : memref<4x8xf32>, memref<16x4xf64>, memref<16x4xf64>)
     outs(%s, %m, %l, %a : memref<16x8xf32>, memref<8xf32>, memref<8xf32>, memref<4x8xf32>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
+  return
+}
+}
+
+// -----
+
+#v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
+module attributes {attn.target = #v3} {
+func.func @no_pairs(%q: memref<2x8x2xbf16>, %k: memref<16x4xbf16>, %v: memref<8x4x2xbf16>, %s: memref<16x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>, %p: memref<8x8x2xbf16>, %i: index) {
+  // expected-error@+1 {{expected probabilities in groups of an instruction of x86-64-v3, and no mask, got 'memref<8x8x2xbf16>'}}
+  attn.online_step ins(%q, %k, %v : memref<2x8x2xbf16>, memref<16x4xbf16>, memref<8x4x2xbf16>)
+    outs(%s, %m, %l, %a : memref<16x8xf32>, memref<8xf32>, memref<8xf32>, memref<4x8xf32>) probabilities(%p : memref<8x8x2xbf16>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
   return
 }
 }

@@ -102,12 +102,50 @@ func.func @no_target() {
 // -----
 
 module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 1048576, has = fma>} {
-  func.func @halves(%x: tensor<4x8xbf16>, %e: tensor<4x8xf32>) -> tensor<4x8xf32> {
-    // expected-error@+1 {{expected an attention of f32, got 'bf16'}}
-    %o = attn.attention ins(%x, %x, %x : tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>) outs(%e : tensor<4x8xf32>)
-        {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>,
+  func.func @doubles(%x: tensor<4x8xf64>, %e: tensor<4x8xf64>) -> tensor<4x8xf64> {
+    // expected-error@+1 {{expected an attention of f32, f16 or bf16, got 'f64'}}
+    %o = attn.attention ins(%x, %x, %x : tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>) outs(%e : tensor<4x8xf64>)
+        {acc_type = f64, indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>,
+                          affine_map<(q, k, d, e) -> (k, e)>, affine_map<(q, k, d, e) -> (q, e)>],
+         scale = 1.0 : f32} -> tensor<4x8xf64>
+    return %o : tensor<4x8xf64>
+  }
+}
+
+// -----
+
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 1048576, has = fma>} {
+  func.func @wide_scores(%x: tensor<4x8xf32>, %e: tensor<4x8xf32>) -> tensor<4x8xf32> {
+    // expected-error@+1 {{expected an attention with scores of f32, got 'f64'}}
+    %o = attn.attention ins(%x, %x, %x : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>)
+        {acc_type = f64, indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>,
                           affine_map<(q, k, d, e) -> (k, e)>, affine_map<(q, k, d, e) -> (q, e)>],
          scale = 1.0 : f32} -> tensor<4x8xf32>
     return %o : tensor<4x8xf32>
+  }
+}
+
+// -----
+
+// A machine that adds the products of pairs of bf16 gets plans with groups of two, where they divide the head size and all
+// operands have this type.
+// CHECK-LABEL: @pairs(
+// CHECK: attn.attention {{.*}} plan(<"per-head", q = {{[0-9]+}}, k = {{[0-9]+}}, group = 2>)
+// CHECK: attn.attention {{.*}} plan(<{{[a-z"-]+}}, q = {{[0-9]+}}, k = {{[0-9]+}}>)
+// CHECK: attn.attention {{.*}} plan(<{{[a-z"-]+}}, q = {{[0-9]+}}, k = {{[0-9]+}}>)
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+module attributes {attn.target = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|scale|pairs>} {
+  func.func @pairs(%x: tensor<256x64xbf16>, %y: tensor<256x63xbf16>, %z: tensor<256x64xf32>, %e: tensor<256x64xf32>)
+      -> (tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>) {
+    %a = attn.attention ins(%x, %x, %x : tensor<256x64xbf16>, tensor<256x64xbf16>, tensor<256x64xbf16>) outs(%e : tensor<256x64xf32>)
+        {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<256x64xf32>
+    %b = attn.attention ins(%y, %y, %x : tensor<256x63xbf16>, tensor<256x63xbf16>, tensor<256x64xbf16>) outs(%e : tensor<256x64xf32>)
+        {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<256x64xf32>
+    %c = attn.attention ins(%x, %x, %z : tensor<256x64xbf16>, tensor<256x64xbf16>, tensor<256x64xf32>) outs(%e : tensor<256x64xf32>)
+        {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<256x64xf32>
+    return %a, %b, %c : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>
   }
 }
