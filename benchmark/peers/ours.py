@@ -50,13 +50,28 @@ class CallOptions(ctypes.Structure):
 
 
 CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+BF16 = np.dtype([("bf16", np.uint16)])  # numpy has no bfloat16
+
+
+def to_numpy(tensor):
+    """The elements of a tensor of torch, in its memory."""
+    if str(tensor.dtype) != "torch.bfloat16":
+        return tensor.numpy()
+    return tensor.contiguous().view(getattr(sys.modules["torch"], "int16")).numpy().view(BF16)
+
+
+def widened(array):
+    """The array as f32."""
+    if array.dtype != BF16:
+        return array.astype(np.float32, copy=False)
+    return (array["bf16"].astype(np.uint32) << 16).view(np.float32)
 
 
 def view(array):
     """The array as a DLTensor, which points into it."""
     shape = (ctypes.c_int64 * array.ndim)(*array.shape)
     dtype = array.dtype
-    return DLTensor(array.ctypes.data, 1, 0, array.ndim, CODES[dtype.kind], 8 * dtype.itemsize, 1, shape, None, 0)
+    return DLTensor(array.ctypes.data, 1, 0, array.ndim, 4 if dtype == BF16 else CODES[dtype.kind], 8 * dtype.itemsize, 1, shape, None, 0)
 
 
 def pointers(tensors):
@@ -94,7 +109,7 @@ def compile(module, arguments, path):
     program = torch.export.export(module, arguments)
     torch.export.save(program, path / "layer.pt2")
     subprocess.run([BUILD / "bin/attnc", path / "layer.pt2", "-o", path / "layer.so", "--require-fused"], check=True)
-    return str(path / "layer.so"), {name: tensor.numpy() for name, tensor in program.state_dict.items()}
+    return str(path / "layer.so"), {name: to_numpy(tensor) for name, tensor in program.state_dict.items()}
 
 
 def write_masked(w, path):
@@ -123,8 +138,6 @@ func.func @forward(%q: {q} {{attn.name = "q"}}, %k: {k} {{attn.name = "k"}}, %v:
 
 def adapter(w, x, threads):
     bench = sys.modules["__main__"]
-    if w.dtype != "f32":
-        raise bench.Skip("f32 only")
     with tempfile.TemporaryDirectory() as folder:
         if w.window or w.mask == "keypad":
             library, state = write_masked(w, pathlib.Path(folder))
@@ -132,7 +145,7 @@ def adapter(w, x, threads):
         else:
             module, arguments = bench.torch_model(w, x)
             library, state = compile(module, arguments, pathlib.Path(folder))
-            inputs = [a.numpy() for a in arguments]
+            inputs = [to_numpy(a) for a in arguments]
         runtime = Runtime()
         loaded = runtime.create("attn_library_load", library.encode())
     function = runtime.create("attn_function_create", loaded, b"forward", None)
@@ -145,7 +158,7 @@ def adapter(w, x, threads):
 
     inputs = [np.ascontiguousarray(a) for a in inputs]
     shape = inputs[0].shape if w.kind != "sdpa" else (w.B, w.H, w.Sq, w.D)
-    output = np.empty(shape, np.float32)
+    output = np.empty(shape, {"f16": np.float16, "bf16": BF16}.get(w.dtype, np.float32))
     options = CallOptions(size=ctypes.sizeof(CallOptions))
     if threads > 1:
         options.pool = runtime.create("attn_pool_create", ctypes.c_int64(threads))
@@ -159,4 +172,4 @@ def adapter(w, x, threads):
         return output
 
     run.alive = inputs, output  # tensors are pointers into these
-    return run, lambda result: result
+    return run, widened
