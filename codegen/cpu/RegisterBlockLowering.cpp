@@ -16,6 +16,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace attn;
 
@@ -228,7 +230,8 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
 }
 
 /// Emits blocks of full height, then lower blocks for the tail: one block if the number of rows is known, otherwise
-/// blocks of half, a quarter and so on of the height, down to single rows.
+/// blocks of half, a quarter and so on of the height, down to single rows. If rows are in groups, only single rows at the
+/// end leave a group that is not full.
 void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   SmallVector<Value> carried;
   if (epilogue)
@@ -238,11 +241,21 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   if (std::optional<int64_t> rowCount = getConstantIntValue(size))
     heights.push_back(*rowCount % heights.front());
   else
-    for (int64_t height = block.rows / 2; height > 0; height /= 2)
-      heights.push_back(height);
+    for (int64_t height = heights.front(); height > 1; heights.push_back(height))
+      height = instruction.group > 1 ? llvm::bit_floor<uint64_t>(height - 1) : height / 2;
+  int64_t divisor = heights.front(); // of the number of rows before the blocks of a height
   for (int64_t height : heights) {
-    // Each height divides the heights before it. The block of a known tail takes all remaining rows.
-    OpFoldResult end = height == heights.back() ? size : roundDown(b, loc, size, height);
+    // The block of a known tail takes all remaining rows.
+    OpFoldResult end = size;
+    if (height != heights.back()) {
+      AffineExpr from, to;
+      bindSymbols(b.getContext(), from, to);
+      end = divisor % height == 0
+                ? roundDown(b, loc, size, height)
+                : affine::makeComposedFoldedAffineApply(
+                      b, loc, from + (to - from).floorDiv(height) * height, {begin, size});
+      divisor = std::gcd(divisor, height);
+    }
     carried = createLoop(b, loc, begin, end, height, carried,
                          [&](OpBuilder &inner, Value i, ValueRange values) {
                            Origin block = roles.m ? advance(inner, origin, *roles.m, i) : origin;

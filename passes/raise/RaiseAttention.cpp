@@ -89,7 +89,9 @@ static linalg::LinalgOp findRounding(Value value) {
       !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
     return nullptr;
   auto round = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
-  return round && round.getIn() == op.getBlock()->getArgument(0) ? op : nullptr;
+  bool rounds =
+      round && round.getIn() == op.getBlock()->getArgument(0) && isElementType(round.getType());
+  return rounds ? op : nullptr;
 }
 
 /// A float type that attention cannot have and that `op` reads or writes, if there is one.

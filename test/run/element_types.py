@@ -117,10 +117,10 @@ CONVERSIONS = [("f16", "f32", "extf"), ("f16", "f64", "extf"), ("f32", "f16", "t
                ("i64", "bf16", "sitofp")]
 
 
-def run(folder, name, text, tolerance):
+def run(folder, name, text, tolerance, levels=None):
     path = folder / f"{name}.mlir"
     path.write_text(text)
-    for level in LEVELS:
+    for level in levels or LEVELS:
         result = subprocess.run(["attn-run", path, "--reference", f"--level={level}", f"--tolerance={tolerance}"],
                                 capture_output=True, text=True)
         if result.returncode and "expected a level that this CPU runs" in result.stderr:
@@ -151,5 +151,18 @@ for t in ("f16", "bf16"):
             text = ATTENTION.format(t=t, q=q, k=k, d=d, e=e, mask=mask, score=score.format(t=t))
             name = f"attention-{t}-{q}x{k}x{d}x{e}{'-masked' if mask else ''}{'-region' if score else ''}"
             run(folder, name, text, TOLERANCE[t] / 2)
+    # Blocks of edited plans, whose rows the tails of tiles are no multiple of, and long sums, whose blocks have fewer rows.
+    for rows in (5, 6, 7):
+        text = ATTENTION.format(t=t, q=35, k=135, d=12, e=7, mask='mask(#attn.causal) plan(<"per-head", q = 35, k = 33>)', score="")
+        block = f"attn.blocks = {{scores = #attn.block<rows = {rows}, vectors = 1>}}"
+        for group in (", group = 2", ""):
+            edited = text.replace("k = 33", "k = 33" + group).replace("0.3 : f32", "0.3 : f32, " + block)
+            if not group:
+                run(folder, f"attention-{t}-rows-{rows}", edited, TOLERANCE[t] / 2)
+            elif t == "bf16":
+                run(folder, f"attention-{t}-rows-{rows}-groups", edited.replace("mask(#attn.causal)", ""), TOLERANCE[t] / 2, ["x86-64-v4-bf16"])
+    for k in (131, 135, 262):
+        text = ATTENTION.format(t=t, q=32, k=k, d=384, e=32, mask="", score="")
+        run(folder, f"attention-{t}-long-{k}", text, TOLERANCE[t] / 2)
     run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
     run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])
