@@ -108,6 +108,9 @@ std::optional<unsigned> getInOutArgument(mlir::FunctionOpInterface function, uns
 /// Reports an error at `file` if the attributes of `module` say that another stage than `stage` left it.
 mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
 
+/// Whether queries, keys, values, probabilities and outputs of a compiled attention can have elements of `type`.
+bool isAttentionElement(mlir::Type type);
+
 /// Reports an error if `op` has element types that are not compiled: scores other than f32, or queries, keys, values,
 /// sinks or outputs other than f32, f16 and bf16.
 mlir::LogicalResult verifyElementTypes(AttentionOp op);

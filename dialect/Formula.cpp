@@ -97,7 +97,7 @@ private:
       if (!right)
         return std::nullopt;
       // a > b is not a <= b, and a >= b not a < b.
-      Op op = comparison == "==" || comparison == "!="  ? Op::Equal
+      Op op = comparison == "==" || comparison == "!="   ? Op::Equal
               : comparison == "<" || comparison == ">=" ? Op::Less
                                                         : Op::AtMost;
       std::optional<Formula> one = make(op, {std::move(*left), *right});
@@ -287,8 +287,7 @@ std::string Formula::str(function_ref<std::string(StringRef)> newName) const {
                                                        : "";
     if (opposite.empty())
       return "not " + operand(0, precedence);
-    return comparison.operands[0].str(newName) + opposite.str() +
-           comparison.operands[1].str(newName);
+    return comparison.operands[0].str(newName) + opposite.str() + comparison.operands[1].str(newName);
   }
   // Operations of one precedence are read from left to right.
   return operand(0, precedence) + sign.str() + operand(1, precedence + 1);

@@ -255,6 +255,8 @@ static std::string nameOfOperand(AttentionOp op, unsigned i) {
   return i == op.getNumInputs() ? "out" : "probabilities";
 }
 
+bool attn::isAttentionElement(Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
+
 LogicalResult attn::verifyElementTypes(AttentionOp op) {
   SmallVector<Type> types = {op.getQuery().getType(), op.getKey().getType(),
                              op.getValue().getType()};
@@ -262,8 +264,7 @@ LogicalResult attn::verifyElementTypes(AttentionOp op) {
   if (op.getSink())
     types.push_back(op.getSink().getType());
   for (Type type : types)
-    if (Type element = getElementTypeOrSelf(type);
-        !element.isF32() && !element.isF16() && !element.isBF16())
+    if (Type element = getElementTypeOrSelf(type); !isAttentionElement(element))
       return op.emitError() << "expected an attention of f32, f16 or bf16, got " << element;
   if (!op.getAccumulatorType().isF32())
     return op.emitError() << "expected an attention with scores of f32, got "

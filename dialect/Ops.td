@@ -424,8 +424,8 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
 
         out[..., p, i, j, l] = source[..., p * w + j, g * i + l]
 
-    Constraints: (P1) out has one dimension more than the source, with a group two, the same element type and agreeing
-    batch and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) with
+    Constraints: (P1) out has one dimension more than the source, or two more with a group; both have one element type and
+    agreeing batch and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) with
     `scale`, elements are floats; (P5) a group is a power of two, and the size of the innermost dimension.
 
     ```mlir

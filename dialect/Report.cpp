@@ -102,7 +102,8 @@ std::string attn::printAttention(DictionaryAttr attention) {
     if (isLeast && share.getValue().isZero())
       out << "known at the call";
     else
-      out << llvm::format("%.1f %%", 100 * share.getValueAsDouble()) << (isLeast ? " or more" : "");
+      out << llvm::format("%.1f %%", 100 * share.getValueAsDouble())
+          << (isLeast ? " or more" : "");
   }
   return text;
 }

@@ -7,6 +7,8 @@
 #include "passes/Product.h"
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
 using namespace mlir;
 using namespace attn;
 
@@ -26,10 +28,6 @@ ProductTypes ProductTypes::get(linalg::LinalgOp product) {
     return getElementTypeOrSelf(product->getOperand(operand).getType());
   };
   return {typeOf(0), typeOf(1), typeOf(2)};
-}
-
-Value attn::createWidened(OpBuilder &builder, Location loc, Value value, Type type) {
-  return value.getType() == type ? value : arith::ExtFOp::create(builder, loc, type, value);
 }
 
 static TypeRange getResultTypes(const Value &out) {
@@ -55,8 +53,10 @@ linalg::LinalgOp attn::createGuardedProduct(OpBuilder &builder, Location loc, Va
             arith::ConstantOp::create(inner, loc, inner.getFloatAttr(args[0].getType(), 0));
         Value isLive = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::UNE, args[0], zero);
         Type type = args[2].getType();
-        Value product = arith::MulFOp::create(inner, loc, createWidened(inner, loc, args[0], type),
-                                              createWidened(inner, loc, args[1], type));
+        auto widened = [&](Value factor) {
+          return convertScalarToDtype(inner, loc, factor, type, /*isUnsignedCast=*/false);
+        };
+        Value product = arith::MulFOp::create(inner, loc, widened(args[0]), widened(args[1]));
         Value sum = arith::AddFOp::create(inner, loc, args[2], product);
         Value kept = arith::SelectOp::create(inner, loc, isLive, sum, args[2]);
         linalg::YieldOp::create(inner, loc, kept);

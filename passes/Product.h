@@ -25,10 +25,6 @@ struct ProductTypes {
   mlir::Type a, b, sum;
 };
 
-/// `value`, a scalar, converted to the wider or equal float `type`.
-mlir::Value createWidened(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
-                          mlir::Type type);
-
 /// out += sum of a * b over the loops that the map of `out` lacks. `maps` has the maps of a, b and out. On tensors the op
 /// returns the result.
 mlir::linalg::LinalgOp createProduct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,

@@ -148,7 +148,7 @@ bool attn::makesSameCode(CpuAttr cpu, CpuAttr other, ModuleOp graph) {
       CpuAttr::get(cpu.getContext(), other.getLevel(), cpu.getVector(), cpu.getRegisters(),
                    cpu.getSpare(), cpu.getL1(), cpu.getL2(), other.getHas());
   CpuCapabilities differing = cpu.getHas() ^ other.getHas();
-  // Levels that agree in all fields differ in instructions that LLVM selects without being asked.
+  // Levels with equal fields still differ in the instructions that LLVM may select.
   if (withHas != other || differing == CpuCapabilities::None || !isForProducts(differing))
     return false;
   auto isConcerned = [&](Type type) { return isForFactors(getElementTypeOrSelf(type), differing); };

@@ -25,10 +25,10 @@ static constexpr double kLatency = 4;
 // Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. The value is
 // large enough for blocks with fewer loads to win between plans that are otherwise equal.
 static constexpr double kLoad = 0.08;
-// Of the loop around a step of an odd sum, beside that around a pair of steps.
+// Of a step in a loop over single steps, which an odd number of steps needs, beside a step in a loop over pairs.
 static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
-// Of the conversion of a vector between types, with its load and its store.
+// Of a conversion of a vector between types, including its load and its store.
 static constexpr double kConversion = 2;
 static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
 static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction

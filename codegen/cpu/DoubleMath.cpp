@@ -91,14 +91,14 @@ struct Doubles {
     static constexpr int64_t kMantissa = 52, kHalf = 0x3FE6A09E667F3BCD; // sqrt(1/2)
     Value shifted = with<arith::SubIOp>(toBits(x), kHalf);
     Value exponent = with<arith::ShRSIOp>(shifted, kMantissa);
-    Value m = toDouble(
-        arith::SubIOp::create(builder, loc, toBits(x), with<arith::ShLIOp>(exponent, kMantissa)));
+    Value m = toDouble(arith::SubIOp::create(builder, loc, toBits(x),
+                                             with<arith::ShLIOp>(exponent, kMantissa)));
     // Convert the exponent to f64: its sum with 1.5 * 2^52 has the integer in the low bits.
     Value e = sub(toDouble(arith::AddIOp::create(builder, loc, exponent, toBits(constant(kRound)))),
                   constant(kRound));
     Value s = div(sub(m, constant(1)), add(m, constant(1))), square = mul(s, s);
-    Value series = polynomial(
-        square, {1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0});
+    Value series = polynomial(square, {1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7,
+                                       1.0 / 5, 1.0 / 3, 1.0});
     return add(e, mul(mul(s, series), constant(2 * llvm::numbers::log2e)));
   }
 
@@ -106,18 +106,10 @@ struct Doubles {
   Value exp2(Value x) {
     Value sum = add(x, constant(kRound));
     Value r = mul(sub(x, sub(sum, constant(kRound))), constant(llvm::numbers::ln2));
-    static constexpr double kSeries[] = {1.0 / 479001600,
-                                         1.0 / 39916800,
-                                         1.0 / 3628800,
-                                         1.0 / 362880,
-                                         1.0 / 40320,
-                                         1.0 / 5040,
-                                         1.0 / 720,
-                                         1.0 / 120,
-                                         1.0 / 24,
-                                         1.0 / 6,
-                                         1.0 / 2,
-                                         1.0,
+    static constexpr double kSeries[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800,
+                                         1.0 / 362880,    1.0 / 40320,    1.0 / 5040,
+                                         1.0 / 720,       1.0 / 120,      1.0 / 24,
+                                         1.0 / 6,         1.0 / 2,        1.0,
                                          1.0};
     Value biased = with<arith::AddIOp>(toBits(sum), 1023);
     return mul(polynomial(r, kSeries), toDouble(with<arith::ShLIOp>(biased, 52)));
@@ -190,8 +182,8 @@ Value attn::createPow(OpBuilder &builder, Location loc, Value x, Value y) {
   Value magnitude = d.abs(power), half = d.mul(magnitude, d.constant(0.5));
   Value isInteger = isWhole(magnitude), isEven = isWhole(half);
   // Test the sign bit instead of comparing with 0, because -0 to an odd power is -0.
-  Value isNegative =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, d.toBits(base), d.integer(0));
+  Value isNegative = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, d.toBits(base),
+                                           d.integer(0));
   Value isNegativeNumber = d.both(d.isLess(base, 0), d.isLess(size, kInfinity));
   Value minus = arith::NegFOp::create(builder, loc, result);
   Value isOdd = d.both(isInteger, d.no(isEven));
@@ -215,8 +207,8 @@ static Angle createAngle(Doubles &d, Value x) {
   Value square = d.mul(r, r);
   Value sine = d.mul(r, d.polynomial(square, {-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120,
                                               -1.0 / 6, 1.0}));
-  Value cosine = d.polynomial(
-      square, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -1.0 / 2, 1.0});
+  Value cosine = d.polynomial(square, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720,
+                                       1.0 / 24, -1.0 / 2, 1.0});
   return {sine, cosine, d.toBits(sum), isKnown};
 }
 

@@ -80,7 +80,8 @@ static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
       floatConstant(builder, loc, x.getType(), std::ldexp(1, int(type.getFPMantissaWidth()) - 1));
   Value sum = arith::AddFOp::create(builder, loc, magnitude, large);
   Value rounded = arith::SubFOp::create(builder, loc, sum, large);
-  Value isSmall = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude, large);
+  Value isSmall =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude, large);
   Value result = arith::SelectOp::create(builder, loc, isSmall, rounded, magnitude);
   return math::CopySignOp::create(builder, loc, result, x);
 }
@@ -89,8 +90,8 @@ static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
 static Value createCorrected(OpBuilder &builder, Location loc, Value x, Value rounded,
                              arith::CmpFPredicate beyond, double step) {
   Value isBeyond = arith::CmpFOp::create(builder, loc, beyond, rounded, x);
-  Value corrected =
-      arith::SubFOp::create(builder, loc, rounded, floatConstant(builder, loc, x.getType(), step));
+  Value corrected = arith::SubFOp::create(builder, loc, rounded,
+                                          floatConstant(builder, loc, x.getType(), step));
   Value result = arith::SelectOp::create(builder, loc, isBeyond, corrected, rounded);
   // The floor of 0.5 is 0, and the floor of -0 is -0.
   return math::CopySignOp::create(builder, loc, result, x);
@@ -120,7 +121,8 @@ static LogicalResult approximate(Operation *root) {
     return failure();
   root->walk([](math::FmaOp op) {
     OpBuilder builder(op);
-    op.replaceAllUsesWith(createMultiplyAdd(builder, op.getLoc(), op.getA(), op.getB(), op.getC()));
+    op.replaceAllUsesWith(
+        createMultiplyAdd(builder, op.getLoc(), op.getA(), op.getB(), op.getC()));
     op.erase();
   });
   return success();

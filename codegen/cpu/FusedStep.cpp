@@ -77,7 +77,7 @@ private:
     size_t inFlight = exponentialsInFlight(cpu);
     // Sum up each column of the block first: short chains have smaller rounding errors.
     SmallVector<Value> parts(columns.size());
-    // Rows of probabilities of each column that do not fill a group yet.
+    // For each column of vectors, the probabilities that are not stored yet because their group is not full.
     SmallVector<SmallVector<Value>> inGroup(columns.size());
     auto storeInGroup = [&](size_t row, size_t column, Value probability) {
       inGroup[column].push_back(probability);

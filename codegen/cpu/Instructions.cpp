@@ -49,13 +49,13 @@ Value attn::createFraction(OpBuilder &builder, Location loc, Value x) {
       .getResult(0);
 }
 
-Value attn::createPairs(OpBuilder &builder, Location loc, Value low, Value high) {
+Value attn::createPairs(OpBuilder &builder, Location loc, ValueRange rows) {
   // The instruction is vcvtneps2bf16.
-  auto type = cast<VectorType>(low.getType()).clone(builder.getBF16Type());
+  auto type = cast<VectorType>(rows[0].getType()).clone(builder.getBF16Type());
   auto rounded = [&](Value value) {
     return x86vector::CvtPackedF32ToBF16Op::create(builder, loc, type, value);
   };
-  return vector::InterleaveOp::create(builder, loc, rounded(low), rounded(high));
+  return vector::InterleaveOp::create(builder, loc, rounded(rows[0]), rounded(rows[1]));
 }
 
 Value attn::createMultiplyAddPairs(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {

@@ -24,10 +24,8 @@ mlir::Value createScale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 /// x minus the integer at or below x; 0 for infinity.
 mlir::Value createFraction(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 
-/// The elements of `low` and `high`, vectors of f32, rounded to bf16 and paired: element i of `low` before element i of
-/// `high`.
-mlir::Value createPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value low,
-                        mlir::Value high);
+/// Rounds two vectors of f32 to bf16 and interleaves them: element i of the first comes before element i of the second.
+mlir::Value createPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
 
 /// sums + the products of each pair of bf16 in `a` and in `b`, which have two elements for each sum.
 mlir::Value createMultiplyAddPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,

@@ -124,6 +124,18 @@ Value attn::floatConstant(OpBuilder &builder, Location loc, Type type, double va
   return arith::ConstantOp::create(builder, loc, attribute);
 }
 
+Value attn::createConversion(OpBuilder &builder, Location loc, Value value, Type element) {
+  Type from = getElementTypeOrSelf(value.getType());
+  if (from == element)
+    return value;
+  Type type = element;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(element);
+  if (element.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, type, value);
+  return arith::TruncFOp::create(builder, loc, type, value);
+}
+
 Value attn::createIsEqual(OpBuilder &builder, Location loc, Value value, double constant) {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, value,
                                floatConstant(builder, loc, value.getType(), constant));

@@ -70,6 +70,10 @@ mlir::OpFoldResult roundDown(mlir::OpBuilder &builder, mlir::Location loc, mlir:
 mlir::Value floatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
                           double value);
 
+/// `value`, a float or a vector of floats, converted to elements of the float type `element`.
+mlir::Value createConversion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                             mlir::Type element);
+
 /// Whether a float, or each lane of a vector of floats, equals `constant`.
 mlir::Value createIsEqual(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                           double constant);

@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/MultiplyAdd.h"
 #include "codegen/cpu/Instructions.h"
+#include "codegen/cpu/Lanes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -18,10 +19,6 @@ static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value
   return vector::FMAOp::create(builder, loc, a, b, sums);
 }
 
-static Value createPair(OpBuilder &builder, Location loc, ValueRange rows) {
-  return createPairs(builder, loc, rows[0], rows[1]);
-}
-
 template <typename T> static Type getFloat(MLIRContext *context) { return T::get(context); }
 
 static constexpr auto kPairs = CpuCapabilities::Pairs, kFMA = CpuCapabilities::FMA,
@@ -32,7 +29,7 @@ static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = get
 /// For the same types, faster instructions come first. Products of f16, and of bf16 without `pairs`, are products of f32.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
     // factor, sum, group, needs, isFused, create, createGroup
-    {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs, createPair},
+    {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs, createPairs},
     {kF32, kF32, 1, kFMA, true, createOne, nullptr},
     {kF32, kF32, 1, kNone, false, createOne, nullptr},
     {kF64, kF64, 1, kFMA, true, createOne, nullptr},
@@ -48,12 +45,7 @@ bool MultiplyAdd::takes(Type stored) const {
 }
 
 Value MultiplyAdd::createFactors(OpBuilder &builder, Location loc, Value value) const {
-  Type type = factor(builder.getContext());
-  if (getElementTypeOrSelf(value.getType()) == type)
-    return value;
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    type = vector.clone(type);
-  return arith::ExtFOp::create(builder, loc, type, value);
+  return createConversion(builder, loc, value, factor(builder.getContext()));
 }
 
 SmallVector<const MultiplyAdd *> attn::findMultiplyAdds(CpuAttr cpu, const ProductTypes &types) {

@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // One table lists the instructions that multiply and add, with the element types that they take. Register blocks and
-// dot products are lowered in the same way for every row of the table, so a row is all that a new instruction or element
-// type needs there.
+// dot products are lowered in the same way for every row of the table. A new instruction needs a row, and no change of
+// these lowerings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +36,10 @@ struct MultiplyAdd {
   mlir::Value (*createGroup)(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
 
   mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }
-  /// Whether the instruction can multiply elements of type `stored`: they are factors, or floats that convert to factors
-  /// without rounding.
+  /// Whether the instruction can multiply elements of type `stored`. They must be of the type of the factors, or be floats
+  /// that this type holds without rounding.
   bool takes(mlir::Type stored) const;
-  /// `value`, a vector of elements that the instruction takes or one of them, converted to factors.
+  /// Converts `value`, an element that the instruction takes or a vector of them, to factors.
   mlir::Value createFactors(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) const;
 };
 
@@ -50,7 +50,7 @@ llvm::SmallVector<const MultiplyAdd *> findMultiplyAdds(CpuAttr cpu, const Produ
 /// The instruction for elements in any order in memory, which adds one product to each sum; null if there is none.
 const MultiplyAdd *findMultiplyAdd(CpuAttr cpu, const ProductTypes &types);
 
-/// Whether nothing but instructions of the table needs `capabilities`.
+/// Whether only instructions of the table need `capabilities`.
 bool isForProducts(CpuCapabilities capabilities);
 
 /// Whether an instruction that needs one of `capabilities` takes elements of type `stored`.

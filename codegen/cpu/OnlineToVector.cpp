@@ -81,7 +81,8 @@ static LogicalResult verifyFactors(Operation *op, ValueRange buffers, CpuAttr cp
     Type sum = Float32Type::get(op->getContext());
     if (!type || !type.isStrided() ||
         !findMultiplyAdd(cpu, {type.getElementType(), type.getElementType(), sum}))
-      return op->emitOpError() << "expected strided buffers of f32, f16 or bf16, got " << buffer.getType();
+      return op->emitOpError() << "expected strided buffers of f32, f16 or bf16, got "
+                               << buffer.getType();
   }
   return success();
 }
@@ -92,15 +93,6 @@ static Value createReplace(OpBuilder &builder, Location loc, Value value, double
   Value isEqual = createIsEqual(builder, loc, value, constant);
   return arith::SelectOp::create(builder, loc, isEqual,
                                  floatConstant(builder, loc, value.getType(), replacement), value);
-}
-
-/// `value`, a float or a vector of them, with elements of `type`, which is not wider.
-static Value createRounded(OpBuilder &builder, Location loc, Value value, Type type) {
-  if (getElementTypeOrSelf(value.getType()) == type)
-    return value;
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    type = vector.clone(type);
-  return arith::TruncFOp::create(builder, loc, type, value);
 }
 
 static Value createMultiply(OpBuilder &builder, Location loc, Value a, Value b) {
@@ -164,7 +156,7 @@ struct ScoreProducts {
 };
 } // namespace
 
-/// Gives `product` the block of this name that was planned for the products of `step`.
+/// Copies the block `name`, which was planned for a product of `step`, to `product`.
 static void setBlock(Operation *product, Operation *step, StringRef name) {
   auto blocks = step->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
   if (Attribute block = blocks ? blocks.get(name) : Attribute())
@@ -318,7 +310,7 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, tileSum, limit);
 }
 
-/// Emits probabilities in groups from those in place of the scores.
+/// Rounds the probabilities that have replaced the scores, and stores them in groups.
 static void createGroups(OpBuilder &builder, OnlineStepOp op, const MultiplyAdd &instruction,
                          CpuAttr cpu) {
   Location loc = op.getLoc();
@@ -326,26 +318,34 @@ static void createGroups(OpBuilder &builder, OnlineStepOp op, const MultiplyAdd 
   GroupedRows groups(builder, loc, op.getProbabilities(), instruction);
   OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
   OpFoldResult whole = roundDown(builder, loc, numKeys, instruction.group);
-  auto createPass = [&](OpFoldResult from, OpFoldResult to, int64_t numRows, int64_t step) {
-    createLoop(builder, loc, from, to, step, {}, [&](OpBuilder &b, Value first, ValueRange) {
-      forEachVector(b, loc, memref::getMixedSize(b, loc, scores, 1), cpu.getLanes(), {},
-                    [&](OpBuilder &inner, const Lanes &q, ValueRange) {
-                      SmallVector<Value> rows;
-                      for (int64_t i = 0; i < numRows; ++i) {
-                        Value k = inner.createOrFold<arith::AddIOp>(
-                            loc, first, arith::ConstantIndexOp::create(inner, loc, i).getResult());
-                        rows.push_back(q.load(inner, loc, scores, {k, q.offset}));
-                      }
-                      groups.store(inner, loc, first, q, rows);
-                      return SmallVector<Value>();
-                    });
-      return SmallVector<Value>();
-    });
+  // The probabilities of key `first + i`; beyond the last key, they are 0.
+  auto createRow = [&](OpBuilder &b, const Lanes &q, Value first, int64_t i, bool isFull) -> Value {
+    Value k = b.createOrFold<arith::AddIOp>(loc, first,
+                                            arith::ConstantIndexOp::create(b, loc, i).getResult());
+    if (isFull || i == 0)
+      return q.load(b, loc, scores, {k, q.offset});
+    Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, k,
+                                         getValueOrCreateConstantIndexOp(b, loc, numKeys));
+    k = arith::SelectOp::create(b, loc, exists, k, first);
+    Value row = q.load(b, loc, scores, {k, q.offset});
+    return arith::SelectOp::create(b, loc, exists, row, floatConstant(b, loc, row.getType(), 0));
   };
-  createPass(builder.getIndexAttr(0), whole, instruction.group, instruction.group);
-  // A group of two has at most one row that is left.
-  assert(instruction.group == 2 && "expected pairs");
-  createPass(whole, numKeys, 1, 1);
+  auto createPass = [&](OpFoldResult from, OpFoldResult to, bool isFull) {
+    createLoop(builder, loc, from, to, instruction.group, {},
+               [&](OpBuilder &b, Value first, ValueRange) {
+                 forEachVector(b, loc, memref::getMixedSize(b, loc, scores, 1), cpu.getLanes(), {},
+                               [&](OpBuilder &inner, const Lanes &q, ValueRange) {
+                                 SmallVector<Value> rows;
+                                 for (int64_t i = 0; i < instruction.group; ++i)
+                                   rows.push_back(createRow(inner, q, first, i, isFull));
+                                 groups.store(inner, loc, first, q, rows);
+                                 return SmallVector<Value>();
+                               });
+                 return SmallVector<Value>();
+               });
+  };
+  createPass(builder.getIndexAttr(0), whole, /*isFull=*/true);
+  createPass(whole, numKeys, /*isFull=*/false);
 }
 
 static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
@@ -361,9 +361,12 @@ static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
          findMultiplyAdds(cpu, {element, element, getElementTypeOrSelf(op.getAcc())}))
       if (row->group == op.getGroup() && row->createGroup)
         ofGroups = row;
-    if (!ofGroups || op.getMask())
-      return op.emitOpError() << "expected probabilities in groups of an instruction of "
-                              << cpu.getLevel() << ", and no mask, got " << probabilities.getType();
+    if (!ofGroups)
+      return op.emitOpError() << "expected probabilities in groups that an instruction of "
+                              << cpu.getLevel() << " adds, got " << op.getGroup() << " elements of "
+                              << element;
+    if (op.getMask())
+      return op.emitOpError() << "expected no mask beside probabilities in groups";
   }
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
@@ -380,7 +383,7 @@ static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
       createGroups(b, op, *ofGroups, cpu);
     return grows;
   };
-  // A block of an odd number of rows, which an edited plan may have, would end within a group.
+  // An edited plan may have a block whose last row begins a group. Its probabilities are then computed from stored scores.
   bool endsWithGroups =
       !ofGroups || products.contraction.getBlock(cpu).getRows() % ofGroups->group == 0;
   if (areInRegisterBlocks(products.contraction) && endsWithGroups) {
@@ -577,7 +580,8 @@ static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
           return createQuotient(b, q.load(b, loc, acc, {e, q.offset}), last->second);
         },
         [&](OpBuilder &b, Value q, const Lanes &e, Value row) {
-          e.store(b, loc, createRounded(b, loc, row, outType.getElementType()), out, {q, e.offset});
+          e.store(b, loc, createConversion(b, loc, row, outType.getElementType()), out,
+                  {q, e.offset});
         });
     return success();
   }
@@ -586,8 +590,8 @@ static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
     Divisor divisor = divisorOf(b, memref::LoadOp::create(b, loc, sum, q));
     createLoop(b, loc, first, numElements, 1, {}, [&](OpBuilder &inner, Value e, ValueRange) {
       Value element = memref::LoadOp::create(inner, loc, acc, ValueRange{e, q});
-      Value quotient = createRounded(inner, loc, createQuotient(inner, element, divisor),
-                                     outType.getElementType());
+      Value quotient = createConversion(inner, loc, createQuotient(inner, element, divisor),
+                                        outType.getElementType());
       memref::StoreOp::create(inner, loc, quotient, out, ValueRange{q, e});
       return SmallVector<Value>();
     });

@@ -69,7 +69,8 @@ struct Copy {
   Type element;
   /// Lanes of the vectors, 0 if elements are copied one by one.
   int64_t lanes;
-  /// The elements of one lane, which are adjacent in the output, and the loop over them, if there is one.
+  /// The number of elements of one lane, which are adjacent in the output. `inner` is the loop over these elements; there
+  /// is none if a lane has one element.
   int64_t group;
   std::optional<unsigned> inner;
   /// The factor for the elements, if any.

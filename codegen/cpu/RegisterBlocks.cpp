@@ -39,10 +39,10 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
 }
 
 RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block) {
-  // 8, 6, 4, 3, 2, 1 rows: tiles of keys are multiples of most of these. Rows in groups stay in whole groups.
+  // 8, 6, 4, 3, 2, 1 rows: tiles of keys are multiples of most of these. Rows in groups are whole groups.
   while (instruction.isFused && block.rows > instruction.group &&
          !fitsRegisters(cpu, instruction, {2 * block.rows, block.vectors}, /*guarded=*/false))
-    block.rows -= block.rows > 4 ? 2 : instruction.group;
+    block.rows -= std::max<int64_t>(block.rows > 4 ? 2 : 1, instruction.group);
   return block;
 }
 

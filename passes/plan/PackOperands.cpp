@@ -93,7 +93,7 @@ static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
 }
 
-/// `value` with dimension `dim` split into groups of `group` elements, which divides its static size.
+/// A view of `value` in which dimension `dim` is split into groups of `group` elements. The group divides its static size.
 static Value withGroups(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t group) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape;

@@ -32,6 +32,7 @@
 #include "passes/Product.h"
 #include "passes/raise/Element.h"
 #include "passes/raise/HiddenPairs.h"
+#include "passes/raise/Rounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -67,9 +68,6 @@ struct Product {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// Whether attention can have elements of `type`.
-static bool isElementType(Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
-
 /// Whether `op` adds products of two operands to sums of f32 over one dimension, starting from 0.
 static bool isPlainContraction(linalg::LinalgOp op) {
   if (!isProduct(op) || !op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1 ||
@@ -79,19 +77,7 @@ static bool isPlainContraction(linalg::LinalgOp op) {
   if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()))
     return false;
   ProductTypes types = ProductTypes::get(op);
-  return isElementType(types.a) && isElementType(types.b) && types.sum.isF32();
-}
-
-/// The op that rounds `value` to a narrower float type, if it is the only one that reads `value`.
-static linalg::LinalgOp findRounding(Value value) {
-  auto op = value.hasOneUse() ? dyn_cast<linalg::LinalgOp>(*value.user_begin()) : nullptr;
-  if (!op || op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || !isScalarFunction(op) ||
-      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
-    return nullptr;
-  auto round = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
-  bool rounds =
-      round && round.getIn() == op.getBlock()->getArgument(0) && isElementType(round.getType());
-  return rounds ? op : nullptr;
+  return isAttentionElement(types.a) && isAttentionElement(types.b) && types.sum.isF32();
 }
 
 /// A float type that attention cannot have and that `op` reads or writes, if there is one.
@@ -100,7 +86,7 @@ static Type findOtherFloat(Operation *op) {
   llvm::append_range(types, op->getResultTypes());
   for (Type type : types)
     if (Type element = getElementTypeOrSelf(type);
-        isa<FloatType>(element) && !isElementType(element))
+        isa<FloatType>(element) && !isAttentionElement(element))
       return element;
   return {};
 }
@@ -181,8 +167,6 @@ private:
   LogicalResult moveValueProduct();
   void findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen);
   FailureOr<Value> read(Value tensor, AffineMap map);
-  Value dropRounding(Value score);
-  Value widen(Value value);
   FailureOr<Value> inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map);
   FailureOr<Value> capture(Value tensor, AffineMap map);
   ArrayRef<int64_t> shapeOfScores() { return cast<ShapedType>(scores.getType()).getShape(); }
@@ -500,41 +484,6 @@ FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
   return keep(capture(tensor, map));
 }
 
-/// `value` of the region in f32, without the roundings on the way to it.
-Value Raiser::widen(Value value) {
-  Type f32 = builder.getF32Type();
-  Operation *op = value.getDefiningOp();
-  if (auto round = dyn_cast_or_null<arith::TruncFOp>(op); round && round.getIn().getType() == f32)
-    return round.getIn();
-  OpBuilder after(context);
-  after.setInsertionPointAfterValue(value);
-  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op)) {
-    double number = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
-    return arith::ConstantOp::create(after, value.getLoc(), after.getFloatAttr(f32, number));
-  }
-  if (auto select = dyn_cast_or_null<arith::SelectOp>(op)) {
-    Value yes = widen(select.getTrueValue()), no = widen(select.getFalseValue());
-    return arith::SelectOp::create(after, value.getLoc(), select.getCondition(), yes, no);
-  }
-  return arith::ExtFOp::create(after, value.getLoc(), f32, value);
-}
-
-/// Scores are computed in f32 from the product to the softmax, although the graph may round them to f16 or bf16 after each
-/// op. Returns the score without these roundings.
-Value Raiser::dropRounding(Value score) {
-  SmallVector<arith::ExtFOp> conversions(region.getOps<arith::ExtFOp>());
-  for (arith::ExtFOp op : conversions) {
-    if (op.getType() != builder.getF32Type())
-      continue;
-    Value wide = widen(op.getIn());
-    if (score == op)
-      score = wide;
-    op.replaceAllUsesWith(wide);
-    op.erase();
-  }
-  return score;
-}
-
 FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, AffineMap map) {
   AffineMap loops = loopsAt(op, result, map);
   IRMapping mapping;
@@ -759,7 +708,7 @@ LogicalResult Raiser::run() {
   findProduct(Element::of(scores), seen);
   FailureOr<Value> score = read(scores, AffineMap::getMultiDimIdentityMap(rank, context));
   if (succeeded(score))
-    score = dropRounding(*score);
+    score = dropRoundings(region, *score);
   if (succeeded(score) && finiteFill && failed(hideFiniteFill(*score)))
     return failure();
   if (product && !scorePath.contains(product->op))

@@ -21,6 +21,7 @@
 #include "passes/Product.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -96,7 +97,9 @@ private:
   }
 
   /// `element` in the type of the scores.
-  Value widened(OpBuilder &b, Value element) { return createWidened(b, loc, element, scoreType()); }
+  Value widened(OpBuilder &b, Value element) {
+    return convertScalarToDtype(b, loc, element, scoreType(), /*isUnsignedCast=*/false);
+  }
 
   Value zeros(Value init) {
     Value zero = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scoreType(), 0));
@@ -307,10 +310,9 @@ private:
     Type type = getElementTypeOrSelf(init.getType());
     return generic(loops, source, sourceMap, init, initMap,
                    [&](OpBuilder &b, Location loc, ValueRange args) {
-                     Value element = args[0];
-                     if (element.getType() != type)
-                       element = arith::TruncFOp::create(b, loc, type, element);
-                     linalg::YieldOp::create(b, loc, element);
+                     linalg::YieldOp::create(b, loc,
+                                             convertScalarToDtype(b, loc, args[0], type,
+                                                                  /*isUnsignedCast=*/false));
                    });
   }
 

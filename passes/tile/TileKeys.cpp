@@ -37,6 +37,7 @@
 #include "passes/PackedMask.h"
 #include "passes/Passes.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -246,14 +247,12 @@ Value KeyLoops::convert(Value tile, ArrayRef<int64_t> full, Type type) {
   Value out = temporary(full, tensor::getMixedSizes(rewriter, loc, tile), type);
   AffineMap identity = rewriter.getMultiDimIdentityMap(tileType.getRank());
   SmallVector<utils::IteratorType> loops(tileType.getRank(), utils::IteratorType::parallel);
-  bool widens = type.getIntOrFloatBitWidth() > tileType.getElementTypeBitWidth();
   return linalg::GenericOp::create(
              rewriter, loc, out.getType(), tile, out, ArrayRef<AffineMap>{identity, identity},
              loops,
              [&](OpBuilder &b, Location loc, ValueRange args) {
-               Value element = widens ? arith::ExtFOp::create(b, loc, type, args[0]).getResult()
-                                      : arith::TruncFOp::create(b, loc, type, args[0]).getResult();
-               linalg::YieldOp::create(b, loc, element);
+               linalg::YieldOp::create(
+                   b, loc, convertScalarToDtype(b, loc, args[0], type, /*isUnsignedCast=*/false));
              })
       .getResult(0);
 }
@@ -396,9 +395,7 @@ void KeyLoops::startFromSink(State &state, Value none) {
         auto constant = [&](double value) {
           return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
         };
-        Value score = args[0];
-        if (score.getType() != scoreType())
-          score = arith::ExtFOp::create(b, loc, scoreType(), score);
+        Value score = convertScalarToDtype(b, loc, args[0], scoreType(), /*isUnsignedCast=*/false);
         // A sink of -inf adds nothing to the sum; a sink of NaN or +inf makes the sum NaN.
         Value weight =
             arith::AddFOp::create(b, loc, arith::SubFOp::create(b, loc, score, score), constant(1));

@@ -380,32 +380,27 @@ TEST_F(ReferenceTest, OnlineFinish) {
 }
 
 TEST_F(ReferenceTest, Pack) {
-  auto pack = [&](StringRef rest, StringRef type, ReferenceTensor source) {
-    return run("func.func @f(%s: " + type +
-                   ", %e: tensor<2x2x2xf32>) -> tensor<2x2x2xf32> {\n  %p = attn.pack " + rest +
-                   " ins(%s : " + type +
-                   ") outs(%e : tensor<2x2x2xf32>) -> tensor<2x2x2xf32>\n"
-                   "  return %p : tensor<2x2x2xf32>\n}",
-               {source, ReferenceTensor({2, 2, 2})});
+  auto pack = [&](StringRef rest, StringRef type, ReferenceTensor source, StringRef outType,
+                  ArrayRef<int64_t> outShape) {
+    return run("func.func @f(%s: " + type + ", %e: " + outType + ") -> " + outType +
+                   " {\n  %p = attn.pack " + rest + " ins(%s : " + type + ") outs(%e : " + outType +
+                   ") -> " + outType + "\n  return %p : " + outType + "\n}",
+               {source, ReferenceTensor(outShape)});
+  };
+  auto panels = [&](StringRef rest, StringRef type, ReferenceTensor source) {
+    return pack(rest, type, source, "tensor<2x2x2xf32>", {2, 2, 2});
   };
   Elements want = {1, 3, 2, 4, 5, 0, 6, 0};
-  expect(pack("", "tensor<3x2xf32>", tensorOf({3, 2}, {1, 2, 3, 4, 5, 6})), {want});
-  expect(pack("from_rows", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 3, 5, 2, 4, 6})), {want});
-}
+  expect(panels("", "tensor<3x2xf32>", tensorOf({3, 2}, {1, 2, 3, 4, 5, 6})), {want});
+  expect(panels("from_rows", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 3, 5, 2, 4, 6})), {want});
 
-TEST_F(ReferenceTest, PackGroups) {
   // One panel of two columns, two groups of two elements along k; the second group has one element.
-  auto pack = [&](StringRef rest, StringRef type, ReferenceTensor source) {
-    return run("func.func @f(%s: " + type +
-                   ", %e: tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32> {\n  %p = attn.pack " + rest +
-                   " group(2) ins(%s : " + type +
-                   ") outs(%e : tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>\n"
-                   "  return %p : tensor<1x2x2x2xf32>\n}",
-               {source, ReferenceTensor({1, 2, 2, 2})});
+  auto groups = [&](std::string rest, StringRef type, ReferenceTensor source) {
+    return pack(rest + " group(2)", type, source, "tensor<1x2x2x2xf32>", {1, 2, 2, 2});
   };
-  Elements want = {1, 2, 4, 5, 3, 0, 6, 0};
-  expect(pack("", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 2, 3, 4, 5, 6})), {want});
-  expect(pack("from_rows", "tensor<3x2xf32>", tensorOf({3, 2}, {1, 4, 2, 5, 3, 6})), {want});
+  want = {1, 2, 4, 5, 3, 0, 6, 0};
+  expect(groups("", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 2, 3, 4, 5, 6})), {want});
+  expect(groups("from_rows", "tensor<3x2xf32>", tensorOf({3, 2}, {1, 4, 2, 5, 3, 6})), {want});
 }
 
 TEST_F(ReferenceTest, PackMask) {

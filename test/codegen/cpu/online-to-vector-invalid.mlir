@@ -45,7 +45,7 @@ func.func @double_keys(%q: memref<4x8xf32>, %k: memref<16x4xf64>, %s: memref<16x
 #v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
 module attributes {attn.target = #v3} {
 func.func @no_pairs(%q: memref<2x8x2xbf16>, %k: memref<16x4xbf16>, %v: memref<8x4x2xbf16>, %s: memref<16x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>, %p: memref<8x8x2xbf16>, %i: index) {
-  // expected-error@+1 {{expected probabilities in groups of an instruction of x86-64-v3, and no mask, got 'memref<8x8x2xbf16>'}}
+  // expected-error@+1 {{expected probabilities in groups that an instruction of x86-64-v3 adds, got 2 elements of 'bf16'}}
   attn.online_step ins(%q, %k, %v : memref<2x8x2xbf16>, memref<16x4xbf16>, memref<8x4x2xbf16>)
     outs(%s, %m, %l, %a : memref<16x8xf32>, memref<8xf32>, memref<8xf32>, memref<4x8xf32>) probabilities(%p : memref<8x8x2xbf16>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
   return
@@ -60,6 +60,18 @@ func.func @strided_parts(%ms: memref<2x8xf32, strided<[1, 2]>>, %as: memref<2x4x
   // expected-error@+1 {{expected buffers of f32 with contiguous queries, got 'memref<2x8xf32, strided<[1, 2]>>'}}
   attn.online_merge ins(%ms, %ms, %as : memref<2x8xf32, strided<[1, 2]>>, memref<2x8xf32, strided<[1, 2]>>, memref<2x4x8xf32>)
     outs(%m, %l, %a : memref<8xf32>, memref<8xf32>, memref<4x8xf32>) {scale = 1.0 : f32}
+  return
+}
+}
+
+// -----
+
+#v4 = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
+module attributes {attn.target = #v4} {
+func.func @masked_pairs(%q: memref<2x8x2xbf16>, %k: memref<16x4xbf16>, %v: memref<8x4x2xbf16>, %s: memref<16x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>, %p: memref<8x8x2xbf16>, %i: index) {
+  // expected-error@+1 {{expected no mask beside probabilities in groups}}
+  attn.online_step ins(%q, %k, %v : memref<2x8x2xbf16>, memref<16x4xbf16>, memref<8x4x2xbf16>)
+    outs(%s, %m, %l, %a : memref<16x8xf32>, memref<8xf32>, memref<8xf32>, memref<4x8xf32>) probabilities(%p : memref<8x8x2xbf16>) at(%i, %i) mask(#attn.causal) {capture_maps = [], scale = 1.0 : f32}
   return
 }
 }
