@@ -38,8 +38,8 @@ bool areInRegisterBlocks(const Contraction &products);
 
 /// Lowers the scores of `op` and the update of its state, but not the product with the values. `products` are the
 /// products of the scores, which start from zero. `ofGroups` is the instruction for probabilities in groups, or null if
-/// they replace the scores. With it, register blocks have whole groups of rows. `createUpdate` lowers the update from stored products, and returns
-/// whether the sums of the tile relative to the old maxima were too big.
+/// they replace the scores. With it, register blocks have whole groups of rows. `createUpdate` lowers the update from
+/// stored products, and returns whether the sums of the tile relative to the old maxima were too big.
 void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contraction &products,
                      const Start &zero, CpuAttr cpu, const ScoreRegion &region,
                      const MultiplyAdd *ofGroups,
