@@ -92,6 +92,7 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   level.addNestedPass<func::FuncOp>(
       createFoldBiasIntoInit()); // the products that compute their scores
   level.addNestedPass<func::FuncOp>(createPhased());
+  level.addNestedPass<func::FuncOp>(createDecode());
   addResolveSizes(level);
   level.addNestedPass<func::FuncOp>(createRowGroups());
   level.addNestedPass<func::FuncOp>(createPhases());

@@ -49,12 +49,19 @@ Location attn::locationOf(Operation *op, StringAttr part) {
 }
 
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                               Schedule schedule, int64_t q, int64_t k, int64_t group) {
+                               Schedule schedule, int64_t q, int64_t k, int64_t group,
+                               int64_t part) {
   if (q < 1 || k < 1)
     return emitError() << "expected tiles of at least one query and one key, got q = " << q
                        << ", k = " << k;
   if (group < 1 || !llvm::isPowerOf2_64(group))
     return emitError() << "expected a group that is a power of two, got " << group;
+  bool isDecode = schedule == Schedule::Decode;
+  if (part < 0 || (part > 0 && !isDecode))
+    return emitError() << "expected a part of some keys for the schedule decode only, got "
+                       << stringifySchedule(schedule) << " with part = " << part;
+  if (isDecode && group != 1)
+    return emitError() << "expected no groups with the schedule decode, got group = " << group;
   return success();
 }
 

@@ -74,7 +74,8 @@ def Attn_Schedule : I32Enum<"Schedule", "how an attention becomes loops", [
     I32EnumCase<"PerHead", 0, "per-head">,
     I32EnumCase<"Phased", 1, "phased">,
     I32EnumCase<"WholeScores", 2, "whole-scores">,
-    I32EnumCase<"Unfused", 3, "unfused">]> {
+    I32EnumCase<"Unfused", 3, "unfused">,
+    I32EnumCase<"Decode", 4, "decode">]> {
   let cppNamespace = "::attn";
 }
 
@@ -92,16 +93,26 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
     * `whole-scores`: tasks are those of `per-head`; the scores of a tile of few queries stay in the cache, and one
       softmax follows; `k` is not used;
+    * `decode`: projections are phases of their own; a task attends a tile of few queries to `part` keys, or to all keys
+      if `part` is 0, with keys in the lanes of vectors; then the parts are merged in order. `part` is for this schedule
+      only;
     * `unfused`: three passes with the scores in memory; `q` and `k` are not used.
 
     ```mlir
     #attn.plan<"per-head", q = 48, k = 128>
     #attn.plan<"per-head", q = 48, k = 128, group = 2>
+    #attn.plan<"decode", q = 4, k = 512, part = 1024>
     ```
   }];
   let parameters = (ins EnumParameter<Attn_Schedule>:$schedule, "int64_t":$q, "int64_t":$k,
-                        DefaultValuedParameter<"int64_t", "1">:$group);
-  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group) `>` }];
+                        DefaultValuedParameter<"int64_t", "1">:$group,
+                        DefaultValuedParameter<"int64_t", "0">:$part);
+  let builders = [AttrBuilder<(ins "::attn::Schedule":$schedule, "int64_t":$q, "int64_t":$k,
+                                  CArg<"int64_t", "1">:$group, CArg<"int64_t", "0">:$part), [{
+    return $_get($_ctxt, schedule, q, k, group, part);
+  }]>];
+  let skipDefaultBuilders = 1;
+  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part) `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -252,6 +252,8 @@ static std::string nameOfOperand(AttentionOp op, unsigned i) {
     return "captured operand " + std::to_string(i - 3);
   if (i < op.getNumInputs())
     return "sink";
+  if (op.getState())
+    return std::array<const char *, 3>{"acc", "max", "sum"}[i - op.getNumInputs()];
   return i == op.getNumInputs() ? "out" : "probabilities";
 }
 
@@ -305,10 +307,31 @@ static LogicalResult verifyGroup(AttentionOp op) {
   return success();
 }
 
+/// A12, once the outputs are known to have q and e.
+static LogicalResult verifyState(AttentionOp op) {
+  if (op.getSink())
+    return op.emitOpError() << "expected no sink of a state, got " << op.getSink().getType();
+  FloatType type = op.getAccumulatorType();
+  for (Value out : op.getOuts())
+    if (shapedType(out).getElementType() != type)
+      return op.emitOpError() << "expected a state of " << type << ", got " << out.getType();
+  std::optional<PlanAttr> plan = op.getPlan();
+  SmallVector<AffineExpr> rows = {getAffineDimExpr(op.getQDim(), op.getContext()),
+                                  getAffineDimExpr(op.getEDim(), op.getContext())};
+  if (plan && (plan->getSchedule() != Schedule::Decode ||
+               op.getOutMap().getResults().take_back(2) != ArrayRef<AffineExpr>(rows)))
+    return op.emitOpError()
+           << "expected acc (batch..., q, e) and the schedule decode for a state, got "
+           << AffineMapAttr::get(op.getOutMap()) << " and " << *plan;
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   // A12
-  if (getOuts().empty() || getOuts().size() > 2)
-    return emitOpError() << "expected one or two outputs, got " << getOuts().size();
+  if (getState() ? getOuts().size() != 3 : getOuts().empty() || getOuts().size() > 2)
+    return emitOpError() << "expected "
+                         << (getState() ? "the outputs acc, max and sum" : "one or two outputs")
+                         << ", got " << getOuts().size();
   // A1
   unsigned out = getNumInputs(), numMapped = out + getOuts().size();
   if (getIndexingMaps().size() != numMapped)
@@ -379,10 +402,16 @@ LogicalResult AttentionOp::verify() {
     return failure();
   SmallVector<unsigned> ofOut = llvm::to_vector(llvm::seq<unsigned>(0, q + 1)),
                         ofProbabilities = ofOut;
+  SmallVector<unsigned> ofRow = ofOut;
   ofOut.push_back(e);
   ofProbabilities.push_back(k);
   if (failed(names(out, ofOut, {k, d})) ||
       (returnsProbabilities() && failed(names(out + 1, ofProbabilities, {d, e}))))
+    return failure();
+  for (unsigned i = out + 1; getState() && i < numMapped; ++i)
+    if (failed(names(i, ofRow, {k, d, e})))
+      return failure();
+  if (getState() && failed(verifyState(*this)))
     return failure();
   // A7
   FloatType accumulator = getAccumulatorType();
@@ -451,6 +480,23 @@ template <typename OpTy> static float unitOf(OpTy op) {
 float OnlineStepOp::getUnit() { return unitOf(*this); }
 float OnlineProbabilitiesOp::getUnit() { return unitOf(*this); }
 
+std::pair<FloatAttr, FloatAttr> AttentionOp::splitScale() {
+  float scale = getScale().convertToFloat();
+  if (!std::isnormal(scale) || std::abs(scale) >= 1)
+    return {FloatAttr(), getScaleAttr()};
+  // The power takes the sign: the rest is positive.
+  float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
+  auto attribute = [&](float value) {
+    return FloatAttr::get(Float32Type::get(getContext()), value);
+  };
+  return {attribute(power), attribute(scale / power)};
+}
+
+float AttentionOp::getStateUnit() {
+  float rest = splitScale().second.getValue().convertToFloat();
+  return getScore().empty() && isUnit(rest) ? rest : 1;
+}
+
 /// S3 to S6 of the ops that compute scores.
 template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
   // S5
@@ -490,13 +536,18 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &
   return verifyMask(op, op.getMaskAttr(), op.getNumBatch(), op.getCaptures(), mapOf, /*k=*/0);
 }
 
+/// The dimensions `other` and q of an operand, in the order of the layout.
+static std::array<StringRef, 2> withQueries(StringRef other, bool rows) {
+  return rows ? std::array<StringRef, 2>{"q", other} : std::array<StringRef, 2>{other, "q"};
+}
+
 LogicalResult OnlineInitOp::verify() {
   // I1
   NamedSizes sizes(*this);
   return failure(failed(verifyOneFloatType(*this, getDpsInits())) ||
                  failed(sizes.recordAll("max", getMax(), {"q"})) ||
                  failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-                 failed(sizes.recordAll("acc", getAcc(), {"e", "q"})));
+                 failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))));
 }
 
 int64_t OnlineStepOp::getGroup() {
@@ -508,12 +559,12 @@ LogicalResult OnlineStepOp::verify() {
   NamedSizes sizes(*this);
   // S1, S2
   if (failed(verifyOneFloatType(*this, {getScores(), getMax(), getSum(), getAcc()})) ||
-      failed(sizes.recordAll("scores", getScores(), {"k", "q"})) ||
+      failed(sizes.recordAll("scores", getScores(), withQueries("k", getRows()))) ||
       failed(sizes.recordAll("max", getMax(), {"q"})) ||
       failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-      failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
+      failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))) ||
       failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
-      failed(sizes.recordGroups("query", getQuery(), {"d", "q"}, getGroup())) ||
+      failed(sizes.recordGroups("query", getQuery(), withQueries("d", getRows()), getGroup())) ||
       failed(sizes.recordGroups("value", getValue(), {"k", "e"}, getGroup())))
     return failure();
   // S8
@@ -522,6 +573,9 @@ LogicalResult OnlineStepOp::verify() {
                             "in groups, got "
                          << getQuery().getType();
   if (Value probabilities = getProbabilities()) {
+    if (getRows())
+      return emitOpError() << "expected no probabilities beside queries in rows, got "
+                           << probabilities.getType();
     if (failed(sizes.recordGroups("probabilities", probabilities, {"k", "q"}, getGroup())))
       return failure();
     if (shapedType(probabilities).getElementType() != shapedType(getValue()).getElementType())
@@ -539,10 +593,10 @@ LogicalResult OnlineProbabilitiesOp::verify() {
   NamedSizes sizes(*this);
   // W1, W2
   if (failed(verifyOneFloatType(*this, {getMax(), getSum(), getProbabilities()})) ||
-      failed(sizes.recordAll("probabilities", getProbabilities(), {"k", "q"})) ||
+      failed(sizes.recordAll("probabilities", getProbabilities(), withQueries("k", getRows()))) ||
       failed(sizes.recordAll("max", getMax(), {"q"})) ||
       failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-      failed(sizes.recordAll("query", getQuery(), {"d", "q"})) ||
+      failed(sizes.recordAll("query", getQuery(), withQueries("d", getRows()))) ||
       failed(sizes.recordAll("key", getKey(), {"k", "d"})))
     return failure();
   return verifyScores(*this, sizes);
@@ -555,13 +609,15 @@ LogicalResult OnlineMergeOp::verify() {
                          << getScaleAttr();
   // G1
   NamedSizes sizes(*this);
+  SmallVector<StringRef> partAcc = {"n"};
+  llvm::append_range(partAcc, withQueries("e", getRows()));
   return failure(failed(verifyOneFloatType(*this, getOperands())) ||
                  failed(sizes.recordAll("part_max", getPartMax(), {"n", "q"})) ||
                  failed(sizes.recordAll("part_sum", getPartSum(), {"n", "q"})) ||
-                 failed(sizes.recordAll("part_acc", getPartAcc(), {"n", "e", "q"})) ||
+                 failed(sizes.recordAll("part_acc", getPartAcc(), partAcc)) ||
                  failed(sizes.recordAll("max", getMax(), {"q"})) ||
                  failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-                 failed(sizes.recordAll("acc", getAcc(), {"e", "q"})));
+                 failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))));
 }
 
 LogicalResult OnlineFinishOp::verify() {
@@ -571,7 +627,7 @@ LogicalResult OnlineFinishOp::verify() {
   NamedSizes sizes(*this);
   return failure(failed(verifyOneFloatType(*this, {getSum(), getAcc()})) ||
                  failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-                 failed(sizes.recordAll("acc", getAcc(), {"e", "q"})) ||
+                 failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))) ||
                  failed(sizes.recordAll("out", getOut(), {"q", "e"})));
 }
 

@@ -65,6 +65,10 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     region the score stays as it is. `at` has the origin of a tile, one index for each of (batch..., q, k):
     tiling changes the origin and never the region.
 
+    With `state`, the outputs are the state of an online softmax over these keys, before the division: acc, max and sum
+    with p[q,k] = exp(s[q,k] - unit * max[q]), sum[q] = sum_k p[q,k] and acc[q,e] = sum_k p[q,k] * V[k,e]. The states of
+    disjoint keys are merged by `attn.online_merge` with `unit` as its scale: `getStateUnit` returns it.
+
     Constraints:
     * (A1) one indexing map for each of query, key, value, captured operands and outputs, over the same
       dimensions, at least q, k, d, e, each of its operand's rank;
@@ -81,7 +85,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     * (A10) the mask names captured operands that exist; the symbols of its sets, such as lengths, are integers
       that do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
-    * (A12) one or two outputs;
+    * (A12) one or two outputs; with `state`, three outputs of the accumulator type, of which max and sum name every batch
+      dimension and q, and no sink; a plan for it has the schedule decode, and acc then is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
       static, and the group divides that of d.
 
@@ -101,13 +106,13 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
                        OptionalAttr<Attn_MaskInterface>:$mask, OptionalAttr<Attn_PlanAttr>:$plan,
                        AffineMapArrayAttr:$indexing_maps, F32Attr:$scale,
                        DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row,
-                       OptionalAttr<TypeAttrOf<AnyFloat>>:$acc_type);
+                       OptionalAttr<TypeAttrOf<AnyFloat>>:$acc_type, UnitAttr:$state);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)? (`sink` `(` $sink^ `:` type($sink) `)`)?
-    `outs` `(` $outs `:` type($outs) `)` (`at` `(` $origin^ `)`)?
+    (`state` $state^)? `outs` `(` $outs `:` type($outs) `)` (`at` `(` $origin^ `)`)?
     (`mask` `(` $mask^ `)`)? (`plan` `(` $plan^ `)`)? attr-dict
     (`score` $score^)? (`->` type($results)^)?
   }];
@@ -137,7 +142,12 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     /// The size of loop `dim`; kDynamic if it is known only at the call.
     int64_t getStaticSize(unsigned dim);
 
-    bool returnsProbabilities() { return getOuts().size() > 1; }
+    bool returnsProbabilities() { return getOuts().size() == 2; }
+    /// The scale as the product of a power of two, by which queries are multiplied, and a rest, by which scores are. A
+    /// power of null is 1.
+    std::pair<::mlir::FloatAttr, ::mlir::FloatAttr> splitScale();
+    /// The difference of scores that a difference of 1 in the maximum of a state stands for.
+    float getStateUnit();
     /// Multiplies the scale by `factor`. Fails if f32 cannot hold the product as a normal number or, with a wider
     /// accumulator, cannot hold it exactly.
     ::llvm::LogicalResult scaleBy(double factor);
@@ -191,13 +201,15 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
 }
 
 // The steps share a layout: 2-D tiles with queries in the last dimension, scores `(k, q)` and accumulator
-// `(e, q)`, so that the lanes of a vector hold neighbouring queries with the same key and no sum crosses lanes.
+// `(e, q)`, so that the lanes of a vector hold neighbouring queries with the same key and no sum crosses lanes. With
+// `rows`, for fewer queries than a vector has lanes, queries come before k, d or e in each operand that has them. The
+// lanes then hold neighbouring keys, or neighbouring elements of e.
 class Attn_StepOp<string mnemonic, list<Trait> traits = []> : Attn_DpsOp<mnemonic, traits>;
 
 def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
   let summary = "the state before the first key";
   let description = [{
-    max[q] = -inf, sum[q] = 0, acc[e,q] = 0.
+    max[q] = -inf, sum[q] = 0, acc[e,q] = 0. With `rows`, acc is (q, e).
 
     Constraint (I1): max (q), sum (q) and acc (e, q) have one float type and agreeing sizes.
 
@@ -206,10 +218,10 @@ def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
         -> tensor<48xf32>, tensor<48xf32>, tensor<64x48xf32>
     ```
   }];
-  let arguments = (ins Attn_Shaped:$max, Attn_Shaped:$sum, Attn_Shaped:$acc);
+  let arguments = (ins Attn_Shaped:$max, Attn_Shaped:$sum, Attn_Shaped:$acc, UnitAttr:$rows);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    `outs` `(` $max `,` $sum `,` $acc `:` type($max) `,` type($sum) `,` type($acc) `)` attr-dict (`->` type($results)^)?
+    (`rows` $rows^)? `outs` `(` $max `,` $sum `,` $acc `:` type($max) `,` type($sum) `,` type($acc) `)` attr-dict (`->` type($results)^)?
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return {getOperation(), 0, 3}; }
@@ -256,6 +268,8 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     `(k / g, e, g)` and probabilities `(k / g, q, g)`. Elements beyond the last key or d are 0. The key is never in
     groups.
 
+    With `rows`, the operands are query `(q, d)`, scores `(q, k)` and acc `(q, e)`; there are no groups.
+
     `prefetch` is a hint and does not change the result: while the step computes, the caches load these rows `(n, m)`,
     which the next step probably reads.
 
@@ -270,7 +284,8 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     the words of a packed mask, whose first bit is the first key; (S4) the region as
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
     attn.attention (A10); (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the element type of
-    the value; query, value and probabilities are in groups of one size, or none of them is.
+    the value; query, value and probabilities are in groups of one size, or none of them is; a step with `rows` has no
+    probabilities.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
@@ -283,11 +298,11 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
                        Variadic<Attn_Shaped>:$captures, Attn_Shaped:$scores, Attn_Shaped:$max, Attn_Shaped:$sum,
                        Attn_Shaped:$acc, Optional<Attn_Shaped>:$probabilities, Variadic<Index>:$origin,
                        Variadic<Attn_Shaped>:$prefetch, OptionalAttr<Attn_MaskInterface>:$mask,
-                       AffineMapArrayAttr:$capture_maps, F32Attr:$scale);
+                       AffineMapArrayAttr:$capture_maps, F32Attr:$scale, UnitAttr:$rows);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
-    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`rows` $rows^)? `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     `outs` `(` $scores `,` $max `,` $sum `,` $acc `:` type($scores) `,` type($max) `,` type($sum) `,` type($acc) `)`
     (`probabilities` `(` $probabilities^ `:` type($probabilities) `)`)?
@@ -311,6 +326,8 @@ def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
 
         probabilities[k,q] = exp(s[k,q] - unit * max[q]) / sum[q]      0 where a pair is not kept, `empty_row` where sum[q] is 0
 
+    With `rows`, the query is `(q, d)` and probabilities are `(q, k)`.
+
     The loops of TilingInterface are (k, q), and both are parallel.
 
     Constraints: (W1) max (q), sum (q) and probabilities (k, q) have one float type and agreeing sizes; (W2) query and
@@ -325,11 +342,11 @@ def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$max, Attn_Shaped:$sum,
                        Variadic<Attn_Shaped>:$captures, Attn_Shaped:$probabilities, Variadic<Index>:$origin,
                        OptionalAttr<Attn_MaskInterface>:$mask, AffineMapArrayAttr:$capture_maps, F32Attr:$scale,
-                       DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row);
+                       DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row, UnitAttr:$rows);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
-    `ins` `(` $query `,` $key `,` $max `,` $sum `:` type($query) `,` type($key) `,` type($max) `,` type($sum) `)`
+    (`rows` $rows^)? `ins` `(` $query `,` $key `,` $max `,` $sum `:` type($query) `,` type($key) `,` type($max) `,` type($sum) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     `outs` `(` $probabilities `:` type($probabilities) `)` `at` `(` $origin `)` (`mask` `(` $mask^ `)`)? attr-dict
     (`score` $score^)? (`->` type($results)^)?
@@ -353,7 +370,8 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
     the parts or when. A part without a kept pair has a maximum of -inf and sums of 0, and changes nothing. A sum or an
     accumulator of NaN stays NaN, whatever its maximum is.
 
-    `scale` is the `unit` of the `attn.online_step` that computed the parts.
+    `scale` is the `unit` of the `attn.online_step` that computed the parts. With `rows`, part_acc is (n, q, e) and acc is
+    (q, e).
 
     Parts are the first dimension, so that each task of a parallel loop over parts writes contiguous slices by
     `attn.online_step`. The outputs hold another state, which counts once: that of a sink, or one
@@ -369,10 +387,10 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$part_max, Attn_Shaped:$part_sum, Attn_Shaped:$part_acc,
-                       Attn_Shaped:$max, Attn_Shaped:$sum, Attn_Shaped:$acc, F32Attr:$scale);
+                       Attn_Shaped:$max, Attn_Shaped:$sum, Attn_Shaped:$acc, F32Attr:$scale, UnitAttr:$rows);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    `ins` `(` $part_max `,` $part_sum `,` $part_acc `:` type($part_max) `,` type($part_sum) `,` type($part_acc) `)`
+    (`rows` $rows^)? `ins` `(` $part_max `,` $part_sum `,` $part_acc `:` type($part_max) `,` type($part_sum) `,` type($part_acc) `)`
     `outs` `(` $max `,` $sum `,` $acc `:` type($max) `,` type($sum) `,` type($acc) `)` attr-dict (`->` type($results)^)?
   }];
   let extraClassDeclaration = [{
@@ -383,7 +401,7 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
 def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
   let summary = "the output of a tile of queries";
   let description = [{
-    out[q,e] = acc[e,q] / sum[q], or `empty_row` where sum[q] is 0.
+    out[q,e] = acc[e,q] / sum[q], or `empty_row` where sum[q] is 0. With `rows`, acc is (q, e).
 
     Constraint (F1): sum (q) and acc (e, q) have one float type; out (q, e) has agreeing sizes and a float type.
 
@@ -393,10 +411,10 @@ def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$sum, Attn_Shaped:$acc, Attn_Shaped:$out,
-                       DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row);
+                       DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row, UnitAttr:$rows);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    `ins` `(` $sum `,` $acc `:` type($sum) `,` type($acc) `)` `outs` `(` $out `:` type($out) `)` attr-dict
+    (`rows` $rows^)? `ins` `(` $sum `,` $acc `:` type($sum) `,` type($acc) `)` `outs` `(` $out `:` type($out) `)` attr-dict
     (`->` type($results)^)?
   }];
   let extraClassDeclaration = [{

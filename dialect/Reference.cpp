@@ -254,6 +254,17 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
     for (double &weight : p)
       sum += weight = probabilityOf(weight, max);
 
+    if (op.getState()) {
+      for (e = 0; e < sizes[op.getEDim()]; ++e) {
+        double &acc = result(0) = 0;
+        for (k = 0; k < numKeys; ++k)
+          if (kept[k])
+            acc += p[k] * value();
+      }
+      result(1) = max / op.getStateUnit();
+      result(2) = sum;
+      return;
+    }
     bool isEmpty = sum == 0;
     for (e = 0; e < sizes[op.getEDim()]; ++e) {
       double out = std::isnan(sum) ? sum : 0;
@@ -360,6 +371,22 @@ static SmallVector<ReferenceTensor> getAll(ValueRange outs, const ReferenceValue
   return llvm::map_to_vector(outs, [&](Value out) { return values.at(out); });
 }
 
+/// `tensor` with its last two dimensions swapped if the op has queries in `rows`. The functions below have queries in the
+/// last dimension.
+static ReferenceTensor withQueriesLast(ReferenceTensor tensor, bool rows) {
+  if (!rows)
+    return tensor;
+  SmallVector<int64_t> shape(tensor.shape);
+  std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  ReferenceTensor result(shape);
+  forEachIndex(shape, [&](ArrayRef<int64_t> index) {
+    SmallVector<int64_t> swapped(index);
+    std::swap(swapped[index.size() - 1], swapped[index.size() - 2]);
+    result.at(index) = tensor.at(swapped);
+  });
+  return result;
+}
+
 /// Element (i, j) of a tile, which may be in groups of elements along i.
 static double atGroup(const ReferenceTensor &tile, int64_t i, int64_t j) {
   if (tile.shape.size() == 2)
@@ -380,7 +407,8 @@ static double roundTo(double value, Type type) {
 /// The scores (k, q) of a tile, -inf where a pair is not kept.
 template <typename OpTy>
 static ReferenceTensor scoresOf(OpTy op, PairScore &score, const ReferenceValues &values) {
-  const ReferenceTensor &query = values.at(op.getQuery()), &key = values.at(op.getKey());
+  ReferenceTensor query = withQueriesLast(values.at(op.getQuery()), op.getRows());
+  const ReferenceTensor &key = values.at(op.getKey());
   ReferenceTensor scores({key.shape[0], query.shape[1]});
   forEachIndex(scores.shape, [&](ArrayRef<int64_t> at) {
     double product = 0;
@@ -403,6 +431,7 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
                : probability;
   };
   SmallVector<ReferenceTensor> results = getAll(op.getDpsInits(), values);
+  results[3] = withQueriesLast(results[3], op.getRows());
   ReferenceTensor &max = results[1], &sum = results[2], &acc = results[3];
   double unit = op.getUnit();
   int64_t numKeys = p.shape[0];
@@ -423,8 +452,9 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
           acc.at({e, q}) += atGroup(value, k, e) * rounded(p.at({k, q}));
     }
   }
+  acc = withQueriesLast(acc, op.getRows());
   // Scratch: no code may read it.
-  results[0] = ReferenceTensor(p.shape, kNaN);
+  results[0] = ReferenceTensor(values.at(op.getScores()).shape, kNaN);
   if (op.getProbabilities())
     results[4] = ReferenceTensor(results[4].shape, kNaN);
   return results;
@@ -443,14 +473,16 @@ ReferenceResults attn::evaluate(OnlineProbabilitiesOp op, const ReferenceValues 
         : score->keepsInTile(k, q) ? probabilityOf(p, op.getUnit() * max.at(q)) / sum.at(q)
                                    : 0;
   });
+  results[0] = withQueriesLast(results[0], op.getRows());
   return results;
 }
 
 ReferenceResults attn::evaluate(OnlineMergeOp op, const ReferenceValues &values) {
   const ReferenceTensor &partMax = values.at(op.getPartMax()),
                         &partSum = values.at(op.getPartSum());
-  const ReferenceTensor &partAcc = values.at(op.getPartAcc());
+  ReferenceTensor partAcc = withQueriesLast(values.at(op.getPartAcc()), op.getRows());
   SmallVector<ReferenceTensor> results = getAll(op.getDpsInits(), values);
+  results[2] = withQueriesLast(results[2], op.getRows());
   ReferenceTensor &max = results[0], &sum = results[1], &acc = results[2];
   double scale = op.getScale().convertToDouble();
   int64_t numParts = partMax.shape[0];
@@ -473,11 +505,13 @@ ReferenceResults attn::evaluate(OnlineMergeOp op, const ReferenceValues &values)
         acc.at({e, q}) += b * partAcc.at({n, e, q});
     }
   }
+  acc = withQueriesLast(acc, op.getRows());
   return results;
 }
 
 ReferenceResults attn::evaluate(OnlineFinishOp op, const ReferenceValues &values) {
-  const ReferenceTensor &sum = values.at(op.getSum()), &acc = values.at(op.getAcc());
+  const ReferenceTensor &sum = values.at(op.getSum());
+  ReferenceTensor acc = withQueriesLast(values.at(op.getAcc()), op.getRows());
   SmallVector<ReferenceTensor> results = getAll(op.getOut(), values);
   forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
     int64_t q = at[0], e = at[1];

@@ -238,17 +238,25 @@ static SmallVector<AffineMap> getMaps(OpTy op, ArrayRef<Dims> inputs, ArrayRef<D
   return llvm::to_vector(AffineMap::inferFromExprList(dims, op.getContext()));
 }
 
+/// The dimensions `other` and `q` of an operand, in the order of the layout.
+static Dims withQueries(AffineExpr other, AffineExpr q, bool rows) {
+  return rows ? Dims{q, other} : Dims{other, q};
+}
+
 static SmallVector<AffineMap> getMaps(OnlineStepOp op) {
   AffineExpr k, q, d, e;
   bindDims(op.getContext(), k, q, d, e);
-  return getMaps(op, {Dims{d, q}, Dims{k, d}, Dims{k, e}},
-                 {Dims{k, q}, Dims{q}, Dims{q}, Dims{e, q}});
+  bool rows = op.getRows();
+  return getMaps(op, {withQueries(d, q, rows), Dims{k, d}, Dims{k, e}},
+                 {withQueries(k, q, rows), Dims{q}, Dims{q}, withQueries(e, q, rows)});
 }
 
 static SmallVector<AffineMap> getMaps(OnlineProbabilitiesOp op) {
   AffineExpr k, q, d;
   bindDims(op.getContext(), k, q, d);
-  return getMaps(op, {Dims{d, q}, Dims{k, d}, Dims{q}, Dims{q}}, {Dims{k, q}});
+  bool rows = op.getRows();
+  return getMaps(op, {withQueries(d, q, rows), Dims{k, d}, Dims{q}, Dims{q}},
+                 {withQueries(k, q, rows)});
 }
 
 namespace {
@@ -327,9 +335,10 @@ private:
 template <typename OpTy> static SmallVector<Range> getLoops(OpBuilder &builder, OpTy op) {
   SmallVector<Range> domain;
   for (int64_t dim : {0, 1})
-    domain.push_back({builder.getIndexAttr(0),
-                      dimOf(builder, op.getLoc(), op.getDpsInits()[0], dim),
-                      builder.getIndexAttr(1)});
+    domain.push_back(
+        {builder.getIndexAttr(0),
+         dimOf(builder, op.getLoc(), op.getDpsInits()[0], op.getRows() ? 1 - dim : dim),
+         builder.getIndexAttr(1)});
   return domain;
 }
 
@@ -411,7 +420,11 @@ FailureOr<SmallVector<Value>> OnlineStepOp::generateInitialTensorForPartialReduc
   };
   add({numParts, numQueries}, -std::numeric_limits<double>::infinity());
   add({numParts, numQueries}, 0);
-  add({numParts, dimOf(builder, loc, getAcc(), 0), numQueries}, 0);
+  OpFoldResult numElements = dimOf(builder, loc, getAcc(), getRows() ? 1 : 0);
+  SmallVector<OpFoldResult> acc = {numParts, numElements, numQueries};
+  if (getRows())
+    std::swap(acc[1], acc[2]);
+  add(acc, 0);
   return initial;
 }
 
@@ -455,7 +468,7 @@ FailureOr<MergeResult> OnlineStepOp::mergeReductions(OpBuilder &builder, Locatio
   TypeRange types = ValueRange(getDpsInits()).drop_front().getTypes();
   auto merge =
       OnlineMergeOp::create(builder, loc, types, partial[1], partial[2], partial[3], getMax(),
-                            getSum(), getAcc(), builder.getF32FloatAttr(getUnit()));
+                            getSum(), getAcc(), builder.getF32FloatAttr(getUnit()), getRowsAttr());
   SmallVector<Value> replacements = {partial[0]};
   llvm::append_range(replacements, merge.getResults());
   return MergeResult{{merge}, replacements};

@@ -20,6 +20,7 @@ inline llvm::cl::ValuesClass scheduleValues() {
   return llvm::cl::values(
       clEnumValN(Schedule::PerHead, "per-head", "project and attend one head in a task"),
       clEnumValN(Schedule::Phased, "phased", "project first, then attend tiles of queries"),
+      clEnumValN(Schedule::Decode, "decode", "few queries, keys in parts"),
       clEnumValN(Schedule::WholeScores, "whole-scores", "all scores of few queries, one softmax"),
       clEnumValN(Schedule::Unfused, "unfused", "scores in memory, three passes"));
 }

@@ -335,6 +335,17 @@ def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
+  let summary = "tile attn.attention into tasks that attend few queries to a part of the keys";
+  let description = [{
+    Applies to the schedule `decode`. If the keys are more than a part of the plan, a task attends one part of them, and
+    tasks of a second `scf.forall` merge the parts in order. IR before and after: passes/schedule/Decode.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def Phased : Pass<"attn-phased", "::mlir::func::FuncOp"> {
   let summary = "tile attn.attention into tasks that attend one tile of queries";
   let description = [{

@@ -16,8 +16,16 @@ using namespace attn;
 /// queries.
 static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
 
-/// Queries of a whole-scores tile: each is a row of a register block.
+/// Queries of a tile of few queries: each is a row of a register block.
 static constexpr int64_t kFewQueries = 8;
+
+/// Tasks that make up for the overhead of a second phase, if a machine has that many threads.
+static constexpr int64_t kTasks = 32;
+/// The least keys of a part, and the keys of a part if their number is known only at the call.
+static constexpr int64_t kLeastPart = 512, kTypicalPart = 1024;
+/// Scores of a tile of few queries, which take 32 KiB. Each tile reads keys and then values: the longer it reads one of
+/// them, the more of the time the memory is busy.
+static constexpr int64_t kMostScores = 8192;
 
 /// Keys of a tile: the probabilities of 96 keys and a query tile take 18 KiB at 16 lanes and stay in
 /// L1 between the two products. More keys waste more at the edge of a mask; fewer keys do too little
@@ -57,6 +65,24 @@ static SmallVector<int64_t> fewQueries(CpuAttr, const AttentionShape &shape) {
   return {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
 }
 
+/// The keys of a part for the schedule decode; 0 if there are enough tasks without parts.
+static int64_t choosePart(const AttentionShape &shape) {
+  int64_t tasks = shape.heads * shape.groups * llvm::divideCeil(shape.queries, kFewQueries);
+  if (tasks >= kTasks)
+    return 0;
+  if (!shape.knowsKeys)
+    return kTypicalPart;
+  int64_t parts = std::min<int64_t>(llvm::divideCeil(kTasks, tasks), shape.keys / kLeastPart);
+  if (parts <= 1)
+    return 0;
+  return llvm::alignTo(llvm::divideCeil(shape.keys, parts), kKeysPerWord);
+}
+
+static SmallVector<int64_t> keysOfFewQueries(const AttentionShape &shape) {
+  int64_t part = choosePart(shape), keys = part ? part : std::max<int64_t>(shape.keys, 1);
+  return {std::min(keys, kMostScores / std::clamp<int64_t>(shape.queries, 1, kFewQueries))};
+}
+
 /// A single candidate, for schedules that work on all queries or on all keys at once and do not use the tile.
 static SmallVector<int64_t> firstQueryTile(CpuAttr cpu, const AttentionShape &shape) {
   return {queryTiles(cpu, shape).front()};
@@ -76,15 +102,18 @@ struct ScheduleRow {
   bool isForProjections;
   /// Whether the products of the schedule can multiply elements in groups.
   bool hasGroups;
+  /// Whether the schedule is for at most kFewQueries queries.
+  bool isForFewQueries;
 };
 } // namespace
 
 /// Of equal predictions, the schedule of an earlier row is chosen.
 static constexpr ScheduleRow kSchedules[] = {
-    {Schedule::PerHead, queryTiles, keyTiles, predictPerHead, false, true},
-    {Schedule::Phased, queryTiles, keyTiles, predictPhased, true, true},
-    {Schedule::WholeScores, fewQueries, firstKeyTile, predictWholeScores, false, false},
-    {Schedule::Unfused, firstQueryTile, firstKeyTile, predictUnfused, false, false},
+    {Schedule::PerHead, queryTiles, keyTiles, predictPerHead, false, true, false},
+    {Schedule::Phased, queryTiles, keyTiles, predictPhased, true, true, false},
+    {Schedule::WholeScores, fewQueries, firstKeyTile, predictWholeScores, false, false, false},
+    {Schedule::Decode, fewQueries, keysOfFewQueries, predictDecode, false, false, true},
+    {Schedule::Unfused, firstQueryTile, firstKeyTile, predictUnfused, false, false, false},
 };
 
 /// The group of the fastest instruction for elements of the attention.
@@ -102,11 +131,15 @@ SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &sh
   SmallVector<Prediction> predictions;
   int64_t group = chooseGroup(cpu, shape);
   for (const ScheduleRow &row : kSchedules) {
-    if (only ? row.schedule != *only : row.isForProjections && !shape.depth)
+    if (only ? row.schedule != *only
+             : (row.isForProjections && !shape.depth) ||
+                   (row.isForFewQueries && shape.queries > kFewQueries))
       continue;
     for (int64_t q : row.queryTiles(cpu, shape))
       for (int64_t k : row.keyTiles(shape)) {
-        auto plan = PlanAttr::get(cpu.getContext(), row.schedule, q, k, row.hasGroups ? group : 1);
+        int64_t part = row.schedule == Schedule::Decode ? choosePart(shape) : 0;
+        auto plan =
+            PlanAttr::get(cpu.getContext(), row.schedule, q, k, row.hasGroups ? group : 1, part);
         Prediction prediction = {plan, row.predict(cpu, shape, plan)};
         predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
       }

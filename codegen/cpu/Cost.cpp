@@ -42,6 +42,8 @@ static constexpr double kShortLoop = 3;  // of such a pass in L1
 // Overhead of a loop around blocks, of a tile of queries, of a task and of a phase.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
+static constexpr double kExactRow =
+    60; // of a row of a tile: its maximum and its sum across lanes, and its state
 static constexpr double kTaskOverhead = 100;
 static constexpr double kPhaseOverhead = 3000;
 // Bytes that arrive from beyond each cache in the time of one multiply-add.
@@ -250,6 +252,22 @@ struct Model {
            predictTraffic(cpu, 8 * bytes, bytes);
   }
 
+  /// One head, a tile of few queries at a time; lanes hold keys, of one tile after the other.
+  double fewQueries() const {
+    int64_t rows = std::min(shape.queries, plan.getQ());
+    double vectors = vectorsOf(shape.keys);
+    // Dot products along d, added up by a transposition of L vectors.
+    double dots = double(shape.keys) * vectorsOf(shape.d) *
+                      (multiplyAdd(*single) + (kDotLoad + kLoad) / multiplyAdd(*single)) +
+                  vectors * cpu.getLanes() * shuffles(cpu);
+    double tiles = llvm::divideCeil(shape.queries, plan.getQ()) *
+                   double(llvm::divideCeil(shape.keys, plan.getK()));
+    return shape.queries * (dots + vectors * probabilities(bool(shape.mask), true)) +
+           llvm::divideCeil(shape.queries, plan.getQ()) *
+               product(rows, shape.e, shape.keys, bool(shape.mask)) +
+           tiles * (kTileOverhead + rows * kExactRow);
+  }
+
   double unfused() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
     double cost = shape.d * vectorsOf(shape.keys) * transpose(cpu) +
@@ -326,6 +344,18 @@ double attn::predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr pl
 double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
   Model model(cpu, shape, plan);
   return model.inTasksOfHeads(model.wholeScores());
+}
+
+double attn::predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+  Model model(cpu, shape, plan);
+  double cost = model.fewQueries() + model.tiles() * kTaskOverhead;
+  if (int64_t part = plan.getPart()) {
+    double parts = double(llvm::divideCeil(shape.keys, part));
+    cost +=
+        parts * (model.tiles() * kTaskOverhead + shape.queries * model.vectorsOf(shape.e) * kStore);
+    return model.inPhases(cost, /*joined=*/1) + kPhaseOverhead;
+  }
+  return model.inPhases(cost, /*joined=*/1);
 }
 
 double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {

@@ -28,6 +28,7 @@ double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytes
 double predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 double predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 double predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+double predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 double predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 
 } // namespace attn

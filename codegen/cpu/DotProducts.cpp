@@ -54,6 +54,9 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
   return std::nullopt;
 }
 
+/// The other rows that are multiplied at a time with rows that are in registers.
+static constexpr int64_t kOthers = 4;
+
 namespace {
 struct DotBuilder {
   Location loc;
@@ -91,11 +94,37 @@ struct DotBuilder {
     createLoops(builder, products.outer, origin, [&](OpBuilder &outer, Origin first) {
       forEachVector(
           outer, loc, sizes[products.n], lanes, {}, [&](OpBuilder &b, const Lanes &n, ValueRange) {
-            createLoops(b, products.inner, first,
-                        [&](OpBuilder &inner, Origin origin) { createVector(inner, n, origin); });
+            ArrayRef<unsigned> loops = products.inner;
+            if (loops.empty()) {
+              createVectors(b, n, first, 1);
+              return SmallVector<Value>();
+            }
+            createLoops(b, loops.drop_back(), first, [&](OpBuilder &inner, Origin origin) {
+              createOthers(inner, n, origin, loops.back());
+            });
             return SmallVector<Value>();
           });
     });
+  }
+
+  /// Emits the products of L rows with all other rows along `loop`, some of them at a time.
+  void createOthers(OpBuilder &builder, const Lanes &n, Origin origin, unsigned loop) const {
+    OpFoldResult size = sizes[loop], begin = builder.getIndexAttr(0);
+    int64_t most = std::min(kOthers, lanes);
+    SmallVector<int64_t> counts = {most};
+    if (std::optional<int64_t> known = getConstantIntValue(size))
+      counts.push_back(*known % most);
+    else
+      for (int64_t count = most / 2; count > 0; count /= 2)
+        counts.push_back(count);
+    for (int64_t count : counts) {
+      OpFoldResult end = count == counts.back() ? size : roundDown(builder, loc, size, count);
+      createLoop(builder, loc, begin, end, count, {}, [&](OpBuilder &b, Value i, ValueRange) {
+        createVectors(b, n, advance(b, origin, loop, i), count);
+        return SmallVector<Value>();
+      });
+      begin = end;
+    }
   }
 
   /// Prefetches the row that is used L products later, while the row at `row` is used. Prefetching a line
@@ -117,15 +146,13 @@ struct DotBuilder {
                                             arith::FastMathFlags::reassoc);
       return vector::FromElementsOp::create(b, loc, type, totals);
     }
-    SmallVector<Value> parts(sums);
-    parts.resize(lanes, floatConstant(b, loc, type, 0));
-    parts = createTranspose(b, loc, parts);
-    return reduceTree(
-        parts, [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
+    SmallVector<Value> rows(sums);
+    rows.resize(lanes, floatConstant(b, loc, type, 0));
+    return createSumsOfLanes(b, loc, rows);
   }
 
-  /// Emits L products, or fewer at the end.
-  void createVector(OpBuilder &b, const Lanes &n, Origin origin) const {
+  /// Emits the products of L rows, or of fewer rows at the end, with each of `numOthers` other rows.
+  void createVectors(OpBuilder &b, const Lanes &n, Origin origin, int64_t numOthers) const {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
@@ -143,30 +170,61 @@ struct DotBuilder {
         index = arith::MinUIOp::create(b, loc, index, last);
       starts.push_back(rows.advance(b, loc, origin.rows, products.n, index));
     }
+    // L accumulators at a time, for as many products of each other row.
+    auto other = [&](OpBuilder &inner, const StridedView &view, Value from, int64_t i) {
+      return numOthers == 1 ? from
+                            : view.advance(inner, loc, from, products.inner.back(), constant(i));
+    };
+    SmallVector<SmallVector<Value>> sums(numOthers);
+    int64_t numRows = lanes / llvm::PowerOf2Ceil(numOthers);
+    for (ArrayRef<Value> rest = starts; !rest.empty(); rest = rest.drop_front(numRows)) {
+      numRows = std::min<int64_t>(numRows, rest.size());
+      SmallVector<Value> block =
+          createBlock(b, rest.take_front(numRows), numOthers, [&](OpBuilder &inner, int64_t i) {
+            return other(inner, row, origin.row, i);
+          });
+      for (int64_t i = 0; i < numOthers; ++i)
+        llvm::append_range(sums[i], ArrayRef(block).slice(i * numRows, numRows));
+    }
     VectorType type = n.vectorOf(sumType);
-    SmallVector<Value> sums(count, floatConstant(b, loc, type, 0));
+    for (int64_t i = 0; i < numOthers; ++i) {
+      Value total = createTotals(b, sums[i]);
+      Value at = out.advance(b, loc, other(b, out, origin.out, i), products.n, n.offset);
+      Value from = start ? Value(vector::BroadcastOp::create(b, loc, type, start))
+                         : n.load(b, loc, out.row, at);
+      n.store(b, loc, arith::AddFOp::create(b, loc, from, total), out.row, at);
+    }
+  }
+
+  /// The sums of the products of each of the rows at `starts` with each other row, by lanes: those of the first other row
+  /// come first.
+  SmallVector<Value> createBlock(OpBuilder &b, ArrayRef<Value> starts, int64_t numOthers,
+                                 function_ref<Value(OpBuilder &, int64_t)> otherAt) const {
     const MultiplyAdd &instruction = products.instruction;
-    sums = forEachVector(
+    Value zero = floatConstant(b, loc, VectorType::get(lanes, sumType), 0);
+    SmallVector<Value> sums(starts.size() * numOthers, zero);
+    return forEachVector(
         b, loc, sizes[products.reduction], lanes, sums,
         [&](OpBuilder &inner, const Lanes &k, ValueRange carried) {
           auto load = [&](const StridedView &view, Value from) {
             Value at = view.advance(inner, loc, from, products.reduction, k.offset);
             return instruction.createFactors(inner, loc, k.load(inner, loc, view.row, at));
           };
-          Value other = load(row, origin.row);
-          SmallVector<Value> next;
-          for (auto [from, sum] : llvm::zip_equal(starts, carried)) {
+          SmallVector<Value> next(carried), factors;
+          for (Value from : starts) {
             if (isFromMemory)
               prefetchNextRow(inner, from, k);
-            next.push_back(instruction.create(inner, loc, load(rows, from), other, sum));
+            factors.push_back(load(rows, from));
+          }
+          for (int64_t i = 0; i < numOthers; ++i) {
+            Value other = load(row, otherAt(inner, i));
+            for (auto [j, factor] : llvm::enumerate(factors)) {
+              Value &sum = next[i * starts.size() + j];
+              sum = instruction.create(inner, loc, factor, other, sum);
+            }
           }
           return next;
         });
-    Value total = createTotals(b, sums);
-    Value at = out.advance(b, loc, origin.out, products.n, n.offset);
-    Value from = start ? Value(vector::BroadcastOp::create(b, loc, type, start))
-                       : n.load(b, loc, out.row, at);
-    n.store(b, loc, arith::AddFOp::create(b, loc, from, total), out.row, at);
   }
 };
 } // namespace

@@ -39,7 +39,7 @@ public:
     queries.clear();
     for (const Lanes &q : columns) {
       relative.push_back(region.createExponents(b, q.load(b, loc, max, q.offset), cpu));
-      queries.push_back(region.createQueries(b, q));
+      queries.push_back(region.createSpan(b, q));
       sums.push_back(floatConstant(b, loc, q.vectorOf(getElementTypeOrSelf(max.getType())), 0));
     }
     return sums;
@@ -125,7 +125,7 @@ private:
   CpuAttr cpu;
   TilePrefetch prefetch;
   SmallVector<Exponents> relative;
-  SmallVector<ScoreRegion::Queries> queries;
+  SmallVector<ScoreRegion::Span> queries;
 };
 
 /// Stores products unchanged.

@@ -22,7 +22,7 @@
 // probabilities are far from overflow: sum, acc and all later probabilities are relative to the same maximum.
 //
 // attn.online_init, attn.online_probabilities, attn.online_merge and attn.online_finish are lowered likewise; finish also
-// transposes. If L does not divide the number of queries, the last vector of queries is masked.
+// transposes. OnlineRows.h lowers ops with queries in rows. If L does not divide the number of queries, the last vector of queries is masked.
 // ScoreRegion.h defines the units of scores and max. All operands with queries are f32 buffers with adjacent queries;
 // the output of finish may have any strides.
 // Test: test/codegen/cpu/online-to-vector.mlir, test/codegen/cpu/online-assembly.mlir, test/run/merge.test
@@ -34,6 +34,8 @@
 #include "codegen/cpu/FusedStep.h"
 #include "codegen/cpu/GroupedRows.h"
 #include "codegen/cpu/Lanes.h"
+#include "codegen/cpu/OnlineProducts.h"
+#include "codegen/cpu/OnlineRows.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/cpu/ScoreRegion.h"
 #include "codegen/cpu/Transpose.h"
@@ -63,14 +65,19 @@ namespace attn {
 static constexpr int64_t kRows = 4;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Verifies that `tiles` are f32 buffers whose last dimension, the queries, is contiguous.
-static LogicalResult verifyTiles(Operation *op, ValueRange tiles) {
-  for (Value tile : tiles) {
-    auto type = dyn_cast<MemRefType>(tile.getType());
-    if (!type || !type.getElementType().isF32() || !isRowContiguous(type))
-      return op->emitOpError() << "expected buffers of f32 with contiguous queries, got "
-                               << tile.getType();
-  }
+/// Verifies that `tiles` and `states` are f32 buffers whose last dimension is contiguous. With queries in rows, the maxima
+/// and sums in `states` are read one by one and may have any strides.
+template <typename OpTy>
+static LogicalResult verifyTiles(OpTy op, ValueRange tiles, ValueRange states) {
+  auto isBuffer = [](Value value, bool isContiguous) {
+    auto type = dyn_cast<MemRefType>(value.getType());
+    return type && type.getElementType().isF32() && (!isContiguous || isRowContiguous(type));
+  };
+  for (auto [values, isContiguous] : {std::pair(tiles, true), std::pair(states, !op.getRows())})
+    for (Value value : values)
+      if (!isBuffer(value, isContiguous))
+        return op.emitOpError() << "expected buffers of f32 with a contiguous last dimension, got "
+                                << value.getType();
   return success();
 }
 
@@ -87,14 +94,6 @@ static LogicalResult verifyFactors(Operation *op, ValueRange buffers, CpuAttr cp
   return success();
 }
 
-/// `value` with `replacement` in the lanes that equal `constant`.
-static Value createReplace(OpBuilder &builder, Location loc, Value value, double constant,
-                           double replacement) {
-  Value isEqual = createIsEqual(builder, loc, value, constant);
-  return arith::SelectOp::create(builder, loc, isEqual,
-                                 floatConstant(builder, loc, value.getType(), replacement), value);
-}
-
 static Value createMultiply(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::MulFOp::create(builder, loc, a, b);
 }
@@ -103,27 +102,20 @@ static Value createSum(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::AddFOp::create(builder, loc, a, b);
 }
 
-/// The unnormalised probabilities of `scores`, which are powers of two.
-static SmallVector<Value> createProbabilities(OpBuilder &builder, Location loc, ValueRange scores,
-                                              const Exponents &relative, CpuAttr cpu) {
-  auto exponents = llvm::map_to_vector(scores, [&](Value s) { return relative.of(builder, s); });
-  return createExp2(builder, loc, exponents, cpu, Underflow::Live);
-}
-
-static double valueOf(EmptyRow emptyRow) {
-  return emptyRow == EmptyRow::Zero ? 0.0 : std::numeric_limits<double>::quiet_NaN();
-}
-
 //===----------------------------------------------------------------------===//
 // attn.online_init
 //===----------------------------------------------------------------------===//
 
 static LogicalResult lower(OnlineInitOp op, CpuAttr cpu) {
   Value max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
-  if (failed(verifyTiles(op, op.getDpsInits())))
+  if (failed(verifyTiles(op, acc, {max, sum})))
     return failure();
+  IRRewriter builder(op);
+  if (op.getRows()) {
+    lowerRows(builder, op, cpu);
+    return success();
+  }
   Location loc = op.getLoc();
-  OpBuilder builder(op);
   forEachVector(builder, loc, memref::getMixedSize(builder, loc, max, 0), cpu.getLanes(), {},
                 [&](OpBuilder &b, const Lanes &q, ValueRange) {
                   auto constant = [&](Value buffer, double value) {
@@ -145,78 +137,6 @@ static LogicalResult lower(OnlineInitOp op, CpuAttr cpu) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The products K Q^T of a tile, as a contraction with keys in rows and queries in columns, and their start.
-struct ScoreProducts {
-  Contraction contraction;
-  Start zero;
-};
-} // namespace
-
-/// Copies the block `name`, which was planned for a product of `step`, to `product`.
-static void setBlock(Operation *product, Operation *step, StringRef name) {
-  auto blocks = step->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
-  if (Attribute block = blocks ? blocks.get(name) : Attribute())
-    product->setAttr(AttnDialect::kBlockAttr, block);
-}
-
-/// `rows (k, d)` as (k, d / group, group).
-static Value createViewOfGroups(OpBuilder &builder, Location loc, Value rows, int64_t group) {
-  auto type = cast<MemRefType>(rows.getType());
-  SmallVector<int64_t> shape = {type.getDimSize(0), type.getDimSize(1) / group, group};
-  SmallVector<ReassociationIndices> dims = {{0}, {1, 2}};
-  SmallVector<OpFoldResult> sizes = {memref::getMixedSize(builder, loc, rows, 0),
-                                     builder.getIndexAttr(shape[1]), builder.getIndexAttr(group)};
-  return memref::ExpandShapeOp::create(builder, loc, shape, rows, dims, sizes);
-}
-
-template <typename StepOp>
-static ScoreProducts createScoreProducts(OpBuilder &builder, StepOp op, Value scores, CpuAttr cpu) {
-  Location loc = op.getLoc();
-  AffineExpr k, q, d, g;
-  bindDims(builder.getContext(), k, q, d, g);
-  SmallVector<AffineExpr> ofKey = {k, d}, ofQuery = {d, q};
-  Value key = op.getKey(), query = op.getQuery();
-  if (auto type = cast<MemRefType>(query.getType()); type.getRank() == 3) {
-    key = createViewOfGroups(builder, loc, key, type.getShape().back());
-    ofKey.push_back(g);
-    ofQuery.push_back(g);
-  }
-  auto maps =
-      AffineMap::inferFromExprList({ArrayRef(ofKey), ofQuery, {k, q}}, builder.getContext());
-  Value zero = floatConstant(builder, loc, getElementTypeOrSelf(scores.getType()), 0);
-  auto fill = linalg::FillOp::create(builder, loc, zero, scores);
-  linalg::LinalgOp product = createProduct(builder, loc, key, query, scores, maps);
-  setBlock(product, op, "scores");
-  return {*Contraction::match(product, cpu), {zero, {}, fill}};
-}
-
-/// acc += V^T P^T.
-static LogicalResult weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu) {
-  AffineExpr e, q, k, g;
-  bindDims(op.getContext(), e, q, k, g);
-  SmallVector<AffineExpr> value = {k, e}, probabilities = {k, q}, acc = {e, q};
-  if (op.getGroup() > 1) {
-    value.push_back(g);
-    probabilities.push_back(g);
-  }
-  Value p = op.getProbabilities() ? op.getProbabilities() : op.getScores();
-  linalg::LinalgOp product =
-      op.getMask() ? createGuardedProduct(
-                         rewriter, op.getLoc(), p, op.getValue(), op.getAcc(),
-                         AffineMap::inferFromExprList({probabilities, value, acc}, op.getContext()))
-                   : createProduct(rewriter, op.getLoc(), op.getValue(), p, op.getAcc(),
-                                   AffineMap::inferFromExprList({value, probabilities, acc},
-                                                                op.getContext()));
-  setBlock(product, op, "values");
-  Contraction contraction = *Contraction::match(product, cpu);
-  return lowerContraction(rewriter, contraction, Start::ofOutput(contraction), cpu);
-}
-
-//===----------------------------------------------------------------------===//
 // attn.online_step
 //===----------------------------------------------------------------------===//
 
@@ -228,7 +148,7 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   int64_t unroll = exponentialsInFlight(cpu);
   Value scores = op.getScores(), max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
   OpFoldResult numKeys = memref::getMixedSize(builder, loc, scores, 0);
-  ScoreRegion::Queries queries = region.createQueries(builder, q);
+  ScoreRegion::Span queries = region.createSpan(builder, q);
   Value oldMax = q.load(builder, loc, max, q.offset);
   Type type = oldMax.getType();
 
@@ -350,10 +270,13 @@ static void createGroups(OpBuilder &builder, OnlineStepOp op, const MultiplyAdd 
 
 static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
   ScoreRegion region(op);
-  if (failed(verifyTiles(op, {op.getScores(), op.getMax(), op.getSum(), op.getAcc()})) ||
+  if (failed(verifyTiles(op, {op.getScores(), op.getAcc()}, {op.getMax(), op.getSum()})) ||
       failed(verifyFactors(op, {op.getQuery(), op.getKey(), op.getValue()}, cpu)) ||
       failed(region.verify()))
     return failure();
+  IRRewriter rewriter(op);
+  if (op.getRows())
+    return lowerRows(rewriter, op, cpu);
   const MultiplyAdd *ofGroups = nullptr;
   if (Value probabilities = op.getProbabilities()) {
     Type element = getElementTypeOrSelf(probabilities);
@@ -369,7 +292,6 @@ static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
       return op.emitOpError() << "expected no mask beside probabilities in groups";
   }
   Location loc = op.getLoc();
-  IRRewriter rewriter(op);
   ScoreProducts products = createScoreProducts(rewriter, op, op.getScores(), cpu);
   auto createUpdates = [&](OpBuilder &b) {
     Value no = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
@@ -409,7 +331,7 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
   Location loc = op.getLoc();
   int64_t unroll = exponentialsInFlight(cpu);
   Value scores = op.getProbabilities();
-  ScoreRegion::Queries queries = region.createQueries(builder, q);
+  ScoreRegion::Span queries = region.createSpan(builder, q);
   Value max = q.load(builder, loc, op.getMax(), q.offset);
   Type type = max.getType();
   Value zero = floatConstant(builder, loc, type, 0), one = floatConstant(builder, loc, type, 1);
@@ -445,10 +367,12 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
 static LogicalResult lower(OnlineProbabilitiesOp op, CpuAttr cpu) {
   ScoreRegion region(op);
   Value scores = op.getProbabilities();
-  if (failed(verifyTiles(op, {op.getMax(), op.getSum(), scores})) ||
+  if (failed(verifyTiles(op, scores, {op.getMax(), op.getSum()})) ||
       failed(verifyFactors(op, {op.getQuery(), op.getKey()}, cpu)) || failed(region.verify()))
     return failure();
   IRRewriter rewriter(op);
+  if (op.getRows())
+    return lowerRows(rewriter, op, cpu);
   ScoreProducts products = createScoreProducts(rewriter, op, scores, cpu);
   if (areInRegisterBlocks(products.contraction)) {
     createStoredProducts(rewriter, products.contraction, products.zero, cpu);
@@ -528,9 +452,14 @@ static void createMerge(OpBuilder &builder, OnlineMergeOp op, CpuAttr cpu, const
 }
 
 static LogicalResult lower(OnlineMergeOp op, CpuAttr cpu) {
-  if (failed(verifyTiles(op, op.getOperands())))
+  if (failed(verifyTiles(op, {op.getPartAcc(), op.getAcc()},
+                         {op.getPartMax(), op.getPartSum(), op.getMax(), op.getSum()})))
     return failure();
-  OpBuilder builder(op);
+  IRRewriter builder(op);
+  if (op.getRows()) {
+    lowerRows(builder, op, cpu);
+    return success();
+  }
   forEachVector(builder, op.getLoc(), memref::getMixedSize(builder, op.getLoc(), op.getMax(), 0),
                 cpu.getLanes(), {}, [&](OpBuilder &b, const Lanes &q, ValueRange) {
                   createMerge(b, op, cpu, q);
@@ -546,14 +475,18 @@ static LogicalResult lower(OnlineMergeOp op, CpuAttr cpu) {
 static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
   int64_t lanes = cpu.getLanes();
   Value sum = op.getSum(), acc = op.getAcc(), out = op.getOut();
-  if (failed(verifyTiles(op, {sum, acc})))
+  if (failed(verifyTiles(op, acc, sum)))
     return failure();
   auto outType = cast<MemRefType>(out.getType());
 
   Location loc = op.getLoc();
-  OpBuilder builder(op);
+  IRRewriter builder(op);
+  if (op.getRows() && isRowContiguous(outType)) {
+    lowerRows(builder, op, cpu);
+    return success();
+  }
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
-  OpFoldResult numElements = memref::getMixedSize(builder, loc, acc, 0);
+  OpFoldResult numElements = memref::getMixedSize(builder, loc, acc, op.getRows() ? 1 : 0);
   double empty = valueOf(op.getEmptyRow());
   // The factor for the accumulators of some queries, and the value of their empty rows.
   struct Divisor {
@@ -589,7 +522,10 @@ static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
   createLoop(builder, loc, first, numQueries, 1, {}, [&](OpBuilder &b, Value q, ValueRange) {
     Divisor divisor = divisorOf(b, memref::LoadOp::create(b, loc, sum, q));
     createLoop(b, loc, first, numElements, 1, {}, [&](OpBuilder &inner, Value e, ValueRange) {
-      Value element = memref::LoadOp::create(inner, loc, acc, ValueRange{e, q});
+      SmallVector<Value> at = {e, q};
+      if (op.getRows())
+        std::swap(at[0], at[1]);
+      Value element = memref::LoadOp::create(inner, loc, acc, at);
       Value quotient = createConversion(inner, loc, createQuotient(inner, element, divisor),
                                         outType.getElementType());
       memref::StoreOp::create(inner, loc, quotient, out, ValueRange{q, e});

@@ -1,9 +1,8 @@
-//===- ScoreRegion.cpp - scores of L queries at a time ---------------------===//
+//===- ScoreRegion.cpp - scores of L pairs at a time -----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A value is a scalar as long as it is the same for all queries of a vector, and is broadcast where
-// it meets a vector.
+// A value is a scalar as long as it is the same for all lanes of a vector, and is broadcast where it meets a vector.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,19 +53,33 @@ static std::optional<int64_t> slopeOf(AffineExpr expr, AffineExpr variable, unsi
   return constant ? std::optional(constant.getValue()) : std::nullopt;
 }
 
+/// The position of dimension `dim` of (k, q) among the `numDims` coordinates (batch..., q, k).
+static unsigned coordinateOf(unsigned dim, unsigned numDims) { return numDims - 1 - dim; }
+
+SmallVector<Value> ScoreRegion::coordinates(Value ofLanes, Value ofOther) const {
+  SmallVector<Value> result(origin.drop_back(2));
+  llvm::append_values(result, laneDim == 1 ? ofLanes : ofOther, laneDim == 1 ? ofOther : ofLanes);
+  return result;
+}
+
 LogicalResult ScoreRegion::verify() const {
+  for (AffineMap map : captureMaps)
+    if (laneDim == 0 && findWordOfKey(map))
+      return op->emitOpError() << "expected no packed mask with queries in rows, got a capture at "
+                               << AffineMapAttr::get(map);
   for (const KeptSet &set : kept) {
     unsigned numDims = set.pairs.getNumDims(), numSymbols = set.pairs.getNumSymbols();
     for (AffineExpr expr : set.pairs.getConstraints()) {
-      SmallVector<AffineExpr> variables = {getAffineDimExpr(numDims - 2, expr.getContext())};
+      SmallVector<AffineExpr> variables = {
+          getAffineDimExpr(coordinateOf(laneDim, numDims), expr.getContext())};
       for (unsigned i = 0; i < numSymbols; ++i)
-        if (captureMaps[set.symbols[i]].isFunctionOfDim(1))
+        if (captureMaps[set.symbols[i]].isFunctionOfDim(laneDim))
           variables.push_back(getAffineSymbolExpr(i, expr.getContext()));
       for (AffineExpr variable : variables)
         if (!slopeOf(expr, variable, numDims, numSymbols))
           return op->emitOpError()
-                 << "expected a mask that is linear in what varies with the query, got "
-                 << IntegerSetAttr::get(set.pairs);
+                 << "expected a mask that is linear in what varies with the "
+                 << (laneDim == 1 ? "query" : "key") << ", got " << IntegerSetAttr::get(set.pairs);
     }
   }
   return success();
@@ -76,7 +89,7 @@ Exponents ScoreRegion::createExponents(OpBuilder &builder, Value max, CpuAttr cp
   return Exponents(builder, op->getLoc(), max, unit * llvm::numbers::log2e, cpu);
 }
 
-Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
+Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value other,
                                  const Lanes &lanes) const {
   Location loc = op->getLoc();
   Value buffer = captures[capture];
@@ -84,48 +97,48 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
   auto type = cast<MemRefType>(buffer.getType());
   if (findWordOfKey(map)) {
     // The bit of key k in the words of the queries.
-    Value key = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), k);
+    Value key = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), other);
     auto constant = [&](int64_t value) {
       return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
     };
     Value bit =
         arith::ShLIOp::create(builder, loc, constant(1),
                               arith::RemUIOp::create(builder, loc, key, constant(kKeysPerWord)));
-    Value row = arith::DivUIOp::create(builder, loc, k,
+    Value row = arith::DivUIOp::create(builder, loc, other,
                                        arith::ConstantIndexOp::create(builder, loc, kKeysPerWord));
     Value words = lanes.load(builder, loc, buffer, {row, lanes.offset});
     Value bits =
         arith::AndIOp::create(builder, loc, words, toVector(builder, loc, bit, lanes.count));
     return createDenseTest(builder, loc, bits, Polarity::Nonzero);
   }
-  auto indicesAt = [&](Value q) {
+  auto indicesAt = [&](Value lane) {
     return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
-      return cast<AffineDimExpr>(expr).getPosition() == 0 ? k : q;
+      return cast<AffineDimExpr>(expr).getPosition() == laneDim ? lane : other;
     });
   };
-  if (!map.isFunctionOfDim(1))
+  if (!map.isFunctionOfDim(laneDim))
     return memref::LoadOp::create(builder, loc, buffer, indicesAt(lanes.offset));
   // A vector of i1 would be read as packed bits, but a buffer of i1 holds bytes, which are also
   // faster to gather.
   bool isBoolean = type.getElementType().isInteger(1);
-  bool isQueryLast = map.getResults().back() == getAffineDimExpr(1, map.getContext());
-  if (isQueryLast && isRowContiguous(type) && !isBoolean)
+  AffineExpr ofLanes = getAffineDimExpr(laneDim, map.getContext());
+  if (map.getResults().back() == ofLanes && isRowContiguous(type) && !isBoolean)
     return lanes.load(builder, loc, buffer, indicesAt(lanes.offset));
-  // Lanes beyond the end repeat the last query, which exists.
+  // Lanes beyond the end repeat the last element, which exists.
   Value last;
   if (lanes.mask) {
-    unsigned dim = *map.getResultPosition(getAffineDimExpr(1, map.getContext()));
+    unsigned dim = *map.getResultPosition(ofLanes);
     Value size = memref::DimOp::create(builder, loc, buffer, dim);
     Value one = arith::ConstantIndexOp::create(builder, loc, 1);
     last = arith::SubIOp::create(builder, loc, size, one);
   }
   SmallVector<Value> elements;
   for (int64_t lane = 0; lane < lanes.count; ++lane) {
-    Value q = arith::AddIOp::create(builder, loc, lanes.offset,
-                                    arith::ConstantIndexOp::create(builder, loc, lane));
+    Value index = arith::AddIOp::create(builder, loc, lanes.offset,
+                                        arith::ConstantIndexOp::create(builder, loc, lane));
     if (last)
-      q = arith::MinSIOp::create(builder, loc, q, last);
-    Value element = memref::LoadOp::create(builder, loc, buffer, indicesAt(q));
+      index = arith::MinSIOp::create(builder, loc, index, last);
+    Value element = memref::LoadOp::create(builder, loc, buffer, indicesAt(index));
     if (isBoolean)
       element = arith::ExtUIOp::create(builder, loc, builder.getI8Type(), element);
     elements.push_back(element);
@@ -135,26 +148,26 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value k,
   return isBoolean ? createDenseTest(builder, loc, result, Polarity::Nonzero) : result;
 }
 
-ScoreRegion::Queries ScoreRegion::createQueries(OpBuilder &builder, const Lanes &lanes) const {
+ScoreRegion::Span ScoreRegion::createSpan(OpBuilder &builder, const Lanes &lanes) const {
   Location loc = op->getLoc();
-  Queries queries{lanes, {}, {}};
-  queries.index = arith::AddIOp::create(builder, loc, origin[origin.size() - 2], lanes.offset);
+  Span span{lanes, {}, {}};
+  span.index = arith::AddIOp::create(builder, loc, originOfLanes(), lanes.offset);
   for (unsigned i = 0; i < captures.size(); ++i)
-    queries.captures.push_back(
-        captureMaps[i].isFunctionOfDim(0) ? Value() : createCapture(builder, i, /*k=*/{}, lanes));
-  return queries;
+    span.captures.push_back(captureMaps[i].isFunctionOfDim(1 - laneDim)
+                                ? Value()
+                                : createCapture(builder, i, /*other=*/{}, lanes));
+  return span;
 }
 
-Value ScoreRegion::createRegion(OpBuilder &builder, Value score, Value k, ValueRange elements,
-                                const Queries &queries) const {
+Value ScoreRegion::createRegion(OpBuilder &builder, Value score, Value other, ValueRange elements,
+                                const Span &span) const {
   Location loc = op->getLoc();
   Block &block = region.front();
-  int64_t lanes = queries.lanes.count;
+  int64_t lanes = span.lanes.count;
   IRMapping mapping;
-  SmallVector<Value> arguments(origin.drop_back(2));
-  Value lane = vector::StepOp::create(builder, loc, queries.lanes.vectorOf(builder.getIndexType()));
-  arguments.push_back(createBinary<arith::AddIOp>(builder, loc, queries.index, lane, lanes));
-  arguments.push_back(k);
+  Value lane = vector::StepOp::create(builder, loc, span.lanes.vectorOf(builder.getIndexType()));
+  Value ofLanes = createBinary<arith::AddIOp>(builder, loc, span.index, lane, lanes);
+  SmallVector<Value> arguments = coordinates(ofLanes, other);
   arguments.push_back(score);
   llvm::append_range(arguments, elements);
   mapping.map(block.getArguments(), arguments);
@@ -174,18 +187,17 @@ Value ScoreRegion::createRegion(OpBuilder &builder, Value score, Value k, ValueR
 }
 
 Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsigned constraint,
-                                    Value k, ValueRange elements, const Queries &queries) const {
+                                    Value other, ValueRange elements, const Span &span) const {
   Location loc = op->getLoc();
-  int64_t lanes = queries.lanes.count;
+  int64_t lanes = span.lanes.count;
   unsigned numDims = set.pairs.getNumDims(), numSymbols = set.pairs.getNumSymbols();
   AffineExpr expr = set.pairs.getConstraint(constraint);
   auto predicate =
       set.pairs.isEq(constraint) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
 
-  // `base` is the value at lane 0, with 0 for the symbols that vary with the query. `varying` is the sum
+  // `base` is the value at lane 0, with 0 for the symbols that vary with the lane. `varying` is the sum
   // of the terms of those symbols.
-  SmallVector<Value> dims(origin.drop_back(2)), symbols;
-  llvm::append_values(dims, queries.index, k);
+  SmallVector<Value> dims = coordinates(span.index, other), symbols;
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), varying;
   for (unsigned i = 0; i < numSymbols; ++i) {
     Value symbol = toIndex(builder, loc, elements[set.symbols[i]]);
@@ -199,7 +211,8 @@ Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsi
   }
   Value base = affine::expandAffineExpr(builder, loc, expr, dims, symbols);
   int64_t slope =
-      *slopeOf(expr, getAffineDimExpr(numDims - 2, expr.getContext()), numDims, numSymbols);
+      *slopeOf(expr, getAffineDimExpr(coordinateOf(laneDim, numDims), expr.getContext()), numDims,
+               numSymbols);
   if (slope == 0 && !varying)
     return arith::CmpIOp::create(builder, loc, predicate, base, zero);
 
@@ -216,7 +229,7 @@ Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsi
     element = builder.getI32Type();
     bound = arith::IndexCastOp::create(builder, loc, element, bound);
   }
-  VectorType type = queries.lanes.vectorOf(element);
+  VectorType type = span.lanes.vectorOf(element);
   unsigned width = element.isIndex() ? 64 : 32;
   auto perLane = llvm::map_to_vector(llvm::seq<int64_t>(0, lanes), [&](int64_t i) {
     return APInt(width, i * slope, /*isSigned=*/true);
@@ -228,17 +241,17 @@ Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsi
                                toVector(builder, loc, bound, lanes));
 }
 
-Value ScoreRegion::createKept(OpBuilder &builder, Value k, ValueRange elements,
-                              const Queries &queries) const {
+Value ScoreRegion::createKept(OpBuilder &builder, Value other, ValueRange elements,
+                              const Span &span) const {
   Location loc = op->getLoc();
-  int64_t lanes = queries.lanes.count;
+  int64_t lanes = span.lanes.count;
   SmallVector<Value> alternatives;
   for (const KeptSet &set : kept) {
     SmallVector<Value> tests;
     for (unsigned i = 0; i < set.pairs.getNumConstraints(); ++i)
       if (set.pairs.getConstraint(i) !=
           getAffineConstantExpr(0, builder.getContext())) // always holds
-        tests.push_back(createConstraint(builder, set, i, k, elements, queries));
+        tests.push_back(createConstraint(builder, set, i, other, elements, span));
     for (DenseTest test : set.tests)
       tests.push_back(createDenseTest(builder, loc, elements[test.capture], test.keeps));
     if (tests.empty())
@@ -253,8 +266,8 @@ Value ScoreRegion::createKept(OpBuilder &builder, Value k, ValueRange elements,
   return toVector(builder, loc, any, lanes);
 }
 
-Value ScoreRegion::createScores(OpBuilder &builder, Value products, Value k,
-                                const Queries &queries) const {
+Value ScoreRegion::createScores(OpBuilder &builder, Value products, Value other,
+                                const Span &span) const {
   Location loc = op->getLoc();
   Type type = products.getType();
   Value scores = products;
@@ -262,14 +275,14 @@ Value ScoreRegion::createScores(OpBuilder &builder, Value products, Value k,
     scores = arith::MulFOp::create(builder, loc, scores, floatConstant(builder, loc, type, scale));
   if (!canHide())
     return scores;
-  SmallVector<Value> elements(queries.captures);
+  SmallVector<Value> elements(span.captures);
   for (auto [i, element] : llvm::enumerate(elements))
     if (!element)
-      element = createCapture(builder, i, k, queries.lanes);
-  Value position = arith::AddIOp::create(builder, loc, origin.back(), k);
+      element = createCapture(builder, i, other, span.lanes);
+  Value position = arith::AddIOp::create(builder, loc, originOfOther(), other);
   if (!region.empty())
-    scores = createRegion(builder, scores, position, elements, queries);
-  if (Value isKept = kept.empty() ? Value() : createKept(builder, position, elements, queries)) {
+    scores = createRegion(builder, scores, position, elements, span);
+  if (Value isKept = kept.empty() ? Value() : createKept(builder, position, elements, span)) {
     Value hidden = floatConstant(builder, loc, type, -std::numeric_limits<double>::infinity());
     scores = arith::SelectOp::create(builder, loc, isKept, scores, hidden);
   }

@@ -1,4 +1,4 @@
-//===- ScoreRegion.h - scores of L queries at a time -------------*- C++ -*-===//
+//===- ScoreRegion.h - scores of L pairs at a time ---------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,7 +13,8 @@
 
 namespace attn {
 
-/// How one tile step turns products K Q^T into scores, a vector of queries at a time.
+/// How one tile step turns products K Q^T into scores, a vector at a time: L neighbouring queries with one key or, if the
+/// step has queries in rows, L neighbouring keys with one query.
 ///
 /// Where the unit of max is the scale, products stay unchanged, and the scale is folded into the factor of the exponent,
 /// at no cost. Otherwise the scores are computed as the op defines them. `attn.online_step` and
@@ -23,7 +24,7 @@ public:
   template <typename OpTy>
   explicit ScoreRegion(OpTy op)
       : op(op), captures(op.getCaptures()), origin(op.getOrigin()), region(op.getScore()),
-        scale(op.getScale().convertToDouble()), unit(op.getUnit()) {
+        laneDim(op.getRows() ? 0 : 1), scale(op.getScale().convertToDouble()), unit(op.getUnit()) {
     for (unsigned i = 0; i < captures.size(); ++i)
       captureMaps.push_back(op.getCaptureMap(i));
     if (MaskInterface mask = op.getMaskAttr())
@@ -42,33 +43,46 @@ public:
   /// Whether scores of -inf are expected, from hidden pairs or from a region.
   bool canHide() const { return !kept.empty() || !region.empty(); }
 
-  /// Values that a vector of queries needs at every key. They are loaded once.
-  struct Queries {
+  /// The lanes of a vector, along the queries or, in rows, along the keys. Values that every vector with these lanes needs
+  /// are loaded once.
+  struct Span {
     Lanes lanes;
-    mlir::Value index;                       // absolute query index of lane 0
-    llvm::SmallVector<mlir::Value> captures; // null where the captured tile varies with k
+    mlir::Value index; // absolute index of lane 0
+    llvm::SmallVector<mlir::Value>
+        captures; // null where the captured tile varies with the other dimension
   };
-  Queries createQueries(mlir::OpBuilder &builder, const Lanes &lanes) const;
+  Span createSpan(mlir::OpBuilder &builder, const Lanes &lanes) const;
 
-  /// The scores of key `k` of the tile, -inf where the pair is hidden.
-  mlir::Value createScores(mlir::OpBuilder &builder, mlir::Value products, mlir::Value k,
-                           const Queries &queries) const;
+  /// The scores of `span` with key `other` of the tile or, in rows, with query `other`; -inf where a pair is hidden.
+  mlir::Value createScores(mlir::OpBuilder &builder, mlir::Value products, mlir::Value other,
+                           const Span &span) const;
 
 private:
   bool isRaw() const { return region.empty() && unit == scale; }
-  mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value k,
+  /// Dimension q or k of the origin: that of the lanes, and the other one.
+  mlir::Value originOfLanes() const {
+    return laneDim == 1 ? origin.drop_back().back() : origin.back();
+  }
+  mlir::Value originOfOther() const {
+    return laneDim == 1 ? origin.back() : origin.drop_back().back();
+  }
+  /// The coordinates (batch..., q, k) of pairs.
+  llvm::SmallVector<mlir::Value> coordinates(mlir::Value ofLanes, mlir::Value ofOther) const;
+
+  mlir::Value createCapture(mlir::OpBuilder &builder, unsigned capture, mlir::Value other,
                             const Lanes &lanes) const;
-  mlir::Value createRegion(mlir::OpBuilder &builder, mlir::Value score, mlir::Value k,
-                           mlir::ValueRange elements, const Queries &queries) const;
+  mlir::Value createRegion(mlir::OpBuilder &builder, mlir::Value score, mlir::Value other,
+                           mlir::ValueRange elements, const Span &span) const;
   mlir::Value createConstraint(mlir::OpBuilder &builder, const KeptSet &set, unsigned constraint,
-                               mlir::Value k, mlir::ValueRange elements,
-                               const Queries &queries) const;
-  mlir::Value createKept(mlir::OpBuilder &builder, mlir::Value k, mlir::ValueRange elements,
-                         const Queries &queries) const;
+                               mlir::Value other, mlir::ValueRange elements,
+                               const Span &span) const;
+  mlir::Value createKept(mlir::OpBuilder &builder, mlir::Value other, mlir::ValueRange elements,
+                         const Span &span) const;
 
   mlir::Operation *op;
   mlir::ValueRange captures, origin;
   mlir::Region &region;
+  unsigned laneDim; // of the dimensions (k, q)
   double scale, unit;
   llvm::SmallVector<mlir::AffineMap> captureMaps;
   llvm::SmallVector<KeptSet> kept;

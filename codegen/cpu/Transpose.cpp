@@ -19,38 +19,63 @@
 using namespace mlir;
 using namespace attn;
 
-/// Replaces each pair (a, b) of rows `distance` apart by two shuffles of the concatenation of a and
-/// b. Lane i of shuffle 0 or 1 is lane `source(i, 0 or 1)` of the concatenation.
-static void pairUp(OpBuilder &builder, Location loc, MutableArrayRef<Value> rows, int64_t distance,
-                   llvm::function_ref<int64_t(int64_t lane, int64_t part)> source) {
-  int64_t lanes = rows.size();
-  for (int64_t i = 0; i < lanes; ++i) {
-    if (i & distance)
-      continue;
-    Value pair[] = {rows[i], rows[i + distance]};
-    for (int64_t part : {0, 1}) {
-      auto order = llvm::map_to_vector(llvm::seq<int64_t>(0, lanes),
-                                       [&](int64_t lane) { return source(lane, part); });
-      rows[i + part * distance] = vector::ShuffleOp::create(builder, loc, pair[0], pair[1], order);
-    }
-  }
-}
+/// The lanes of two shuffles of the concatenation of rows a and b, which are `distance` apart. Lane i of shuffle 0 or 1 is
+/// lane `source(i, 0 or 1)` of the concatenation.
+struct Round {
+  int64_t distance;
+  std::function<int64_t(int64_t lane, int64_t part)> source;
 
-SmallVector<Value> attn::createTranspose(OpBuilder &builder, Location loc, ArrayRef<Value> rows) {
-  int64_t lanes = rows.size(), block = std::min<int64_t>(lanes, 4);
-  SmallVector<Value> result(rows);
+  Value shuffle(OpBuilder &builder, Location loc, Value a, Value b, int64_t part) const {
+    int64_t lanes = cast<VectorType>(a.getType()).getNumElements();
+    auto order = llvm::map_to_vector(llvm::seq<int64_t>(0, lanes),
+                                     [&](int64_t lane) { return source(lane, part); });
+    return vector::ShuffleOp::create(builder, loc, a, b, order);
+  }
+};
+
+static SmallVector<Round> getRounds(int64_t lanes) {
+  int64_t block = std::min<int64_t>(lanes, 4);
+  SmallVector<Round> rounds;
   for (int64_t distance = block / 2; distance > 0; distance /= 2)
-    pairUp(builder, loc, result, distance, [&](int64_t lane, int64_t part) {
-      int64_t base = lane / block * block, within = lane % block;
-      return base + part * block / 2 + within / 2 + within % 2 * lanes;
-    });
+    rounds.push_back({distance, [=](int64_t lane, int64_t part) {
+                        int64_t base = lane / block * block, within = lane % block;
+                        return base + part * block / 2 + within / 2 + within % 2 * lanes;
+                      }});
   // After the first of two rounds, half of the blocks of a row come from each of the two rows; the
   // second round puts them in order.
   for (int64_t distance = block; distance < lanes; distance *= 2)
-    pairUp(builder, loc, result, distance, [&](int64_t lane, int64_t part) {
-      return (2 * (lane / block) + part) * block + lane % block;
-    });
+    rounds.push_back({distance, [=](int64_t lane, int64_t part) {
+                        return (2 * (lane / block) + part) * block + lane % block;
+                      }});
+  return rounds;
+}
+
+SmallVector<Value> attn::createTranspose(OpBuilder &builder, Location loc, ArrayRef<Value> rows) {
+  SmallVector<Value> result(rows);
+  for (const Round &round : getRounds(rows.size()))
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i & round.distance)
+        continue;
+      Value a = result[i], b = result[i + round.distance];
+      result[i] = round.shuffle(builder, loc, a, b, 0);
+      result[i + round.distance] = round.shuffle(builder, loc, a, b, 1);
+    }
   return result;
+}
+
+Value attn::createSumsOfLanes(OpBuilder &builder, Location loc, ArrayRef<Value> rows) {
+  SmallVector<Value> sums(rows);
+  size_t done = 0; // distances of earlier rounds: of these rows, one stands for both
+  for (const Round &round : getRounds(rows.size())) {
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (!(i & (done | round.distance))) {
+        Value a = sums[i], b = sums[i + round.distance];
+        sums[i] = arith::AddFOp::create(builder, loc, round.shuffle(builder, loc, a, b, 0),
+                                        round.shuffle(builder, loc, a, b, 1));
+      }
+    done |= round.distance;
+  }
+  return sums.front();
 }
 
 namespace {

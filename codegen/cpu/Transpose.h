@@ -15,6 +15,10 @@ namespace attn {
 llvm::SmallVector<mlir::Value> createTranspose(mlir::OpBuilder &builder, mlir::Location loc,
                                                llvm::ArrayRef<mlir::Value> rows);
 
+/// Lane i of the result is the sum of the lanes of row i: L rows of L lanes, in 2 (L - 1) shuffles.
+mlir::Value createSumsOfLanes(mlir::OpBuilder &builder, mlir::Location loc,
+                              llvm::ArrayRef<mlir::Value> rows);
+
 /// Copies element [row, column] of the input to element [column, row] of the output. `load` returns
 /// elements of a row, starting at the offset of the lanes; `store` receives elements of a column. The
 /// copy uses whole blocks of L x L, and masked blocks at the edges. In masked blocks, the last row

@@ -58,9 +58,13 @@ static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, Bl
 /// The shapes of the products of an attention, by their names in `attn.blocks`.
 static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp op) {
   PlanAttr plan = *op.getPlan();
-  // Queries are the columns of tiles. Whole scores have a column for each key, and their outputs one for each element.
-  bool isTiled = llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule());
-  int64_t keys = op.getStaticSize(op.getKDim()), e = op.getStaticSize(op.getEDim());
+  // Queries are the columns of products, or else their rows: then scores have a column for each key, and outputs one for
+  // each element.
+  bool hasQueryColumns =
+      llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule());
+  bool isTiled = hasQueryColumns || plan.getSchedule() == Schedule::Decode;
+  int64_t keys = isTiled ? plan.getK() : op.getStaticSize(op.getKDim());
+  int64_t e = op.getStaticSize(op.getEDim());
   auto known = [](int64_t size) {
     return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
   };
@@ -70,13 +74,14 @@ static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp o
         columns, known(depth), skipsZeros, {factor, factor, op.getAccumulatorType()}};
   };
   SmallVector<std::pair<StringRef, ProductShape>> products = {
-      {"scores", shapeOf(op.getKey(), isTiled ? plan.getQ() : keys, op.getStaticSize(op.getDDim()),
-                         /*skipsZeros=*/false)}};
+      {"scores",
+       shapeOf(op.getKey(), hasQueryColumns ? plan.getQ() : keys, op.getStaticSize(op.getDDim()),
+               /*skipsZeros=*/false)}};
   for (bool isMasked : {false, true})
     if (isMasked ? bool(op.getMask()) : isTiled || !op.getMask())
       products.push_back(
-          {isMasked ? "masked" : "values", shapeOf(op.getValue(), isTiled ? plan.getQ() : e,
-                                                   isTiled ? plan.getK() : keys, isMasked)});
+          {isMasked ? "masked" : "values",
+           shapeOf(op.getValue(), hasQueryColumns ? plan.getQ() : e, keys, isMasked)});
   return products;
 }
 

@@ -33,14 +33,7 @@ struct Phased : attn::impl::PhasedBase<Phased> {
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : findUnscheduled(getOperation(), Schedule::Phased)) {
       rewriter.setInsertionPoint(op);
-      SmallVector<int64_t> sizes(op.getNumBatch(), 1);
-      sizes.push_back(op.getPlan()->getQ());
-      FailureOr<Operation *> tiled = tileAndFuse(rewriter, cast<TilingInterface>(*op), sizes,
-                                                 scf::SCFTilingOptions::LoopType::ForallOp,
-                                                 [](tensor::ExtractSliceOp, OpResult producer) {
-                                                   return isa<tensor::EmptyOp>(producer.getOwner());
-                                                 });
-      if (failed(tiled)) {
+      if (failed(tileByQuery(rewriter, op))) {
         op.emitError() << "expected an attention that tiles by query, got one that does not";
         return signalPassFailure();
       }

@@ -159,6 +159,16 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
   return result->tiledAndFusedOps.front();
 }
 
+FailureOr<Operation *> attn::tileByQuery(IRRewriter &rewriter, AttentionOp op) {
+  SmallVector<int64_t> sizes(op.getNumBatch(), 1);
+  sizes.push_back(op.getPlan()->getQ());
+  return tileAndFuse(rewriter, cast<TilingInterface>(*op), sizes,
+                     scf::SCFTilingOptions::LoopType::ForallOp,
+                     [](tensor::ExtractSliceOp, OpResult producer) {
+                       return isa<tensor::EmptyOp>(producer.getOwner());
+                     });
+}
+
 bool attn::feedsContraction(tensor::ExtractSliceOp slice) {
   return llvm::any_of(slice->getUses(), [](OpOperand &use) {
     auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());

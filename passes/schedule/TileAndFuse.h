@@ -29,6 +29,9 @@ tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op, mlir::ArrayRef
             mlir::scf::SCFTilingOptions::LoopType loopType, FuseControl control,
             llvm::function_ref<bool(mlir::OpResult)> mayRepeat = {});
 
+/// Tiles `op` into a task for each batch item and each query tile of its plan. No producer moves into the tasks.
+mlir::FailureOr<mlir::Operation *> tileByQuery(mlir::IRRewriter &rewriter, AttentionOp op);
+
 /// True if `slice` is an input of a contraction: computing it inside the loops would compute it
 /// again for every tile of the contraction's other dimensions.
 bool feedsContraction(mlir::tensor::ExtractSliceOp slice);

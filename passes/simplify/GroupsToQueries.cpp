@@ -11,8 +11,8 @@
 // tile, which reads keys and values from memory once instead of four times. No tensor changes, only the roles of its
 // dimensions; the coordinates in a score region are swapped too.
 //
-// Left alone: more than one query, or a dynamic number; a mask that depends on the coordinates themselves, as a causal
-// mask does, and not only through captured operands; and a single head of keys, whose groups are the only tasks.
+// Left alone: more than one query, or a dynamic number; and a mask that depends on the coordinates themselves, as a causal
+// mask does, and not only through captured operands.
 // Test: test/passes/simplify/groups-to-queries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -54,15 +54,12 @@ static std::optional<unsigned> findGroup(AttentionOp op) {
       readsCoordinate(op.getQDim()))
     return std::nullopt;
   std::optional<unsigned> group;
-  bool hasHeads = false; // whether there are heads with different keys
-  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim) {
-    if (keyMap.isFunctionOfDim(dim) || op.getValueMap().isFunctionOfDim(dim))
-      hasHeads |= sizeOf(dim) != 1;
-    else if (queryMap.isFunctionOfDim(dim) && positionOf(dim) < positionOf(op.getEDim()) &&
-             sizeOf(dim) > (group ? sizeOf(*group) : 1) && !readsCoordinate(dim))
+  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim)
+    if (!keyMap.isFunctionOfDim(dim) && !op.getValueMap().isFunctionOfDim(dim) &&
+        queryMap.isFunctionOfDim(dim) && positionOf(dim) < positionOf(op.getEDim()) &&
+        sizeOf(dim) > (group ? sizeOf(*group) : 1) && !readsCoordinate(dim))
       group = dim;
-  }
-  return hasHeads ? group : std::nullopt;
+  return group;
 }
 
 /// Swaps dimensions `a` and `b` of the iteration space.

@@ -34,6 +34,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/OnlineStart.h"
 #include "passes/PackedMask.h"
 #include "passes/Passes.h"
 
@@ -59,16 +60,18 @@ public:
         zero(rewriter.getIndexAttr(0)), one(rewriter.getIndexAttr(1)), parts(splitMask(op)) {
     for (unsigned i = 0; i <= op.getKDim(); ++i)
       origin.push_back(op.getOrigin().empty() ? toValue(zero) : op.getOrigin()[i]);
+    std::tie(queryScale, scoreScale) = op.splitScale();
   }
 
   void run();
 
 private:
-  struct State {
-    Value max, sum, acc;
-  };
+  using State = OnlineState;
 
   FloatType scoreType() { return op.getAccumulatorType(); }
+  /// Whether queries come first in the tiles.
+  bool rows() { return op.getPlan()->getSchedule() == Schedule::Decode; }
+  UnitAttr rowsAttr() { return rows() ? rewriter.getUnitAttr() : UnitAttr(); }
   int64_t group() { return op.getPlan()->getGroup(); }
   int64_t qTile() { return op.getPlan()->getQ(); }
   int64_t kTile() { return op.getPlan()->getK(); }
@@ -99,13 +102,15 @@ private:
   /// The tile of `operand`, keys or values, at keys `[k0, k0 + ks)` with dimensions k and `dim`.
   Value rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldResult k0, OpFoldResult ks);
 
-  /// Moves a power of two from the scale of the scores to that of the queries.
-  void splitScale();
-  /// The tile of queries: (d, q) in the type of the scores, and (d / g, q, g) in groups of the plan, if it has any.
+  /// The tile of queries: (d, q) or, in rows, (q, d), in the type of the scores, and (d / g, q, g) in groups of the plan, if
+  /// it has any.
   struct Queries {
     Value tile, inGroups;
   };
   Queries packQueries();
+  Value scaleRowsOfQueries();
+  /// A temporary with the queries of a tile and `other` elements for each of them.
+  Value temporaryOfQueries(int64_t other, OpFoldResult otherSize);
   /// `values (k, e)` as (k / g, e, g).
   Value packValues(Value values, OpFoldResult ks);
   /// `size`, of elements, in groups.
@@ -121,10 +126,6 @@ private:
   /// The rows of captured operand `i` that the tile after the one at `k0` reads.
   Value nextRows(unsigned i, OpFoldResult k0);
 
-  /// Starts the softmax from the sink: its score is the first maximum and its exponential, 1, the first sum. A sink
-  /// has no value, so the accumulator stays 0. `none` is the first sum where the sink is -inf.
-  void startFromSink(State &state, Value none);
-
   /// Gives a step the blocks that were planned for its products; `values` is the name of the second one in the plan.
   void setBlocks(Operation *step, StringRef values);
   /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
@@ -136,8 +137,12 @@ private:
   /// Whether each tile is tested against packed parts of the mask.
   bool testsTiles() const { return !parts.packed.empty(); }
 
-  KeyRangeOp keyRange();
-  void countTiles(KeyRangeOp range);
+  /// The results of attn.key_range, relative to the first key.
+  struct KeyRange {
+    Value lo, fullLo, fullHi, hi;
+  };
+  KeyRange keyRange();
+  void countTiles(const KeyRange &range);
   /// Least and greatest value of captured operand `capture` over the rows of the tile.
   std::pair<Value, Value> symbolRange(unsigned capture);
 
@@ -229,17 +234,6 @@ Value KeyLoops::temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, 
   return tensor::ExtractSliceOp::create(rewriter, loc, tile, offsets, sizes, strides);
 }
 
-void KeyLoops::splitScale() {
-  float scale = op.getScale().convertToFloat();
-  scoreScale = op.getScaleAttr();
-  if (!std::isnormal(scale) || std::abs(scale) >= 1)
-    return;
-  // The power takes the sign: the rest is positive.
-  float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
-  queryScale = rewriter.getF32FloatAttr(power);
-  scoreScale = rewriter.getF32FloatAttr(scale / power);
-}
-
 Value KeyLoops::convert(Value tile, ArrayRef<int64_t> full, Type type) {
   auto tileType = cast<RankedTensorType>(tile.getType());
   if (tileType.getElementType() == type)
@@ -262,12 +256,46 @@ Value KeyLoops::rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldRes
   return ordered(view(operand, map, k0, ks), {op.getKDim(), dim});
 }
 
+Value KeyLoops::temporaryOfQueries(int64_t other, OpFoldResult otherSize) {
+  SmallVector<int64_t> full = {other, qTile()};
+  SmallVector<OpFoldResult> sizes = {otherSize, numQueries()};
+  if (rows()) {
+    std::swap(full[0], full[1]);
+    std::swap(sizes[0], sizes[1]);
+  }
+  return temporary(full, sizes, scoreType());
+}
+
+Value KeyLoops::scaleRowsOfQueries() {
+  Value source =
+      ordered(view(op.getQuery(), op.getQueryMap(), zero, zero), {op.getQDim(), op.getDDim()});
+  Value out = temporaryOfQueries(op.getStaticSize(op.getDDim()), domain[op.getDDim()].size);
+  AffineMap identity = rewriter.getMultiDimIdentityMap(2);
+  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
+  return linalg::GenericOp::create(rewriter, loc, out.getType(), source, out,
+                                   ArrayRef<AffineMap>{identity, identity}, loops,
+                                   [&](OpBuilder &b, Location loc, ValueRange args) {
+                                     Value element = convertScalarToDtype(
+                                         b, loc, args[0], scoreType(), /*isUnsignedCast=*/false);
+                                     if (queryScale) {
+                                       double scale = queryScale.getValueAsDouble();
+                                       Value factor = arith::ConstantOp::create(
+                                           b, loc, b.getFloatAttr(scoreType(), scale));
+                                       element = arith::MulFOp::create(b, loc, element, factor);
+                                     }
+                                     linalg::YieldOp::create(b, loc, element);
+                                   })
+      .getResult(0);
+}
+
 OpFoldResult KeyLoops::inGroups(OpFoldResult size) {
   AffineExpr elements = rewriter.getAffineDimExpr(0);
   return affine::makeComposedFoldedAffineApply(rewriter, loc, elements.ceilDiv(group()), {size});
 }
 
 KeyLoops::Queries KeyLoops::packQueries() {
+  if (rows())
+    return {scaleRowsOfQueries(), Value()};
   View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
   bool fromRows = queries.dims.front() == op.getDDim();
   OpFoldResult depth = domain[op.getDDim()].size;
@@ -319,7 +347,7 @@ KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResul
   View tile = view(op.getCaptures()[i], op.getCaptureMap(i), k0, ks);
   unsigned q = op.getQDim(), k = op.getKDim();
   Value value = tile.slice, rows;
-  if (tile.dims == ArrayRef<unsigned>{q, k}) {
+  if (!this->rows() && tile.dims == ArrayRef<unsigned>{q, k}) {
     rows = tile.slice;
     Value full = temporary({1, kTile(), qTile()}, {one, ks, rewriter.getIndexAttr(qTile())},
                            tile.slice.getType().getElementType());
@@ -382,33 +410,7 @@ std::pair<Value, Value> KeyLoops::symbolRange(unsigned capture) {
   return {rows.getResult(0), rows.getResult(1)};
 }
 
-void KeyLoops::startFromSink(State &state, Value none) {
-  View sink = view(op.getSink(), op.getSinkMap(), zero, zero);
-  AffineMap rows = rewriter.getMultiDimIdentityMap(1);
-  AffineMap read = AffineMap::get(1, 0, {}, op.getContext());
-  if (!sink.dims.empty())
-    read = rows;
-  auto start = linalg::GenericOp::create(
-      rewriter, loc, TypeRange{state.max.getType(), state.sum.getType()}, ValueRange{sink.slice},
-      ValueRange{state.max, state.sum}, {read, rows, rows}, {utils::IteratorType::parallel},
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        auto constant = [&](double value) {
-          return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), value));
-        };
-        Value score = convertScalarToDtype(b, loc, args[0], scoreType(), /*isUnsignedCast=*/false);
-        // A sink of -inf adds nothing to the sum; a sink of NaN or +inf makes the sum NaN.
-        Value weight =
-            arith::AddFOp::create(b, loc, arith::SubFOp::create(b, loc, score, score), constant(1));
-        Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, score,
-                                             constant(-std::numeric_limits<double>::infinity()));
-        Value sum = arith::SelectOp::create(b, loc, isNone, none, weight);
-        linalg::YieldOp::create(b, loc, ValueRange{score, sum});
-      });
-  state.max = start.getResult(0);
-  state.sum = start.getResult(1);
-}
-
-KeyRangeOp KeyLoops::keyRange() {
+KeyLoops::KeyRange KeyLoops::keyRange() {
   SmallVector<Value> symbols;
   MaskInterface mask = op.getMaskAttr();
   if (mask) {
@@ -419,12 +421,35 @@ KeyRangeOp KeyLoops::keyRange() {
       }
     }
   }
-  return KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()),
-                            origin[op.getQDim()], toValue(numQueries()), toValue(numKeys()),
-                            symbols, kTile(), mask);
+  // A mask needs the range of all keys up to the last one of this op.
+  AffineExpr from, d0, d1, d2;
+  bindDims(op.getContext(), from, d0, d1, d2);
+  auto apply = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(
+        rewriter, loc, AffineMap::get(operands.size(), 0, expr), operands);
+  };
+  OpFoldResult first = mask ? getAsOpFoldResult(origin[op.getKDim()]) : zero;
+  OpFoldResult end = apply(from + d0, {first, numKeys()});
+  auto range = KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()),
+                                  origin[op.getQDim()], toValue(numQueries()), toValue(end),
+                                  symbols, kTile(), mask);
+  if (isZeroInteger(first))
+    return {range.getLo(), range.getFullLo(), range.getFullHi(), range.getHi()};
+  auto fromFirst = [&](Value bound) {
+    AffineMap map =
+        AffineMap::get(2, 0, {d0 - from, rewriter.getAffineConstantExpr(0)}, op.getContext());
+    return affine::makeComposedFoldedAffineMax(rewriter, loc, map, {first, OpFoldResult(bound)});
+  };
+  OpFoldResult fullLo = fromFirst(range.getFullLo());
+  AffineExpr steps = (d0 - from - d1).floorDiv(kTile()) * kTile();
+  AffineMap orNone = AffineMap::get(3, 0, {d1 + steps, d1}, op.getContext());
+  OpFoldResult fullHi = affine::makeComposedFoldedAffineMax(
+      rewriter, loc, orNone, {first, OpFoldResult(range.getFullHi()), fullLo});
+  return {toValue(fromFirst(range.getLo())), toValue(fullLo), toValue(fullHi),
+          toValue(fromFirst(range.getHi()))};
 }
 
-void KeyLoops::countTiles(KeyRangeOp range) {
+void KeyLoops::countTiles(const KeyRange &range) {
   AffineExpr lo, hi, keys;
   bindDims(op.getContext(), lo, hi, keys);
   AffineExpr begin = testsTiles() ? lo - lo % kKeysPerWord : lo;
@@ -432,7 +457,7 @@ void KeyLoops::countTiles(KeyRangeOp range) {
   auto apply = [&](AffineExpr expr) {
     return toValue(affine::makeComposedFoldedAffineApply(
         rewriter, loc, AffineMap::get(3, 0, expr),
-        {OpFoldResult(range.getLo()), OpFoldResult(range.getHi()), numKeys()}));
+        {OpFoldResult(range.lo), OpFoldResult(range.hi), numKeys()}));
   };
   // Tiles that are tested are counted in the loop.
   CountTilesOp::create(rewriter, loc, testsTiles() ? toValue(zero) : apply(run), apply(all - run));
@@ -533,19 +558,19 @@ KeyLoops::State KeyLoops::step(const State &before, const Queries &queries, OpFo
     probabilities = temporary({groups, qTile(), group()},
                               {inGroups(ks), numQueries(), rewriter.getIndexAttr(group())},
                               getElementTypeOrSelf(value.getType()));
-  } else {
+  } else if (!rows()) {
     key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
     value = convert(value, {kTile(), op.getStaticSize(e)}, scoreType());
   }
-  Value scores = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
+  Value scores = temporaryOfQueries(kTile(), ks);
   Score score = this->score(k0, ks, mask);
   for (Value out : {scores, before.max, before.sum, before.acc, probabilities})
     if (out)
       types.push_back(out.getType());
-  auto step = OnlineStepOp::create(rewriter, loc, types, query, key, value, score.captures, scores,
-                                   before.max, before.sum, before.acc, probabilities,
-                                   originAt(toValue(k0)), score.next, mask,
-                                   rewriter.getAffineMapArrayAttr(score.maps), scoreScale);
+  auto step = OnlineStepOp::create(
+      rewriter, loc, types, query, key, value, score.captures, scores, before.max, before.sum,
+      before.acc, probabilities, originAt(toValue(k0)), score.next, mask,
+      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, rowsAttr());
   setBlocks(step, mask ? "masked" : "values");
   cloneScore(step.getScore(), score);
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
@@ -634,22 +659,24 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
   Value k0 = loop.getInductionVar();
   std::optional<OpFoldResult> equal = equalTileSize();
   OpFoldResult ks = equal ? *equal : tailSize(k0, numKeys());
-  Value key = convert(rowsOfKeys(op.getKey(), op.getKeyMap(), op.getDDim(), k0, ks),
-                      {kTile(), op.getStaticSize(op.getDDim())}, scoreType());
-  Value probabilities = temporary({kTile(), qTile()}, {ks, numQueries()}, scoreType());
+  Value key = rowsOfKeys(op.getKey(), op.getKeyMap(), op.getDDim(), k0, ks);
+  if (!rows())
+    key = convert(key, {kTile(), op.getStaticSize(op.getDDim())}, scoreType());
+  Value probabilities = temporaryOfQueries(kTile(), ks);
   Score score = this->score(k0, ks, op.getMaskAttr());
   auto normalized = OnlineProbabilitiesOp::create(
       rewriter, loc, TypeRange{probabilities.getType()}, query, key, state.max, state.sum,
       score.captures, probabilities, originAt(k0), op.getMaskAttr(),
-      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, op.getEmptyRowAttr());
+      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, op.getEmptyRowAttr(), rowsAttr());
   setBlocks(normalized, /*values=*/"");
   cloneScore(normalized.getScore(), score);
   View out = view(loop.getRegionIterArg(0), op.getOutMap(1), k0, ks);
-  SmallVector<int64_t> permutation = {1, 0};
-  if (out.dims.front() == op.getKDim())
+  SmallVector<int64_t> permutation = {1, 0}, full = {kTile(), qTile()};
+  if ((out.dims.front() == op.getKDim()) != rows())
     permutation = {0, 1};
-  Value tile =
-      convert(normalized.getResult(0), {kTile(), qTile()}, out.slice.getType().getElementType());
+  if (rows())
+    std::swap(full[0], full[1]);
+  Value tile = convert(normalized.getResult(0), full, out.slice.getType().getElementType());
   tile = linalg::TransposeOp::create(rewriter, loc, tile, out.slice, permutation)->getResult(0);
   Value inserted = tensor::InsertSliceOp::create(
       rewriter, loc, tile, loop.getRegionIterArg(0), out.slice.getMixedOffsets(),
@@ -660,45 +687,50 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
 
 void KeyLoops::run() {
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
-  splitScale();
+  View outMax, outSum; // of a state
   Queries queries = packQueries();
   OpFoldResult tq = numQueries();
-  SmallVector<Value> empties = {
-      temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
-      temporary({ShapedType::kDynamic, qTile()}, {valueSize(), tq}, scoreType())};
-  auto init = OnlineInitOp::create(rewriter, loc, ValueRange(empties).getTypes(), empties[0],
-                                   empties[1], empties[2]);
-  State state = {init.getResult(0), init.getResult(1), init.getResult(2)};
-  Value sum = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(scoreType(), 0));
-  bool isEmptySum = op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys());
-  if (isEmptySum) {
-    // If there is no key, the output is an empty sum, not 0 / 0.
-    Value none = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, toValue(numKeys()),
-                                       toValue(zero));
-    sum = arith::UIToFPOp::create(rewriter, loc, scoreType(), none);
+  SmallVector<Value> empties = {temporary({qTile()}, {tq}, scoreType()),
+                                temporary({qTile()}, {tq}, scoreType()),
+                                temporaryOfQueries(ShapedType::kDynamic, valueSize())};
+  if (op.getState()) {
+    outMax = view(op.getOuts()[1], op.getOutMap(1), zero, zero);
+    outSum = view(op.getOuts()[2], op.getOutMap(2), zero, zero);
+    empties = {outMax.slice, outSum.slice, out.slice};
   }
-  if (op.getSink())
-    startFromSink(state, sum);
-  else if (isEmptySum)
-    state.sum = linalg::FillOp::create(rewriter, loc, sum, state.sum).getResult(0);
+  Value sink = op.getSink() ? view(op.getSink(), op.getSinkMap(), zero, zero).slice : Value();
+  // With a sink, a score region makes the unit of the maximum 1.
+  State state = createOnlineStart(rewriter, loc, op, {empties[0], empties[1], empties[2]}, sink,
+                                  numKeys(), /*unit=*/1, rows());
 
-  KeyRangeOp range = keyRange();
+  KeyRange range = keyRange();
   MaskInterface mask = op.getMaskAttr();
   countTiles(range);
   if (testsTiles()) {
     // Only the words tell which tiles are full. The first tile begins at a whole word.
     AffineExpr lo = rewriter.getAffineDimExpr(0);
     OpFoldResult from = affine::makeComposedFoldedAffineApply(rewriter, loc, lo - lo % kKeysPerWord,
-                                                              {OpFoldResult(range.getLo())});
-    state = loop(toValue(from), range.getHi(), state, queries, /*isFull=*/false, mask);
+                                                              {OpFoldResult(range.lo)});
+    state = loop(toValue(from), range.hi, state, queries, /*isFull=*/false, mask);
   } else {
     // Without a mask no partial tile precedes the full tiles, and one smaller tile of kept pairs
     // follows them.
     if (mask)
-      state = loop(range.getLo(), range.getFullLo(), state, queries, /*isFull=*/false, mask);
-    state = loop(range.getFullLo(), range.getFullHi(), state, queries, /*isFull=*/true,
+      state = loop(range.lo, range.fullLo, state, queries, /*isFull=*/false, mask);
+    state = loop(range.fullLo, range.fullHi, state, queries, /*isFull=*/true,
                  /*mask=*/nullptr);
-    state = loop(range.getFullHi(), range.getHi(), state, queries, /*isFull=*/false, mask);
+    state = loop(range.fullHi, range.hi, state, queries, /*isFull=*/false, mask);
+  }
+
+  auto insert = [&](Value tile, View into, Value whole) -> Value {
+    return tensor::InsertSliceOp::create(rewriter, loc, tile, whole, into.slice.getMixedOffsets(),
+                                         into.slice.getMixedSizes(), into.slice.getMixedStrides());
+  };
+  if (op.getState()) {
+    rewriter.replaceOp(op, {insert(state.acc, out, op.getOuts()[0]),
+                            insert(state.max, outMax, op.getOuts()[1]),
+                            insert(state.sum, outSum, op.getOuts()[2])});
+    return;
   }
 
   // The result has one row per query; if the output has e before q, the rows are transposed into it.
@@ -708,14 +740,12 @@ void KeyLoops::run() {
     rows = temporary({qTile(), ShapedType::kDynamic}, {tq, valueSize()},
                      out.slice.getType().getElementType());
   Value tile = OnlineFinishOp::create(rewriter, loc, TypeRange{rows.getType()}, state.sum,
-                                      state.acc, rows, op.getEmptyRowAttr())
+                                      state.acc, rows, op.getEmptyRowAttr(), rowsAttr())
                    .getResult(0);
   if (isTransposed)
     tile = linalg::TransposeOp::create(rewriter, loc, tile, out.slice, ArrayRef<int64_t>{1, 0})
                ->getResult(0);
-  SmallVector<Value> results = {tensor::InsertSliceOp::create(
-      rewriter, loc, tile, op.getOuts()[0], out.slice.getMixedOffsets(), out.slice.getMixedSizes(),
-      out.slice.getMixedStrides())};
+  SmallVector<Value> results = {insert(tile, out, op.getOuts()[0])};
   if (op.returnsProbabilities())
     results.push_back(probabilitiesLoop(queries.tile, state));
   rewriter.replaceOp(op, results);

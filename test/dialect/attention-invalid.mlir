@@ -461,3 +461,75 @@ func.func @invalid(%w: tensor<48x16xi32>, %q: tensor<48x64xf32>, %k: tensor<500x
                         affine_map<(q, k, d, e) -> (q, k floordiv 32)>, affine_map<(q, k, d, e) -> (q, e)>], scale = 1.0 : f32} -> tensor<48x64xf32>
   return
 }
+
+// -----
+
+// A12: the outputs of a state.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected the outputs acc, max and sum, got 1}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      state outs(%x : tensor<2x8x4xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>) {
+  // expected-error @+1 {{expected no sink of a state, got 'tensor<2x8xf32>'}}
+  %r:3 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) sink(%m : tensor<2x8xf32>)
+      state outs(%x, %m, %m : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) {indexing_maps = [#q, #k, #v, #s, #o, #s, #s], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+  return
+}
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf16>) {
+  // expected-error @+1 {{expected a state of 'f32', got 'tensor<2x8xf16>'}}
+  %r:3 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      state outs(%x, %m, %m : tensor<2x8x4xf32>, tensor<2x8xf16>, tensor<2x8xf16>) {indexing_maps = [#q, #k, #v, #o, #s, #s], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8xf16>, tensor<2x8xf16>
+  return
+}
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q)>
+#b = affine_map<(b, q, k, d, e) -> (b, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>, %l: tensor<2x4xf32>) {
+  // expected-error @+1 {{expected sum to have q}}
+  %r:3 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      state outs(%x, %m, %l : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x4xf32>) {indexing_maps = [#q, #k, #v, #o, #s, #b], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x4xf32>
+  return
+}
+
+// -----
+
+// A12: a plan with columns of queries does not write a state.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>) {
+  // expected-error @+1 {{expected acc (batch..., q, e) and the schedule decode for a state, got affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)> and #attn.plan<"per-head", q = 8, k = 8>}}
+  %r:3 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      state outs(%x, %m, %m : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) plan(<"per-head", q = 8, k = 8>) {indexing_maps = [#q, #k, #v, #o, #s, #s], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+  return
+}

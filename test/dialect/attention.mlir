@@ -35,3 +35,15 @@ func.func @masked(%q: tensor<2x8x?x64xf32>, %n: tensor<2xi32>) -> tensor<2x8x?x6
       } -> tensor<2x8x?x64xf32>
   return %o : tensor<2x8x?x64xf32>
 }
+
+// CHECK-LABEL: @state
+// CHECK: attn.attention {{.*}} state outs(%{{.*}} : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) plan(<decode, q = 4, k = 16, part = 64>)
+func.func @state(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>) {
+  %r:3 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      state outs(%x, %m, %m : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) plan(<"decode", q = 4, k = 16, part = 64>)
+      {indexing_maps = [affine_map<(b, q, k, d, e) -> (b, q, d)>, affine_map<(b, q, k, d, e) -> (b, k, d)>,
+                        affine_map<(b, q, k, d, e) -> (b, k, e)>, affine_map<(b, q, k, d, e) -> (b, q, e)>,
+                        affine_map<(b, q, k, d, e) -> (b, q)>, affine_map<(b, q, k, d, e) -> (b, q)>], scale = 1.0 : f32}
+      -> tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+  return
+}

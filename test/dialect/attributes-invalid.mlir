@@ -176,3 +176,18 @@ func.func @guarded(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>
 
 // expected-error @+1 {{expected 'attn.task' to be an #attn.task, got 8 : i64}}
 module attributes {attn.task = 8} {}
+
+// -----
+
+// expected-error @+1 {{expected a part of some keys for the schedule decode only, got per-head with part = 64}}
+#p = #attn.plan<"per-head", q = 8, k = 16, part = 64>
+
+// -----
+
+// expected-error @+1 {{expected a part of some keys for the schedule decode only, got decode with part = -1}}
+#p = #attn.plan<"decode", q = 8, k = 16, part = -1>
+
+// -----
+
+// expected-error @+1 {{expected no groups with the schedule decode, got group = 2}}
+#p = #attn.plan<"decode", q = 8, k = 16, group = 2>

@@ -30,3 +30,12 @@ func.func @buffers(%q: memref<3x6xf32>, %k: memref<8x3xf32>, %v: memref<8x4xf32>
       at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
   return
 }
+
+// CHECK-LABEL: @rows
+// CHECK: attn.online_step rows ins(%{{.*}} : tensor<6x3xf32>, tensor<8x3xf32>, tensor<8x4xf32>) outs(%{{.*}} : tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6x4xf32>)
+func.func @rows(%q: tensor<6x3xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<6x8xf32>, %m: tensor<6xf32>, %a: tensor<6x4xf32>, %i: index) {
+  %r:4 = attn.online_step rows ins(%q, %k, %v : tensor<6x3xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
+      outs(%s, %m, %m, %a : tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6x4xf32>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6x4xf32>
+  return
+}

@@ -59,8 +59,8 @@ protected:
 
   void run(ModuleOp source, StringRef entry, ArrayRef<ReferenceTensor> inputs,
            const llvm::StringMap<ReferenceTensor> &weights = {}) {
-    for (Schedule schedule :
-         {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores, Schedule::Unfused}) {
+    for (Schedule schedule : {Schedule::PerHead, Schedule::Phased, Schedule::WholeScores,
+                              Schedule::Decode, Schedule::Unfused}) {
       OwningOpRef<ModuleOp> module = source.clone();
       ReferenceResults meant = interpret(*module, entry, inputs, weights);
       ASSERT_TRUE(succeeded(meant));
@@ -70,8 +70,9 @@ protected:
         if (stage.name == "bufferize")
           break;
         if (stage.name == "plan")
-          module->walk(
-              [&](AttentionOp op) { op.setPlanAttr(PlanAttr::get(&context, schedule, 8, 4, /*group=*/1)); });
+          module->walk([&](AttentionOp op) {
+            op.setPlanAttr(PlanAttr::get(&context, schedule, 8, 4, /*group=*/1));
+          });
         SCOPED_TRACE((stage.name + ", schedule " + stringifySchedule(schedule)).str());
         // Raising folds factors into one scale, and tiling splits the scale between queries and scores. Both round to
         // f32.

@@ -42,7 +42,7 @@ from differential_views import ViewsDraw
 
 TARGETS = ["native", "native", "native", "x86-64", "x86-64,x86-64-v3", "all"]
 THREADS = [1, 2, 3, 7]
-SCHEDULES = ["per-head", "phased", "whole-scores", "unfused", "chosen"]
+SCHEDULES = ["per-head", "phased", "whole-scores", "decode", "unfused", "chosen"]
 PATTERNS = [0x00, 0xff, 0x55, 0x7f]  # 0xff and 0x7f fill floats with NaN and with 3e38
 TIME_LIMIT = 60  # seconds for the calls of a draw
 COMPILE_LIMIT = 300  # seconds

@@ -1,19 +1,20 @@
 """merge.py DIR: compares attn.online_merge with its reference, at every ISA level that this CPU runs.
 
 Each query has a state of another kind: no key in any part, or in all parts but one, NaN, infinite or huge maxima. With
-FMA and without it, numbers of queries are tried that leave a tail after the last whole vector.
+FMA and without it, numbers of queries are tried that leave a tail after the last whole vector. With queries in rows, the
+accumulators of a query, of which there are 7, are less than a vector.
 """
 import array, math, pathlib, random, struct, subprocess, sys
 
 from levels import find_levels
 
-MODULE = """func.func @merge(%ms: tensor<{N}x{Q}xf32>, %ls: tensor<{N}x{Q}xf32>, %as: tensor<{N}x7x{Q}xf32>,
-                 %m: tensor<{Q}xf32>, %l: tensor<{Q}xf32>, %a: tensor<7x{Q}xf32>)
-    -> (tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>) {{
-  %r:3 = attn.online_merge ins(%ms, %ls, %as : tensor<{N}x{Q}xf32>, tensor<{N}x{Q}xf32>, tensor<{N}x7x{Q}xf32>)
-      outs(%m, %l, %a : tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>) {{scale = {scale} : f32}}
-      -> tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>
-  return %r#0, %r#1, %r#2 : tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<7x{Q}xf32>
+MODULE = """func.func @merge(%ms: tensor<{N}x{Q}xf32>, %ls: tensor<{N}x{Q}xf32>, %as: tensor<{N}x{ACC}xf32>,
+                 %m: tensor<{Q}xf32>, %l: tensor<{Q}xf32>, %a: tensor<{ACC}xf32>)
+    -> (tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<{ACC}xf32>) {{
+  %r:3 = attn.online_merge {rows} ins(%ms, %ls, %as : tensor<{N}x{Q}xf32>, tensor<{N}x{Q}xf32>, tensor<{N}x{ACC}xf32>)
+      outs(%m, %l, %a : tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<{ACC}xf32>) {{scale = {scale} : f32}}
+      -> tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<{ACC}xf32>
+  return %r#0, %r#1, %r#2 : tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<{ACC}xf32>
 }}
 """
 NONE, NAN = (-math.inf, 0.0, 0.0), (math.nan, math.nan)  # the state without keys; a sum and accumulators of NaN
@@ -48,7 +49,7 @@ def save(path, shape, values):
     path.write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + array.array("f", values).tobytes())
 
 
-def compare(levels, n, queries, scale):
+def compare(levels, n, queries, scale, rows):
     # The kinds come in another order each time, so that all of them lie in tails too.
     first = rng.randrange(len(KINDS))
     states = [KINDS[(first + q) % len(KINDS)](n) for q in range(queries)]
@@ -57,21 +58,27 @@ def compare(levels, n, queries, scale):
     parts = range(1, n + 1)
     save(folder / "0.npy", [n, queries], sum([of(0, part) for part in parts], []))
     save(folder / "1.npy", [n, queries], sum([of(1, part) for part in parts], []))
-    save(folder / "2.npy", [n, 7, queries], sum([row for part in parts for row in accs[part]], []))
+    shape = [7, queries]
+    if rows:
+        shape = [queries, 7]
+        accs = [list(map(list, zip(*acc))) for acc in accs]
+    save(folder / "2.npy", [n, *shape], sum([row for part in parts for row in accs[part]], []))
     save(folder / "3.npy", [queries], of(0, 0))
     save(folder / "4.npy", [queries], of(1, 0))
-    save(folder / "5.npy", [7, queries], sum(accs[0], []))
-    (folder / "merge.mlir").write_text(MODULE.format(N=n, Q=queries, scale=scale))
+    save(folder / "5.npy", shape, sum(accs[0], []))
+    (folder / "merge.mlir").write_text(MODULE.format(N=n, Q=queries, ACC="x".join(map(str, shape)), scale=scale,
+                                                     rows="rows" if rows else ""))
     for level in levels:
         done = subprocess.run(["attn-run", folder / "merge.mlir", "--reference", "--tolerance=1e-6", f"--level={level}"]
                               + [f"--input={folder / str(i)}.npy" for i in range(6)], capture_output=True, text=True)
         if done.returncode and "a level that this CPU runs" not in done.stderr:
-            sys.exit(f"{n} parts, {queries} queries, scale {scale}, {level}: {done.stderr.strip()}")
+            sys.exit(f"{n} parts, {queries} queries, scale {scale}, rows {rows}, {level}: {done.stderr.strip()}")
 
 
 folder.mkdir(parents=True, exist_ok=True)
 levels = find_levels(folder)
 for n, queries in [(1, 1), (1, 16), (3, 5), (8, 33)]:
     for scale in ["1.0", "1.250000e-01", "1.44"]:
-        compare(levels, n, queries, scale)
+        for rows in [False, True]:
+            compare(levels, n, queries, scale, rows)
     print(f"{n} part{'s' * (n > 1)}, {queries} quer{'ies' if queries > 1 else 'y'}")

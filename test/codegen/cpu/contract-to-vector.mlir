@@ -356,21 +356,18 @@ func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref
   return
 }
 
-// Neither input is contiguous along n, but both are along the sum: 16 dot products at a time. A transposition adds up
-// their lanes, for each of 3 rows while they are in the cache. The next rows are prefetched. 40 are two vectors and
-// a half: the last has 8 products.
+// Neither input is contiguous along n, but both are along the sum: 4 rows at a time are multiplied with 3 other rows.
+// Then 30 shuffles add up the lanes of the 16 sums of each other row. The next rows are prefetched. 40 are two vectors
+// and a half: the last has 8 products.
 // CHECK-LABEL: @dot_products
 // CHECK-SAME:    %[[A:[^:]*]]: memref<3x64xf32>
 // CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c16
-// CHECK:           scf.for %{{.*}} = %c0 to %c3 step %c1
-// CHECK:             %[[SUMS:.*]]:16 = scf.for %{{.*}} = %c0 to %c64 step %c16
-// CHECK:               memref.prefetch
-// CHECK-COUNT-16:      vector.fma
-// CHECK-COUNT-64:    vector.shuffle
-// CHECK-COUNT-16:    arith.addf
-// CHECK-NEXT:        vector.store
-// CHECK:             %{{.*}}:8 = scf.for %{{.*}} = %c0 to %c64 step %c16
-// CHECK:             vector.maskedstore
+// CHECK-COUNT-4:   %{{.*}}:12 = scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK-COUNT-30:  vector.shuffle
+// CHECK:           vector.store
+// CHECK-COUNT-60:  vector.shuffle
+// CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK-COUNT-3: vector.maskedstore
 func.func @dot_products(%a: memref<3x64xf32>, %b: memref<40x64xf32>, %c: memref<3x40xf32>) {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%c : memref<3x40xf32>)

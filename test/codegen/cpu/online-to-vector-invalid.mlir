@@ -11,7 +11,7 @@ func.func @no_target(%m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>) 
 #v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
 module attributes {attn.target = #v3} {
 func.func @half(%m: memref<8xf16>, %l: memref<8xf16>, %a: memref<4x8xf16>) {
-  // expected-error@+1 {{expected buffers of f32 with contiguous queries, got 'memref<8xf16>'}}
+  // expected-error@+1 {{expected buffers of f32 with a contiguous last dimension, got 'memref<4x8xf16>'}}
   attn.online_init outs(%m, %l, %a : memref<8xf16>, memref<8xf16>, memref<4x8xf16>)
   return
 }
@@ -22,7 +22,7 @@ func.func @half(%m: memref<8xf16>, %l: memref<8xf16>, %a: memref<4x8xf16>) {
 #v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
 module attributes {attn.target = #v3} {
 func.func @strided_queries(%m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32, strided<[1, 4]>>) {
-  // expected-error@+1 {{expected buffers of f32 with contiguous queries, got 'memref<4x8xf32, strided<[1, 4]>>'}}
+  // expected-error@+1 {{expected buffers of f32 with a contiguous last dimension, got 'memref<4x8xf32, strided<[1, 4]>>'}}
   attn.online_init outs(%m, %l, %a : memref<8xf32>, memref<8xf32>, memref<4x8xf32, strided<[1, 4]>>)
   return
 }
@@ -57,7 +57,7 @@ func.func @no_pairs(%q: memref<2x8x2xbf16>, %k: memref<16x4xbf16>, %v: memref<8x
 #v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
 module attributes {attn.target = #v3} {
 func.func @strided_parts(%ms: memref<2x8xf32, strided<[1, 2]>>, %as: memref<2x4x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>) {
-  // expected-error@+1 {{expected buffers of f32 with contiguous queries, got 'memref<2x8xf32, strided<[1, 2]>>'}}
+  // expected-error@+1 {{expected buffers of f32 with a contiguous last dimension, got 'memref<2x8xf32, strided<[1, 2]>>'}}
   attn.online_merge ins(%ms, %ms, %as : memref<2x8xf32, strided<[1, 2]>>, memref<2x8xf32, strided<[1, 2]>>, memref<2x4x8xf32>)
     outs(%m, %l, %a : memref<8xf32>, memref<8xf32>, memref<4x8xf32>) {scale = 1.0 : f32}
   return
@@ -72,6 +72,18 @@ func.func @masked_pairs(%q: memref<2x8x2xbf16>, %k: memref<16x4xbf16>, %v: memre
   // expected-error@+1 {{expected no mask beside probabilities in groups}}
   attn.online_step ins(%q, %k, %v : memref<2x8x2xbf16>, memref<16x4xbf16>, memref<8x4x2xbf16>)
     outs(%s, %m, %l, %a : memref<16x8xf32>, memref<8xf32>, memref<8xf32>, memref<4x8xf32>) probabilities(%p : memref<8x8x2xbf16>) at(%i, %i) mask(#attn.causal) {capture_maps = [], scale = 1.0 : f32}
+  return
+}
+}
+
+// -----
+
+#v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
+module attributes {attn.target = #v4} {
+func.func @packed_rows(%q: memref<2x4xf32>, %k: memref<32x4xf32>, %w: memref<1x2xi32>, %s: memref<2x32xf32>, %m: memref<2xf32>, %a: memref<2x4xf32>, %i: index) {
+  // expected-error@+1 {{expected no packed mask with queries in rows, got a capture at affine_map<(d0, d1) -> (d0 floordiv 32, d1)>}}
+  attn.online_step rows ins(%q, %k, %k : memref<2x4xf32>, memref<32x4xf32>, memref<32x4xf32>) captures(%w : memref<1x2xi32>)
+    outs(%s, %m, %m, %a : memref<2x32xf32>, memref<2xf32>, memref<2xf32>, memref<2x4xf32>) at(%i, %i) mask(#attn.dense<0>) {capture_maps = [affine_map<(k, q) -> (k floordiv 32, q)>], scale = 1.0 : f32}
   return
 }
 }

@@ -85,9 +85,9 @@ func.func @two_groups(%q: tensor<1x8x2x4x64xf32>, %k: tensor<8x?x64xf32>, %n: te
   return %o : tensor<8x2x4x1x64xf32>
 }
 
-// A single head of keys: its groups are the only tasks.
+// A single head of keys, as in multi-query attention.
 // CHECK-LABEL: @one_head_of_keys
-// CHECK: indexing_maps = [#[[OLD_Q]],
+// CHECK: indexing_maps = [#[[Q]],
 func.func @one_head_of_keys(%q: tensor<1x1x4x1x64xf32>, %k: tensor<1x1x?x64xf32>, %e: tensor<1x1x4x1x64xf32>) -> tensor<1x1x4x1x64xf32> {
   %o = attn.attention ins(%q, %k, %k : tensor<1x1x4x1x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
       outs(%e : tensor<1x1x4x1x64xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<1x1x4x1x64xf32>

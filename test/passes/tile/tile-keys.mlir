@@ -184,9 +184,10 @@ func.func @sink(%q: tensor<1x1x48x64xf32>, %k: tensor<1x1x?x64xf32>, %v: tensor<
 // CHECK: attn.online_step {{.*}} captures(%{{.*}} : tensor<?x48xi32>) {{.*}} mask(#attn.and<[#attn.window<left = 99, right = 0>, #attn.dense<0, keeps = zero>]>) {capture_maps = [#{{.*}}]
 // CHECK: } else {
 // CHECK: attn.count_tiles run(%c0) skipped(%c1)
-func.func @packed(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>, %i: index, %z: index) -> tensor<48x64xf32> {
+func.func @packed(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>, %i: index) -> tensor<48x64xf32> {
+  %c0 = arith.constant 0 : index
   %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
-      captures(%w : tensor<16x48xi32>) outs(%e : tensor<48x64xf32>) at(%i, %z)
+      captures(%w : tensor<16x48xi32>) outs(%e : tensor<48x64xf32>) at(%i, %c0)
       mask(#attn.and<[#attn.window<left = 99, right = 0>, #attn.dense<0, keeps = zero>]>) plan(<"per-head", q = 48, k = 64>)
       {indexing_maps = [#q, #k, #v, #w, #o], scale = 1.0 : f32} -> tensor<48x64xf32>
   return %o : tensor<48x64xf32>
@@ -290,4 +291,48 @@ func.func @groups(%q: tensor<48x64xbf16>, %x: tensor<256x64xbf16>, %e: tensor<48
   %a = attn.attention ins(%q, %x, %x : tensor<48x64xbf16>, tensor<256x64xbf16>, tensor<256x64xbf16>) outs(%e : tensor<48x64xbf16>)
       mask(#attn.causal<offset = 200>) plan(<"per-head", q = 48, k = 128, group = 2>) {indexing_maps = [#q, #k, #v, #o], scale = 0.125 : f32} -> tensor<48x64xbf16>
   return %a : tensor<48x64xbf16>
+}
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#i = affine_map<(b, q, k, d, e) -> (q, k)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q)>
+// The state of a part that begins at key %j: queries are rows, scaled in f32, and the keys keep their type. The mask gives
+// the range of all keys, from which the first key of the part is subtracted.
+// CHECK-DAG: #[[END:.*]] = affine_map<()[s0] -> (s0 + 1024)>
+// CHECK-DAG: #[[FROM:.*]] = affine_map<()[s0, s1] -> (-s0 + s1, 0)>
+// CHECK-LABEL: @part(
+// CHECK-SAME: %[[K:[^:]*]]: tensor<1x1024x64xbf16>, %[[I:[^:]*]]: tensor<4x1024xf32>, %[[E:[^:]*]]: tensor<1x4x64xf32>, %[[M:[^:]*]]: tensor<1x4xf32>, %[[B:[^:]*]]: index, %[[J:[^:]*]]: index
+// CHECK: %[[OUT:.*]] = tensor.extract_slice %[[E]]
+// CHECK: %[[QUERIES:.*]] = linalg.generic
+// CHECK: arith.extf
+// CHECK: arith.mulf
+// CHECK: %[[MAX:.*]] = tensor.extract_slice %[[M]]{{.*}} to tensor<4xf32>
+// CHECK: attn.online_init rows outs(%[[MAX]], %{{.*}}, %[[OUT]] : tensor<4xf32>, tensor<4xf32>, tensor<4x64xf32>)
+// CHECK: %[[KEYS:.*]] = affine.apply #[[END]]()[%[[J]]]
+// CHECK: %[[LO:.*]], %[[FULL_LO:.*]], %{{.*}}, %[[HI:.*]] = attn.key_range batch(%[[B]]) rows(%{{.*}}, %c4) keys(%[[KEYS]]) step 512 mask(#attn.window<left = 99, right = 0>)
+// CHECK-DAG: %[[FIRST_FULL:.*]] = affine.max #[[FROM]]()[%[[J]], %[[FULL_LO]]]
+// CHECK-DAG: %[[FIRST:.*]] = affine.max #[[FROM]]()[%[[J]], %[[LO]]]
+// CHECK: scf.for %[[AT:.*]] = %[[FIRST]] to %[[FIRST_FULL]] step %c512
+// CHECK: tensor.extract_slice %[[I]][0, %[[AT]]] [4, %{{.*}}]
+// CHECK: attn.online_step rows ins(%[[QUERIES]], %{{.*}}, %{{.*}} : tensor<4x64xf32>, tensor<?x64xbf16>, tensor<?x64xbf16>) captures(%{{.*}} : tensor<4x?xf32>) outs(%{{.*}} : tensor<4x?xf32>,
+// CHECK-SAME: {capture_maps = [#{{.*}}]
+// CHECK-NOT: attn.online_finish
+// CHECK: %[[ACC:.*]] = tensor.insert_slice
+// CHECK: return %[[ACC]]
+func.func @part(%k: tensor<1x1024x64xbf16>, %i: tensor<4x1024xf32>, %e: tensor<1x4x64xf32>, %m: tensor<1x4xf32>, %b: index, %j: index, %q: tensor<1x4x64xbf16>) -> (tensor<1x4x64xf32>, tensor<1x4xf32>, tensor<1x4xf32>) {
+  %c100 = arith.constant 100 : index
+  %o:3 = attn.attention ins(%q, %k, %k : tensor<1x4x64xbf16>, tensor<1x1024x64xbf16>, tensor<1x1024x64xbf16>) captures(%i : tensor<4x1024xf32>)
+      state outs(%e, %m, %m : tensor<1x4x64xf32>, tensor<1x4xf32>, tensor<1x4xf32>) at(%b, %c100, %j) mask(#attn.window<left = 99, right = 0>)
+      plan(<"decode", q = 4, k = 512, part = 1024>) {indexing_maps = [#q, #k, #v, #i, #o, #s, #s], scale = 1.5e-01 : f32}
+      score {
+      ^bb0(%bi: index, %qi: index, %ki: index, %x: f32, %bias: f32):
+        %y = arith.addf %x, %bias : f32
+        attn.yield %y : f32
+      } -> tensor<1x4x64xf32>, tensor<1x4xf32>, tensor<1x4xf32>
+  return %o#0, %o#1, %o#2 : tensor<1x4x64xf32>, tensor<1x4xf32>, tensor<1x4xf32>
 }

@@ -1,0 +1,47 @@
+//===- OnlineProducts.h - the two products of an online softmax -*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// What the lowerings of the online ops with queries in lanes (OnlineToVector.cpp) and with queries in rows (OnlineRows.cpp)
+// have in common.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CPU_ONLINEPRODUCTS_H
+#define ATTN_CODEGEN_CPU_ONLINEPRODUCTS_H
+
+#include "codegen/cpu/Contraction.h"
+#include "codegen/cpu/Exp2.h"
+
+namespace attn {
+
+/// The products K Q^T of a tile as a contraction over (k, q, d), and their start.
+struct ScoreProducts {
+  Contraction contraction;
+  Start zero;
+};
+
+/// Creates the products of `op`, an attn.online_step or attn.online_probabilities on buffers, which write `scores`. They
+/// get the register block that was planned for them.
+template <typename OpTy>
+ScoreProducts createScoreProducts(mlir::OpBuilder &builder, OpTy op, mlir::Value scores,
+                                  CpuAttr cpu);
+
+/// Emits acc += V^T P^T.
+llvm::LogicalResult weighValues(mlir::IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu);
+
+/// `value` with `replacement` in the lanes that equal `constant`.
+mlir::Value createReplace(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                          double constant, double replacement);
+
+/// The unnormalised probabilities of `scores`, which are powers of two.
+llvm::SmallVector<mlir::Value> createProbabilities(mlir::OpBuilder &builder, mlir::Location loc,
+                                                   mlir::ValueRange scores,
+                                                   const Exponents &relative, CpuAttr cpu);
+
+/// The output of a query without a kept key.
+double valueOf(EmptyRow emptyRow);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CPU_ONLINEPRODUCTS_H

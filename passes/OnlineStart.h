@@ -1,0 +1,29 @@
+//===- OnlineStart.h - the state of an attention before its first key -----===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_ONLINESTART_H
+#define ATTN_PASSES_ONLINESTART_H
+
+#include "dialect/Attn.h"
+
+namespace attn {
+
+/// The state of an online softmax over a tile of queries: max (q), sum (q), and acc (e, q) or, in rows, (q, e).
+struct OnlineState {
+  mlir::Value max, sum, acc;
+};
+
+/// Writes the state of `op` before its first key to `outs`. `sink` is null, or the sink of the tile: (q) or a scalar. Its
+/// score is the first maximum and its exponential, 1, the first sum; it has no value, so the accumulator stays 0. A
+/// difference of 1 in max stands for a difference of `unit` in scores. `numKeys` is the number of all keys of `op`: the
+/// output of an attention without keys is an empty sum, even if `empty_row` is NaN.
+OnlineState createOnlineStart(mlir::OpBuilder &builder, mlir::Location loc, AttentionOp op,
+                              const OnlineState &outs, mlir::Value sink, mlir::OpFoldResult numKeys,
+                              float unit, bool rows);
+
+} // namespace attn
+
+#endif // ATTN_PASSES_ONLINESTART_H
