@@ -57,9 +57,11 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   if (group < 1 || !llvm::isPowerOf2_64(group))
     return emitError() << "expected a group that is a power of two, got " << group;
   bool isDecode = schedule == Schedule::Decode;
-  if (part < 0 || (part > 0 && !isDecode))
-    return emitError() << "expected a part of some keys for the schedule decode only, got "
-                       << stringifySchedule(schedule) << " with part = " << part;
+  if (part < 0)
+    return emitError() << "expected a part of at least 0 keys, got part = " << part;
+  if (part > 0 && !isDecode)
+    return emitError() << "expected parts with the schedule decode only, got part = " << part
+                       << " with " << stringifySchedule(schedule);
   if (isDecode && group != 1)
     return emitError() << "expected no groups with the schedule decode, got group = " << group;
   return success();

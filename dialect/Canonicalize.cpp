@@ -319,7 +319,7 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Replaces the output of an attention without keys by 0, the empty sum.
+/// Replaces the output of an attention without keys by 0, the empty sum. A state then has no maximum.
 struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -327,9 +327,17 @@ struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
     if (op->getNumResults() == 0 || sizeOf(op.getKey(), op.getKeyMap(), op.getKDim()) != 0)
       return rewriter.notifyMatchFailure(op, "expected tensors and a static number of keys of 0");
     Type type = getElementTypeOrSelf(op.getOuts()[0].getType());
-    Value zero = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getZeroAttr(type));
     SmallVector<Value> results(op.getOuts()); // probabilities have no elements
-    results[0] = linalg::FillOp::create(rewriter, op.getLoc(), zero, results[0]).getResult(0);
+    auto fill = [&](unsigned i, double value) {
+      Value constant =
+          arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getFloatAttr(type, value));
+      results[i] = linalg::FillOp::create(rewriter, op.getLoc(), constant, results[i]).getResult(0);
+    };
+    fill(0, 0);
+    if (op.getState()) {
+      fill(1, -std::numeric_limits<double>::infinity());
+      fill(2, 0);
+    }
     rewriter.replaceOp(op, results);
     return success();
   }
@@ -384,7 +392,7 @@ struct DropUnusedProbabilities : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
-    if (op->getNumResults() < 2 || !op->getResult(1).use_empty())
+    if (op->getNumResults() == 0 || !op.returnsProbabilities() || !op->getResult(1).use_empty())
       return failure();
     ArrayRef<Attribute> maps = op.getIndexingMaps().getValue();
     auto narrowed = AttentionOp::create(

@@ -374,6 +374,35 @@ std::array<OpFoldResult, 4> KeyBounds::build(OpBuilder &builder, Location loc,
   return compute(algebra, operands);
 }
 
+template <typename Algebra>
+static std::array<typename Algebra::Value, 4>
+computeRelative(MLIRContext *context, Algebra &algebra, typename Algebra::Value first, int64_t step,
+                std::array<typename Algebra::Value, 4> bounds) {
+  AffineExpr d0, d1, d2;
+  bindDims(context, d0, d1, d2);
+  AffineExpr zero = getAffineConstantExpr(0, context);
+  AffineMap fromFirst = AffineMap::get(2, 0, {d1 - d0, zero}, context);
+  auto [lo, fullLo, fullHi, hi] = bounds;
+  auto relativeLo = algebra.max(fromFirst, {first, fullLo});
+  AffineMap wholeSteps =
+      AffineMap::get(3, 0, {d2 + (d1 - d0 - d2).floorDiv(step) * step, d2}, context);
+  return {algebra.max(fromFirst, {first, lo}), relativeLo,
+          algebra.max(wholeSteps, {first, fullHi, relativeLo}),
+          algebra.max(fromFirst, {first, hi})};
+}
+
+std::array<int64_t, 4> KeyBounds::relativeTo(int64_t first, std::array<int64_t, 4> bounds) const {
+  OnIntegers algebra;
+  return computeRelative(context, algebra, first, step, bounds);
+}
+
+std::array<OpFoldResult, 4> KeyBounds::relativeTo(OpBuilder &builder, Location loc,
+                                                  OpFoldResult first, int64_t step,
+                                                  std::array<OpFoldResult, 4> bounds) {
+  InIR algebra{builder, loc};
+  return computeRelative(builder.getContext(), algebra, first, step, bounds);
+}
+
 //===----------------------------------------------------------------------===//
 // Proofs over every pair
 //===----------------------------------------------------------------------===//

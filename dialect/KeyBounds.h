@@ -31,6 +31,13 @@ public:
   std::array<mlir::OpFoldResult, 4> build(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::OpFoldResult> operands) const;
 
+  /// `bounds` of the keys before the end of a part, relative to its first key `first`: none is negative, and the keys
+  /// between full_lo and full_hi are whole steps.
+  std::array<int64_t, 4> relativeTo(int64_t first, std::array<int64_t, 4> bounds) const;
+  static std::array<mlir::OpFoldResult, 4> relativeTo(mlir::OpBuilder &builder, mlir::Location loc,
+                                                      mlir::OpFoldResult first, int64_t step,
+                                                      std::array<mlir::OpFoldResult, 4> bounds);
+
   /// Whether a bound depends on the value of operand `operand`.
   bool isFunctionOf(unsigned operand) const;
 

@@ -311,6 +311,8 @@ static LogicalResult verifyGroup(AttentionOp op) {
 static LogicalResult verifyState(AttentionOp op) {
   if (op.getSink())
     return op.emitOpError() << "expected no sink of a state, got " << op.getSink().getType();
+  if (op.getEmptyRow() != EmptyRow::Zero)
+    return op.emitOpError() << "expected no empty_row of a state, got " << op.getEmptyRowAttr();
   FloatType type = op.getAccumulatorType();
   for (Value out : op.getOuts())
     if (shapedType(out).getElementType() != type)
@@ -328,10 +330,10 @@ static LogicalResult verifyState(AttentionOp op) {
 
 LogicalResult AttentionOp::verify() {
   // A12
-  if (getState() ? getOuts().size() != 3 : getOuts().empty() || getOuts().size() > 2)
-    return emitOpError() << "expected "
-                         << (getState() ? "the outputs acc, max and sum" : "one or two outputs")
-                         << ", got " << getOuts().size();
+  if (getState() && getOuts().size() != 3)
+    return emitOpError() << "expected the outputs acc, max and sum, got " << getOuts().size();
+  if (!getState() && (getOuts().empty() || getOuts().size() > 2))
+    return emitOpError() << "expected one or two outputs, got " << getOuts().size();
   // A1
   unsigned out = getNumInputs(), numMapped = out + getOuts().size();
   if (getIndexingMaps().size() != numMapped)
@@ -479,23 +481,6 @@ template <typename OpTy> static float unitOf(OpTy op) {
 }
 float OnlineStepOp::getUnit() { return unitOf(*this); }
 float OnlineProbabilitiesOp::getUnit() { return unitOf(*this); }
-
-std::pair<FloatAttr, FloatAttr> AttentionOp::splitScale() {
-  float scale = getScale().convertToFloat();
-  if (!std::isnormal(scale) || std::abs(scale) >= 1)
-    return {FloatAttr(), getScaleAttr()};
-  // The power takes the sign: the rest is positive.
-  float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
-  auto attribute = [&](float value) {
-    return FloatAttr::get(Float32Type::get(getContext()), value);
-  };
-  return {attribute(power), attribute(scale / power)};
-}
-
-float AttentionOp::getStateUnit() {
-  float rest = splitScale().second.getValue().convertToFloat();
-  return getScore().empty() && isUnit(rest) ? rest : 1;
-}
 
 /// S3 to S6 of the ops that compute scores.
 template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {

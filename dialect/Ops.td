@@ -65,9 +65,12 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     region the score stays as it is. `at` has the origin of a tile, one index for each of (batch..., q, k):
     tiling changes the origin and never the region.
 
-    With `state`, the outputs are the state of an online softmax over these keys, before the division: acc, max and sum
-    with p[q,k] = exp(s[q,k] - unit * max[q]), sum[q] = sum_k p[q,k] and acc[q,e] = sum_k p[q,k] * V[k,e]. The states of
-    disjoint keys are merged by `attn.online_merge` with `unit` as its scale: `getStateUnit` returns it.
+    With `state`, the outputs are the state of an online softmax over these keys, before the division: acc, max and sum,
+    of which max[q] is the greatest score of a kept pair, or -inf without one:
+
+        p[q,k] = exp(s[q,k] - max[q])     sum[q] = sum_k p[q,k]     acc[q,e] = sum_k p[q,k] * V[k,e]
+
+    A state has no sink and no `empty_row`. `attn.online_merge` with the scale 1 merges the states of disjoint keys.
 
     Constraints:
     * (A1) one indexing map for each of query, key, value, captured operands and outputs, over the same
@@ -86,7 +89,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       that do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
     * (A12) one or two outputs; with `state`, three outputs of the accumulator type, of which max and sum name every batch
-      dimension and q, and no sink; a plan for it has the schedule decode, and acc then is (batch..., q, e);
+      dimension and q, no sink and no `empty_row`; a plan for it has the schedule decode, and acc then is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
       static, and the group divides that of d.
 
@@ -143,11 +146,6 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     int64_t getStaticSize(unsigned dim);
 
     bool returnsProbabilities() { return getOuts().size() == 2; }
-    /// The scale as the product of a power of two, by which queries are multiplied, and a rest, by which scores are. A
-    /// power of null is 1.
-    std::pair<::mlir::FloatAttr, ::mlir::FloatAttr> splitScale();
-    /// The difference of scores that a difference of 1 in the maximum of a state stands for.
-    float getStateUnit();
     /// Multiplies the scale by `factor`. Fails if f32 cannot hold the product as a normal number or, with a wider
     /// accumulator, cannot hold it exactly.
     ::llvm::LogicalResult scaleBy(double factor);

@@ -261,7 +261,7 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
           if (kept[k])
             acc += p[k] * value();
       }
-      result(1) = max / op.getStateUnit();
+      result(1) = max;
       result(2) = sum;
       return;
     }

@@ -93,6 +93,8 @@ std::string attn::printAttention(DictionaryAttr attention) {
   if (StringRef schedule = getText(attention, "schedule"); !schedule.empty())
     out << ", schedule " << schedule << ", tiles of " << getNumber(attention, "query_tile")
         << " queries and " << getNumber(attention, "key_tile") << " keys";
+  if (int64_t part = getNumber(attention, "part"))
+    out << ", parts of " << part << " keys";
   if (Attribute mask = attention.get("mask"))
     out << ", mask " << mask;
   if (auto share = attention.getAs<FloatAttr>("skipped_share")) {
@@ -102,8 +104,7 @@ std::string attn::printAttention(DictionaryAttr attention) {
     if (isLeast && share.getValue().isZero())
       out << "known at the call";
     else
-      out << llvm::format("%.1f %%", 100 * share.getValueAsDouble())
-          << (isLeast ? " or more" : "");
+      out << llvm::format("%.1f %%", 100 * share.getValueAsDouble()) << (isLeast ? " or more" : "");
   }
   return text;
 }

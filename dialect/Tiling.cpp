@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// In attn.attention, batch, q and e are parallel; k and d are reductions and are never tiled here: attn-tile-keys makes
-// the key loop, because it handles bounds and masks. The tile steps have the loops (k, q). Their d and e are no loops: a
+// In attn.attention, batch, q and e are parallel; k and d are reductions. attn-decode takes tiles of k, each with a state of
+// its own, and attn-tile-keys makes the loop over keys, because it handles bounds and masks. The tile steps have the loops (k, q). Their d and e are no loops: a
 // tile has the scores of whole rows, and tiles of e would each update max and sum.
 //
 // Splits keys into parts like this (part %n of 128 keys; attn.online_merge adds the parts to the old state):

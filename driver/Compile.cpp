@@ -270,6 +270,8 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   fields.set("key_tile", builder.getI64IntegerAttr(plan.getK()));
   if (MaskInterface mask = op.getMaskAttr()) {
     SkippedShare share = getSkippedShare(op);
+  if (plan.getPart())
+    fields.set("part", builder.getI64IntegerAttr(plan.getPart()));
     fields.set("mask", mask);
     fields.set("skipped_share", builder.getF64FloatAttr(share.least));
     fields.set("skipped_at_call", builder.getBoolAttr(share.mayGrow));

@@ -31,14 +31,10 @@ using namespace attn;
 
 MaskTiles::Counts MaskTiles::count() const {
   Counts counts;
-  int64_t all = llvm::divideCeil(keys, keyTile);
   for (const Row &row : rows) {
-    // The tiles start at lo, as in attn.count_tiles.
-    int64_t run = llvm::divideCeil(row.hi - row.lo, keyTile);
-    int64_t full = (row.fullHi - row.fullLo) / keyTile;
-    counts.full += full;
-    counts.partial += run - full;
-    counts.skipped += all - run;
+    counts.full += row.full;
+    counts.partial += row.run - row.full;
+    counts.skipped += row.all - row.run;
   }
   return counts;
 }
@@ -61,9 +57,11 @@ rowsOf(PlanAttr plan, MaskInterface mask, ArrayRef<int64_t> batch, int64_t queri
   std::vector<MaskTiles::Row> result;
   SmallVector<KeptSet> kept = keptOf(mask, plan, batch.size());
   KeyBounds bounds = KeyBounds::get(plan.getContext(), kept, batch.size(), plan.getK());
+  int64_t step = plan.getK(), part = plan.getPart() ? plan.getPart() : std::max<int64_t>(keys, 1);
   for (int64_t q = 0; q < queries; q += plan.getQ()) {
     if (computesWholeRows(plan)) {
-      result.push_back({0, 0, mask ? 0 : keys, keys});
+      int64_t tiles = llvm::divideCeil(keys, step), full = mask ? 0 : keys;
+      result.push_back({0, 0, full, keys, full / step, tiles, tiles});
       continue;
     }
     int64_t rows = std::min(plan.getQ(), queries - q);
@@ -80,7 +78,18 @@ rowsOf(PlanAttr plan, MaskInterface mask, ArrayRef<int64_t> batch, int64_t queri
         operands.append({least, greatest});
       }
     auto [lo, fullLo, fullHi, hi] = bounds.evaluate(operands);
-    result.push_back({lo, fullLo, fullHi, hi});
+    MaskTiles::Row row = {lo, fullLo, fullHi, hi, 0, 0, 0};
+    for (int64_t first = 0; first < keys; first += part) {
+      int64_t end = std::min(first + part, keys);
+      operands[batch.size() + 2] = end;
+      // The tiles start at lo, as in attn.count_tiles.
+      auto [partLo, partFullLo, partFullHi, partHi] =
+          bounds.relativeTo(first, bounds.evaluate(operands));
+      row.full += (partFullHi - partFullLo) / step;
+      row.run += llvm::divideCeil(partHi - partLo, step);
+      row.all += llvm::divideCeil(end - first, step);
+    }
+    result.push_back(row);
   }
   return result;
 }

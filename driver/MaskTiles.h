@@ -24,6 +24,7 @@ struct MaskTiles {
   /// [fullLo, fullHi).
   struct Row {
     int64_t lo, fullLo, fullHi, hi;
+    int64_t full, run, all; ///< counts of tiles, which begin anew in each part of the keys
   };
   struct Counts {
     int64_t full = 0, partial = 0, skipped = 0;

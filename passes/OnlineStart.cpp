@@ -16,7 +16,7 @@ using namespace attn;
 
 /// Starts `state` from `sink`. `none` is the first sum where the sink is -inf.
 static void startFromSink(OpBuilder &builder, Location loc, OnlineState &state, Value sink,
-                          Value none, float unit) {
+                          Value none) {
   Type type = getElementTypeOrSelf(state.max.getType());
   AffineMap rows = builder.getMultiDimIdentityMap(1);
   bool isScalar = cast<RankedTensorType>(sink.getType()).getRank() == 0;
@@ -35,8 +35,6 @@ static void startFromSink(OpBuilder &builder, Location loc, OnlineState &state, 
         Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, score,
                                              constant(-std::numeric_limits<double>::infinity()));
         Value sum = arith::SelectOp::create(b, loc, isNone, none, weight);
-        if (unit != 1)
-          score = arith::DivFOp::create(b, loc, score, constant(unit));
         linalg::YieldOp::create(b, loc, ValueRange{score, sum});
       });
   state.max = start.getResult(0);
@@ -45,15 +43,14 @@ static void startFromSink(OpBuilder &builder, Location loc, OnlineState &state, 
 
 OnlineState attn::createOnlineStart(OpBuilder &builder, Location loc, AttentionOp op,
                                     const OnlineState &outs, Value sink, OpFoldResult numKeys,
-                                    float unit, bool rows) {
+                                    bool rows) {
   Type type = getElementTypeOrSelf(outs.max.getType());
   auto init = OnlineInitOp::create(
       builder, loc, TypeRange{outs.max.getType(), outs.sum.getType(), outs.acc.getType()}, outs.max,
       outs.sum, outs.acc, rows);
   OnlineState state = {init.getResult(0), init.getResult(1), init.getResult(2)};
   Value sum = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, 0));
-  bool isEmptySum =
-      op.getEmptyRow() == EmptyRow::NaN && !op.getState() && !getConstantIntValue(numKeys);
+  bool isEmptySum = op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys);
   if (isEmptySum) {
     // If there is no key, the output is an empty sum, not 0 / 0.
     Value none = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
@@ -62,7 +59,7 @@ OnlineState attn::createOnlineStart(OpBuilder &builder, Location loc, AttentionO
     sum = arith::UIToFPOp::create(builder, loc, type, none);
   }
   if (sink)
-    startFromSink(builder, loc, state, sink, sum, unit);
+    startFromSink(builder, loc, state, sink, sum);
   else if (isEmptySum)
     state.sum = linalg::FillOp::create(builder, loc, sum, state.sum).getResult(0);
   return state;

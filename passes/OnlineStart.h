@@ -17,12 +17,11 @@ struct OnlineState {
 };
 
 /// Writes the state of `op` before its first key to `outs`. `sink` is null, or the sink of the tile: (q) or a scalar. Its
-/// score is the first maximum and its exponential, 1, the first sum; it has no value, so the accumulator stays 0. A
-/// difference of 1 in max stands for a difference of `unit` in scores. `numKeys` is the number of all keys of `op`: the
-/// output of an attention without keys is an empty sum, even if `empty_row` is NaN.
+/// score is the first maximum and its exponential, 1, the first sum; it has no value, so the accumulator stays 0. `numKeys`
+/// is the number of all keys of `op`: the output of an attention without keys is an empty sum, even if `empty_row` is NaN.
 OnlineState createOnlineStart(mlir::OpBuilder &builder, mlir::Location loc, AttentionOp op,
                               const OnlineState &outs, mlir::Value sink, mlir::OpFoldResult numKeys,
-                              float unit, bool rows);
+                              bool rows);
 
 } // namespace attn
 

@@ -31,6 +31,9 @@ LogicalResult attn::verifyPackedMask(AttentionOp op) {
       continue;
     if (!isTested(op, i))
       return op.emitOpError() << "expected the mask to test packed operand " << i;
+    if (op.getPlan()->getSchedule() == Schedule::Decode)
+      return op.emitOpError()
+             << "expected schedule per-head or phased for a packed mask, got decode";
     if (!tilesBeginAtWords(op))
       return op.emitOpError() << "expected key tiles of whole words of " << kKeysPerWord
                               << " keys for a packed mask, got k = " << op.getPlan()->getK();

@@ -19,7 +19,8 @@ static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
 /// Queries of a tile of few queries: each is a row of a register block.
 static constexpr int64_t kFewQueries = 8;
 
-/// Tasks that make up for the overhead of a second phase, if a machine has that many threads.
+/// With at least so many tasks, keys are not divided: more tasks would only help a machine with more threads, and the
+/// merge of the parts is a second phase.
 static constexpr int64_t kTasks = 32;
 /// The least keys of a part, and the keys of a part if their number is known only at the call.
 static constexpr int64_t kLeastPart = 512, kTypicalPart = 1024;
@@ -34,7 +35,7 @@ static constexpr int64_t kKeyTiles[] = {96, 64, 128};
 
 /// Key tiles to try: those of the table. Tiles that divide the keys come first, because they leave no
 /// smaller last tile to compile.
-static SmallVector<int64_t> keyTiles(const AttentionShape &shape) {
+static SmallVector<int64_t> keyTiles(CpuAttr, const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
   auto add = [&](int64_t tile) {
     if (shape.knowsKeys)
@@ -65,21 +66,21 @@ static SmallVector<int64_t> fewQueries(CpuAttr, const AttentionShape &shape) {
   return {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
 }
 
-/// The keys of a part for the schedule decode; 0 if there are enough tasks without parts.
-static int64_t choosePart(const AttentionShape &shape) {
+/// The keys of a part for the schedule decode; 0 if tasks attend all keys.
+static int64_t choosePart(CpuAttr cpu, const AttentionShape &shape) {
   int64_t tasks = shape.heads * shape.groups * llvm::divideCeil(shape.queries, kFewQueries);
-  if (tasks >= kTasks)
+  if (tasks >= kTasks || shape.returnsProbabilities)
     return 0;
   if (!shape.knowsKeys)
     return kTypicalPart;
-  int64_t parts = std::min<int64_t>(llvm::divideCeil(kTasks, tasks), shape.keys / kLeastPart);
-  if (parts <= 1)
-    return 0;
-  return llvm::alignTo(llvm::divideCeil(shape.keys, parts), kKeysPerWord);
+  // The parts that the mask leaves are those that make tasks.
+  int64_t keys = countKeys(cpu.getContext(), shape, std::min(shape.queries, kFewQueries));
+  int64_t parts = std::min<int64_t>(llvm::divideCeil(kTasks, tasks), keys / kLeastPart);
+  return parts <= 1 ? 0 : llvm::alignTo(llvm::divideCeil(keys, parts), cpu.getLanes());
 }
 
-static SmallVector<int64_t> keysOfFewQueries(const AttentionShape &shape) {
-  int64_t part = choosePart(shape), keys = part ? part : std::max<int64_t>(shape.keys, 1);
+static SmallVector<int64_t> keysOfFewQueries(CpuAttr cpu, const AttentionShape &shape) {
+  int64_t part = choosePart(cpu, shape), keys = part ? part : std::max<int64_t>(shape.keys, 1);
   return {std::min(keys, kMostScores / std::clamp<int64_t>(shape.queries, 1, kFewQueries))};
 }
 
@@ -87,8 +88,8 @@ static SmallVector<int64_t> keysOfFewQueries(const AttentionShape &shape) {
 static SmallVector<int64_t> firstQueryTile(CpuAttr cpu, const AttentionShape &shape) {
   return {queryTiles(cpu, shape).front()};
 }
-static SmallVector<int64_t> firstKeyTile(const AttentionShape &shape) {
-  return {keyTiles(shape).front()};
+static SmallVector<int64_t> firstKeyTile(CpuAttr cpu, const AttentionShape &shape) {
+  return {keyTiles(cpu, shape).front()};
 }
 
 namespace {
@@ -96,7 +97,7 @@ namespace {
 struct ScheduleRow {
   Schedule schedule;
   SmallVector<int64_t> (*queryTiles)(CpuAttr, const AttentionShape &);
-  SmallVector<int64_t> (*keyTiles)(const AttentionShape &);
+  SmallVector<int64_t> (*keyTiles)(CpuAttr, const AttentionShape &);
   double (*predict)(CpuAttr, const AttentionShape &, PlanAttr);
   /// Whether the schedule makes the same tasks as an earlier one if there are no projections.
   bool isForProjections;
@@ -136,8 +137,8 @@ SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &sh
                    (row.isForFewQueries && shape.queries > kFewQueries))
       continue;
     for (int64_t q : row.queryTiles(cpu, shape))
-      for (int64_t k : row.keyTiles(shape)) {
-        int64_t part = row.schedule == Schedule::Decode ? choosePart(shape) : 0;
+      for (int64_t k : row.keyTiles(cpu, shape)) {
+        int64_t part = row.schedule == Schedule::Decode ? choosePart(cpu, shape) : 0;
         auto plan =
             PlanAttr::get(cpu.getContext(), row.schedule, q, k, row.hasGroups ? group : 1, part);
         Prediction prediction = {plan, row.predict(cpu, shape, plan)};

@@ -42,8 +42,8 @@ static constexpr double kShortLoop = 3;  // of such a pass in L1
 // Overhead of a loop around blocks, of a tile of queries, of a task and of a phase.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
-static constexpr double kExactRow =
-    60; // of a row of a tile: its maximum and its sum across lanes, and its state
+// Of a row of a tile of few queries: it adds up lanes, and updates the state of its query.
+static constexpr double kRowOfTile = 60;
 static constexpr double kTaskOverhead = 100;
 static constexpr double kPhaseOverhead = 3000;
 // Bytes that arrive from beyond each cache in the time of one multiply-add.
@@ -112,6 +112,24 @@ static double predictTraffic(CpuAttr cpu, double bytes, double workingSet) {
 // Attention
 //===----------------------------------------------------------------------===//
 
+/// The bounds of the keys for the queries `[q, q + queries)`.
+static std::array<int64_t, 4> evaluate(const KeyBounds &bounds, const AttentionShape &shape,
+                                       int64_t q, int64_t queries) {
+  SmallVector<int64_t> operands(shape.numBatch, 0);
+  operands.append({q, queries, shape.keys});
+  // Values of symbols are not known here: no pair is taken as hidden.
+  if (shape.mask)
+    for (const KeptSet &set : shape.mask.kept(shape.numBatch))
+      operands.append(2 * set.symbols.size(), shape.keys);
+  return bounds.evaluate(operands);
+}
+
+int64_t attn::countKeys(MLIRContext *context, const AttentionShape &shape, int64_t queries) {
+  KeyBounds bounds = KeyBounds::get(context, shape.mask, shape.numBatch, /*step=*/1);
+  auto [lo, fullLo, fullHi, hi] = evaluate(bounds, shape, /*q=*/0, queries);
+  return hi - lo;
+}
+
 namespace {
 /// Predicts the parts of an attention, of which the time of each schedule is put together.
 struct Model {
@@ -170,13 +188,7 @@ struct Model {
 
   /// The tile of queries at `q`.
   double queryTile(int64_t q, int64_t queries, const KeyBounds &bounds) const {
-    SmallVector<int64_t> operands(shape.numBatch, 0);
-    operands.append({q, queries, shape.keys});
-    // Values of symbols are not known here: no pair is taken as hidden.
-    if (shape.mask)
-      for (const KeptSet &set : shape.mask.kept(shape.numBatch))
-        operands.append(2 * set.symbols.size(), shape.keys);
-    auto [lo, fullLo, fullHi, hi] = bounds.evaluate(operands);
+    auto [lo, fullLo, fullHi, hi] = evaluate(bounds, shape, q, queries);
 
     int64_t vectors = vectorsOf(queries);
     // The queries are transposed in, the output is transposed out.
@@ -235,16 +247,19 @@ struct Model {
     return cost;
   }
 
+  /// The dot products of one query with `keys` keys, whose lanes are then added up.
+  double dotProducts(int64_t keys) const {
+    return double(keys) * vectorsOf(shape.d) *
+               (multiplyAdd(*single) + (kDotLoad + kLoad) / multiplyAdd(*single)) +
+           vectorsOf(keys) * cpu.getLanes() * shuffles(cpu);
+  }
+
   /// One head, a tile of few queries at a time; lanes hold keys.
   double wholeScores() const {
-    double vectors = vectorsOf(shape.keys), scores = shape.queries * vectors;
-    // Dot products along d, added up by a transposition of L vectors.
-    double dots = double(shape.keys) * vectorsOf(shape.d) *
-                      (multiplyAdd(*single) + (kDotLoad + kLoad) / multiplyAdd(*single)) +
-                  vectors * cpu.getLanes() * shuffles(cpu);
+    double scores = shape.queries * vectorsOf(shape.keys);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * bytesOfElement();
-    return shape.queries * dots + scores * (loops + probabilities(false, true)) +
+    return shape.queries * dotProducts(shape.keys) + scores * (loops + probabilities(false, true)) +
            llvm::divideCeil(shape.queries, plan.getQ()) *
                (product(std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
                         bool(shape.mask)) +
@@ -252,20 +267,15 @@ struct Model {
            predictTraffic(cpu, 8 * bytes, bytes);
   }
 
-  /// One head, a tile of few queries at a time; lanes hold keys, of one tile after the other.
-  double fewQueries() const {
+  /// One head, a tile of few queries and of `keys` keys after the other; lanes hold keys.
+  double fewQueries(int64_t keys) const {
     int64_t rows = std::min(shape.queries, plan.getQ());
-    double vectors = vectorsOf(shape.keys);
-    // Dot products along d, added up by a transposition of L vectors.
-    double dots = double(shape.keys) * vectorsOf(shape.d) *
-                      (multiplyAdd(*single) + (kDotLoad + kLoad) / multiplyAdd(*single)) +
-                  vectors * cpu.getLanes() * shuffles(cpu);
-    double tiles = llvm::divideCeil(shape.queries, plan.getQ()) *
-                   double(llvm::divideCeil(shape.keys, plan.getK()));
-    return shape.queries * (dots + vectors * probabilities(bool(shape.mask), true)) +
+    double tiles = double(llvm::divideCeil(keys, plan.getK()));
+    return shape.queries *
+               (dotProducts(keys) + vectorsOf(keys) * probabilities(bool(shape.mask), true)) +
            llvm::divideCeil(shape.queries, plan.getQ()) *
-               product(rows, shape.e, shape.keys, bool(shape.mask)) +
-           tiles * (kTileOverhead + rows * kExactRow);
+               (product(rows, shape.e, keys, bool(shape.mask)) +
+                tiles * (kTileOverhead + rows * kRowOfTile));
   }
 
   double unfused() const {
@@ -348,14 +358,14 @@ double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAt
 
 double attn::predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
   Model model(cpu, shape, plan);
-  double cost = model.fewQueries() + model.tiles() * kTaskOverhead;
-  if (int64_t part = plan.getPart()) {
-    double parts = double(llvm::divideCeil(shape.keys, part));
-    cost +=
-        parts * (model.tiles() * kTaskOverhead + shape.queries * model.vectorsOf(shape.e) * kStore);
-    return model.inPhases(cost, /*joined=*/1) + kPhaseOverhead;
-  }
-  return model.inPhases(cost, /*joined=*/1);
+  int64_t keys = countKeys(cpu.getContext(), shape, std::min(shape.queries, plan.getQ()));
+  double cost = model.fewQueries(keys) + model.tiles() * kTaskOverhead;
+  if (plan.getPart() == 0)
+    return model.inPhases(cost, /*joined=*/1);
+  double parts = double(llvm::divideCeil(shape.keys, plan.getPart()));
+  cost +=
+      parts * (model.tiles() * kTaskOverhead + shape.queries * model.vectorsOf(shape.e) * kStore);
+  return model.inPhases(cost, /*joined=*/1) + kPhaseOverhead;
 }
 
 double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {

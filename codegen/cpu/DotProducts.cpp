@@ -54,7 +54,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
   return std::nullopt;
 }
 
-/// The other rows that are multiplied at a time with rows that are in registers.
+/// The rows of the other input that are multiplied at a time with each vector of a row.
 static constexpr int64_t kOthers = 4;
 
 namespace {
@@ -107,7 +107,7 @@ struct DotBuilder {
     });
   }
 
-  /// Emits the products of L rows with all other rows along `loop`, some of them at a time.
+  /// Emits the products of L rows of one input with the rows of the other input along `loop`, some of these at a time.
   void createOthers(OpBuilder &builder, const Lanes &n, Origin origin, unsigned loop) const {
     OpFoldResult size = sizes[loop], begin = builder.getIndexAttr(0);
     int64_t most = std::min(kOthers, lanes);
@@ -138,7 +138,7 @@ struct DotBuilder {
   /// A vector that holds the sum of each of `sums` in its own lane.
   Value createTotals(OpBuilder &b, ArrayRef<Value> sums) const {
     VectorType type = VectorType::get(lanes, sumType);
-    // Add them up one by one as long as this takes fewer shuffles than a transposition.
+    // Add them up one by one as long as this takes fewer shuffles.
     if (int64_t(sums.size()) < lanes / 2) {
       SmallVector<Value> totals(lanes, floatConstant(b, loc, sumType, 0));
       for (auto [total, sum] : llvm::zip(totals, sums))
@@ -151,7 +151,7 @@ struct DotBuilder {
     return createSumsOfLanes(b, loc, rows);
   }
 
-  /// Emits the products of L rows, or of fewer rows at the end, with each of `numOthers` other rows.
+  /// Emits the products of L rows of one input, or of fewer rows at its end, with `numOthers` rows of the other input.
   void createVectors(OpBuilder &b, const Lanes &n, Origin origin, int64_t numOthers) const {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
@@ -170,7 +170,7 @@ struct DotBuilder {
         index = arith::MinUIOp::create(b, loc, index, last);
       starts.push_back(rows.advance(b, loc, origin.rows, products.n, index));
     }
-    // L accumulators at a time, for as many products of each other row.
+    // A block has at most L accumulators: some of the L rows times all the other rows.
     auto other = [&](OpBuilder &inner, const StridedView &view, Value from, int64_t i) {
       return numOthers == 1 ? from
                             : view.advance(inner, loc, from, products.inner.back(), constant(i));
@@ -196,8 +196,8 @@ struct DotBuilder {
     }
   }
 
-  /// The sums of the products of each of the rows at `starts` with each other row, by lanes: those of the first other row
-  /// come first.
+  /// The products of each of the rows at `starts` with `numOthers` rows of the other input, as vectors whose lanes are yet to
+  /// be added up. Those with the first of the other rows come first.
   SmallVector<Value> createBlock(OpBuilder &b, ArrayRef<Value> starts, int64_t numOthers,
                                  function_ref<Value(OpBuilder &, int64_t)> otherAt) const {
     const MultiplyAdd &instruction = products.instruction;

@@ -122,11 +122,11 @@ void attn::lowerRows(IRRewriter &rewriter, OnlineInitOp op, CpuAttr cpu) {
 // attn.online_step
 //===----------------------------------------------------------------------===//
 
-/// Turns the products of query `q` in `scores` into scores, and returns the greatest of them and of `least`, in all lanes.
+/// Turns the products of query `q` in `scores` into scores, and returns the greatest of them and of `oldMax`, in all lanes.
 static Value createScores(OpBuilder &builder, const RowBuilder &row, const ScoreRegion &region,
-                          Value scores, Value q, Value least) {
+                          Value scores, Value q, Value oldMax) {
   Value greatest = row.forEachVector(
-      builder, scores, least, [&](OpBuilder &b, const Lanes &k, ValueRange carried) {
+      builder, scores, oldMax, [&](OpBuilder &b, const Lanes &k, ValueRange carried) {
         SmallVector<Value> at = {q, k.offset};
         Value lowest = row.constant(b, -kInfinity);
         Value score = k.load(b, row.loc, scores, at, lowest);

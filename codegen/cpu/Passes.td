@@ -31,8 +31,8 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let description = [{
     Lowers `attn.online_init`, `attn.online_step`, `attn.online_probabilities`, `attn.online_merge` and
     `attn.online_finish` on buffers to loops over vectors of exactly the target's lanes, which hold queries or, if queries
-    are in rows, keys and elements of e. The last vector is masked if their number is not a multiple of the lanes. Exponentials become polynomials, and no op becomes a library
-    call.
+    are in rows, keys and elements of e. The last vector is masked if their number is not a multiple of the lanes.
+    Exponentials become polynomials, and no op becomes a library call.
 
     The probabilities of a step are computed from the accumulators of its first product, relative to the maximum so
     far. Only if that maximum turns out to be too small are the products of the tile stored and updated as usual. For the

@@ -78,8 +78,8 @@ LogicalResult ScoreRegion::verify() const {
       for (AffineExpr variable : variables)
         if (!slopeOf(expr, variable, numDims, numSymbols))
           return op->emitOpError()
-                 << "expected a mask that is linear in what varies with the "
-                 << (laneDim == 1 ? "query" : "key") << ", got " << IntegerSetAttr::get(set.pairs);
+                 << "expected a mask that is linear in what varies within a vector, got "
+                 << IntegerSetAttr::get(set.pairs);
     }
   }
   return success();

@@ -16,9 +16,12 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace attn;
 
+namespace {
 /// The lanes of two shuffles of the concatenation of rows a and b, which are `distance` apart. Lane i of shuffle 0 or 1 is
 /// lane `source(i, 0 or 1)` of the concatenation.
 struct Round {
@@ -32,6 +35,8 @@ struct Round {
     return vector::ShuffleOp::create(builder, loc, a, b, order);
   }
 };
+
+} // namespace
 
 static SmallVector<Round> getRounds(int64_t lanes) {
   int64_t block = std::min<int64_t>(lanes, 4);

@@ -47,7 +47,9 @@ struct Plan : attn::impl::PlanBase<Plan> {
         return WalkResult::interrupt();
       if (op.getPlan())
         return WalkResult::advance();
-      SmallVector<Prediction> predictions = planner.predictPlans(AttentionShape::get(op), only);
+      // Only decode leaves a state.
+      auto among = op.getState() ? Schedule::Decode : only;
+      SmallVector<Prediction> predictions = planner.predictPlans(AttentionShape::get(op), among);
       // The unfused schedule, which has scores in memory, is used only if the option names it or if there is no other.
       auto *chosen = llvm::find_if(predictions, [](const Prediction &prediction) {
         return prediction.plan.getSchedule() != Schedule::Unfused;

@@ -96,6 +96,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
     shape.depth = std::max(depthOf(op.getKey()), depthOf(op.getValue()));
   shape.joined = countJoinedHeads(op);
   shape.hasRegion = !op.getScore().empty() || op.getSink();
+  shape.returnsProbabilities = op.returnsProbabilities();
   shape.mask = op.getMaskAttr();
   return shape;
 }

@@ -160,7 +160,7 @@ AttentionOp Splitter::createWholeState() {
       rewriter, loc, TypeRange{acc.getType(), row.getType(), row.getType()}, op.getQuery(),
       op.getKey(), op.getValue(), op.getCaptures(), /*sink=*/Value(), ValueRange{acc, row, row},
       op.getOrigin(), op.getMaskAttr(), op.getPlanAttr(), rewriter.getAffineMapArrayAttr(maps),
-      op.getScaleAttr(), op.getEmptyRowAttr(), op.getAccTypeAttr(), rewriter.getUnitAttr());
+      op.getScaleAttr(), /*empty_row=*/EmptyRowAttr(), op.getAccTypeAttr(), rewriter.getUnitAttr());
   state->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   IRMapping mapping;
   op.getScore().cloneInto(&state.getScore(), mapping);
@@ -252,15 +252,14 @@ Value Splitter::createMerge(ValueRange parts) {
   };
   SmallVector<unsigned> sinkLoops, outLoops;
   Value sink = op.getSink() ? tileOf(op.getSink(), op.getSinkMap(), sinkLoops) : Value();
-  float unit = op.getStateUnit();
   OnlineState start = createOnlineStart(
       rewriter, loc, op,
       {temporary({numQueries}), temporary({numQueries}), temporary({numQueries, numElements})},
-      sink, domain[op.getKDim()].size, unit, /*rows=*/true);
+      sink, domain[op.getKDim()].size, /*rows=*/true);
   auto merge = OnlineMergeOp::create(
       rewriter, loc, TypeRange{start.max.getType(), start.sum.getType(), start.acc.getType()},
       states[kMax], states[kSum], states[kAcc], start.max, start.sum, start.acc,
-      rewriter.getF32FloatAttr(unit), rewriter.getUnitAttr());
+      rewriter.getF32FloatAttr(1), rewriter.getUnitAttr());
 
   tensor::ExtractSliceOp out = tileOf(loop.getRegionIterArgs()[0], op.getOutMap(), outLoops);
   bool isTransposed = outLoops.front() != op.getQDim();
@@ -292,10 +291,11 @@ LogicalResult Splitter::run() {
   return success();
 }
 
-/// Whether the keys of `op` are more than a task attends, and its probabilities need no second pass over the keys.
+/// Whether the keys of `op` are more than a task attends. Probabilities would need a second pass over the keys.
 static bool isSplit(AttentionOp op) {
   int64_t part = op.getPlan()->getPart(), keys = op.getStaticSize(op.getKDim());
-  return part != 0 && !op.returnsProbabilities() && (ShapedType::isDynamic(keys) || keys > part);
+  return part != 0 && !op.returnsProbabilities() && !op.getState() &&
+         (ShapedType::isDynamic(keys) || keys > part);
 }
 
 namespace {
@@ -304,8 +304,8 @@ struct Decode : attn::impl::DecodeBase<Decode> {
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : findUnscheduled(getOperation(), Schedule::Decode)) {
       rewriter.setInsertionPoint(op);
-      if (isSplit(op) ? succeeded(Splitter(rewriter, op).run())
-                      : succeeded(tileByQuery(rewriter, op)))
+      if (op.hasPureTensorSemantics() && (isSplit(op) ? succeeded(Splitter(rewriter, op).run())
+                                                      : succeeded(tileByQuery(rewriter, op))))
         continue;
       op.emitError() << "expected an attention that tiles by query, got one that does not";
       return signalPassFailure();

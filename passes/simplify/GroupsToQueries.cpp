@@ -11,8 +11,9 @@
 // tile, which reads keys and values from memory once instead of four times. No tensor changes, only the roles of its
 // dimensions; the coordinates in a score region are swapped too.
 //
-// Left alone: more than one query, or a dynamic number; and a mask that depends on the coordinates themselves, as a causal
-// mask does, and not only through captured operands.
+// Left alone: more than one query, or a dynamic number; a mask that depends on the coordinates themselves, as a causal
+// mask does, and not only through captured operands; and a single head of keys with so many groups that each of them is
+// better a task.
 // Test: test/passes/simplify/groups-to-queries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -37,6 +38,9 @@ static bool reads(MaskInterface mask, unsigned numBatch, unsigned dim) {
   });
 }
 
+/// A single head of keys with more groups keeps them. Fewer groups make one tile of queries, and too few tasks either way.
+static constexpr int64_t kFewGroups = 8;
+
 /// The largest dimension of heads that share the keys of a single query.
 static std::optional<unsigned> findGroup(AttentionOp op) {
   AffineMap queryMap = op.getQueryMap(), keyMap = op.getKeyMap(), outMap = op.getOutMap();
@@ -54,12 +58,15 @@ static std::optional<unsigned> findGroup(AttentionOp op) {
       readsCoordinate(op.getQDim()))
     return std::nullopt;
   std::optional<unsigned> group;
-  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim)
-    if (!keyMap.isFunctionOfDim(dim) && !op.getValueMap().isFunctionOfDim(dim) &&
-        queryMap.isFunctionOfDim(dim) && positionOf(dim) < positionOf(op.getEDim()) &&
-        sizeOf(dim) > (group ? sizeOf(*group) : 1) && !readsCoordinate(dim))
+  bool hasHeads = false; // whether there are heads with different keys
+  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim) {
+    if (keyMap.isFunctionOfDim(dim) || op.getValueMap().isFunctionOfDim(dim))
+      hasHeads |= sizeOf(dim) != 1;
+    else if (queryMap.isFunctionOfDim(dim) && positionOf(dim) < positionOf(op.getEDim()) &&
+             sizeOf(dim) > (group ? sizeOf(*group) : 1) && !readsCoordinate(dim))
       group = dim;
-  return group;
+  }
+  return group && (hasHeads || sizeOf(*group) <= kFewGroups) ? group : std::nullopt;
 }
 
 /// Swaps dimensions `a` and `b` of the iteration space.

@@ -25,8 +25,14 @@
 // scale might overflow where no score does.
 //
 // With a group in the plan, steps without a mask have queries, values and probabilities in groups, in the type of the keys.
-// Otherwise, and in steps with a mask, tiles of other types than the scores are converted to that type first: a pair that
-// is not kept must not count, and an instruction that adds a group cannot leave out one of its products.
+// Otherwise, and in steps with a mask, tiles of other types than the scores are converted to that type first, except with
+// queries in rows: a pair that is not kept must not count, and an instruction that adds a group cannot leave out one of
+// its products.
+//
+// With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
+// values keep their type, because their products convert them in registers. A state becomes the buffers of its outputs,
+// without attn.online_finish. If the op is a part that begins at another key than 0, the range of its mask is made
+// relative to that key.
 //
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
 // the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
@@ -34,6 +40,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/KeyBounds.h"
 #include "passes/OnlineStart.h"
 #include "passes/PackedMask.h"
 #include "passes/Passes.h"
@@ -60,7 +67,7 @@ public:
         zero(rewriter.getIndexAttr(0)), one(rewriter.getIndexAttr(1)), parts(splitMask(op)) {
     for (unsigned i = 0; i <= op.getKDim(); ++i)
       origin.push_back(op.getOrigin().empty() ? toValue(zero) : op.getOrigin()[i]);
-    std::tie(queryScale, scoreScale) = op.splitScale();
+    splitScale();
   }
 
   void run();
@@ -102,6 +109,8 @@ private:
   /// The tile of `operand`, keys or values, at keys `[k0, k0 + ks)` with dimensions k and `dim`.
   Value rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldResult k0, OpFoldResult ks);
 
+  /// Moves a power of two from the scale of the scores to that of the queries.
+  void splitScale();
   /// The tile of queries: (d, q) or, in rows, (q, d), in the type of the scores, and (d / g, q, g) in groups of the plan, if
   /// it has any.
   struct Queries {
@@ -232,6 +241,17 @@ Value KeyLoops::temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, 
   Value tile = tensor::EmptyOp::create(rewriter, loc, allocated, elementType);
   SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
   return tensor::ExtractSliceOp::create(rewriter, loc, tile, offsets, sizes, strides);
+}
+
+void KeyLoops::splitScale() {
+  float scale = op.getScale().convertToFloat();
+  scoreScale = op.getScaleAttr();
+  if (!std::isnormal(scale) || std::abs(scale) >= 1)
+    return;
+  // The power takes the sign: the rest is positive.
+  float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
+  queryScale = rewriter.getF32FloatAttr(power);
+  scoreScale = rewriter.getF32FloatAttr(scale / power);
 }
 
 Value KeyLoops::convert(Value tile, ArrayRef<int64_t> full, Type type) {
@@ -422,31 +442,19 @@ KeyLoops::KeyRange KeyLoops::keyRange() {
     }
   }
   // A mask needs the range of all keys up to the last one of this op.
-  AffineExpr from, d0, d1, d2;
-  bindDims(op.getContext(), from, d0, d1, d2);
-  auto apply = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
-    return affine::makeComposedFoldedAffineApply(
-        rewriter, loc, AffineMap::get(operands.size(), 0, expr), operands);
-  };
   OpFoldResult first = mask ? getAsOpFoldResult(origin[op.getKDim()]) : zero;
-  OpFoldResult end = apply(from + d0, {first, numKeys()});
+  AffineExpr d0, d1;
+  bindDims(op.getContext(), d0, d1);
+  OpFoldResult end =
+      affine::makeComposedFoldedAffineApply(rewriter, loc, d0 + d1, {first, numKeys()});
   auto range = KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()),
                                   origin[op.getQDim()], toValue(numQueries()), toValue(end),
                                   symbols, kTile(), mask);
-  if (isZeroInteger(first))
-    return {range.getLo(), range.getFullLo(), range.getFullHi(), range.getHi()};
-  auto fromFirst = [&](Value bound) {
-    AffineMap map =
-        AffineMap::get(2, 0, {d0 - from, rewriter.getAffineConstantExpr(0)}, op.getContext());
-    return affine::makeComposedFoldedAffineMax(rewriter, loc, map, {first, OpFoldResult(bound)});
-  };
-  OpFoldResult fullLo = fromFirst(range.getFullLo());
-  AffineExpr steps = (d0 - from - d1).floorDiv(kTile()) * kTile();
-  AffineMap orNone = AffineMap::get(3, 0, {d1 + steps, d1}, op.getContext());
-  OpFoldResult fullHi = affine::makeComposedFoldedAffineMax(
-      rewriter, loc, orNone, {first, OpFoldResult(range.getFullHi()), fullLo});
-  return {toValue(fromFirst(range.getLo())), toValue(fullLo), toValue(fullHi),
-          toValue(fromFirst(range.getHi()))};
+  std::array<OpFoldResult, 4> bounds;
+  llvm::copy(range.getResults(), bounds.begin());
+  if (!isZeroInteger(first))
+    bounds = KeyBounds::relativeTo(rewriter, loc, first, kTile(), bounds);
+  return {toValue(bounds[0]), toValue(bounds[1]), toValue(bounds[2]), toValue(bounds[3])};
 }
 
 void KeyLoops::countTiles(const KeyRange &range) {
@@ -486,9 +494,9 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
 
 void KeyLoops::cloneScore(Region &into, const Score &score) {
   if (op.getScore().empty()) {
-    if (!op.getSink())
+    if (!op.getSink() && !op.getState())
       return;
-    // A sink is a score, so the maximum has to be a score too; without a region it would be an unscaled product.
+    // A sink is a score, and so is the maximum of a state. Without a region, the maximum would be an unscaled product.
     OpBuilder::InsertionGuard guard(rewriter);
     SmallVector<Type> types(op.getKDim() + 1, rewriter.getIndexType());
     types.push_back(scoreType());
@@ -699,9 +707,8 @@ void KeyLoops::run() {
     empties = {outMax.slice, outSum.slice, out.slice};
   }
   Value sink = op.getSink() ? view(op.getSink(), op.getSinkMap(), zero, zero).slice : Value();
-  // With a sink, a score region makes the unit of the maximum 1.
   State state = createOnlineStart(rewriter, loc, op, {empties[0], empties[1], empties[2]}, sink,
-                                  numKeys(), /*unit=*/1, rows());
+                                  numKeys(), rows());
 
   KeyRange range = keyRange();
   MaskInterface mask = op.getMaskAttr();

@@ -302,3 +302,31 @@ func.func @no_depth(%x: tensor<2x0xf32>, %e: tensor<2x3xf32>, %w: tensor<3x0xf32
       ins(%x, %w : tensor<2x0xf32>, tensor<3x0xf32>) outs(%e : tensor<2x3xf32>) -> tensor<2x3xf32>
   return %y : tensor<2x3xf32>
 }
+
+// The state of no keys: no maximum, and empty sums.
+// CHECK-LABEL: @state_without_keys(
+// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32>, %{{[^:]*}}: tensor<0x4xf32>, %[[E:[^:]*]]: tensor<8x4xf32>, %[[M:[^:]*]]: tensor<8xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00
+// CHECK-DAG: %[[NONE:.*]] = arith.constant 0xFF800000
+// CHECK-DAG: linalg.fill ins(%[[ZERO]] : f32) outs(%[[E]]
+// CHECK-DAG: linalg.fill ins(%[[NONE]] : f32) outs(%[[M]]
+// CHECK-DAG: linalg.fill ins(%[[ZERO]] : f32) outs(%[[M]]
+func.func @state_without_keys(%q: tensor<8x4xf32>, %k: tensor<0x4xf32>, %e: tensor<8x4xf32>, %m: tensor<8xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %r:3 = attn.attention ins(%q, %k, %k : tensor<8x4xf32>, tensor<0x4xf32>, tensor<0x4xf32>) state outs(%e, %m, %m : tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>)
+      {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>, affine_map<(q, k, d, e) -> (k, e)>,
+                        affine_map<(q, k, d, e) -> (q, e)>, affine_map<(q, k, d, e) -> (q)>, affine_map<(q, k, d, e) -> (q)>], scale = 1.0 : f32}
+      -> tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>
+  return %r#0, %r#1, %r#2 : tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// An unused maximum is not an unused probability.
+// CHECK-LABEL: @state_of_sums(
+// CHECK: %{{.*}}:3 = attn.attention {{.*}} state outs(
+func.func @state_of_sums(%q: tensor<8x4xf32>, %k: tensor<9x4xf32>, %e: tensor<8x4xf32>, %m: tensor<8xf32>) -> (tensor<8x4xf32>, tensor<8xf32>) {
+  %r:3 = attn.attention ins(%q, %k, %k : tensor<8x4xf32>, tensor<9x4xf32>, tensor<9x4xf32>) state outs(%e, %m, %m : tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>)
+      {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>, affine_map<(q, k, d, e) -> (k, e)>,
+                        affine_map<(q, k, d, e) -> (q, e)>, affine_map<(q, k, d, e) -> (q)>, affine_map<(q, k, d, e) -> (q)>], scale = 1.0 : f32}
+      -> tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>
+  return %r#0, %r#2 : tensor<8x4xf32>, tensor<8xf32>
+}
+

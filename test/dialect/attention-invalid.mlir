@@ -533,3 +533,17 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>) {
       state outs(%x, %m, %m : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) plan(<"per-head", q = 8, k = 8>) {indexing_maps = [#q, #k, #v, #o, #s, #s], scale = 1.0 : f32} -> tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>
   return
 }
+
+// -----
+
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#s = affine_map<(b, q, k, d, e) -> (b, q)>
+func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>) {
+  // expected-error @+1 {{expected no empty_row of a state, got #attn.empty_row<nan>}}
+  %r:3 = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      state outs(%x, %m, %m : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) {indexing_maps = [#q, #k, #v, #o, #s, #s], scale = 1.0 : f32, empty_row = #attn.empty_row<nan>} -> tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+  return
+}

@@ -179,12 +179,12 @@ module attributes {attn.task = 8} {}
 
 // -----
 
-// expected-error @+1 {{expected a part of some keys for the schedule decode only, got per-head with part = 64}}
+// expected-error @+1 {{expected parts with the schedule decode only, got part = 64 with per-head}}
 #p = #attn.plan<"per-head", q = 8, k = 16, part = 64>
 
 // -----
 
-// expected-error @+1 {{expected a part of some keys for the schedule decode only, got decode with part = -1}}
+// expected-error @+1 {{expected a part of at least 0 keys, got part = -1}}
 #p = #attn.plan<"decode", q = 8, k = 16, part = -1>
 
 // -----

@@ -13,7 +13,6 @@
 // CHECK-DAG: #[[PART:.*]] = affine_map<(d0) -> (d0 floordiv 1024)>
 // CHECK-LABEL: @split(
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<2x8x6x64xf32>, %[[K:[^:]*]]: tensor<2x8x?x64xf32>, %[[SINK:[^:]*]]: tensor<8xf32>, %[[E:[^:]*]]: tensor<2x8x6x64xf32>
-// CHECK-DAG: %[[UNIT:.*]] = arith.constant 1.200000e+00 : f32
 // CHECK: %[[N:.*]] = tensor.dim %[[K]]
 // CHECK: %[[COUNT:.*]] = affine.apply #[[PARTS]]()[%[[N]]]
 // CHECK: %[[ACCS:.*]] = tensor.empty(%[[COUNT]]) : tensor<?x2x8x6x64xf32>
@@ -33,8 +32,7 @@
 // CHECK: %[[ONE:.*]] = tensor.extract_slice %[[SINK]][%[[H]]] [1] [1] : tensor<8xf32> to tensor<f32>
 // CHECK: %[[INIT:.*]]:3 = attn.online_init rows
 // CHECK: %[[START:.*]]:2 = linalg.generic {{.*}} ins(%[[ONE]] : tensor<f32>) outs(%[[INIT]]#0, %[[INIT]]#1
-// CHECK: arith.divf %{{.*}}, %[[UNIT]]
-// CHECK: %[[MERGED:.*]]:3 = attn.online_merge rows ins(%[[MS]], %[[LS]], %[[AS]] : {{.*}}) outs(%[[START]]#0, %[[START]]#1, %[[INIT]]#2 : {{.*}}) {scale = 1.200000e+00 : f32}
+// CHECK: %[[MERGED:.*]]:3 = attn.online_merge rows ins(%[[MS]], %[[LS]], %[[AS]] : {{.*}}) outs(%[[START]]#0, %[[START]]#1, %[[INIT]]#2 : {{.*}}) {scale = 1.000000e+00 : f32}
 // CHECK: %[[TILE:.*]] = tensor.extract_slice %[[OUT]]
 // CHECK: %[[DONE:.*]] = attn.online_finish rows ins(%[[MERGED]]#1, %[[MERGED]]#2 : {{.*}}) outs(%[[TILE]]
 // CHECK: tensor.parallel_insert_slice %[[DONE]] into %[[OUT]]
@@ -66,4 +64,22 @@ func.func @per_head(%q: tensor<2x12x480x64xf32>, %e: tensor<2x12x480x64xf32>) ->
   %o = attn.attention ins(%q, %q, %q : tensor<2x12x480x64xf32>, tensor<2x12x480x64xf32>, tensor<2x12x480x64xf32>) outs(%e : tensor<2x12x480x64xf32>)
       plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<2x12x480x64xf32>
   return %o : tensor<2x12x480x64xf32>
+}
+
+// A state is that of all its keys.
+// CHECK-LABEL: @state(
+// CHECK: scf.forall (%{{.*}}) in (2)
+// CHECK: attn.attention {{.*}} state outs(
+// CHECK-NOT: attn.online_merge
+// CHECK: return
+#qs = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#ks = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#vs = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#os = affine_map<(b, q, k, d, e) -> (b, q, e)>
+#ms = affine_map<(b, q, k, d, e) -> (b, q)>
+func.func @state(%q: tensor<2x4x16xf32>, %k: tensor<2x64x16xf32>, %e: tensor<2x4x16xf32>, %m: tensor<2x4xf32>) -> (tensor<2x4x16xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
+  %o:3 = attn.attention ins(%q, %k, %k : tensor<2x4x16xf32>, tensor<2x64x16xf32>, tensor<2x64x16xf32>)
+      state outs(%e, %m, %m : tensor<2x4x16xf32>, tensor<2x4xf32>, tensor<2x4xf32>) plan(<"decode", q = 4, k = 16, part = 32>)
+      {indexing_maps = [#qs, #ks, #vs, #os, #ms, #ms], scale = 1.0 : f32} -> tensor<2x4x16xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+  return %o#0, %o#1, %o#2 : tensor<2x4x16xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }

@@ -85,7 +85,7 @@ func.func @two_groups(%q: tensor<1x8x2x4x64xf32>, %k: tensor<8x?x64xf32>, %n: te
   return %o : tensor<8x2x4x1x64xf32>
 }
 
-// A single head of keys, as in multi-query attention.
+// A single head of keys, as in multi-query attention: few groups become one tile of queries, many remain tasks.
 // CHECK-LABEL: @one_head_of_keys
 // CHECK: indexing_maps = [#[[Q]],
 func.func @one_head_of_keys(%q: tensor<1x1x4x1x64xf32>, %k: tensor<1x1x?x64xf32>, %e: tensor<1x1x4x1x64xf32>) -> tensor<1x1x4x1x64xf32> {
@@ -120,4 +120,12 @@ func.func @groups_within_elements(%q: tensor<8x4x1x64xf32>, %k: tensor<8x?x64xf3
         affine_map<(h, g, q, k, d, e) -> (h, k, e)>,
         affine_map<(h, g, q, k, d, e) -> (h, q, e, g)>], scale = 1.0 : f32} -> tensor<8x1x64x4xf32>
   return %o : tensor<8x1x64x4xf32>
+}
+
+// CHECK-LABEL: @many_groups
+// CHECK: indexing_maps = [#[[OLD_Q]],
+func.func @many_groups(%q: tensor<1x1x32x1x64xf32>, %k: tensor<1x1x?x64xf32>, %e: tensor<1x1x32x1x64xf32>) -> tensor<1x1x32x1x64xf32> {
+  %o = attn.attention ins(%q, %k, %k : tensor<1x1x32x1x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      outs(%e : tensor<1x1x32x1x64xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<1x1x32x1x64xf32>
+  return %o : tensor<1x1x32x1x64xf32>
 }
