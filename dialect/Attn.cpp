@@ -144,6 +144,13 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << attribute.getValue();
     return success();
   }
+  if (name == kComputeAttr) {
+    auto type = dyn_cast<TypeAttr>(attribute.getValue());
+    if (!type || !type.getValue().isBF16())
+      return op->emitError() << "expected '" << name << "' to be bf16, got "
+                             << attribute.getValue();
+    return success();
+  }
   if (name == kTargetAttr) {
     if (!isa<TargetInterface>(attribute.getValue()))
       return op->emitError() << "expected '" << name << "' to be a target such as #attn.cpu, got "

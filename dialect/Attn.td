@@ -46,6 +46,9 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
     /// Module: the machines to compile for, an array of targets, best first. Gone after `plan`.
     static constexpr ::llvm::StringLiteral kTargetsAttr = "attn.targets";
+    /// Module: the type that products of f32 may round their factors to, which is bf16. The function of a level whose
+    /// products do so has the attribute too.
+    static constexpr ::llvm::StringLiteral kComputeAttr = "attn.compute";
     /// Argument and result: its name for users.
     static constexpr ::llvm::StringLiteral kNameAttr = "attn.name";
     /// Argument and result: one string for each axis, the symbol of a dynamic dimension or "" for a static one.

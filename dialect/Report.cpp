@@ -158,6 +158,8 @@ std::string attn::printReport(DictionaryAttr report) {
     if (std::string features = printFeatures(attention); !features.empty())
       out << newline << "  " << features;
   }
+  if (auto compute = report.getAs<TypeAttr>("compute"))
+    out << newline << "products of f32 round their factors to " << compute.getValue();
   SmallVector<DictionaryAttr> products = getList(report, "products");
   size_t numPacked = llvm::count_if(products, [](DictionaryAttr product) {
     return getText(product, "packed") == "with the weights";

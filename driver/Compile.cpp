@@ -164,6 +164,8 @@ llvm::Error Compilation::load() {
     for (const Target *target : options.targets)
       targets.push_back(target->getAttr(&context));
     module->setAttr(AttnDialect::kTargetsAttr, ArrayAttr::get(&context, targets));
+    if (options.compute == "bf16")
+      module->setAttr(AttnDialect::kComputeAttr, TypeAttr::get(BFloat16Type::get(&context)));
   }
   return llvm::Error::success();
 }
@@ -268,10 +270,10 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   setText("schedule", stringifySchedule(plan.getSchedule()));
   fields.set("query_tile", builder.getI64IntegerAttr(plan.getQ()));
   fields.set("key_tile", builder.getI64IntegerAttr(plan.getK()));
-  if (MaskInterface mask = op.getMaskAttr()) {
-    SkippedShare share = getSkippedShare(op);
   if (plan.getPart())
     fields.set("part", builder.getI64IntegerAttr(plan.getPart()));
+  if (MaskInterface mask = op.getMaskAttr()) {
+    SkippedShare share = getSkippedShare(op);
     fields.set("mask", mask);
     fields.set("skipped_share", builder.getF64FloatAttr(share.least));
     fields.set("skipped_at_call", builder.getBoolAttr(share.mayGrow));
@@ -372,6 +374,8 @@ void Compilation::notePlans() {
                    builder.getArrayAttr(llvm::map_to_vector(groups, [](auto &group) -> Attribute {
                      return describeGroup(group.second);
                    })));
+      if (auto compute = function->getAttrOfType<TypeAttr>(AttnDialect::kComputeAttr))
+        fields.set("compute", compute);
       if (!fields.empty())
         function->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
       if (!schedules.empty())

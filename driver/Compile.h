@@ -33,6 +33,8 @@ struct CompileOptions {
   PipelineOptions pipeline;
   std::string dumpStages; ///< folder for one file per stage, or empty
   std::string from;       ///< the stage that wrote `input`; empty if `input` is a model
+  std::string
+      compute; ///< a type that products of f32 may round their factors to, such as bf16; empty for none
   bool requireFused = false;
   bool lint = false;         ///< look for mistakes in attentions
   bool embedWeights = false; ///< store weights in the library, not in a file beside it

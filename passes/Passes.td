@@ -232,6 +232,16 @@ def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
   }];
 }
 
+def RoundFactors : Pass<"attn-round-factors", "::mlir::func::FuncOp"> {
+  let summary = "round the factors of products of f32 to the type of attn.compute";
+  let description = [{
+    Applies to products and attentions of f32 in a module with `attn.compute`, if the machine multiplies factors of that
+    type faster. IR before and after: passes/plan/RoundFactors.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
   let summary = "replace the query and key of an attn.attention of head size 0 by zeros of head size 1";
   let description = [{

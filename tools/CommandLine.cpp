@@ -202,6 +202,11 @@ CompileFlags::CompileFlags()
       schedule("schedule", cl::value_desc("name"), cl::cat(attnCategory()),
                cl::desc("How attentions become loops; the fastest by prediction unless given"),
                scheduleValues()),
+      compute("compute", cl::value_desc("type"), cl::cat(attnCategory()),
+              cl::desc("Let products of f32 round their factors to a narrower type, where the CPU "
+                       "multiplies it "
+                       "faster; sums stay f32"),
+              cl::values(clEnumValN(0, "bf16", "8 bits of precision, on level x86-64-v4-bf16"))),
       requireFused(
           "require-fused", cl::cat(attnCategory()),
           cl::desc("Fail, with line and reason, if some attention is not fused, or if there is "
@@ -215,14 +220,16 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
   options.requireFused = requireFused;
   if (schedule.getNumOccurrences())
     options.pipeline.schedule = schedule;
-  // The output of `plan` and of later stages contains the targets and the schedules.
+  options.compute = compute;
+  // The output of `plan` and of later stages contains the targets, the schedules and the types.
   bool saysIt = options.from == "emit";
   bool isLater = false;
   for (const Stage &stage : getStages()) {
     isLater |= stage.name == "plan";
     saysIt |= isLater && options.from == stage.name;
   }
-  for (const cl::Option *flag : std::initializer_list<const cl::Option *>{&target, &schedule})
+  for (const cl::Option *flag :
+       std::initializer_list<const cl::Option *>{&target, &schedule, &compute})
     if (saysIt && flag->getNumOccurrences())
       return llvm::createStringError("expected no --" + flag->ArgStr +
                                      " with --from=" + options.from + ", whose file says it");

@@ -139,7 +139,7 @@ public:
 
 private:
   llvm::cl::opt<std::string> target;
-  NameOption schedule;
+  NameOption schedule, compute;
   llvm::cl::opt<bool> requireFused;
 };
 

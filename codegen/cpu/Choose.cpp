@@ -177,6 +177,15 @@ Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
   return panel;
 }
 
+bool attn::multipliesFaster(CpuAttr cpu, Type type, int64_t depth) {
+  if (ShapedType::isDynamic(depth))
+    return false;
+  ProductTypes types = {type, type, Float32Type::get(cpu.getContext())};
+  return llvm::any_of(findMultiplyAdds(cpu, types), [&](const MultiplyAdd *row) {
+    return row->factor(cpu.getContext()) == type && row->group > 1 && depth % row->group == 0;
+  });
+}
+
 bool attn::makesSameCode(CpuAttr cpu, CpuAttr other, ModuleOp graph) {
   auto withHas =
       CpuAttr::get(cpu.getContext(), other.getLevel(), cpu.getVector(), cpu.getRegisters(),
@@ -184,6 +193,9 @@ bool attn::makesSameCode(CpuAttr cpu, CpuAttr other, ModuleOp graph) {
   CpuCapabilities differing = cpu.getHas() ^ other.getHas();
   // Levels with equal fields still differ in the instructions that LLVM may select.
   if (withHas != other || differing == CpuCapabilities::None || !isForProducts(differing))
+    return false;
+  auto compute = graph->getAttrOfType<TypeAttr>(AttnDialect::kComputeAttr);
+  if (compute && isForFactors(compute.getValue(), differing))
     return false;
   auto isConcerned = [&](Type type) { return isForFactors(getElementTypeOrSelf(type), differing); };
   WalkResult uses = graph.walk([&](Operation *op) {

@@ -25,6 +25,7 @@ Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
 /// Whether the code of `graph` is the same for both CPUs: they differ only in capabilities that serve products of
 /// element types that no value of `graph` has.
+bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
 bool makesSameCode(CpuAttr cpu, CpuAttr other, mlir::ModuleOp graph);
 
 } // namespace attn

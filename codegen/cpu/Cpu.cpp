@@ -116,6 +116,9 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   Panel choosePanel(Attribute cpu, const ProductShape &shape) const {
     return attn::choosePanel(cast<CpuAttr>(cpu), shape);
   }
+  bool multipliesFaster(Attribute cpu, Type type, int64_t depth) const {
+    return attn::multipliesFaster(cast<CpuAttr>(cpu), type, depth);
+  }
   bool makesSameCode(Attribute cpu, TargetInterface other, ModuleOp graph) const {
     auto otherCpu = dyn_cast<CpuAttr>(other);
     return otherCpu && attn::makesSameCode(cast<CpuAttr>(cpu), otherCpu, graph);

@@ -233,6 +233,8 @@ private:
         std::vector<std::string>((*target)->features.begin(), (*target)->features.end()),
         text(workspace, AttnDialect::kTextAttr), report ? printReport(report) : "",
         text(entry, AttnDialect::kSchedulesAttr)};
+    if (auto compute = entry->getAttrOfType<TypeAttr>(AttnDialect::kComputeAttr))
+      llvm::raw_string_ostream(variant.compute) << compute.getValue();
     if (pack) {
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
       if (failed(written) || failed(read))
@@ -341,6 +343,8 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                               llvm::utohexstr(variant.packedHash, /*LowerCase=*/true, 16));
                 out.attribute("report", variant.report);
                 out.attribute("schedules", variant.schedules);
+                if (!variant.compute.empty())
+                  out.attribute("compute", variant.compute);
               });
           });
         });
@@ -414,7 +418,8 @@ static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path 
   if (!mapper || !mapper.map("level", variant.level) || !mapper.map("features", variant.features) ||
       !mapper.map("workspace", variant.workspace) ||
       !mapper.map("packed_bytes", variant.packedBytes) || !mapper.map("packed_hash", hash) ||
-      !mapper.map("report", variant.report) || !mapper.map("schedules", variant.schedules))
+      !mapper.map("report", variant.report) || !mapper.map("schedules", variant.schedules) ||
+      !mapper.mapOptional("compute", variant.compute))
     return false;
   if (!llvm::to_integer(hash, variant.packedHash, 16)) {
     path.field("packed_hash").report("expected a hexadecimal number");

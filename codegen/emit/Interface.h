@@ -61,6 +61,8 @@ struct VariantInfo {
   std::string workspace, report, schedules;
   int64_t packedBytes = 0;
   uint64_t packedHash = 0;
+  std::string compute =
+      {}; ///< the type that products of f32 round their factors to; empty for none
 };
 
 struct FunctionInfo {

@@ -47,6 +47,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }],
                        "::attn::Panel", "choosePanel", (ins "const ::attn::ProductShape &":$shape)>,
        InterfaceMethod<[{
+        Whether an instruction multiplies factors of `type`, which is narrower than f32, and is faster than that for f32
+        in sums of `depth` products. An unknown depth is kDynamic.
+      }],
+                       "bool", "multipliesFaster", (ins "::mlir::Type":$type, "int64_t":$depth), [{}], [{
+        return false;
+      }]>,
+       InterfaceMethod<[{
         Whether the code for `graph`, a module before the stage `plan`, is the same as for `other`, which needs fewer
         instructions. A library with code for `other` then needs none for this target.
       }],

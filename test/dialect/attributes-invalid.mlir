@@ -191,3 +191,8 @@ module attributes {attn.task = 8} {}
 
 // expected-error @+1 {{expected no groups with the schedule decode, got group = 2}}
 #p = #attn.plan<"decode", q = 8, k = 16, group = 2>
+
+// -----
+
+// expected-error @+1 {{expected 'attn.compute' to be bf16, got f16}}
+module attributes {attn.compute = f16} {}

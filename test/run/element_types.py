@@ -176,3 +176,12 @@ for rows in (5, 6, 7):
 for t in ("f16", "bf16"):
     run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
     run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])
+# Products of f32 may round their factors to bf16 if they are asked to. Levels without an instruction for that do not.
+for level, tolerance in [("x86-64-v4-bf16", TOLERANCE["bf16"] / 2), ("x86-64-v4", TOLERANCE["f32"]), ("x86-64-v3", TOLERANCE["f32"])]:
+    for mask, score in [("", ""), ("mask(#attn.window<left = 40, right = 9>)", REGION)]:
+        for q, k, d, e in [(50, 129, 8, 6), (3, 131, 8, 5), (130, 260, 64, 64), (50, 129, 7, 6)]:
+            text = ATTENTION.format(t="f32", q=q, k=k, d=d, e=e, mask=mask, score=score.format(t="f32"))
+            run(folder, f"compute-{level}-{q}x{k}x{d}x{e}{'-masked' if mask else ''}", text, tolerance, [level], ["--compute=bf16"])
+    for m, n, k in [(1, 37, 40), (13, 37, 40), (50, 128, 400)]:
+        text = PRODUCTS.format(u="f32", t="f32", sum="f32", m=m, n=n, k=k)
+        run(folder, f"compute-{level}-{m}x{n}x{k}", text, tolerance, [level], ["--compute=bf16"])

@@ -1,7 +1,8 @@
 """The levels that attnc has, as tests need them to try all."""
 import json, subprocess
 
-MODULE = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }\n"
+# With bf16, each level has code of its own.
+MODULE = "func.func @f(%x: tensor<4xbf16>) -> tensor<4xbf16> { return %x : tensor<4xbf16> }\n"
 
 
 def find_levels(folder):

@@ -417,7 +417,7 @@ TEST(Manifest, ReadsWhatItWrites) {
       {},
       {},
       {{"x.0", 0, 9}},
-      {{"x86-64", {"sse3"}, "8 x.0", "plan:\n  \"per-head\"", "per-head", 64, ~0ull}}};
+      {{"x86-64", {"sse3"}, "8 x.0", "plan:\n  \"per-head\"", "per-head", 64, ~0ull, "bf16"}}};
   function.inputs.push_back({"x", DataType::get("bf16"), {{0, 0}, {4, -1}}, DimInfo{0, 0}});
   std::string text = writeManifest({"lib", "attn", {function}});
   auto library = readManifest(text);
@@ -447,9 +447,11 @@ TEST(Targets, AreChosenByName) {
     return result;
   };
   EXPECT_EQ(names("x86-64,x86-64-v4,x86-64"), "x86-64-v4 x86-64 ");
-  EXPECT_EQ(names("x86_64-v3"),
-            "expected a target level of x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, got 'x86_64-v3'");
-  EXPECT_EQ(names("x86-64,"), "expected a target level of x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, got ''");
+  EXPECT_EQ(
+      names("x86_64-v3"),
+      "expected a target level of x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, got 'x86_64-v3'");
+  EXPECT_EQ(names("x86-64,"),
+            "expected a target level of x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, got ''");
 }
 
 } // namespace
