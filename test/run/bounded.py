@@ -11,7 +11,13 @@ ROUNDING = 2.0**-24
 LEAST_PROBABILITY = 2.0**-80  # less than this may be anything up to it
 
 
+# Of each type: half of the distance of numbers from 1 on, and from 0 on.
+ROUNDINGS = {"f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-126)}
+
+
 class Bounded:
+    element = "f32"  # the type of a result
+
     def __init__(self, value, error=None, live=None, said=None, or_nan=None):
         self.value = np.asarray(value, np.float64)
         error = np.zeros(self.value.shape) if error is None else np.broadcast_to(error, self.value.shape)
@@ -136,6 +142,15 @@ def average(spec, p, v):
         value = np.where(np.isnan(out.value) | nan | (plus & minus), np.nan, value)
         out = Bounded(value, out.error)
     return out
+
+
+def to_element(a, element):
+    """A result that is rounded once more, to its type."""
+    if element in ROUNDINGS:
+        relative, least = ROUNDINGS[element]
+        a.error = np.where(np.isfinite(a.value), a.error + relative * (np.abs(a.value) + a.error) + least, 0)
+        a.element = element
+    return a
 
 
 def difference(got, want, rtol=2e-5):

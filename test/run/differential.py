@@ -113,7 +113,8 @@ def call_all(draw, seed, folder, tell):
             for i, want in enumerate(expected):
                 np.save(folder / f"{number}.want.{i}.npy", want.value.astype(np.float32))
         tensors = [library.Tensor(a.shape, a.dtype, at_end, a) for a in inputs]
-        outputs = [library.Tensor(want.value.shape, np.float32, at_end) for want in expected]
+        types = [library.DTYPES[want.element] for want in expected]
+        outputs = [library.Tensor(want.value.shape, dtype, at_end) for want, dtype in zip(expected, types)]
         for level in levels:
             first = None
             for count in threads:
@@ -130,8 +131,8 @@ def call_all(draw, seed, folder, tell):
                     why = None
                     if first is None:
                         first = result
-                        arrays = [np.frombuffer(data, np.float32).reshape(want.value.shape)
-                                  for data, want in zip(result, expected)]
+                        arrays = [library.from_element(np.frombuffer(data, dtype)).reshape(want.value.shape)
+                                  for data, dtype, want in zip(result, types, expected)]
                         reasons = [bounded.difference(*pair) for pair in zip(arrays, expected)]
                         why = next((f"result {i}: {reason}" for i, reason in enumerate(reasons) if reason), None)
                     elif result != first:

@@ -4,13 +4,14 @@ import math
 import numpy as np
 
 import bounded
+import library
 from bounded import Bounded
 
 SIZES = [2, 3, 5, 7, 13, 16, 17, 31, 47, 48, 49, 64, 65, 95, 96, 97, 129, 193]
 HEAD_SIZES = [*range(2, 21), 32, 48, 63, 64, 72]
 MULTIPLY_ADDS = 400_000  # of a problem
 FILL = -1e9
-DTYPES = {"f32": np.float32, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
+HALVES = ["f16", "bf16"]
 
 
 class Operand:
@@ -25,7 +26,7 @@ class Operand:
 
     def array(self, sizes):
         shape = [sizes[d] for d in self.dims]
-        return np.asarray(self.draw(shape)).reshape(shape).astype(DTYPES[self.element])
+        return library.to_element(np.asarray(self.draw(shape)).reshape(shape), self.element)
 
 
 class OpDraw:
@@ -44,14 +45,21 @@ class OpDraw:
         self.empty_row = rng.choice(["zero", "nan"])
         usual = max(self.sizes["d"], 1)**-0.5
         self.scale = float(np.float32(rng.choice([1.0, 1.0, 0.25, 0.25, *[usual] * 6, *[128.0] * 4, -usual, 2.0**66])))
+        # The types of query, key, value, sink, output and probabilities: f32, one of half precision, or any.
+        kind = rng.choice(["f32", "f32", "f32", *HALVES, "mixed"])
+        self.elements = [rng.choice(["f32", *HALVES]) if kind == "mixed" else kind for _ in range(6)]
+        self.has_halves = any(element in HALVES for element in self.elements)
+        if self.has_halves and self.scale == 2.0**66:
+            self.scale = 0.25  # its data are no numbers of f16
         self.captures, self.sink = [], None
         self.layout_and_operands()
         self.mask, self.kept = self.draw_mask()
         if rng.random() < 0.2:
-            self.sink = Operand("sink", "f32", rng.choice([["h"], ["h"], ["b", "q"], []]), self.draw_sink)
+            self.sink = Operand("sink", self.elements[3], rng.choice([["h"], ["h"], ["b", "q"], []]), self.draw_sink)
         names = ["empty row " + self.empty_row, self.region or "no region", *self.mask_kinds]
         names += ["grouped heads"] * self.grouped + ["returned weights"] * self.returns_probabilities
         names += ["sink"] * bool(self.sink)
+        names += [f"{kind} elements"]
         names += [f"{'dynamic' if self.dynamic else 'static'} sizes"]
         self.kinds = ["op"] + [f"op: {name}" for name in names]
 
@@ -78,9 +86,9 @@ class OpDraw:
         rng, batch = self.rng, self.batch
         layout = lambda heads, row, column: ([heads[0], row, *heads[1:], column] if rng.random() < 0.3
                                              else [*heads, row, column])
-        self.operands = [Operand("q", "f32", layout(batch, "q", "d"), None),
-                         Operand("k", "f32", layout(batch[:2], "k", "d"), None),
-                         Operand("v", "f32", layout(batch[:2], "k", "e"), None)]
+        self.operands = [Operand("q", self.elements[0], layout(batch, "q", "d"), None),
+                         Operand("k", self.elements[1], layout(batch[:2], "k", "d"), None),
+                         Operand("v", self.elements[2], layout(batch[:2], "k", "e"), None)]
         self.out_dims = layout(batch, "q", "e")
         if self.region == "bias":
             self.bias = self.capture("f32", rng.choice([["h", "q", "k"], ["q", "k"]]), self.normal)[1]
@@ -146,7 +154,7 @@ class OpDraw:
     def text(self):
         sizes, dynamic = self.sizes, self.dynamic
         names = ", ".join([*self.batch, "q", "k", "d", "e"])
-        outs = [Operand(name, "f32", dims, None) for name, dims in self.outs()]
+        outs = [Operand(name, element, dims, None) for (name, dims), element in zip(self.outs(), self.elements[4:])]
         maps = ", ".join(f"affine_map<({names}) -> ({', '.join(t.dims)})>" for t in self.inputs() + outs)
         dims = lambda dims: ", ".join(f'"{d}"' if d in dynamic else '""' for d in dims)
         type = lambda t: t.type(sizes, dynamic)
@@ -211,7 +219,8 @@ class OpDraw:
         # Where a weight is 0 in f32 but not in the formula (a fill), an infinite value times it is NaN, as in every
         # online softmax, so infinite values go with moderate scores alone.
         kinds = ["plain", "plain", *exact, "duplicates", "near duplicates", "climbing", "nan", "nan value", "inf key"]
-        kinds += ["one greatest", "all least", "mixed extremes", "equal 1e8"] if self.sizes["d"] else []
+        if self.sizes["d"] and not self.has_halves:
+            kinds += ["one greatest", "all least", "mixed extremes", "equal 1e8"]
         return kinds + ["inf value"] * (self.region != "fill")
 
     def problem(self, numpy_rng):
@@ -224,13 +233,15 @@ class OpDraw:
         batch = self.batch
         canonical = [[*batch, "q", "d"], [*batch[:2], "k", "d"], [*batch[:2], "k", "e"]]
         arrays = self.draw_data(hostile, *([n[d] for d in dims] for dims in canonical))
-        inputs = [a.transpose([dims.index(d) for d in operand.dims]).astype(np.float32)
+        arrays = [library.to_element(a, operand.element) for a, operand in zip(arrays, self.operands)]
+        inputs = [np.ascontiguousarray(a.transpose([dims.index(d) for d in operand.dims]))
                   for a, dims, operand in zip(arrays, canonical, self.operands)]
+        arrays = [library.from_element(a).astype(np.float32) for a in arrays]
         inputs += [capture.array(n) for capture in self.captures]
         inputs += [self.sink.array(n)] if self.sink else []
         if hostile == "nan" and self.region == "bias":
             self.spoil(inputs[3], [math.nan], 0.02)
-        return hostile, n, inputs, self.reference(n, arrays, dict(zip([c.name for c in self.inputs()[3:]], inputs[3:])))
+        return hostile, n, inputs, self.reference(n, arrays, dict(zip([c.name for c in self.inputs()[3:]], map(library.from_element, inputs[3:]))))
 
     def spoil(self, array, values, share):
         where = self.numpy.random(array.shape) < share
@@ -298,6 +309,12 @@ class OpDraw:
             p = bounded.softmax(bounded.beside(scores, column), empty_row).map(lambda a: a[..., :-1])
         else:
             p = bounded.softmax(scores, empty_row)
-        out = bounded.average(f"{pairs},{heads}ke->{batch}qe", p, v)
+        weighing = f"{pairs},{heads}ke->{batch}qe"
+        out = bounded.average(weighing, p, v)
+        if self.elements[:3] == ["bf16"] * 3:  # probabilities may be rounded to bf16
+            known = np.where(np.isfinite(v.value), np.abs(v.value), 0)
+            weights = np.where(np.isfinite(p.value), p.value, 0)
+            out.error = out.error + bounded.ROUNDINGS["bf16"][0] * np.einsum(weighing, weights, known)
         order = [(batch + "qe").index(d) for d in self.out_dims]
-        return [out.map(lambda a: a.transpose(order)), p][:len(self.outs())]
+        results = [out.map(lambda a: a.transpose(order)), p][:len(self.outs())]
+        return [bounded.to_element(result, element) for result, element in zip(results, self.elements[4:])]

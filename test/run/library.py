@@ -8,6 +8,28 @@ import mmap
 
 import numpy as np
 
+# The numpy type of an element type. numpy has no bf16, so its bits are in a field of that name.
+DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype([("bf16", np.uint16)]),
+          "i32": np.dtype(np.int32), "i64": np.dtype(np.int64), "i1": np.dtype(np.bool_)}
+
+
+def to_element(array, element):
+    """Numbers as elements of a type, rounded to the nearest, ties to even."""
+    if element != "bf16":
+        return np.asarray(array).astype(DTYPES[element])
+    floats = np.ascontiguousarray(array, np.float32)
+    bits = floats.view(np.uint32)
+    rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16
+    return np.where(np.isnan(floats), 0x7fc0, rounded).astype(np.uint16).view(DTYPES["bf16"]).reshape(floats.shape)
+
+
+def from_element(array):
+    """The numbers of an array of any type."""
+    if array.dtype != DTYPES["bf16"]:
+        return array
+    return (np.ascontiguousarray(array)["bf16"].astype(np.uint32) << 16).view(np.float32)
+
+
 PAGE = mmap.PAGESIZE
 LINE = 64  # bytes: the alignment of a workspace and of packed weights
 READ, WRITE = 1, 2  # PROT_READ, PROT_WRITE
@@ -80,7 +102,7 @@ class Pages:
 class Tensor:
     """An array's DLTensor, whose data are in pages."""
 
-    CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+    CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}  # V: bf16
 
     def __init__(self, shape, dtype, at_end, data=None):
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
