@@ -5,11 +5,13 @@
 The adapter compiles the module that the benchmark gives to PyTorch, and calls it, as a user would: with
 torch.export.save, attnc and the C ABI. attn has mask attributes for windows and for the lengths of padded keys, so the
 adapter writes these cases in MLIR with the attributes. $ATTN_BUILD is the build folder, build/release unless set.
+$ATTNC_OPTIONS has more options for attnc, such as --compute=bf16.
 """
 
 import ctypes
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ import tempfile
 import numpy as np
 
 BUILD = pathlib.Path(os.environ.get("ATTN_BUILD", pathlib.Path(__file__).parents[2] / "build/release"))
+ATTNC = [BUILD / "bin/attnc", *shlex.split(os.environ.get("ATTNC_OPTIONS", ""))]
 
 
 class DLTensor(ctypes.Structure):
@@ -108,7 +111,7 @@ def compile(module, arguments, path):
 
     program = torch.export.export(module, arguments)
     torch.export.save(program, path / "layer.pt2")
-    subprocess.run([BUILD / "bin/attnc", path / "layer.pt2", "-o", path / "layer.so", "--require-fused"], check=True)
+    subprocess.run([*ATTNC, path / "layer.pt2", "-o", path / "layer.so", "--require-fused"], check=True)
     return str(path / "layer.so"), {name: to_numpy(tensor) for name, tensor in program.state_dict.items()}
 
 
@@ -132,7 +135,7 @@ func.func @forward(%q: {q} {{attn.name = "q"}}, %k: {k} {{attn.name = "k"}}, %v:
   return %o : {q}
 }}
 """)
-    subprocess.run([BUILD / "bin/attnc", path / "layer.mlir", "-o", path / "layer.so"], check=True)
+    subprocess.run([*ATTNC, path / "layer.mlir", "-o", path / "layer.so"], check=True)
     return str(path / "layer.so"), {}
 
 
