@@ -256,7 +256,7 @@ struct Model {
 
   /// One head, a tile of few queries at a time; lanes hold keys.
   double wholeScores() const {
-    double scores = shape.queries * vectorsOf(shape.keys);
+    double scores = double(shape.queries) * vectorsOf(shape.keys);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
     double bytes = double(shape.keys) * std::min(shape.queries, plan.getQ()) * bytesOfElement();
     return shape.queries * dotProducts(shape.keys) + scores * (loops + probabilities(false, true)) +
