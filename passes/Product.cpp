@@ -18,7 +18,8 @@ bool attn::isProduct(Operation *op) {
     return false;
   Type sum = getElementTypeOrSelf(linalgOp.getDpsInitOperand(0)->get().getType());
   return llvm::all_of(linalgOp.getBlock()->without_terminator(), [&](Operation &inner) {
-    return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) &&
+    return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp, arith::MulIOp, arith::AddIOp,
+               arith::ExtSIOp>(inner) &&
            inner.getResult(0).getType() == sum;
   });
 }

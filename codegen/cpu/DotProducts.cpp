@@ -140,14 +140,14 @@ struct DotBuilder {
     VectorType type = VectorType::get(lanes, sumType);
     // Add them up one by one as long as this takes fewer shuffles.
     if (int64_t(sums.size()) < lanes / 2) {
-      SmallVector<Value> totals(lanes, floatConstant(b, loc, sumType, 0));
+      auto order = isa<FloatType>(sumType) ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
+      SmallVector<Value> totals(lanes, zeroConstant(b, loc, sumType));
       for (auto [total, sum] : llvm::zip(totals, sums))
-        total = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sum,
-                                            arith::FastMathFlags::reassoc);
+        total = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sum, order);
       return vector::FromElementsOp::create(b, loc, type, totals);
     }
     SmallVector<Value> rows(sums);
-    rows.resize(lanes, floatConstant(b, loc, type, 0));
+    rows.resize(lanes, zeroConstant(b, loc, type));
     return createSumsOfLanes(b, loc, rows);
   }
 
@@ -192,7 +192,7 @@ struct DotBuilder {
       Value at = out.advance(b, loc, other(b, out, origin.out, i), products.n, n.offset);
       Value from = start ? Value(vector::BroadcastOp::create(b, loc, type, start))
                          : n.load(b, loc, out.row, at);
-      n.store(b, loc, arith::AddFOp::create(b, loc, from, total), out.row, at);
+      n.store(b, loc, createAdd(b, loc, from, total), out.row, at);
     }
   }
 
@@ -201,7 +201,7 @@ struct DotBuilder {
   SmallVector<Value> createBlock(OpBuilder &b, ArrayRef<Value> starts, int64_t numOthers,
                                  function_ref<Value(OpBuilder &, int64_t)> otherAt) const {
     const MultiplyAdd &instruction = products.instruction;
-    Value zero = floatConstant(b, loc, VectorType::get(lanes, sumType), 0);
+    Value zero = zeroConstant(b, loc, VectorType::get(lanes, sumType));
     SmallVector<Value> sums(starts.size() * numOthers, zero);
     return forEachVector(
         b, loc, sizes[products.reduction], lanes, sums,

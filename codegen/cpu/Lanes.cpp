@@ -39,7 +39,11 @@ Lanes Lanes::ofGroups(OpBuilder &builder, Location loc, int64_t size) const {
 
 void Lanes::store(OpBuilder &builder, Location loc, Value value, Value buffer,
                   ValueRange indices) const {
-  if (mask)
+  auto bufferType = cast<MemRefType>(buffer.getType());
+  if (bufferType.getShape().back() == 1 && !isRowContiguous(bufferType))
+    memref::StoreOp::create(builder, loc, vector::ExtractOp::create(builder, loc, value, 0), buffer,
+                            indices);
+  else if (mask)
     vector::MaskedStoreOp::create(builder, loc, buffer, indices, mask, value);
   else
     vector::StoreOp::create(builder, loc, value, buffer, indices);
@@ -124,6 +128,16 @@ Value attn::floatConstant(OpBuilder &builder, Location loc, Type type, double va
   return arith::ConstantOp::create(builder, loc, attribute);
 }
 
+Value attn::zeroConstant(OpBuilder &builder, Location loc, Type type) {
+  return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+}
+
+Value attn::createAdd(OpBuilder &builder, Location loc, Value a, Value b) {
+  if (isa<FloatType>(getElementTypeOrSelf(a.getType())))
+    return arith::AddFOp::create(builder, loc, a, b);
+  return arith::AddIOp::create(builder, loc, a, b);
+}
+
 Value attn::createConversion(OpBuilder &builder, Location loc, Value value, Type element) {
   Type from = getElementTypeOrSelf(value.getType());
   if (from == element)
@@ -131,9 +145,12 @@ Value attn::createConversion(OpBuilder &builder, Location loc, Value value, Type
   Type type = element;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
     type = vector.clone(element);
-  if (element.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth())
-    return arith::ExtFOp::create(builder, loc, type, value);
-  return arith::TruncFOp::create(builder, loc, type, value);
+  bool isWider = element.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth();
+  if (isa<IntegerType>(element))
+    return isWider ? arith::ExtSIOp::create(builder, loc, type, value).getResult()
+                   : arith::TruncIOp::create(builder, loc, type, value).getResult();
+  return isWider ? arith::ExtFOp::create(builder, loc, type, value).getResult()
+                 : arith::TruncFOp::create(builder, loc, type, value).getResult();
 }
 
 Value attn::createIsEqual(OpBuilder &builder, Location loc, Value value, double constant) {

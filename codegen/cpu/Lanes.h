@@ -70,7 +70,14 @@ mlir::OpFoldResult roundDown(mlir::OpBuilder &builder, mlir::Location loc, mlir:
 mlir::Value floatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
                           double value);
 
-/// `value`, a float or a vector of floats, converted to elements of the float type `element`.
+/// 0 of `type`, a type of numbers or a vector of one.
+mlir::Value zeroConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type);
+
+/// The sum of two floats or two integers, or of each lane of two vectors.
+mlir::Value createAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);
+
+/// `value`, a number or a vector of numbers, converted to elements of the type `element`: a float to a float type, a signed
+/// integer to an integer type.
 mlir::Value createConversion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                              mlir::Type element);
 

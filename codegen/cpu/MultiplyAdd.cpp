@@ -19,12 +19,20 @@ static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value
   return vector::FMAOp::create(builder, loc, a, b, sums);
 }
 
+/// Integers wrap around, so the order of a sum does not matter.
+static Value createOneOfIntegers(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
+  return arith::AddIOp::create(builder, loc, sums, arith::MulIOp::create(builder, loc, a, b));
+}
+
+template <unsigned width> static Type getInteger(MLIRContext *context) {
+  return IntegerType::get(context, width);
+}
 template <typename T> static Type getFloat(MLIRContext *context) { return T::get(context); }
 
 static constexpr auto kPairs = CpuCapabilities::Pairs, kFMA = CpuCapabilities::FMA,
                       kNone = CpuCapabilities::None;
 static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = getFloat<Float32Type>,
-                                      kF64 = getFloat<Float64Type>;
+                                      kF64 = getFloat<Float64Type>, kI32 = getInteger<32>;
 
 /// For the same types, faster instructions come first. Products of f16, and of bf16 without `pairs`, are products of f32.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
@@ -34,12 +42,17 @@ static constexpr MultiplyAdd kMultiplyAdds[] = {
     {kF32, kF32, 1, kNone, false, createOne, nullptr},
     {kF64, kF64, 1, kFMA, true, createOne, nullptr},
     {kF64, kF64, 1, kNone, false, createOne, nullptr},
+    {kI32, kI32, 1, kNone, false, createOneOfIntegers, nullptr},
 };
 
 bool MultiplyAdd::takes(Type stored) const {
   Type type = factor(stored.getContext());
   if (stored == type)
     return true;
+  // A buffer of i1 has a byte for each element.
+  if (isa<IntegerType>(stored) && isa<IntegerType>(type))
+    return stored.getIntOrFloatBitWidth() >= 8 &&
+           stored.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth();
   auto from = dyn_cast<FloatType>(stored), to = dyn_cast<FloatType>(type);
   return from && to && APFloat::isRepresentableBy(from.getFloatSemantics(), to.getFloatSemantics());
 }

@@ -37,7 +37,7 @@ struct MultiplyAdd {
 
   mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }
   /// Whether the instruction can multiply elements of type `stored`. They must be of the type of the factors, or be floats
-  /// that this type holds without rounding.
+  /// or signed integers that this type holds exactly.
   bool takes(mlir::Type stored) const;
   /// Converts `value`, an element that the instruction takes or a vector of them, to factors.
   mlir::Value createFactors(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) const;

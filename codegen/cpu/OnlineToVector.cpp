@@ -66,13 +66,14 @@ namespace attn {
 static constexpr int64_t kRows = 4;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Verifies that `tiles` and `states` are f32 buffers whose last dimension is contiguous. With queries in rows, the maxima
-/// and sums in `states` are read one by one and may have any strides.
+/// Verifies that `tiles` and `states` are f32 buffers whose last dimension is contiguous, or has one element. With queries
+/// in rows, the maxima and sums in `states` are read one by one and may have any strides.
 template <typename OpTy>
 static LogicalResult verifyTiles(OpTy op, ValueRange tiles, ValueRange states) {
   auto isBuffer = [](Value value, bool isContiguous) {
     auto type = dyn_cast<MemRefType>(value.getType());
-    return type && type.getElementType().isF32() && (!isContiguous || isRowContiguous(type));
+    return type && type.getElementType().isF32() &&
+           (!isContiguous || isRowContiguous(type) || type.getShape().back() == 1);
   };
   for (auto [values, isContiguous] : {std::pair(tiles, true), std::pair(states, !op.getRows())})
     for (Value value : values)

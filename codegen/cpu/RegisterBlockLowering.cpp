@@ -86,7 +86,7 @@ private:
   Value splat(OpBuilder &b, Value scalar) {
     return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, scalar.getType()), scalar);
   }
-  Value zeroSums(OpBuilder &b) { return floatConstant(b, loc, VectorType::get(lanes, sumType), 0); }
+  Value zeroSums(OpBuilder &b) { return zeroConstant(b, loc, VectorType::get(lanes, sumType)); }
 
   OpBuilder &builder;
   Location loc;
@@ -95,7 +95,7 @@ private:
   const Contraction::Roles &roles;
   CpuAttr cpu;
   Epilogue *epilogue;
-  FloatType sumType;
+  Type sumType;
   int64_t lanes;                                 // of a vector of sums
   int64_t elementsPerVector;                     // of a vector of factors
   int64_t scalarsPerLine, vectorElementsPerLine; // factors in a cache line, of each operand
@@ -292,7 +292,7 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
                         ? columns[vector].load(b, loc, start.row, index)
                         : splat(b, memref::LoadOp::create(b, loc, start.row, index));
       Value &sum = sums[i * columns.size() + vector];
-      sum = arith::AddFOp::create(b, loc, first, sum);
+      sum = createAdd(b, loc, first, sum);
     }
   auto store = [&](OpBuilder &inner, size_t accumulator, Value value) {
     int64_t i = accumulator / columns.size(), vector = accumulator % columns.size();
@@ -365,7 +365,7 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
       });
   SmallVector<Value> totals(ArrayRef(parts).take_front(sums.size()));
   for (auto [total, part] : llvm::zip(totals, ArrayRef(parts).drop_front(sums.size())))
-    total = arith::AddFOp::create(b, loc, total, part);
+    total = createAdd(b, loc, total, part);
   return totals;
 }
 

@@ -75,8 +75,8 @@ Value attn::createSumsOfLanes(OpBuilder &builder, Location loc, ArrayRef<Value> 
     for (size_t i = 0; i < rows.size(); ++i)
       if (!(i & (done | round.distance))) {
         Value a = sums[i], b = sums[i + round.distance];
-        sums[i] = arith::AddFOp::create(builder, loc, round.shuffle(builder, loc, a, b, 0),
-                                        round.shuffle(builder, loc, a, b, 1));
+        sums[i] = createAdd(builder, loc, round.shuffle(builder, loc, a, b, 0),
+                            round.shuffle(builder, loc, a, b, 1));
       }
     done |= round.distance;
   }

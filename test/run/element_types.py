@@ -52,7 +52,7 @@ PRODUCTS = """
 #mn = affine_map<(m, n, k) -> (m, n)>
 func.func @f(%x: tensor<{m}x{k}x{u}>, %y: tensor<{k}x{n}x{t}>, %z: tensor<{n}x{k}x{t}>)
     -> (tensor<{m}x{n}x{sum}>, tensor<{m}x{n}x{sum}>) {{
-  %zero = arith.constant 0.0 : {sum}
+  %zero = arith.constant {zero} : {sum}
   %e = tensor.empty() : tensor<{m}x{n}x{sum}>
   %s = linalg.fill ins(%zero : {sum}) outs(%e : tensor<{m}x{n}x{sum}>) -> tensor<{m}x{n}x{sum}>
   %p = linalg.contract indexing_maps = [#mk, #kn, #mn] ins(%x, %y : tensor<{m}x{k}x{u}>, tensor<{k}x{n}x{t}>)
@@ -144,9 +144,10 @@ for t, other, cast in CONVERSIONS:
 for t in ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f64"):
     run(folder, f"view-{t}", VIEW.format(t=t), 0)
 for u, t, sum in [("f64", "f64", "f64"), ("f16", "f16", "f32"), ("bf16", "bf16", "f32"), ("f32", "bf16", "f32"),
-                  ("bf16", "f16", "f32"), ("f32", "f32", "f64")]:
+                  ("bf16", "f16", "f32"), ("f32", "f32", "f64"), ("i8", "i8", "i32"), ("i8", "i16", "i32"), ("i32", "i32", "i32")]:
     for m, n, k in [(1, 37, 40), (13, 37, 40), (13, 3, 33), (50, 128, 400)]:
-        run(folder, f"products-{u}-{t}-{sum}-{m}x{n}x{k}", PRODUCTS.format(u=u, t=t, sum=sum, m=m, n=n, k=k), TOLERANCE[sum])
+        text = PRODUCTS.format(u=u, t=t, sum=sum, m=m, n=n, k=k, zero="0" if sum[0] == "i" else "0.0")
+        run(folder, f"products-{u}-{t}-{sum}-{m}x{n}x{k}", text, TOLERANCE.get(sum, 0))
 for t, group in [("bf16", 2), ("f16", 4), ("i8", 4), ("i8", 8), ("f32", 2), ("i64", 2)]:
     for n, k in [(37, 40), (5, 3), (64, 33)]:
         out = f"tensor<2x{-(-n // 32)}x{-(-k // group)}x32x{group}x{t}>"
@@ -183,5 +184,5 @@ for level, tolerance in [("x86-64-v4-bf16", TOLERANCE["bf16"] / 2), ("x86-64-v4"
             text = ATTENTION.format(t="f32", q=q, k=k, d=d, e=e, mask=mask, score=score.format(t="f32"))
             run(folder, f"compute-{level}-{q}x{k}x{d}x{e}{'-masked' if mask else ''}", text, tolerance, [level], ["--compute=bf16"])
     for m, n, k in [(1, 37, 40), (13, 37, 40), (50, 128, 400)]:
-        text = PRODUCTS.format(u="f32", t="f32", sum="f32", m=m, n=n, k=k)
+        text = PRODUCTS.format(u="f32", t="f32", sum="f32", m=m, n=n, k=k, zero="0.0")
         run(folder, f"compute-{level}-{m}x{n}x{k}", text, tolerance, [level], ["--compute=bf16"])

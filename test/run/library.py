@@ -17,17 +17,18 @@ def to_element(array, element):
     """Numbers as elements of a type, rounded to the nearest, ties to even."""
     if element != "bf16":
         return np.asarray(array).astype(DTYPES[element])
-    floats = np.ascontiguousarray(array, np.float32)
+    floats = np.ascontiguousarray(array, np.float32)  # of rank 1 or more
     bits = floats.view(np.uint32)
-    rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16
-    return np.where(np.isnan(floats), 0x7fc0, rounded).astype(np.uint16).view(DTYPES["bf16"]).reshape(floats.shape)
+    rounded = np.where(np.isnan(floats), 0x7fc0, (bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    return rounded.view(DTYPES["bf16"]).reshape(np.shape(array))
 
 
 def from_element(array):
     """The numbers of an array of any type."""
     if array.dtype != DTYPES["bf16"]:
         return array
-    return (np.ascontiguousarray(array)["bf16"].astype(np.uint32) << 16).view(np.float32)
+    bits = np.atleast_1d(array["bf16"]).astype(np.uint32) << 16
+    return bits.view(np.float32).reshape(array.shape)
 
 
 PAGE = mmap.PAGESIZE
