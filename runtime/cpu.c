@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 
 /// The registers of CPUID that features are bits of.
-enum { LEAF1_ECX, LEAF7_EBX, LEAF7_EDX, LEAF7_1_EAX, EXTENDED_ECX, NUM_REGISTERS };
+enum { LEAF1_ECX, LEAF7_EBX, LEAF7_ECX, LEAF7_EDX, LEAF7_1_EAX, EXTENDED_ECX, NUM_REGISTERS };
 
 /// A feature of LLVM's name: a bit of a register of CPUID, the register state that the operating system must save
 /// (XCR0), and the state that a process must ask Linux for before it uses it, 0 for none.
@@ -57,6 +57,7 @@ static const feature features[] = {
     {"avx512cd", LEAF7_EBX, 28, AVX512, 0},
     {"avx512bw", LEAF7_EBX, 30, AVX512, 0},
     {"avx512vl", LEAF7_EBX, 31, AVX512, 0},
+    {"avx512vnni", LEAF7_ECX, 11, AVX512, 0},
     {"avx512bf16", LEAF7_1_EAX, 5, AVX512, 0},
     {"amx-bf16", LEAF7_EDX, 22, TILES, TILE_DATA},
     {"amx-tile", LEAF7_EDX, 24, TILES, TILE_DATA},
@@ -74,6 +75,7 @@ static bool has(const feature *wanted) {
     registers[LEAF1_ECX] = c;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
     registers[LEAF7_EBX] = b;
+    registers[LEAF7_ECX] = c;
     registers[LEAF7_EDX] = d;
     if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d))
       registers[LEAF7_1_EAX] = a;
