@@ -225,12 +225,16 @@ KeyLoops::View KeyLoops::view(Value operand, AffineMap map, OpFoldResult k0, OpF
 Value KeyLoops::ordered(View view, ArrayRef<unsigned> dims) {
   if (view.dims == dims)
     return view.slice;
-  SmallVector<int64_t> permutation;
-  for (unsigned dim : dims)
+  SmallVector<int64_t> permutation, full;
+  for (unsigned dim : dims) {
     permutation.push_back(llvm::find(view.dims, dim) - view.dims.begin());
+    full.push_back(dim == op.getKDim()   ? kTile()
+                   : dim == op.getQDim() ? qTile()
+                                         : op.getStaticSize(dim));
+  }
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, view.slice);
   applyPermutationToVector(sizes, permutation);
-  Value init = tensor::EmptyOp::create(rewriter, loc, sizes, view.slice.getType().getElementType());
+  Value init = temporary(full, sizes, view.slice.getType().getElementType());
   return linalg::TransposeOp::create(rewriter, loc, view.slice, init, permutation)->getResult(0);
 }
 

@@ -336,3 +336,23 @@ func.func @part(%k: tensor<1x1024x64xbf16>, %i: tensor<4x1024xf32>, %e: tensor<1
       } -> tensor<1x4x64xf32>, tensor<1x4xf32>, tensor<1x4xf32>
   return %o#0, %o#1, %o#2 : tensor<1x4x64xf32>, tensor<1x4xf32>, tensor<1x4xf32>
 }
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (d, k)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#w = affine_map<(q, k, d, e) -> (k floordiv 32, q)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// The words decide how many keys are transposed: their copy has the size of a full tile, which is known.
+// CHECK-LABEL: @packed_transposed(
+// CHECK: attn.test_mask
+// CHECK: %[[COPY:.*]] = tensor.empty() : tensor<64x64xf32>
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[COPY]][0, 0] [%{{.*}}, 64] [1, 1]
+// CHECK: linalg.transpose ins(%{{.*}} : tensor<64x?xf32>) outs(%[[PART]] : tensor<?x64xf32>)
+func.func @packed_transposed(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<64x500xf32>, %v: tensor<500x64xf32>, %e: tensor<48x64xf32>) -> tensor<48x64xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<48x64xf32>, tensor<64x500xf32>, tensor<500x64xf32>)
+      captures(%w : tensor<16x48xi32>) outs(%e : tensor<48x64xf32>) mask(#attn.dense<0>) plan(<"per-head", q = 48, k = 64>)
+      {indexing_maps = [#q, #k, #v, #w, #o], scale = 1.0 : f32} -> tensor<48x64xf32>
+  return %o : tensor<48x64xf32>
+}
