@@ -15,7 +15,8 @@
 //
 // Left alone: every function without that attribute on a module around it; machines without the instruction; sums whose
 // length is unknown or is no multiple of the instruction's group; attentions of few queries, which take the time of
-// reading keys and values, and which would have to read them twice.
+// reading keys and values, and which would have to read them twice; and attentions with a dense mask, because tiles with
+// hidden pairs are multiplied as f32.
 // Test: test/passes/plan/round-factors.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,6 +39,13 @@ using namespace attn;
 /// Attentions of at most so many queries keep their factors.
 static constexpr int64_t kFewQueries = 8;
 
+/// Whether any tile may have hidden pairs.
+static bool hasDenseMask(AttentionOp op) {
+  MaskInterface mask = op.getMaskAttr();
+  return mask && llvm::all_of(mask.kept(op.getNumBatch()),
+                              [](const KeptSet &set) { return !set.tests.empty(); });
+}
+
 namespace {
 struct RoundFactors : attn::impl::RoundFactorsBase<RoundFactors> {
   void runOnOperation() override {
@@ -52,7 +60,7 @@ struct RoundFactors : attn::impl::RoundFactorsBase<RoundFactors> {
     bool any = false;
     function.walk([&](AttentionOp op) {
       int64_t queries = op.getStaticSize(op.getQDim());
-      if ((!ShapedType::isDynamic(queries) && queries <= kFewQueries) ||
+      if ((!ShapedType::isDynamic(queries) && queries <= kFewQueries) || hasDenseMask(op) ||
           !areF32({op.getQuery(), op.getKey(), op.getValue()}) ||
           ShapedType::isDynamic(op.getStaticSize(op.getEDim())) ||
           !planner.multipliesFaster(type, op.getStaticSize(op.getDDim())))

@@ -27,6 +27,15 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<?x64xf32>
     }
 
+    // Each tile may have hidden pairs.
+    // CHECK-LABEL: @dense_mask(
+    // CHECK-NOT: arith.truncf
+    func.func @dense_mask(%x: tensor<16x64xf32>, %m: tensor<16x16xi1>, %e: tensor<16x64xf32>) -> tensor<16x64xf32> {
+      %o = attn.attention ins(%x, %x, %x : tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>) captures(%m : tensor<16x16xi1>) outs(%e : tensor<16x64xf32>)
+        mask(#attn.dense<0>) {indexing_maps = [#q, #k, #v, affine_map<(q, k, d, e) -> (q, k)>, #o], scale = 0.5 : f32} -> tensor<16x64xf32>
+      return %o : tensor<16x64xf32>
+    }
+
     // An odd number of products has no pairs, and few queries would read keys and values twice.
     // CHECK-LABEL: @left_alone(
     // CHECK-NOT: attn.compute
