@@ -634,8 +634,12 @@ LogicalResult PackOp::verify() {
   if (!llvm::isPowerOf2_64(group) || (group > 1 && out.getShape().back() != group))
     return emitOpError() << "expected a group that is a power of two and the innermost size, got "
                          << group << " and " << out;
-  if (source.getElementType() != out.getElementType())
-    return emitOpError() << "expected one element type, got " << source << " and " << out;
+  auto from = dyn_cast<FloatType>(source.getElementType()),
+       to = dyn_cast<FloatType>(out.getElementType());
+  bool rounds = from && to && to.getWidth() < from.getWidth();
+  if (source.getElementType() != out.getElementType() && !rounds)
+    return emitOpError() << "expected one element type, or floats that are rounded, got " << source
+                         << " and " << out;
   auto agree = [](int64_t a, int64_t b) {
     return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
   };

@@ -432,7 +432,7 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
         out[..., p, i, j] = source[..., p * w + j, i]        0 where p * w + j >= n
 
     With `from_rows` the source is `(batch..., k, n)` and rows stay rows: out[..., p, i, j] = source[..., i, p * w + j].
-    With `scale` every element is multiplied by it.
+    With `scale` every element is multiplied by it. If the output has a narrower float type, elements are then rounded to it.
     This op packs queries, weights and captured tiles; a pack of weights alone runs when the weights are set.
 
     With `group(g)`, for instructions that add g products at once, g elements along k stay together. The output is
@@ -440,9 +440,10 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
 
         out[..., p, i, j, l] = source[..., p * w + j, g * i + l]
 
-    Constraints: (P1) out has one dimension more than the source, or two more with a group; both have one element type and
-    agreeing batch and k sizes; (P2) the width is static and positive; (P3) the number of panels is n / w, rounded up; (P4) with
-    `scale`, elements are floats; (P5) a group is a power of two, and the size of the innermost dimension.
+    Constraints: (P1) out has one dimension more than the source, or two more with a group; both have one element type, or
+    out a narrower float type; batch and k sizes agree; (P2) the width is static and positive; (P3) the number of panels is
+    n / w, rounded up; (P4) with `scale`, elements are floats; (P5) a group is a power of two, and the size of the innermost
+    dimension.
 
     ```mlir
     %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>

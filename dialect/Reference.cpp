@@ -532,6 +532,8 @@ ReferenceResults attn::evaluate(PackOp op, const ReferenceValues &values) {
   int64_t n = source.shape[op.getFromRows() ? numBatch + 1 : numBatch],
           k = source.shape[op.getFromRows() ? numBatch : numBatch + 1];
   int64_t w = results[0].shape[numBatch + 2], group = op.getGroup();
+  Type type = getElementTypeOrSelf(op.getOuts()[0].getType());
+  bool rounds = type != getElementTypeOrSelf(op.getSource().getType());
   forEachIndex(results[0].shape, [&](ArrayRef<int64_t> at) {
     int64_t row = at[numBatch] * w + at[numBatch + 2],
             i = at[numBatch + 1] * group + (group > 1 ? at.back() : 0);
@@ -540,7 +542,8 @@ ReferenceResults attn::evaluate(PackOp op, const ReferenceValues &values) {
       from.append({i, row});
     else
       from.append({row, i});
-    results[0].at(at) = row < n && i < k ? scale * source.at(from) : 0;
+    double packed = row < n && i < k ? scale * source.at(from) : 0;
+    results[0].at(at) = rounds ? roundTo(packed, type) : packed;
   });
   return results;
 }

@@ -47,7 +47,8 @@ bool NameParser::parse(cl::Option &option, llvm::StringRef, llvm::StringRef name
                        std::string &value) {
   auto known = llvm::map_range(names, [](const Name &known) { return known.name; });
   if (!llvm::is_contained(known, name))
-    return option.error("expected one of " + llvm::join(known, ", ") + ", got '" + name + "'");
+    return option.error((known.size() == 1 ? "expected " : "expected one of ") +
+                        llvm::join(known, ", ") + ", got '" + name + "'");
   value = name.str();
   return false;
 }
@@ -206,7 +207,8 @@ CompileFlags::CompileFlags()
               cl::desc("Let products of f32 round their factors to a narrower type, where the CPU "
                        "multiplies it "
                        "faster; sums stay f32"),
-              cl::values(clEnumValN(0, "bf16", "8 bits of precision, on level x86-64-v4-bf16"))),
+              cl::values(clEnumValN(
+                  0, "bf16", "8 bits of precision; other levels than x86-64-v4-bf16 keep f32"))),
       requireFused(
           "require-fused", cl::cat(attnCategory()),
           cl::desc("Fail, with line and reason, if some attention is not fused, or if there is "
@@ -231,7 +233,7 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
   for (const cl::Option *flag :
        std::initializer_list<const cl::Option *>{&target, &schedule, &compute})
     if (saysIt && flag->getNumOccurrences())
-      return llvm::createStringError("expected no --" + flag->ArgStr +
-                                     " with --from=" + options.from + ", whose file says it");
+      return llvm::createStringError("expected no --" + flag->ArgStr + " with --from=" +
+                                     options.from + ", because stage plan has made that choice");
   return llvm::Error::success();
 }

@@ -62,7 +62,7 @@ struct Cursor {
   }
 };
 
-/// A copy between two views: out[x] = scale * source[x] for every point x of the loops.
+/// A copy between two views: out[x] = scale * source[x], rounded to `element`, for every point x of the loops.
 struct Copy {
   Location loc;
   StridedView source, out;
@@ -76,7 +76,7 @@ struct Copy {
   /// The factor for the elements, if any.
   std::optional<double> scale;
 
-  Value scaled(OpBuilder &b, Value value) const;
+  Value converted(OpBuilder &b, Value value) const;
   /// Casts a vector of elements to one of groups, as integers, and back. Without groups, returns the vector.
   Value toGroups(OpBuilder &b, Value vector) const;
   Value toElements(OpBuilder &b, Value vector) const;
@@ -100,11 +100,11 @@ static void forEach(OpBuilder &b, Location loc, OpFoldResult begin, OpFoldResult
   });
 }
 
-/// `value`, an element or a vector of them, times the scale.
-Value Copy::scaled(OpBuilder &b, Value value) const {
-  if (!scale)
-    return value;
-  return arith::MulFOp::create(b, loc, value, floatConstant(b, loc, value.getType(), *scale));
+/// `value`, an element of the source or a vector of them, times the scale, as an element of the output.
+Value Copy::converted(OpBuilder &b, Value value) const {
+  if (scale)
+    value = arith::MulFOp::create(b, loc, value, floatConstant(b, loc, value.getType(), *scale));
+  return createConversion(b, loc, value, element);
 }
 
 Value Copy::toGroups(OpBuilder &b, Value vector) const {
@@ -124,7 +124,7 @@ void Copy::elements(OpBuilder &b, Cursor from, Cursor to, ArrayRef<unsigned> loo
                     ArrayRef<OpFoldResult> begins, ArrayRef<OpFoldResult> ends) const {
   if (loops.empty()) {
     Value element = memref::LoadOp::create(b, loc, from.view.row, from.index);
-    memref::StoreOp::create(b, loc, scaled(b, element), to.view.row, to.index);
+    memref::StoreOp::create(b, loc, converted(b, element), to.view.row, to.index);
     return;
   }
   forEach(b, loc, begins.front(), ends.front(), 1, [&](OpBuilder &inner, Value i) {
@@ -164,7 +164,7 @@ void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned col
             for (size_t half = rows.size() / 2, r = 0; r < half; ++r)
               rows[r] = vector::InterleaveOp::create(vector, loc, rows[r], rows[r + half]);
           l.ofGroups(vector, loc, group)
-              .store(vector, loc, scaled(vector, rows[0]), to.view.row,
+              .store(vector, loc, converted(vector, rows[0]), to.view.row,
                      toRow.advance(vector, loc, column, l.offset).index);
           return SmallVector<Value>();
         });
@@ -181,7 +181,8 @@ void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsign
       [&](OpBuilder &block, Value i, const Lanes &l) {
         Cursor at = from.advance(block, loc, row, i).advance(block, loc, column, l.offset);
         Lanes elements = l.ofGroups(block, loc, group);
-        return toGroups(block, scaled(block, elements.load(block, loc, from.view.row, at.index)));
+        return toGroups(block,
+                        converted(block, elements.load(block, loc, from.view.row, at.index)));
       },
       [&](OpBuilder &block, Value j, const Lanes &l, Value vector) {
         Cursor at = to.advance(block, loc, column, j).advance(block, loc, row, l.offset);

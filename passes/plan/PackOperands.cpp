@@ -27,6 +27,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
 #include "passes/plan/Planner.h"
@@ -91,6 +92,17 @@ static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap
   Value init = tensor::EmptyOp::create(builder, loc, sizes,
                                        cast<ShapedType>(value.getType()).getElementType());
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
+}
+
+/// What `value` rounds, if an op of its own rounds each element; otherwise `value`.
+static Value beforeRounding(Value value) {
+  auto op = value.getDefiningOp<linalg::LinalgOp>();
+  if (!op || op.getNumDpsInputs() != 1 || !isScalarFunction(op) ||
+      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
+    return value;
+  auto round = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
+  bool rounds = round && round.getIn() == op.getBlock()->getArgument(0);
+  return rounds ? op.getDpsInputs()[0] : value;
 }
 
 /// A view of `value` in which dimension `dim` is split into groups of `group` elements. The group divides its static size.
@@ -176,16 +188,16 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   if (isPacked && needsPanels) {
     SmallVector<unsigned> columnLoops = batch;
     columnLoops.append({n, k});
-    Value source =
-        transposed(rewriter, loc, rhs->get(), rhsMap, rowsAreRight ? rowLoops : columnLoops);
+    // The pack rounds by itself: the function that packs weights has no memory for a result in between.
+    Value source = transposed(rewriter, loc, beforeRounding(rhs->get()), rhsMap,
+                              rowsAreRight ? rowLoops : columnLoops);
     SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());
     int64_t depth = shape.end()[rowsAreRight ? -2 : -1];
     shape.pop_back_n(2);
     shape.append({columns / width, depth / group, width});
     if (group > 1)
       shape.push_back(group);
-    Value empty = tensor::EmptyOp::create(rewriter, loc, shape,
-                                          cast<ShapedType>(source.getType()).getElementType());
+    Value empty = tensor::EmptyOp::create(rewriter, loc, shape, getElementTypeOrSelf(rhs->get()));
     packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source, ValueRange{empty},
                             rowsAreRight, group, /*scale=*/FloatAttr())
                  .getResult(0);

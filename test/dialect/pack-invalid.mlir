@@ -28,10 +28,10 @@ func.func @invalid(%x: tensor<8xf32>, %o: tensor<8x4xf32>) {
 
 // -----
 
-// P1: of the same element type.
-func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<2x4x4xf16>) {
-  // expected-error @+1 {{expected one element type, got 'tensor<8x4xf32>' and 'tensor<2x4x4xf16>'}}
-  %r = attn.pack ins(%x : tensor<8x4xf32>) outs(%o : tensor<2x4x4xf16>) -> tensor<2x4x4xf16>
+// P1: of the same element type, or rounded.
+func.func @invalid(%x: tensor<8x4xf16>, %o: tensor<2x4x4xf32>) {
+  // expected-error @+1 {{expected one element type, or floats that are rounded, got 'tensor<8x4xf16>' and 'tensor<2x4x4xf32>'}}
+  %r = attn.pack ins(%x : tensor<8x4xf16>) outs(%o : tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
   return
 }
 

@@ -64,10 +64,10 @@ func.func @f(%x: tensor<{m}x{k}x{u}>, %y: tensor<{k}x{n}x{t}>, %z: tensor<{n}x{k
 """
 # The last group and the last panel are not full.
 PACK = """
-func.func @f(%x: tensor<2x{n}x{k}x{t}>, %y: tensor<2x{k}x{n}x{t}>) -> ({out}, {out}) {{
+func.func @f(%x: tensor<2x{n}x{k}x{u}>, %y: tensor<2x{k}x{n}x{u}>) -> ({out}, {out}) {{
   %e = tensor.empty() : {out}
-  %p = attn.pack group({group}) ins(%x : tensor<2x{n}x{k}x{t}>) outs(%e : {out}) -> {out}
-  %q = attn.pack from_rows group({group}) {scale} ins(%y : tensor<2x{k}x{n}x{t}>) outs(%e : {out}) -> {out}
+  %p = attn.pack group({group}) ins(%x : tensor<2x{n}x{k}x{u}>) outs(%e : {out}) -> {out}
+  %q = attn.pack from_rows group({group}) {scale} ins(%y : tensor<2x{k}x{n}x{u}>) outs(%e : {out}) -> {out}
   return %p, %q : {out}, {out}
 }}
 """
@@ -148,11 +148,13 @@ for u, t, sum in [("f64", "f64", "f64"), ("f16", "f16", "f32"), ("bf16", "bf16",
     for m, n, k in [(1, 37, 40), (13, 37, 40), (13, 3, 33), (50, 128, 400)]:
         text = PRODUCTS.format(u=u, t=t, sum=sum, m=m, n=n, k=k, zero="0" if sum[0] == "i" else "0.0")
         run(folder, f"products-{u}-{t}-{sum}-{m}x{n}x{k}", text, TOLERANCE.get(sum, 0))
-for t, group in [("bf16", 2), ("f16", 4), ("i8", 4), ("i8", 8), ("f32", 2), ("i64", 2)]:
+for u, t, group in [("bf16", "bf16", 2), ("f16", "f16", 4), ("i8", "i8", 4), ("i8", "i8", 8), ("f32", "f32", 2), ("i64", "i64", 2),
+                    ("f32", "bf16", 2), ("f32", "f16", 4)]:
     for n, k in [(37, 40), (5, 3), (64, 33)]:
         out = f"tensor<2x{-(-n // 32)}x{-(-k // group)}x32x{group}x{t}>"
         scale = "scale(0.5)" if t[0] != "i" else ""
-        run(folder, f"pack-{t}-{group}-{n}x{k}", PACK.format(t=t, group=group, n=n, k=k, out=out, scale=scale), 0)
+        text = PACK.format(u=u, group=group, n=n, k=k, out=out, scale=scale)
+        run(folder, f"pack-{u}-{t}-{group}-{n}x{k}", text, TOLERANCE[t] if u != t else 0)
 for t in ("f16", "bf16"):
     for mask, score in [("", ""), ("mask(#attn.causal)", ""), ("", REGION), ("mask(#attn.window<left = 40, right = 9>)", REGION)]:
         for q, k, d, e in [(50, 129, 8, 6), (3, 131, 7, 5), (130, 260, 64, 64), (1, 64, 16, 16), (64, 1, 2, 1)]:
