@@ -47,7 +47,7 @@ bool NameParser::parse(cl::Option &option, llvm::StringRef, llvm::StringRef name
                        std::string &value) {
   auto known = llvm::map_range(names, [](const Name &known) { return known.name; });
   if (!llvm::is_contained(known, name))
-    return option.error((known.size() == 1 ? "expected " : "expected one of ") +
+    return option.error((names.size() == 1 ? "expected " : "expected one of ") +
                         llvm::join(known, ", ") + ", got '" + name + "'");
   value = name.str();
   return false;
