@@ -108,6 +108,11 @@ std::optional<unsigned> getInOutArgument(mlir::FunctionOpInterface function, uns
 /// Reports an error at `file` if the attributes of `module` say that another stage than `stage` left it.
 mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
 
+/// The dimensions `other` and `q` of an operand of a tile step, in order: q is last or, with `rows`, first.
+template <typename T> llvm::SmallVector<T, 4> withQueries(T other, T q, bool rows) {
+  return rows ? llvm::SmallVector<T, 4>{q, other} : llvm::SmallVector<T, 4>{other, q};
+}
+
 /// Whether queries, keys, values, probabilities and outputs of a compiled attention can have elements of `type`.
 bool isAttentionElement(mlir::Type type);
 

@@ -135,7 +135,8 @@ public:
                              << " of " << operand << ", got " << size;
   }
 
-  /// `value` is a tile whose dimensions are `names`, or such a tile in groups of `group` elements along the first of them.
+  /// Records the sizes of `value`, a tile with the dimensions `names`. With a `group`, elements along the first dimension are
+  /// in groups of that size.
   LogicalResult recordGroups(StringRef operand, Value value, ArrayRef<StringRef> names,
                              int64_t group) {
     if (group == 1)
@@ -307,7 +308,7 @@ static LogicalResult verifyGroup(AttentionOp op) {
   return success();
 }
 
-/// A12, once the outputs are known to have q and e.
+/// Verifies the rest of A12: the maps of the outputs are known to have q and e.
 static LogicalResult verifyState(AttentionOp op) {
   if (op.getSink())
     return op.emitOpError() << "expected no sink of a state, got " << op.getSink().getType();
@@ -521,18 +522,14 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &
   return verifyMask(op, op.getMaskAttr(), op.getNumBatch(), op.getCaptures(), mapOf, /*k=*/0);
 }
 
-/// The dimensions `other` and q of an operand, in the order of the layout.
-static std::array<StringRef, 2> withQueries(StringRef other, bool rows) {
-  return rows ? std::array<StringRef, 2>{"q", other} : std::array<StringRef, 2>{other, "q"};
-}
-
 LogicalResult OnlineInitOp::verify() {
   // I1
   NamedSizes sizes(*this);
-  return failure(failed(verifyOneFloatType(*this, getDpsInits())) ||
-                 failed(sizes.recordAll("max", getMax(), {"q"})) ||
-                 failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-                 failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))));
+  return failure(
+      failed(verifyOneFloatType(*this, getDpsInits())) ||
+      failed(sizes.recordAll("max", getMax(), {"q"})) ||
+      failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+      failed(sizes.recordAll("acc", getAcc(), withQueries<StringRef>("e", "q", getRows()))));
 }
 
 int64_t OnlineStepOp::getGroup() {
@@ -544,12 +541,13 @@ LogicalResult OnlineStepOp::verify() {
   NamedSizes sizes(*this);
   // S1, S2
   if (failed(verifyOneFloatType(*this, {getScores(), getMax(), getSum(), getAcc()})) ||
-      failed(sizes.recordAll("scores", getScores(), withQueries("k", getRows()))) ||
+      failed(sizes.recordAll("scores", getScores(), withQueries<StringRef>("k", "q", getRows()))) ||
       failed(sizes.recordAll("max", getMax(), {"q"})) ||
       failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-      failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))) ||
+      failed(sizes.recordAll("acc", getAcc(), withQueries<StringRef>("e", "q", getRows()))) ||
       failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
-      failed(sizes.recordGroups("query", getQuery(), withQueries("d", getRows()), getGroup())) ||
+      failed(sizes.recordGroups("query", getQuery(), withQueries<StringRef>("d", "q", getRows()),
+                                getGroup())) ||
       failed(sizes.recordGroups("value", getValue(), {"k", "e"}, getGroup())))
     return failure();
   // S8
@@ -578,10 +576,11 @@ LogicalResult OnlineProbabilitiesOp::verify() {
   NamedSizes sizes(*this);
   // W1, W2
   if (failed(verifyOneFloatType(*this, {getMax(), getSum(), getProbabilities()})) ||
-      failed(sizes.recordAll("probabilities", getProbabilities(), withQueries("k", getRows()))) ||
+      failed(sizes.recordAll("probabilities", getProbabilities(),
+                             withQueries<StringRef>("k", "q", getRows()))) ||
       failed(sizes.recordAll("max", getMax(), {"q"})) ||
       failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-      failed(sizes.recordAll("query", getQuery(), withQueries("d", getRows()))) ||
+      failed(sizes.recordAll("query", getQuery(), withQueries<StringRef>("d", "q", getRows()))) ||
       failed(sizes.recordAll("key", getKey(), {"k", "d"})))
     return failure();
   return verifyScores(*this, sizes);
@@ -595,14 +594,15 @@ LogicalResult OnlineMergeOp::verify() {
   // G1
   NamedSizes sizes(*this);
   SmallVector<StringRef> partAcc = {"n"};
-  llvm::append_range(partAcc, withQueries("e", getRows()));
-  return failure(failed(verifyOneFloatType(*this, getOperands())) ||
-                 failed(sizes.recordAll("part_max", getPartMax(), {"n", "q"})) ||
-                 failed(sizes.recordAll("part_sum", getPartSum(), {"n", "q"})) ||
-                 failed(sizes.recordAll("part_acc", getPartAcc(), partAcc)) ||
-                 failed(sizes.recordAll("max", getMax(), {"q"})) ||
-                 failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-                 failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))));
+  llvm::append_range(partAcc, withQueries<StringRef>("e", "q", getRows()));
+  return failure(
+      failed(verifyOneFloatType(*this, getOperands())) ||
+      failed(sizes.recordAll("part_max", getPartMax(), {"n", "q"})) ||
+      failed(sizes.recordAll("part_sum", getPartSum(), {"n", "q"})) ||
+      failed(sizes.recordAll("part_acc", getPartAcc(), partAcc)) ||
+      failed(sizes.recordAll("max", getMax(), {"q"})) ||
+      failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+      failed(sizes.recordAll("acc", getAcc(), withQueries<StringRef>("e", "q", getRows()))));
 }
 
 LogicalResult OnlineFinishOp::verify() {
@@ -610,10 +610,11 @@ LogicalResult OnlineFinishOp::verify() {
   if (!isa<FloatType>(shapedType(getOut()).getElementType()))
     return emitOpError() << "expected an output of floats, got " << getOut().getType();
   NamedSizes sizes(*this);
-  return failure(failed(verifyOneFloatType(*this, {getSum(), getAcc()})) ||
-                 failed(sizes.recordAll("sum", getSum(), {"q"})) ||
-                 failed(sizes.recordAll("acc", getAcc(), withQueries("e", getRows()))) ||
-                 failed(sizes.recordAll("out", getOut(), {"q", "e"})));
+  return failure(
+      failed(verifyOneFloatType(*this, {getSum(), getAcc()})) ||
+      failed(sizes.recordAll("sum", getSum(), {"q"})) ||
+      failed(sizes.recordAll("acc", getAcc(), withQueries<StringRef>("e", "q", getRows()))) ||
+      failed(sizes.recordAll("out", getOut(), {"q", "e"})));
 }
 
 //===----------------------------------------------------------------------===//

@@ -65,8 +65,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     region the score stays as it is. `at` has the origin of a tile, one index for each of (batch..., q, k):
     tiling changes the origin and never the region.
 
-    With `state`, the outputs are the state of an online softmax over these keys, before the division: acc, max and sum,
-    of which max[q] is the greatest score of a kept pair, or -inf without one:
+    With `state`, the op does not divide. It returns the state of the online softmax over its keys: acc, max and sum. max[q]
+    is the greatest score of a kept pair, or -inf if there is none:
 
         p[q,k] = exp(s[q,k] - max[q])     sum[q] = sum_k p[q,k]     acc[q,e] = sum_k p[q,k] * V[k,e]
 
@@ -88,8 +88,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     * (A10) the mask names captured operands that exist; the symbols of its sets, such as lengths, are integers
       that do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
-    * (A12) one or two outputs; with `state`, three outputs of the accumulator type, of which max and sum name every batch
-      dimension and q, no sink and no `empty_row`; a plan for it has the schedule decode, and acc then is (batch..., q, e);
+    * (A12) there are one or two outputs. With `state`, there are three outputs of the accumulator type, and no sink or
+      `empty_row`; max and sum name every batch dimension and q; a plan has the schedule decode, and acc then is
+      (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
       static, and the group divides that of d.
 

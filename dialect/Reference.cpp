@@ -395,7 +395,7 @@ static double atGroup(const ReferenceTensor &tile, int64_t i, int64_t j) {
   return tile.at({i / group, j, i % group});
 }
 
-/// `value` rounded to `type`.
+/// Returns `value` rounded to `type`.
 static double roundTo(double value, Type type) {
   APFloat rounded(value);
   bool losesInfo;

@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // In attn.attention, batch, q and e are parallel; k and d are reductions. attn-decode takes tiles of k, each with a state of
-// its own, and attn-tile-keys makes the loop over keys, because it handles bounds and masks. The tile steps have the loops (k, q). Their d and e are no loops: a
-// tile has the scores of whole rows, and tiles of e would each update max and sum.
+// its own, and attn-tile-keys makes the loop over keys, because it handles bounds and masks. The tile steps have the loops
+// (k, q). Their d and e are no loops: a tile has the scores of whole rows, and tiles of e would each update max and sum.
 //
 // Splits keys into parts like this (part %n of 128 keys; attn.online_merge adds the parts to the old state):
 //   attn.online_step ins(%q, %k, %v : 64x48, 512x64, 512x64) outs(%s, %m, %l, %a : 512x48, 48, 48, 64x48) at(%i, 0)
@@ -236,11 +236,6 @@ static SmallVector<AffineMap> getMaps(OpTy op, ArrayRef<Dims> inputs, ArrayRef<D
     dims.emplace_back(op.getCaptureMap(i).getResults());
   llvm::append_range(dims, outs);
   return llvm::to_vector(AffineMap::inferFromExprList(dims, op.getContext()));
-}
-
-/// The dimensions `other` and `q` of an operand, in the order of the layout.
-static Dims withQueries(AffineExpr other, AffineExpr q, bool rows) {
-  return rows ? Dims{q, other} : Dims{other, q};
 }
 
 static SmallVector<AffineMap> getMaps(OnlineStepOp op) {

@@ -6,6 +6,7 @@
 
 #include "passes/Access.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
@@ -34,6 +35,28 @@ bool attn::isScalarFunction(linalg::LinalgOp op) {
       return false;
   }
   return true;
+}
+
+bool attn::isRounding(linalg::LinalgOp op) {
+  if (op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || !isScalarFunction(op) ||
+      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
+    return false;
+  auto round = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
+  return round && round.getIn() == op.getBlock()->getArgument(0);
+}
+
+Value attn::createConverted(OpBuilder &builder, Location loc, Value source, Value init) {
+  auto type = cast<RankedTensorType>(init.getType());
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             builder, loc, type, source, init, maps, loops,
+             [&](OpBuilder &b, Location loc, ValueRange args) {
+               linalg::YieldOp::create(b, loc,
+                                       convertScalarToDtype(b, loc, args[0], type.getElementType(),
+                                                            /*isUnsignedCast=*/false));
+             })
+      .getResult(0);
 }
 
 bool attn::haveEqualSizes(Value a, Value b) {

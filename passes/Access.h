@@ -25,6 +25,13 @@ struct Access {
 /// of each operand.
 bool isScalarFunction(mlir::linalg::LinalgOp op);
 
+/// Whether `op` rounds each element of its input to a narrower float type, and does nothing else.
+bool isRounding(mlir::linalg::LinalgOp op);
+
+/// Creates an op that converts each element of `source` to the element type of `init`, which has the same sizes.
+mlir::Value createConverted(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value source,
+                            mlir::Value init);
+
 /// Whether `a` and `b` have provably the same sizes.
 bool haveEqualSizes(mlir::Value a, mlir::Value b);
 

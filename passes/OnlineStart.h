@@ -2,6 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
+// attn-tile-keys and attn-decode create this state. Test: test/passes/tile/tile-keys.mlir,
+// test/passes/schedule/decode.mlir
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_PASSES_ONLINESTART_H

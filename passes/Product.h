@@ -14,8 +14,8 @@
 namespace attn {
 
 /// Whether `op`, which may be null, adds products of the elements of two operands, floats or signed integers, to its
-/// output. Both operands may be widened to the type of the output first. Upstream's test for contractions accepts more: it looks through any
-/// function of one element, such as a negation.
+/// output. Both operands may be widened to the type of the output first. Upstream's test for contractions accepts more: it
+/// looks through any function of one element, such as a negation.
 bool isProduct(mlir::Operation *op);
 
 /// The element types of a product: of its two inputs and of its output.

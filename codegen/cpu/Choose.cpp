@@ -73,7 +73,7 @@ static int64_t choosePart(CpuAttr cpu, const AttentionShape &shape) {
     return 0;
   if (!shape.knowsKeys)
     return kTypicalPart;
-  // The parts that the mask leaves are those that make tasks.
+  // Only keys that the mask does not hide need tasks.
   int64_t keys = countKeys(cpu.getContext(), shape, std::min(shape.queries, kFewQueries));
   int64_t parts = std::min<int64_t>(llvm::divideCeil(kTasks, tasks), keys / kLeastPart);
   return parts <= 1 ? 0 : llvm::alignTo(llvm::divideCeil(keys, parts), cpu.getLanes());
@@ -184,6 +184,18 @@ bool attn::multipliesFaster(CpuAttr cpu, Type type, int64_t depth) {
   return llvm::any_of(findMultiplyAdds(cpu, types), [&](const MultiplyAdd *row) {
     return row->factor(cpu.getContext()) == type && row->group > 1 && depth % row->group == 0;
   });
+}
+
+bool attn::isFasterRounded(CpuAttr cpu, const AttentionShape &shape, Type type) {
+  AttentionShape plain = shape;
+  plain.depth = 0; // projections are rounded or not on their own
+  AttentionShape rounded = plain;
+  rounded.element = type;
+  auto predict = [&](const AttentionShape &shape) {
+    return predictPlans(cpu, shape, /*only=*/std::nullopt).front().cost;
+  };
+  return chooseGroup(cpu, rounded) > 1 &&
+         predictRounding(cpu, plain) + predict(rounded) < predict(plain);
 }
 
 bool attn::makesSameCode(CpuAttr cpu, CpuAttr other, ModuleOp graph) {

@@ -23,9 +23,12 @@ double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 /// The panels that a weight is packed into for a product.
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
+/// The answers of the planner's methods of these names.
+bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
+bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type);
+
 /// Whether the code of `graph` is the same for both CPUs: they differ only in capabilities that serve products of
 /// element types that no value of `graph` has.
-bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
 bool makesSameCode(CpuAttr cpu, CpuAttr other, mlir::ModuleOp graph);
 
 } // namespace attn

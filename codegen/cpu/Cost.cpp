@@ -130,6 +130,14 @@ int64_t attn::countKeys(MLIRContext *context, const AttentionShape &shape, int64
   return hi - lo;
 }
 
+double attn::predictRounding(CpuAttr cpu, const AttentionShape &shape) {
+  double queries = double(shape.heads) * shape.groups * shape.queries * shape.d;
+  double elements = queries + double(shape.heads) * shape.keys * (shape.d + shape.e);
+  double bytes = elements * getBytes(shape.element);
+  return elements / cpu.getLanes() * kConversion + predictTraffic(cpu, bytes, bytes) +
+         kPhaseOverhead;
+}
+
 namespace {
 /// Predicts the parts of an attention, of which the time of each schedule is put together.
 struct Model {
@@ -247,7 +255,7 @@ struct Model {
     return cost;
   }
 
-  /// The dot products of one query with `keys` keys, whose lanes are then added up.
+  /// The time of the dot products of one query with `keys` keys, including the sums of their lanes.
   double dotProducts(int64_t keys) const {
     return double(keys) * vectorsOf(shape.d) *
                (multiplyAdd(*single) + (kDotLoad + kLoad) / multiplyAdd(*single)) +
@@ -267,7 +275,7 @@ struct Model {
            predictTraffic(cpu, 8 * bytes, bytes);
   }
 
-  /// One head, a tile of few queries and of `keys` keys after the other; lanes hold keys.
+  /// The time of one head of few queries and `keys` keys, a tile of keys after the other. Lanes hold keys.
   double fewQueries(int64_t keys) const {
     int64_t rows = std::min(shape.queries, plan.getQ());
     double tiles = double(llvm::divideCeil(keys, plan.getK()));

@@ -26,6 +26,9 @@ double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytes
 /// The keys that the first tile of `queries` queries needs. A mask that depends on the values of an input hides none.
 int64_t countKeys(mlir::MLIRContext *context, const AttentionShape &shape, int64_t queries);
 
+/// The time to round queries, keys and values to a narrower type in a phase of its own.
+double predictRounding(CpuAttr cpu, const AttentionShape &shape);
+
 /// The time of an attention with the projections before it, by the schedule of the function's name and the tiles of
 /// `plan`.
 double predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);

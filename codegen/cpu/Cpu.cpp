@@ -119,6 +119,9 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   bool multipliesFaster(Attribute cpu, Type type, int64_t depth) const {
     return attn::multipliesFaster(cast<CpuAttr>(cpu), type, depth);
   }
+  bool isFasterRounded(Attribute cpu, const AttentionShape &shape, Type type) const {
+    return attn::isFasterRounded(cast<CpuAttr>(cpu), shape, type);
+  }
   bool makesSameCode(Attribute cpu, TargetInterface other, ModuleOp graph) const {
     auto otherCpu = dyn_cast<CpuAttr>(other);
     return otherCpu && attn::makesSameCode(cast<CpuAttr>(cpu), otherCpu, graph);

@@ -19,7 +19,7 @@ static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value
   return vector::FMAOp::create(builder, loc, a, b, sums);
 }
 
-/// Integers wrap around, so the order of a sum does not matter.
+/// Multiplies and adds integers. They wrap around on overflow, so the order in which products are added does not matter.
 static Value createOneOfIntegers(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
   return arith::AddIOp::create(builder, loc, sums, arith::MulIOp::create(builder, loc, a, b));
 }
@@ -34,7 +34,8 @@ static constexpr auto kPairs = CpuCapabilities::Pairs, kFMA = CpuCapabilities::F
 static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = getFloat<Float32Type>,
                                       kF64 = getFloat<Float64Type>, kI32 = getInteger<32>;
 
-/// For the same types, faster instructions come first. Products of f16, and of bf16 without `pairs`, are products of f32.
+/// For the same types, faster instructions come first. f16 has no row, and bf16 has one for `pairs` only: other products of
+/// these types use the rows of f32.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
     // factor, sum, group, needs, isFused, create, createGroup
     {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs, createPairs},

@@ -31,11 +31,6 @@ double attn::valueOf(EmptyRow emptyRow) {
   return emptyRow == EmptyRow::Zero ? 0.0 : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// The dimensions `other` and `q` of an operand, in the order of the layout.
-static SmallVector<AffineExpr> withQueries(AffineExpr other, AffineExpr q, bool rows) {
-  return rows ? SmallVector<AffineExpr>{q, other} : SmallVector<AffineExpr>{other, q};
-}
-
 /// Copies the block `name`, which was planned for a product of `step`, to `product`.
 static void setBlock(Operation *product, Operation *step, StringRef name) {
   auto blocks = step->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
@@ -53,20 +48,26 @@ static Value createViewOfGroups(OpBuilder &builder, Location loc, Value rows, in
   return memref::ExpandShapeOp::create(builder, loc, shape, rows, dims, sizes);
 }
 
+/// The indexing map of each operand of a product, from the indices that address the operand.
+static SmallVector<AffineMap> inferMaps(ArrayRef<SmallVector<AffineExpr, 4>> indices,
+                                        MLIRContext *context) {
+  return AffineMap::inferFromExprList(indices, context);
+}
+
 template <typename OpTy>
 ScoreProducts attn::createScoreProducts(OpBuilder &builder, OpTy op, Value scores, CpuAttr cpu) {
   Location loc = op.getLoc();
   AffineExpr k, q, d, g;
   bindDims(builder.getContext(), k, q, d, g);
-  SmallVector<AffineExpr> ofKey = {k, d}, ofQuery = withQueries(d, q, op.getRows());
+  SmallVector<AffineExpr, 4> ofKey = {k, d}, ofQuery = withQueries(d, q, op.getRows());
   Value key = op.getKey(), query = op.getQuery();
   if (auto type = cast<MemRefType>(query.getType()); type.getRank() == 3) {
     key = createViewOfGroups(builder, loc, key, type.getShape().back());
     ofKey.push_back(g);
     ofQuery.push_back(g);
   }
-  auto maps = AffineMap::inferFromExprList({ofKey, ofQuery, withQueries(k, q, op.getRows())},
-                                           builder.getContext());
+  SmallVector<AffineMap> maps =
+      inferMaps({ofKey, ofQuery, withQueries(k, q, op.getRows())}, builder.getContext());
   Value zero = floatConstant(builder, loc, getElementTypeOrSelf(scores.getType()), 0);
   auto fill = linalg::FillOp::create(builder, loc, zero, scores);
   linalg::LinalgOp product = createProduct(builder, loc, key, query, scores, maps);
@@ -81,20 +82,19 @@ template ScoreProducts attn::createScoreProducts(OpBuilder &, OnlineProbabilitie
 LogicalResult attn::weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu) {
   AffineExpr e, q, k, g;
   bindDims(op.getContext(), e, q, k, g);
-  SmallVector<AffineExpr> value = {k, e}, probabilities = withQueries(k, q, op.getRows()),
-                          acc = withQueries(e, q, op.getRows());
+  SmallVector<AffineExpr, 4> value = {k, e}, probabilities = withQueries(k, q, op.getRows()),
+                             acc = withQueries(e, q, op.getRows());
   if (op.getGroup() > 1) {
     value.push_back(g);
     probabilities.push_back(g);
   }
   Value p = op.getProbabilities() ? op.getProbabilities() : op.getScores();
+  MLIRContext *context = op.getContext();
   linalg::LinalgOp product =
-      op.getMask() ? createGuardedProduct(
-                         rewriter, op.getLoc(), p, op.getValue(), op.getAcc(),
-                         AffineMap::inferFromExprList({probabilities, value, acc}, op.getContext()))
+      op.getMask() ? createGuardedProduct(rewriter, op.getLoc(), p, op.getValue(), op.getAcc(),
+                                          inferMaps({probabilities, value, acc}, context))
                    : createProduct(rewriter, op.getLoc(), op.getValue(), p, op.getAcc(),
-                                   AffineMap::inferFromExprList({value, probabilities, acc},
-                                                                op.getContext()));
+                                   inferMaps({value, probabilities, acc}, context));
   setBlock(product, op, "values");
   Contraction contraction = *Contraction::match(product, cpu);
   return lowerContraction(rewriter, contraction, Start::ofOutput(contraction), cpu);

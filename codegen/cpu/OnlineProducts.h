@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// What the lowerings of the online ops with queries in lanes (OnlineToVector.cpp) and with queries in rows (OnlineRows.cpp)
-// have in common.
+// OnlineToVector.cpp lowers the online ops with queries in lanes, OnlineRows.cpp those with queries in rows. Both use the
+// functions of this file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,11 +30,11 @@ ScoreProducts createScoreProducts(mlir::OpBuilder &builder, OpTy op, mlir::Value
 /// Emits acc += V^T P^T.
 llvm::LogicalResult weighValues(mlir::IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu);
 
-/// `value` with `replacement` in the lanes that equal `constant`.
+/// Returns `value` with `replacement` in the lanes that equal `constant`.
 mlir::Value createReplace(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                           double constant, double replacement);
 
-/// The unnormalised probabilities of `scores`, which are powers of two.
+/// Returns the unnormalised probabilities of `scores`: powers of two with the exponents `relative.of(score)`.
 llvm::SmallVector<mlir::Value> createProbabilities(mlir::OpBuilder &builder, mlir::Location loc,
                                                    mlir::ValueRange scores,
                                                    const Exponents &relative, CpuAttr cpu);

@@ -63,7 +63,7 @@ struct RowBuilder {
   Value load(OpBuilder &b, Value state, ValueRange indices) const {
     return toAll(b, memref::LoadOp::create(b, loc, state, indices));
   }
-  /// Stores `value`, which is the same in all lanes.
+  /// Stores a lane of `value`. All lanes are equal.
   void store(OpBuilder &b, Value value, Value state, ValueRange indices) const {
     Value scalar = vector::ExtractOp::create(b, loc, value, int64_t(0));
     memref::StoreOp::create(b, loc, scalar, state, indices);
@@ -95,7 +95,7 @@ struct RowBuilder {
     });
   }
 
-  /// `maxima` without -inf, which stands for no key: -inf - -inf would be NaN.
+  /// Returns `maxima` with 0 for -inf, the maximum of no key, because -inf - -inf would be NaN.
   Value finite(OpBuilder &b, Value maxima) const {
     return createReplace(b, loc, maxima, -kInfinity, 0);
   }
@@ -121,6 +121,22 @@ void attn::lowerRows(IRRewriter &rewriter, OnlineInitOp op, CpuAttr cpu) {
 //===----------------------------------------------------------------------===//
 // attn.online_step
 //===----------------------------------------------------------------------===//
+
+/// Emits the products of `op`, which write `scores`, and then for each row of them what `createRow` emits.
+template <typename OpTy>
+static LogicalResult lowerScores(IRRewriter &rewriter, OpTy op, Value scores, CpuAttr cpu,
+                                 void (*createRow)(OpBuilder &, OpTy, const RowBuilder &,
+                                                   const ScoreRegion &, Value q)) {
+  ScoreProducts products = createScoreProducts(rewriter, op, scores, cpu);
+  if (failed(lowerContraction(rewriter, products.contraction, products.zero, cpu)))
+    return failure();
+  rewriter.setInsertionPoint(op);
+  RowBuilder row(op.getLoc(), cpu);
+  ScoreRegion region(op);
+  row.forEachQuery(rewriter, scores,
+                   [&](OpBuilder &b, Value q) { createRow(b, op, row, region, q); });
+  return success();
+}
 
 /// Turns the products of query `q` in `scores` into scores, and returns the greatest of them and of `oldMax`, in all lanes.
 static Value createScores(OpBuilder &builder, const RowBuilder &row, const ScoreRegion &region,
@@ -188,14 +204,8 @@ static void createUpdate(OpBuilder &builder, OnlineStepOp op, const RowBuilder &
 }
 
 LogicalResult attn::lowerRows(IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu) {
-  ScoreProducts products = createScoreProducts(rewriter, op, op.getScores(), cpu);
-  if (failed(lowerContraction(rewriter, products.contraction, products.zero, cpu)))
+  if (failed(lowerScores(rewriter, op, op.getScores(), cpu, createUpdate)))
     return failure();
-  rewriter.setInsertionPoint(op);
-  RowBuilder row(op.getLoc(), cpu);
-  ScoreRegion region(op);
-  row.forEachQuery(rewriter, op.getScores(),
-                   [&](OpBuilder &b, Value q) { createUpdate(b, op, row, region, q); });
   return weighValues(rewriter, op, cpu);
 }
 
@@ -213,8 +223,8 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op, const
   Value emptyRow = row.constant(builder, valueOf(op.getEmptyRow()));
   Value inverse = row.select(builder, isEmpty, emptyRow,
                              arith::DivFOp::create(builder, loc, row.constant(builder, 1), sum));
-  // As in OnlineToVector.cpp: a pair that the mask hides has probability 0, another pair with a score of -inf the NaN of
-  // its row.
+  // As in OnlineToVector.cpp, a pair that the mask hides has probability 0. Another pair with a score of -inf gets the NaN
+  // of its row, if the row has one.
   Value unweighted = op.getMask() ? zero : row.multiply(builder, zero, inverse);
   Value hidden = row.select(builder, isEmpty, emptyRow, unweighted);
   row.update(builder, op.getProbabilities(), q, [&](OpBuilder &b, const Lanes &k, Value product) {
@@ -228,15 +238,7 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op, const
 }
 
 LogicalResult attn::lowerRows(IRRewriter &rewriter, OnlineProbabilitiesOp op, CpuAttr cpu) {
-  ScoreProducts products = createScoreProducts(rewriter, op, op.getProbabilities(), cpu);
-  if (failed(lowerContraction(rewriter, products.contraction, products.zero, cpu)))
-    return failure();
-  rewriter.setInsertionPoint(op);
-  RowBuilder row(op.getLoc(), cpu);
-  ScoreRegion region(op);
-  row.forEachQuery(rewriter, op.getProbabilities(),
-                   [&](OpBuilder &b, Value q) { createNormalised(b, op, row, region, q); });
-  return success();
+  return lowerScores(rewriter, op, op.getProbabilities(), cpu, createNormalised);
 }
 
 //===----------------------------------------------------------------------===//

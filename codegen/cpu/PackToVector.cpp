@@ -100,7 +100,7 @@ static void forEach(OpBuilder &b, Location loc, OpFoldResult begin, OpFoldResult
   });
 }
 
-/// `value`, an element of the source or a vector of them, times the scale, as an element of the output.
+/// Multiplies `value`, an element of the source or a vector of them, by the scale, and converts it to the type of the output.
 Value Copy::converted(OpBuilder &b, Value value) const {
   if (scale)
     value = arith::MulFOp::create(b, loc, value, floatConstant(b, loc, value.getType(), *scale));

@@ -124,7 +124,7 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value oth
   AffineExpr ofLanes = getAffineDimExpr(laneDim, map.getContext());
   if (map.getResults().back() == ofLanes && isRowContiguous(type) && !isBoolean)
     return lanes.load(builder, loc, buffer, indicesAt(lanes.offset));
-  // Lanes beyond the end repeat the last element, which exists.
+  // Lanes beyond the end load the last element again, because no element follows it.
   Value last;
   if (lanes.mask) {
     unsigned dim = *map.getResultPosition(ofLanes);

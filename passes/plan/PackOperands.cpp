@@ -94,15 +94,10 @@ static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
 }
 
-/// What `value` rounds, if an op of its own rounds each element; otherwise `value`.
+/// The value that `value` is the rounding of; `value` itself if it is none.
 static Value beforeRounding(Value value) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
-  if (!op || op.getNumDpsInputs() != 1 || !isScalarFunction(op) ||
-      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
-    return value;
-  auto round = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
-  bool rounds = round && round.getIn() == op.getBlock()->getArgument(0);
-  return rounds ? op.getDpsInputs()[0] : value;
+  return op && isRounding(op) ? op.getDpsInputs()[0] : value;
 }
 
 /// A view of `value` in which dimension `dim` is split into groups of `group` elements. The group divides its static size.
@@ -188,7 +183,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   if (isPacked && needsPanels) {
     SmallVector<unsigned> columnLoops = batch;
     columnLoops.append({n, k});
-    // The pack rounds by itself: the function that packs weights has no memory for a result in between.
+    // Packing rounds too, because the function that packs weights has no memory for a result in between.
     Value source = transposed(rewriter, loc, beforeRounding(rhs->get()), rhsMap,
                               rowsAreRight ? rowLoops : columnLoops);
     SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());

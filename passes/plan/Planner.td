@@ -54,6 +54,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         return false;
       }]>,
        InterfaceMethod<[{
+        Whether an attention of f32 is predicted to be faster if its queries, keys and values are rounded to `type` first.
+      }],
+                       "bool", "isFasterRounded",
+                       (ins "const ::attn::AttentionShape &":$shape, "::mlir::Type":$type), [{}], [{
+        return false;
+      }]>,
+       InterfaceMethod<[{
         Whether the code for `graph`, a module before the stage `plan`, is the same as for `other`, which needs fewer
         instructions. A library with code for `other` then needs none for this target.
       }],

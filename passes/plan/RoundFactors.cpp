@@ -13,14 +13,15 @@
 // Sums, scores and the softmax stay f32. The function gets the attribute attn.compute too, which the report and the
 // manifest show. A value is rounded once, whatever reads it.
 //
-// Left alone: every function without that attribute on a module around it; machines without the instruction; sums whose
-// length is unknown or is no multiple of the instruction's group; attentions of few queries, which take the time of
-// reading keys and values, and which would have to read them twice; and attentions with a dense mask, because tiles with
-// hidden pairs are multiplied as f32.
+// A product is rounded if the machine has an instruction for such factors and its group divides the length of the sum. An
+// attention is rounded if it is predicted to be faster then, the rounding included: with few queries, reading keys and
+// values takes the time, and rounding reads them once more; with a dense mask, every tile may have hidden pairs, and such
+// tiles are multiplied as f32. A function without attn.compute on a module around it is left alone.
 // Test: test/passes/plan/round-factors.mlir
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/plan/Planner.h"
 
@@ -36,16 +37,6 @@ namespace attn {
 
 using namespace attn;
 
-/// Attentions of at most so many queries keep their factors.
-static constexpr int64_t kFewQueries = 8;
-
-/// Whether any tile may have hidden pairs.
-static bool hasDenseMask(AttentionOp op) {
-  MaskInterface mask = op.getMaskAttr();
-  return mask && llvm::all_of(mask.kept(op.getNumBatch()),
-                              [](const KeptSet &set) { return !set.tests.empty(); });
-}
-
 namespace {
 struct RoundFactors : attn::impl::RoundFactorsBase<RoundFactors> {
   void runOnOperation() override {
@@ -59,11 +50,8 @@ struct RoundFactors : attn::impl::RoundFactorsBase<RoundFactors> {
     Rounder rounder{type};
     bool any = false;
     function.walk([&](AttentionOp op) {
-      int64_t queries = op.getStaticSize(op.getQDim());
-      if ((!ShapedType::isDynamic(queries) && queries <= kFewQueries) || hasDenseMask(op) ||
-          !areF32({op.getQuery(), op.getKey(), op.getValue()}) ||
-          ShapedType::isDynamic(op.getStaticSize(op.getEDim())) ||
-          !planner.multipliesFaster(type, op.getStaticSize(op.getDDim())))
+      if (!areF32({op.getQuery(), op.getKey(), op.getValue()}) ||
+          !planner.isFasterRounded(AttentionShape::get(op), type))
         return;
       for (OpOperand *factor : {&op.getQueryMutable(), &op.getKeyMutable(), &op.getValueMutable()})
         factor->set(rounder.round(factor->get()));
@@ -98,7 +86,7 @@ private:
     FloatType type;
     llvm::DenseMap<Value, Value> rounded = llvm::DenseMap<Value, Value>();
 
-    /// `value` with elements of `type`.
+    /// Returns `value` rounded to `type`.
     Value round(Value value) {
       Value &result = rounded[value];
       if (result)
@@ -111,20 +99,11 @@ private:
       for (int64_t dim = 0; dim < rank; ++dim)
         sizes.push_back(dimOf(builder, loc, value, dim));
       Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
-      SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(rank));
-      SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-      return result =
-                 linalg::GenericOp::create(builder, loc, empty.getType(), value, empty, maps, loops,
-                                           [&](OpBuilder &b, Location loc, ValueRange args) {
-                                             Value element =
-                                                 arith::TruncFOp::create(b, loc, type, args[0]);
-                                             linalg::YieldOp::create(b, loc, element);
-                                           })
-                     .getResult(0);
+      return result = createConverted(builder, loc, value, empty);
     }
   };
 
-  /// The type of attn.compute on a module around `function`; null if there is none.
+  /// Returns the type of attn.compute on a module around `function`, or null if no module has the attribute.
   static FloatType findComputeType(func::FuncOp function) {
     for (auto module = function->getParentOfType<ModuleOp>(); module;
          module = module->getParentOfType<ModuleOp>())

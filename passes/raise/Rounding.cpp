@@ -15,12 +15,8 @@ using namespace attn;
 
 linalg::LinalgOp attn::findRounding(Value value) {
   auto op = value.hasOneUse() ? dyn_cast<linalg::LinalgOp>(*value.user_begin()) : nullptr;
-  if (!op || op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || !isScalarFunction(op) ||
-      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
-    return nullptr;
-  auto round = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
-  bool rounds = round && round.getIn() == op.getBlock()->getArgument(0) &&
-                isAttentionElement(round.getType());
+  bool rounds =
+      op && isRounding(op) && isAttentionElement(getElementTypeOrSelf(op->getResult(0).getType()));
   return rounds ? op : nullptr;
 }
 

@@ -13,8 +13,8 @@
 //     attn.online_finish ins(%s#1, %s#2)
 //   }
 //
-// A token that is decoded has too few queries to make a task for each thread, so the keys are divided. Their number
-// and `part` alone decide how, and parts are merged in the order of the keys: results do not depend on the number of
+// A decoded token has too few queries for a task for each thread, so the keys are divided. Only the number of keys and
+// `part` decide where, and the parts are merged in the order of the keys, so results do not depend on the number of
 // threads. Without a part in the plan, or with one that has all keys, a task attends all keys, without a state.
 // Test: test/passes/schedule/decode.mlir
 //
@@ -62,7 +62,7 @@ private:
         rewriter, loc, AffineMap::get(operands.size(), 0, expr), operands);
   }
 
-  /// The sizes of loop `loop` from the tile at `from`, of at most `step`.
+  /// Returns the size along `loop` of the tile that begins at `from`: `step`, or what is left of the loop.
   OpFoldResult sizeFrom(unsigned loop, Value from, int64_t step) {
     std::optional<int64_t> size = getConstantIntValue(domain[loop].size);
     if (size && *size % step == 0)
@@ -72,23 +72,23 @@ private:
     return affine::makeComposedFoldedAffineMin(rewriter, loc, least, {domain[loop].size, from});
   }
 
-  /// A parallel loop over batch items and query tiles, and over parts of the keys if `overParts`.
+  /// Creates a parallel loop over batch items and query tiles and, if `overParts`, over parts of the keys.
   scf::ForallOp createLoop(bool overParts, ValueRange outs);
 
   /// A part of a tensor of states: (part, batch..., q) for max and sum, (part, batch..., q, e) for acc.
   struct Slice {
     SmallVector<OpFoldResult> offsets, sizes, strides;
   };
-  /// The states of `parts` parts from part `first`, at the batch item and the query `at`.
+  /// Returns where the states of `parts` parts from part `first` are, for the batch item and the query tile `at`.
   Slice sliceOf(unsigned state, OpFoldResult first, OpFoldResult parts, ValueRange at);
-  /// The slice without dimensions `[from, to)`, which have the size 1.
+  /// Extracts a slice and drops its dimensions `[from, to)`, which have the size 1.
   Value extract(Value tensor, const Slice &slice, unsigned from, unsigned to);
 
-  /// The states of all parts: acc, max and sum.
+  /// Creates the loop over parts. Returns the states of all parts: acc, max and sum.
   FailureOr<SmallVector<Value>> createParts();
-  /// The attention over all keys, with a state as its output.
-  AttentionOp createWholeState();
-  /// The output, from the states of all parts.
+  /// Creates the attention of `tile`, a tile of `op`, with a state as its output. Takes the score region of `tile`.
+  AttentionOp createState(AttentionOp tile, ValueRange outs);
+  /// Creates the loop that merges the states of all parts. Returns the output.
   Value createMerge(ValueRange parts);
 
   IRRewriter &rewriter;
@@ -139,31 +139,22 @@ Value Splitter::extract(Value tensor, const Slice &slice, unsigned from, unsigne
                                         slice.strides);
 }
 
-AttentionOp Splitter::createWholeState() {
-  SmallVector<OpFoldResult> sizes;
-  for (unsigned i = 0; i <= op.getQDim(); ++i)
-    sizes.push_back(domain[i].size);
-  unsigned numDims = domain.size();
+AttentionOp Splitter::createState(AttentionOp tile, ValueRange outs) {
   SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
-  AffineMap ofRow = AffineMap::getMultiDimMapWithTargets(numDims, loops, op.getContext());
-  Value row = tensor::EmptyOp::create(rewriter, loc, sizes, scoreType());
-  sizes.push_back(domain[op.getEDim()].size);
+  AffineMap ofRow = AffineMap::getMultiDimMapWithTargets(domain.size(), loops, op.getContext());
   loops.push_back(op.getEDim());
-  AffineMap ofAcc = AffineMap::getMultiDimMapWithTargets(numDims, loops, op.getContext());
-  Value acc = tensor::EmptyOp::create(rewriter, loc, sizes, scoreType());
-
+  AffineMap ofAcc = AffineMap::getMultiDimMapWithTargets(domain.size(), loops, op.getContext());
   SmallVector<AffineMap> maps;
   for (unsigned i = 0; i < 3 + op.getCaptures().size(); ++i)
     maps.push_back(op.getMap(i));
   maps.append({ofAcc, ofRow, ofRow});
   auto state = AttentionOp::create(
-      rewriter, loc, TypeRange{acc.getType(), row.getType(), row.getType()}, op.getQuery(),
-      op.getKey(), op.getValue(), op.getCaptures(), /*sink=*/Value(), ValueRange{acc, row, row},
-      op.getOrigin(), op.getMaskAttr(), op.getPlanAttr(), rewriter.getAffineMapArrayAttr(maps),
-      op.getScaleAttr(), /*empty_row=*/EmptyRowAttr(), op.getAccTypeAttr(), rewriter.getUnitAttr());
+      rewriter, loc, outs.getTypes(), tile.getQuery(), tile.getKey(), tile.getValue(),
+      tile.getCaptures(), /*sink=*/Value(), outs, tile.getOrigin(), op.getMaskAttr(),
+      op.getPlanAttr(), rewriter.getAffineMapArrayAttr(maps), op.getScaleAttr(),
+      /*empty_row=*/EmptyRowAttr(), op.getAccTypeAttr(), rewriter.getUnitAttr());
   state->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  IRMapping mapping;
-  op.getScore().cloneInto(&state.getScore(), mapping);
+  rewriter.inlineRegionBefore(tile.getScore(), state.getScore(), state.getScore().end());
   return state;
 }
 
@@ -183,28 +174,26 @@ FailureOr<SmallVector<Value>> Splitter::createParts() {
   rewriter.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> at = loop.getInductionVars();
   Value firstKey = at.back();
-  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(at), tile(numBatch, one);
-  tile.push_back(sizeFrom(op.getQDim(), at[numBatch], op.getPlan()->getQ()));
-  tile.push_back(sizeFrom(op.getKDim(), firstKey, part()));
+  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(at), sizesOfTile(numBatch, one);
+  sizesOfTile.push_back(sizeFrom(op.getQDim(), at[numBatch], op.getPlan()->getQ()));
+  sizesOfTile.push_back(sizeFrom(op.getKDim(), firstKey, part()));
   for (unsigned loop : {op.getDDim(), op.getEDim()}) {
     offsets.push_back(zero);
-    tile.push_back(domain[loop].size);
+    sizesOfTile.push_back(domain[loop].size);
   }
-  AttentionOp whole = createWholeState();
-  FailureOr<TilingResult> tiled = whole.getTiledImplementation(rewriter, offsets, tile);
+  FailureOr<TilingResult> tiled = op.getTiledImplementation(rewriter, offsets, sizesOfTile);
   if (failed(tiled))
     return failure();
-  auto state = cast<AttentionOp>(tiled->tiledOps.front());
-  rewriter.setInsertionPoint(state);
   OpFoldResult index = apply(dim(0).floorDiv(part()), {firstKey});
   SmallVector<Slice> slices;
+  SmallVector<Value> outsOfPart;
   for (auto [i, out] : llvm::enumerate(loop.getRegionIterArgs())) {
     slices.push_back(sliceOf(i, index, one, at));
-    Value slice = extract(out, slices.back(), 0, 1);
-    state.getOutsMutable()[i].assign(slice);
-    state->getResult(i).setType(slice.getType());
+    outsOfPart.push_back(extract(out, slices.back(), 0, 1));
   }
-  rewriter.eraseOp(whole);
+  auto tile = cast<AttentionOp>(tiled->tiledOps.front());
+  AttentionOp state = createState(tile, outsOfPart);
+  rewriter.eraseOp(tile);
   rewriter.setInsertionPointToStart(loop.getTerminator().getBody());
   for (auto [result, out, slice] :
        llvm::zip_equal(state.getResults(), loop.getRegionIterArgs(), slices))
@@ -230,7 +219,7 @@ Value Splitter::createMerge(ValueRange parts) {
     return tensor::ExtractSliceOp::create(rewriter, loc, whole, offsets, sizes, strides);
   };
 
-  // The tile of an operand at the loops of its map, without its batch dimensions.
+  // Extracts the tile of an operand, without the batch dimensions, and appends the loops of its dimensions to `loops`.
   auto tileOf = [&](Value operand, AffineMap map, SmallVector<unsigned> &loops) {
     Slice slice;
     SmallVector<int64_t> shape;

@@ -41,6 +41,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/KeyBounds.h"
+#include "passes/Access.h"
 #include "passes/OnlineStart.h"
 #include "passes/PackedMask.h"
 #include "passes/Passes.h"
@@ -263,16 +264,7 @@ Value KeyLoops::convert(Value tile, ArrayRef<int64_t> full, Type type) {
   if (tileType.getElementType() == type)
     return tile;
   Value out = temporary(full, tensor::getMixedSizes(rewriter, loc, tile), type);
-  AffineMap identity = rewriter.getMultiDimIdentityMap(tileType.getRank());
-  SmallVector<utils::IteratorType> loops(tileType.getRank(), utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             rewriter, loc, out.getType(), tile, out, ArrayRef<AffineMap>{identity, identity},
-             loops,
-             [&](OpBuilder &b, Location loc, ValueRange args) {
-               linalg::YieldOp::create(
-                   b, loc, convertScalarToDtype(b, loc, args[0], type, /*isUnsignedCast=*/false));
-             })
-      .getResult(0);
+  return createConverted(rewriter, loc, tile, out);
 }
 
 Value KeyLoops::rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldResult k0,

@@ -11,7 +11,7 @@ ROUNDING = 2.0**-24
 LEAST_PROBABILITY = 2.0**-80  # less than this may be anything up to it
 
 
-# Of each type: half of the distance of numbers from 1 on, and from 0 on.
+# For each type, the greatest rounding error relative to a normal number, and the greatest error of a subnormal number.
 ROUNDINGS = {"f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-126)}
 
 

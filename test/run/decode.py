@@ -12,7 +12,7 @@ from levels import find_levels
 
 TOLERANCE = {"f32": 2e-6, "f16": 2e-3, "bf16": 1.5e-2}
 
-# Keys and values of a head are shared by the queries of g heads, so these heads are the queries of a tile.
+# Keys and values have 3 heads. A tile has several queries of one head.
 ATTENTION = """
 #q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
@@ -36,7 +36,7 @@ BIAS = """score {
   attn.yield %x : f32
 }"""
 
-# What beside keys and values an attention reads: more arguments, captures, maps, the mask and the score.
+# For each kind of attention: its additional arguments, captures, maps, mask and score region.
 KINDS = {
     "plain": ("", "", "", "", ""),
     "causal": ("", "", "", "mask(#attn.causal<offset = 9>)", ""),
