@@ -85,9 +85,10 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     `attn-plan` writes the plan, the `schedule` and `tile` stages read it, and users can edit it in
     between. `q` and `k` are the sizes of a query tile and of a key tile.
 
-    With a `group` of g, the products of steps that hide no pair multiply elements of the type of keys and values in
-    groups of g, as an instruction of the machine does; probabilities are rounded to this type. With a group of 1,
-    elements are converted to the type of the scores before they are multiplied.
+    With a `group` of g, products multiply elements of the type of keys and values in groups of g, as an instruction of
+    the machine does, except the products of probabilities and values in steps that hide pairs. In the other steps,
+    probabilities are rounded to this type. With a group of 1, elements are converted to the type of the scores before
+    they are multiplied.
 
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;

@@ -548,13 +548,12 @@ LogicalResult OnlineStepOp::verify() {
       failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
       failed(sizes.recordGroups("query", getQuery(), withQueries<StringRef>("d", "q", getRows()),
                                 getGroup())) ||
-      failed(sizes.recordGroups("value", getValue(), {"k", "e"}, getGroup())))
+      failed(sizes.recordGroups("value", getValue(), {"k", "e"},
+                                getProbabilities() ? getGroup() : 1)))
     return failure();
   // S8
-  if (getGroup() != 1 && (!getProbabilities() || !llvm::isPowerOf2_64(getGroup())))
-    return emitOpError() << "expected probabilities, and groups of a power of two, beside a query "
-                            "in groups, got "
-                         << getQuery().getType();
+  if (!llvm::isPowerOf2_64(getGroup()))
+    return emitOpError() << "expected groups of a power of two, got " << getQuery().getType();
   if (Value probabilities = getProbabilities()) {
     if (getRows())
       return emitOpError() << "expected no probabilities beside queries in rows, got "

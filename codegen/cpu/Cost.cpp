@@ -181,15 +181,15 @@ struct Model {
 
   /// The step over one tile of keys.
   double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
-    bool isGrouped = !isMasked && grouped->group > 1;
+    bool hasGroups = grouped->group > 1, groupsValues = hasGroups && !isMasked;
     double conversions = 0;
-    if (isGrouped) // of values, which are packed, and of probabilities
+    if (groupsValues) // values are packed, and probabilities are rounded
       conversions = double(keys) * (vectorsOf(shape.e) + vectorsOf(queries)) / 2;
-    else if (shape.element != shape.sum) // of keys and values
-      conversions = double(keys) * (vectorsOf(shape.d) + vectorsOf(shape.e));
-    return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true, isGrouped) +
+    else if (shape.element != shape.sum)
+      conversions = double(keys) * (vectorsOf(shape.e) + (hasGroups ? 0 : vectorsOf(shape.d)));
+    return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true, hasGroups) +
            product(shape.e, queries, keys, /*isGuarded=*/isMasked, /*hasEpilogue=*/false,
-                   isGrouped) +
+                   groupsValues) +
            conversions * kConversion +
            vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }

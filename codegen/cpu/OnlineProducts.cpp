@@ -84,7 +84,7 @@ LogicalResult attn::weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr c
   bindDims(op.getContext(), e, q, k, g);
   SmallVector<AffineExpr, 4> value = {k, e}, probabilities = withQueries(k, q, op.getRows()),
                              acc = withQueries(e, q, op.getRows());
-  if (op.getGroup() > 1) {
+  if (op.getProbabilities()) {
     value.push_back(g);
     probabilities.push_back(g);
   }

@@ -24,10 +24,10 @@
 // then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
 // scale might overflow where no score does.
 //
-// With a group in the plan, steps without a mask have queries, values and probabilities in groups, in the type of the keys.
-// Otherwise, and in steps with a mask, tiles of other types than the scores are converted to that type first, except with
-// queries in rows: a pair that is not kept must not count, and an instruction that adds a group cannot leave out one of
-// its products.
+// With a group in the plan, steps have queries in groups, in the type of the keys, and steps without a mask have values and
+// probabilities in groups as well. In steps with a mask, a pair that is not kept must not count, and an instruction that
+// adds a group cannot leave out one of its products. Other tiles whose type is not that of the scores are converted to it
+// first, except with queries in rows.
 //
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
 // values keep their type, because their products convert them in registers. A state becomes the buffers of its outputs,
@@ -112,12 +112,8 @@ private:
 
   /// Moves a power of two from the scale of the scores to that of the queries.
   void splitScale();
-  /// The tile of queries: (d, q) or, in rows, (q, d), in the type of the scores, and (d / g, q, g) in groups of the plan, if
-  /// it has any.
-  struct Queries {
-    Value tile, inGroups;
-  };
-  Queries packQueries();
+  /// The tile of queries: (d, q) or, in rows, (q, d), in the type of the scores; with groups, (d / g, q, g).
+  Value packQueries(int64_t group);
   Value scaleRowsOfQueries();
   /// A temporary with the queries of a tile and `other` elements for each of them.
   Value temporaryOfQueries(int64_t other, OpFoldResult otherSize);
@@ -139,11 +135,11 @@ private:
   /// Gives a step the blocks that were planned for its products; `values` is the name of the second one in the plan.
   void setBlocks(Operation *step, StringRef values);
   /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
-  State step(const State &before, const Queries &queries, OpFoldResult k0, OpFoldResult ks,
+  State step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
              MaskInterface mask);
   /// The step over the words of the tile in which the packed parts of the mask keep any pair; none if there are none. If
   /// the packed parts keep every pair, the step is without them.
-  State stepIfKept(const State &before, const Queries &queries, OpFoldResult k0, OpFoldResult ks);
+  State stepIfKept(const State &before, Value query, OpFoldResult k0, OpFoldResult ks);
   /// Whether each tile is tested against packed parts of the mask.
   bool testsTiles() const { return !parts.packed.empty(); }
 
@@ -157,7 +153,7 @@ private:
   std::pair<Value, Value> symbolRange(unsigned capture);
 
   /// The loop over `[from, to)`.
-  State loop(Value from, Value to, State state, const Queries &queries, bool isFull,
+  State loop(Value from, Value to, State state, Value query, bool isFull,
              MaskInterface mask);
   Value probabilitiesLoop(Value query, const State &state);
 
@@ -309,38 +305,36 @@ OpFoldResult KeyLoops::inGroups(OpFoldResult size) {
   return affine::makeComposedFoldedAffineApply(rewriter, loc, elements.ceilDiv(group()), {size});
 }
 
-KeyLoops::Queries KeyLoops::packQueries() {
+Value KeyLoops::packQueries(int64_t group) {
   if (rows())
-    return {scaleRowsOfQueries(), Value()};
+    return scaleRowsOfQueries();
   View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
   bool fromRows = queries.dims.front() == op.getDDim();
-  OpFoldResult depth = domain[op.getDDim()].size;
-  auto pack = [&](Value source, int64_t group, SmallVector<OpFoldResult> sizes) -> Value {
-    Type element = getElementTypeOrSelf(source.getType());
-    SmallVector<OpFoldResult> outSizes = {one, sizes[0], rewriter.getIndexAttr(qTile())};
-    llvm::append_range(outSizes, ArrayRef(sizes).drop_front(2));
-    Value empty = tensor::EmptyOp::create(rewriter, loc, outSizes, element);
-    Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source,
-                                  ValueRange{empty}, fromRows, group, queryScale)
-                       .getResult(0);
-    SmallVector<int64_t> shape;
-    for (OpFoldResult size : sizes)
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-    sizes.insert(sizes.begin(), one);
-    SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
-    return tensor::ExtractSliceOp::create(rewriter, loc, RankedTensorType::get(shape, element),
-                                          packed, offsets, sizes, strides);
-  };
-  int64_t d = op.getStaticSize(op.getDDim());
-  SmallVector<int64_t> full = {qTile(), d};
-  if (fromRows)
-    std::swap(full[0], full[1]);
-  Queries result;
-  result.tile = pack(convert(queries.slice, full, scoreType()), /*group=*/1, {depth, numQueries()});
-  if (group() > 1)
-    result.inGroups = pack(queries.slice, group(),
-                           {inGroups(depth), numQueries(), rewriter.getIndexAttr(group())});
-  return result;
+  Value source = queries.slice;
+  SmallVector<OpFoldResult> sizes = {domain[op.getDDim()].size, numQueries()};
+  if (group > 1) {
+    sizes[0] = inGroups(sizes[0]);
+    sizes.push_back(rewriter.getIndexAttr(group));
+  } else {
+    SmallVector<int64_t> full = {qTile(), op.getStaticSize(op.getDDim())};
+    if (fromRows)
+      std::swap(full[0], full[1]);
+    source = convert(source, full, scoreType());
+  }
+  Type element = getElementTypeOrSelf(source.getType());
+  SmallVector<OpFoldResult> outSizes = {one, sizes[0], rewriter.getIndexAttr(qTile())};
+  llvm::append_range(outSizes, ArrayRef(sizes).drop_front(2));
+  Value empty = tensor::EmptyOp::create(rewriter, loc, outSizes, element);
+  Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source,
+                                ValueRange{empty}, fromRows, group, queryScale)
+                     .getResult(0);
+  SmallVector<int64_t> shape;
+  for (OpFoldResult size : sizes)
+    shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  sizes.insert(sizes.begin(), one);
+  SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
+  return tensor::ExtractSliceOp::create(rewriter, loc, RankedTensorType::get(shape, element),
+                                        packed, offsets, sizes, strides);
 }
 
 Value KeyLoops::packValues(Value values, OpFoldResult ks) {
@@ -548,22 +542,22 @@ void KeyLoops::setBlocks(Operation *step, StringRef values) {
   step->setAttr(AttnDialect::kBlocksAttr, blocks.getDictionary(op.getContext()));
 }
 
-KeyLoops::State KeyLoops::step(const State &before, const Queries &queries, OpFoldResult k0,
+KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0,
                                OpFoldResult ks, MaskInterface mask) {
   unsigned d = op.getDDim(), e = op.getEDim();
   Value key = rowsOfKeys(op.getKey(), op.getKeyMap(), d, k0, ks);
   Value value = rowsOfKeys(op.getValue(), op.getValueMap(), e, k0, ks);
-  Value query = queries.tile, probabilities;
+  Value probabilities;
   SmallVector<Type> types;
   if (group() > 1 && !mask) {
-    query = queries.inGroups;
     value = packValues(value, ks);
     int64_t groups = llvm::divideCeilSigned(kTile(), group());
     probabilities = temporary({groups, qTile(), group()},
                               {inGroups(ks), numQueries(), rewriter.getIndexAttr(group())},
                               getElementTypeOrSelf(value.getType()));
   } else if (!rows()) {
-    key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
+    if (group() == 1)
+      key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
     value = convert(value, {kTile(), op.getStaticSize(e)}, scoreType());
   }
   Value scores = temporaryOfQueries(kTile(), ks);
@@ -580,7 +574,7 @@ KeyLoops::State KeyLoops::step(const State &before, const Queries &queries, OpFo
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
 }
 
-KeyLoops::State KeyLoops::stepIfKept(const State &before, const Queries &queries, OpFoldResult k0,
+KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldResult k0,
                                      OpFoldResult ks) {
   // The words that every packed part keeps, in part.
   Value begin, end, all;
@@ -612,7 +606,7 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, const Queries &queries
     scf::YieldOp::create(rewriter, loc, values);
   };
   auto stepAt = [&](OpFoldResult first, OpFoldResult count, MaskInterface mask) {
-    State after = step(before, queries, first, count, mask);
+    State after = step(before, query, first, count, mask);
     return SmallVector<Value>{after.max, after.sum, after.acc};
   };
   auto count = [&](OpFoldResult run, OpFoldResult skipped) {
@@ -639,7 +633,7 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, const Queries &queries
   return {ifAny.getResult(0), ifAny.getResult(1), ifAny.getResult(2)};
 }
 
-KeyLoops::State KeyLoops::loop(Value from, Value to, State state, const Queries &queries,
+KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query,
                                bool isFull, MaskInterface mask) {
   auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
                                  ValueRange{state.max, state.sum, state.acc});
@@ -648,8 +642,8 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, const Queries 
   Value k0 = loop.getInductionVar();
   OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
   State before = {loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
-  State after = testsTiles() && mask ? stepIfKept(before, queries, k0, ks)
-                                     : step(before, queries, k0, ks, mask);
+  State after = testsTiles() && mask ? stepIfKept(before, query, k0, ks)
+                                     : step(before, query, k0, ks, mask);
   scf::YieldOp::create(rewriter, loc, ValueRange{after.max, after.sum, after.acc});
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
@@ -692,7 +686,7 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
 void KeyLoops::run() {
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
   View outMax, outSum; // of a state
-  Queries queries = packQueries();
+  Value query = packQueries(group());
   OpFoldResult tq = numQueries();
   SmallVector<Value> empties = {temporary({qTile()}, {tq}, scoreType()),
                                 temporary({qTile()}, {tq}, scoreType()),
@@ -714,15 +708,15 @@ void KeyLoops::run() {
     AffineExpr lo = rewriter.getAffineDimExpr(0);
     OpFoldResult from = affine::makeComposedFoldedAffineApply(rewriter, loc, lo - lo % kKeysPerWord,
                                                               {OpFoldResult(range.lo)});
-    state = loop(toValue(from), range.hi, state, queries, /*isFull=*/false, mask);
+    state = loop(toValue(from), range.hi, state, query, /*isFull=*/false, mask);
   } else {
     // Without a mask no partial tile precedes the full tiles, and one smaller tile of kept pairs
     // follows them.
     if (mask)
-      state = loop(range.lo, range.fullLo, state, queries, /*isFull=*/false, mask);
-    state = loop(range.fullLo, range.fullHi, state, queries, /*isFull=*/true,
+      state = loop(range.lo, range.fullLo, state, query, /*isFull=*/false, mask);
+    state = loop(range.fullLo, range.fullHi, state, query, /*isFull=*/true,
                  /*mask=*/nullptr);
-    state = loop(range.fullHi, range.hi, state, queries, /*isFull=*/false, mask);
+    state = loop(range.fullHi, range.hi, state, query, /*isFull=*/false, mask);
   }
 
   auto insert = [&](Value tile, View into, Value whole) -> Value {
@@ -750,7 +744,7 @@ void KeyLoops::run() {
                ->getResult(0);
   SmallVector<Value> results = {insert(tile, out, op.getOuts()[0])};
   if (op.returnsProbabilities())
-    results.push_back(probabilitiesLoop(queries.tile, state));
+    results.push_back(probabilitiesLoop(group() > 1 ? packQueries(/*group=*/1) : query, state));
   rewriter.replaceOp(op, results);
 }
 
