@@ -50,7 +50,7 @@ Location attn::locationOf(Operation *op, StringAttr part) {
 
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                Schedule schedule, int64_t q, int64_t k, int64_t group,
-                               int64_t part) {
+                               int64_t part, bool transposes) {
   if (q < 1 || k < 1)
     return emitError() << "expected tiles of at least one query and one key, got q = " << q
                        << ", k = " << k;
@@ -64,15 +64,17 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
                        << " with " << stringifySchedule(schedule);
   if (isDecode && group != 1)
     return emitError() << "expected no groups with the schedule decode, got group = " << group;
+  if (transposes && group == 1)
+    return emitError() << "expected groups beside transposes, got group = 1";
   return success();
 }
 
 LogicalResult BlockAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows,
                                 int64_t vectors, int64_t depth) {
-  if (rows < 1 || rows > 8 || vectors < 1 || depth < 0)
+  if (rows < 1 || rows > 64 || vectors < 1 || depth < 0)
     return emitError()
-           << "expected 1 to 8 rows, at least one vector and no negative depth, got rows = " << rows
-           << ", vectors = " << vectors << ", depth = " << depth;
+           << "expected 1 to 64 rows, at least one vector and no negative depth, got rows = "
+           << rows << ", vectors = " << vectors << ", depth = " << depth;
   return success();
 }
 

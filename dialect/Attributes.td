@@ -23,7 +23,8 @@ def Attn_CpuCapabilities : I32BitEnum<"CpuCapabilities", "what single instructio
     I32BitEnumCaseBit<"Masks", 1, "masks">,   // select the lanes of an instruction by a mask register
     I32BitEnumCaseBit<"Scale", 2, "scale">,   // p * 2^n, and x - floor(x)
     I32BitEnumCaseBit<"Halves", 3, "halves">, // convert vectors between f16 and f32
-    I32BitEnumCaseBit<"Pairs", 4, "pairs">    // add the products of two pairs of bf16 to an f32
+    I32BitEnumCaseBit<"Pairs", 4, "pairs">,   // add the products of two pairs of bf16 to an f32
+    I32BitEnumCaseBit<"Tiles", 5, "tiles">    // multiply tiles of bf16, and add the products to a tile of f32
   ]> {
   let cppNamespace = "::attn";
 }
@@ -44,7 +45,8 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
     * `masks`: compare vectors into mask registers, which select the lanes of other instructions;
     * `scale`: compute p * 2^n, and x - floor(x);
     * `halves`: convert vectors between f16 and f32;
-    * `pairs`: multiply vectors of bf16, and add the products of adjacent elements to f32.
+    * `pairs`: multiply vectors of bf16, and add the products of adjacent elements to f32;
+    * `tiles`: multiply tiles of bf16, and add the products to a tile of f32.
 
     ```mlir
     module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768,
@@ -90,6 +92,9 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     probabilities are rounded to this type. With a group of 1, elements are converted to the type of the scores before
     they are multiplied.
 
+    `transposes` says that the values of a step with groups are transposed, as instructions that multiply tiles need
+    them.
+
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
     * `whole-scores`: tasks are those of `per-head`; the scores of a tile of few queries stay in the cache, and one
@@ -102,18 +107,21 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     ```mlir
     #attn.plan<"per-head", q = 48, k = 128>
     #attn.plan<"per-head", q = 48, k = 128, group = 2>
+    #attn.plan<"per-head", q = 64, k = 128, group = 2, transposes = true>
     #attn.plan<"decode", q = 4, k = 512, part = 1024>
     ```
   }];
   let parameters = (ins EnumParameter<Attn_Schedule>:$schedule, "int64_t":$q, "int64_t":$k,
                         DefaultValuedParameter<"int64_t", "1">:$group,
-                        DefaultValuedParameter<"int64_t", "0">:$part);
+                        DefaultValuedParameter<"int64_t", "0">:$part,
+                        DefaultValuedParameter<"bool", "false">:$transposes);
   let builders = [AttrBuilder<(ins "::attn::Schedule":$schedule, "int64_t":$q, "int64_t":$k,
-                                  CArg<"int64_t", "1">:$group, CArg<"int64_t", "0">:$part), [{
-    return $_get($_ctxt, schedule, q, k, group, part);
+                                  CArg<"int64_t", "1">:$group, CArg<"int64_t", "0">:$part,
+                                  CArg<"bool", "false">:$transposes), [{
+    return $_get($_ctxt, schedule, q, k, group, part, transposes);
   }]>];
   let skipDefaultBuilders = 1;
-  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part) `>` }];
+  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part, $transposes) `>` }];
   let genVerifyDecl = 1;
 }
 
@@ -122,7 +130,8 @@ def Attn_BlockAttr : Attn_Attr<"Block", "block"> {
   let description = [{
     `attn-plan-products` writes the block as `attn.block` on each product, code generation reads it, and users can edit
     it in between. `rows` x `vectors` accumulators stay in registers, while `depth` products are added to each; a longer
-    sum is added up in parts of `depth`. `depth` is 0 for the whole sum.
+    sum is added up in parts of `depth`. `depth` is 0 for the whole sum. More than 8 rows are rows of tiles, on machines
+    with an instruction that multiplies tiles.
 
     ```mlir
     #attn.block<rows = 6, vectors = 4, depth = 192>

@@ -135,25 +135,25 @@ public:
                              << " of " << operand << ", got " << size;
   }
 
-  /// Records the sizes of `value`, a tile with the dimensions `names`. With a `group`, elements along the first dimension are
-  /// in groups of that size.
+  /// Records the sizes of `value`, a tile with the dimensions `names`. With a `group`, elements along dimension `grouped`
+  /// are in groups of that size.
   LogicalResult recordGroups(StringRef operand, Value value, ArrayRef<StringRef> names,
-                             int64_t group) {
+                             int64_t group, size_t grouped = 0) {
     if (group == 1)
       return recordAll(operand, value, names);
     if (shapedType(value).getRank() != int64_t(names.size()) + 1 ||
         shapedType(value).getShape().back() != group)
       return op->emitOpError() << "expected " << operand << " in groups of " << group << ", got "
                                << value.getType();
-    auto elements = sizes.find(names.front());
-    int64_t size = shapedType(value).getDimSize(0);
+    auto elements = sizes.find(names[grouped]);
+    int64_t size = shapedType(value).getDimSize(grouped);
     if (!ShapedType::isDynamic(size) && elements != sizes.end() &&
         size != llvm::divideCeilSigned(elements->second, group))
       return op->emitOpError() << "expected groups of " << elements->second << " elements of "
-                               << names.front() << " in dimension 0 of " << operand << ", got "
-                               << size;
-    for (auto [dim, name] : llvm::enumerate(names.drop_front()))
-      if (failed(record(operand, value, dim + 1, name)))
+                               << names[grouped] << " in dimension " << grouped << " of "
+                               << operand << ", got " << size;
+    for (auto [dim, name] : llvm::enumerate(names))
+      if (dim != grouped && failed(record(operand, value, dim, name)))
         return failure();
     return success();
   }
@@ -548,12 +548,16 @@ LogicalResult OnlineStepOp::verify() {
       failed(sizes.recordAll("key", getKey(), {"k", "d"})) ||
       failed(sizes.recordGroups("query", getQuery(), withQueries<StringRef>("d", "q", getRows()),
                                 getGroup())) ||
-      failed(sizes.recordGroups("value", getValue(), {"k", "e"},
-                                getProbabilities() ? getGroup() : 1)))
+      failed(getTransposed()
+                 ? sizes.recordGroups("value", getValue(), {"e", "k"}, getGroup(), /*grouped=*/1)
+                 : sizes.recordGroups("value", getValue(), {"k", "e"},
+                                      getProbabilities() ? getGroup() : 1)))
     return failure();
   // S8
   if (!llvm::isPowerOf2_64(getGroup()))
     return emitOpError() << "expected groups of a power of two, got " << getQuery().getType();
+  if (getTransposed() && (!getProbabilities() || getGroup() == 1))
+    return emitOpError() << "expected probabilities and groups beside a transposed value";
   if (Value probabilities = getProbabilities()) {
     if (getRows())
       return emitOpError() << "expected no probabilities beside queries in rows, got "

@@ -265,7 +265,7 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     scratch too. The sum adds p before rounding. Operands of instructions that add g products at once are in groups of g
     along the dimension that a product sums over, as `attn.pack group(g)` writes them: query `(d / g, q, g)` and, with
     `probabilities`, value `(k / g, e, g)` and probabilities `(k / g, q, g)`. Elements beyond the last key or d are 0. The
-    key is never in groups.
+    key is never in groups. With `transposed`, the value is `(e, k / g, g)`.
 
     With `rows`, the operands are query `(q, d)`, scores `(q, k)` and acc `(q, e)`; there are no groups.
 
@@ -284,7 +284,7 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
     attn.attention (A10); (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the element type of
     the value; they and the value are in groups of the size of those of the query, a power of two; a step with `rows` has
-    no probabilities.
+    no probabilities; only a value in groups is transposed.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
@@ -297,11 +297,12 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
                        Variadic<Attn_Shaped>:$captures, Attn_Shaped:$scores, Attn_Shaped:$max, Attn_Shaped:$sum,
                        Attn_Shaped:$acc, Optional<Attn_Shaped>:$probabilities, Variadic<Index>:$origin,
                        Variadic<Attn_Shaped>:$prefetch, OptionalAttr<Attn_MaskInterface>:$mask,
-                       AffineMapArrayAttr:$capture_maps, F32Attr:$scale, UnitAttr:$rows);
+                       AffineMapArrayAttr:$capture_maps, F32Attr:$scale, UnitAttr:$rows, UnitAttr:$transposed);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{
-    (`rows` $rows^)? `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`rows` $rows^)? (`transposed` $transposed^)?
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     `outs` `(` $scores `,` $max `,` $sum `,` $acc `:` type($scores) `,` type($max) `,` type($sum) `,` type($acc) `)`
     (`probabilities` `(` $probabilities^ `:` type($probabilities) `)`)?

@@ -387,12 +387,17 @@ static ReferenceTensor withQueriesLast(ReferenceTensor tensor, bool rows) {
   return result;
 }
 
-/// Element (i, j) of a tile, which may be in groups of elements along i.
-static double atGroup(const ReferenceTensor &tile, int64_t i, int64_t j) {
-  if (tile.shape.size() == 2)
-    return tile.at({i, j});
-  int64_t group = tile.shape.back();
-  return tile.at({i / group, j, i % group});
+/// Element (i, j) of a tile, which may be in groups of elements along i and, with `isTransposed`, is (j, i).
+static double atGroup(const ReferenceTensor &tile, int64_t i, int64_t j,
+                      bool isTransposed = false) {
+  SmallVector<int64_t> at = {i, j};
+  if (tile.shape.size() == 3) {
+    at[0] = i / tile.shape.back();
+    at.push_back(i % tile.shape.back());
+  }
+  if (isTransposed)
+    std::swap(at[0], at[1]);
+  return tile.at(at);
 }
 
 /// Returns `value` rounded to `type`.
@@ -449,7 +454,7 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
       acc.at({e, q}) *= a;
       for (int64_t k = 0; k < numKeys; ++k)
         if (score->keepsInTile(k, q))
-          acc.at({e, q}) += atGroup(value, k, e) * rounded(p.at({k, q}));
+          acc.at({e, q}) += atGroup(value, k, e, op.getTransposed()) * rounded(p.at({k, q}));
     }
   }
   acc = withQueriesLast(acc, op.getRows());

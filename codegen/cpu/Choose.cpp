@@ -15,6 +15,8 @@ using namespace attn;
 /// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8); two waste less at the edge of a mask, or divide the
 /// queries.
 static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
+/// The same for instructions that multiply tiles. Blocks are two tiles wide, and each query tile transposes the values.
+static constexpr int64_t kVectorsPerQueryTileOfTiles[] = {4, 2, 8};
 
 /// Queries of a tile of few queries: each is a row of a register block.
 static constexpr int64_t kFewQueries = 8;
@@ -50,12 +52,25 @@ static SmallVector<int64_t> keyTiles(CpuAttr, const AttentionShape &shape) {
   return tiles;
 }
 
+/// The fastest instruction for groups of elements of the attention; null if there is none.
+static const MultiplyAdd *chooseInstruction(CpuAttr cpu, const AttentionShape &shape) {
+  if (shape.knowsHeads)
+    for (const MultiplyAdd *row : findMultiplyAdds(cpu, {shape.element, shape.element, shape.sum}))
+      if (row->group > 1 && shape.d % row->group == 0)
+        return row;
+  return nullptr;
+}
+
 /// Query tiles to try: no wider than the queries.
 static SmallVector<int64_t> queryTiles(CpuAttr cpu, const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
   int64_t lanes = cpu.getLanes();
   int64_t most = llvm::alignTo(std::max<int64_t>(shape.queries, 1), lanes);
-  for (int64_t vectors : kVectorsPerQueryTile)
+  const MultiplyAdd *instruction = chooseInstruction(cpu, shape);
+  ArrayRef<int64_t> widths = kVectorsPerQueryTile;
+  if (instruction && instruction->tile)
+    widths = kVectorsPerQueryTileOfTiles;
+  for (int64_t vectors : widths)
     if (int64_t tile = std::min(vectors * lanes, most); !llvm::is_contained(tiles, tile))
       tiles.push_back(tile);
   return tiles;
@@ -117,20 +132,11 @@ static constexpr ScheduleRow kSchedules[] = {
     {Schedule::Unfused, firstQueryTile, firstKeyTile, predictUnfused, false, false, false},
 };
 
-/// The group of the fastest instruction for elements of the attention.
-static int64_t chooseGroup(CpuAttr cpu, const AttentionShape &shape) {
-  if (shape.knowsHeads)
-    for (const MultiplyAdd *row : findMultiplyAdds(cpu, {shape.element, shape.element, shape.sum}))
-      if (shape.d % row->group == 0)
-        return row->group;
-  return 1;
-}
-
 SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &shape,
                                            std::optional<Schedule> only) {
   auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
   SmallVector<Prediction> predictions;
-  int64_t group = chooseGroup(cpu, shape);
+  const MultiplyAdd *instruction = chooseInstruction(cpu, shape);
   for (const ScheduleRow &row : kSchedules) {
     if (only ? row.schedule != *only
              : (row.isForProjections && !shape.depth) ||
@@ -139,8 +145,10 @@ SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &sh
     for (int64_t q : row.queryTiles(cpu, shape))
       for (int64_t k : row.keyTiles(cpu, shape)) {
         int64_t part = row.schedule == Schedule::Decode ? choosePart(cpu, shape) : 0;
+        bool hasGroups = row.hasGroups && instruction;
         auto plan =
-            PlanAttr::get(cpu.getContext(), row.schedule, q, k, row.hasGroups ? group : 1, part);
+            PlanAttr::get(cpu.getContext(), row.schedule, q, k, hasGroups ? instruction->group : 1,
+                          part, /*transposes=*/hasGroups && instruction->tile);
         Prediction prediction = {plan, row.predict(cpu, shape, plan)};
         predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
       }
@@ -194,7 +202,7 @@ bool attn::isFasterRounded(CpuAttr cpu, const AttentionShape &shape, Type type) 
   auto predict = [&](const AttentionShape &shape) {
     return predictPlans(cpu, shape, /*only=*/std::nullopt).front().cost;
   };
-  return chooseGroup(cpu, rounded) > 1 &&
+  return chooseInstruction(cpu, rounded) &&
          predictRounding(cpu, plain) + predict(rounded) < predict(plain);
 }
 

@@ -28,6 +28,8 @@ static constexpr double kLoad = 0.08;
 // Of a step in a loop over single steps, which an odd number of steps needs, beside a step in a loop over pairs.
 static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
+// Of the instruction that multiplies tiles, and of a load or store of a tile: published figures for Sapphire Rapids.
+static constexpr double kTileMultiply = 16, kTileLoad = 8;
 // Of a conversion of a vector between types, including its load and its store.
 static constexpr double kConversion = 2;
 static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
@@ -68,9 +70,9 @@ static double multiplyAdd(const MultiplyAdd &instruction) { return instruction.i
 static double shuffles(CpuAttr cpu) { return llvm::Log2_64(cpu.getLanes()) / 2.0; }
 static double transpose(CpuAttr cpu) { return 1 / kLoadsAtOnce + shuffles(cpu) + kStore; }
 
-double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
-                            int64_t rows, int64_t columns, int64_t depth, bool isGuarded,
-                            bool hasEpilogue) {
+static double predictVectors(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
+                             int64_t rows, int64_t columns, int64_t depth, bool isGuarded,
+                             bool hasEpilogue) {
   int64_t lanes = cpu.getLanes(instruction.getSumType(cpu.getContext()));
   int64_t vectors = llvm::divideCeil(columns, lanes);
   RegisterBlock block = chooseRegisterBlock(cpu, instruction, columns, isGuarded);
@@ -97,6 +99,30 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
   if (int64_t rest = vectors % block.vectors)
     cost += panel(rest);
   return cost;
+}
+
+double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
+                            int64_t rows, int64_t columns, int64_t depth, bool isGuarded,
+                            bool hasEpilogue) {
+  auto ofVectors = [&](int64_t rows, int64_t columns, int64_t depth) {
+    bool isEmpty = rows == 0 || columns == 0 || depth == 0;
+    return isEmpty ? 0
+                   : predictVectors(cpu, instruction, bytesPerFactor, rows, columns, depth,
+                                    isGuarded, hasEpilogue);
+  };
+  if (!instruction.tile)
+    return ofVectors(rows, columns, depth);
+  // Whole tiles, the products that are left of their sums, and the columns and rows that are left.
+  const TileMultiplyAdd &tile = *instruction.tile;
+  RegisterBlock block = chooseTileBlock(tile, columns);
+  int64_t inStep = tile.steps * instruction.group, steps = depth / inStep,
+          down = rows / tile.rows, across = columns / tile.columns,
+          inRows = down * tile.rows, inColumns = across * tile.columns;
+  double high = double(block.rows) / tile.rows, wide = block.vectors;
+  double perStep = std::max(kTileMultiply, kTileLoad * (high + wide) / (high * wide));
+  double perTile = steps * perStep + 2 * kTileLoad + (hasEpilogue ? tile.rows * kStore : 0);
+  return down * across * perTile + ofVectors(inRows, inColumns, depth % inStep) +
+         ofVectors(inRows, columns - inColumns, depth) + ofVectors(rows - inRows, columns, depth);
 }
 
 /// The time to load `bytes` from L2 if the working set exceeds L1, from L3 if it exceeds L2, and so on.
@@ -184,7 +210,9 @@ struct Model {
     bool hasGroups = grouped->group > 1, groupsValues = hasGroups && !isMasked;
     double conversions = 0;
     if (groupsValues) // values are packed, and probabilities are rounded
-      conversions = double(keys) * (vectorsOf(shape.e) + vectorsOf(queries)) / 2;
+      conversions = double(keys) / 2 *
+                    (vectorsOf(shape.e) * (plan.getTransposes() ? 1 + transpose(cpu) / kConversion : 1) +
+                     vectorsOf(queries));
     else if (shape.element != shape.sum)
       conversions = double(keys) * (vectorsOf(shape.e) + (hasGroups ? 0 : vectorsOf(shape.d)));
     return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true, hasGroups) +

@@ -20,11 +20,12 @@ using namespace mlir;
 using namespace attn;
 
 namespace attn::targets {
-extern const CpuTarget x86_64, x86_64_v3, x86_64_v4, x86_64_v4_bf16;
+extern const CpuTarget x86_64, x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx;
 } // namespace attn::targets
 
 /// The levels, better ones first.
 static const Target *const kTargets[] = {
+    &targets::x86_64_amx,
     &targets::x86_64_v4_bf16,
     &targets::x86_64_v4,
     &targets::x86_64_v3,

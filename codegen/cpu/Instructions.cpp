@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/Instructions.h"
 
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
@@ -61,4 +62,30 @@ Value attn::createPairs(OpBuilder &builder, Location loc, ValueRange rows) {
 Value attn::createMultiplyAddPairs(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
   // The instruction is vdpbf16ps.
   return x86vector::DotBF16Op::create(builder, loc, sums.getType(), sums, a, b);
+}
+
+/// The tile with rows of 64 bytes of `element`.
+static amx::TileType getTile(Type element) {
+  static constexpr int64_t kRows = 16, kBitsPerRow = 512;
+  return amx::TileType::get({kRows, kBitsPerRow / element.getIntOrFloatBitWidth()}, element);
+}
+
+Value attn::createZeroTile(OpBuilder &builder, Location loc) {
+  return amx::TileZeroOp::create(builder, loc, getTile(builder.getF32Type()));
+}
+
+Value attn::createLoadTile(OpBuilder &builder, Location loc, Value buffer, Value index,
+                           Value stride) {
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  return amx::TileLoadOp::create(builder, loc, getTile(element), buffer, index, stride);
+}
+
+void attn::createStoreTile(OpBuilder &builder, Location loc, Value tile, Value buffer, Value index,
+                           Value stride) {
+  amx::TileStoreOp::create(builder, loc, buffer, index, tile, stride);
+}
+
+Value attn::createMultiplyAddTiles(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
+  // The instruction is tdpbf16ps.
+  return amx::TileMulFOp::create(builder, loc, sums.getType(), a, b, sums);
 }

@@ -31,6 +31,21 @@ mlir::Value createPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 mlir::Value createMultiplyAddPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
                                    mlir::Value b, mlir::Value sums);
 
+/// Tiles are matrices in registers of their own. A tile of sums has 16 rows of 16 f32, a tile of factors 16 rows of 16
+/// pairs of bf16. In memory, the elements of a row are adjacent.
+///
+/// A tile of zeros.
+mlir::Value createZeroTile(mlir::OpBuilder &builder, mlir::Location loc);
+/// The tile in `buffer`, a memref of one dimension: the first row at `index`, and each other row `stride` elements further.
+mlir::Value createLoadTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
+                           mlir::Value index, mlir::Value stride);
+/// Stores a tile of sums likewise.
+void createStoreTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+                     mlir::Value buffer, mlir::Value index, mlir::Value stride);
+/// sums[i, j] + the products of all pairs a[i, k] and b[k, j].
+mlir::Value createMultiplyAddTiles(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
+                                   mlir::Value b, mlir::Value sums);
+
 } // namespace attn
 
 #endif // ATTN_CODEGEN_CPU_INSTRUCTIONS_H

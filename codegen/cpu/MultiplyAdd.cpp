@@ -29,21 +29,26 @@ template <unsigned width> static Type getInteger(MLIRContext *context) {
 }
 template <typename T> static Type getFloat(MLIRContext *context) { return T::get(context); }
 
-static constexpr auto kPairs = CpuCapabilities::Pairs, kFMA = CpuCapabilities::FMA,
+static constexpr auto kPairs = CpuCapabilities::Pairs, kTiles = CpuCapabilities::Tiles | kPairs,
+                      kFMA = CpuCapabilities::FMA,
                       kNone = CpuCapabilities::None;
 static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = getFloat<Float32Type>,
                                       kF64 = getFloat<Float64Type>, kI32 = getInteger<32>;
 
-/// For the same types, faster instructions come first. f16 has no row, and bf16 has one for `pairs` only: other products of
-/// these types use the rows of f32.
+static constexpr TileMultiplyAdd kTile16 = {16, 16, 16, 8, createZeroTile, createLoadTile,
+                                            createStoreTile, createMultiplyAddTiles};
+
+/// For the same types, faster instructions come first. f16 has no row, and bf16 has rows with `pairs` only: other products
+/// of these types use the rows of f32.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
-    // factor, sum, group, needs, isFused, create, createGroup
-    {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs, createPairs},
-    {kF32, kF32, 1, kFMA, true, createOne, nullptr},
-    {kF32, kF32, 1, kNone, false, createOne, nullptr},
-    {kF64, kF64, 1, kFMA, true, createOne, nullptr},
-    {kF64, kF64, 1, kNone, false, createOne, nullptr},
-    {kI32, kI32, 1, kNone, false, createOneOfIntegers, nullptr},
+    // factor, sum, group, needs, isFused, create, createGroup, tile
+    {kBF16, kF32, 2, kTiles, true, createMultiplyAddPairs, createPairs, &kTile16},
+    {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs, createPairs, nullptr},
+    {kF32, kF32, 1, kFMA, true, createOne, nullptr, nullptr},
+    {kF32, kF32, 1, kNone, false, createOne, nullptr, nullptr},
+    {kF64, kF64, 1, kFMA, true, createOne, nullptr, nullptr},
+    {kF64, kF64, 1, kNone, false, createOne, nullptr, nullptr},
+    {kI32, kI32, 1, kNone, false, createOneOfIntegers, nullptr, nullptr},
 };
 
 bool MultiplyAdd::takes(Type stored) const {
@@ -78,7 +83,7 @@ const MultiplyAdd *attn::findMultiplyAdd(CpuAttr cpu, const ProductTypes &types)
 }
 
 bool attn::isForProducts(CpuCapabilities capabilities) {
-  return bitEnumContainsAll(CpuCapabilities::Pairs, capabilities);
+  return bitEnumContainsAll(kTiles, capabilities);
 }
 
 bool attn::isForFactors(Type stored, CpuCapabilities capabilities) {

@@ -16,6 +16,24 @@
 
 namespace attn {
 
+/// An instruction that multiplies two tiles of factors and adds the products to a tile of sums. The tiles are in registers
+/// of their own. Instructions.h says how tiles lie in memory.
+struct TileMultiplyAdd {
+  /// The tile of sums has `rows` rows and `columns` columns.
+  int64_t rows, columns;
+  /// The number of groups of products that the instruction adds to each sum.
+  int64_t steps;
+  /// The number of registers that hold a tile.
+  int64_t registers;
+  mlir::Value (*createZero)(mlir::OpBuilder &builder, mlir::Location loc);
+  mlir::Value (*createLoad)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
+                            mlir::Value index, mlir::Value stride);
+  void (*createStore)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+                      mlir::Value buffer, mlir::Value index, mlir::Value stride);
+  mlir::Value (*create)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
+                        mlir::Value sums);
+};
+
 /// An instruction that multiplies two vectors of factors and adds the products to a vector of sums.
 struct MultiplyAdd {
   using GetType = mlir::Type (*)(mlir::MLIRContext *);
@@ -34,6 +52,8 @@ struct MultiplyAdd {
                         mlir::Value sums);
   /// Rounds `group` vectors of sums to factors, and puts their elements side by side. Null if the group is 1.
   mlir::Value (*createGroup)(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
+  /// An instruction for the whole tiles of a product, whose vectors have the same factors and sums; null if there is none.
+  const TileMultiplyAdd *tile;
 
   mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }
   /// Whether the instruction can multiply elements of type `stored`. They must be of the type of the factors, or be floats

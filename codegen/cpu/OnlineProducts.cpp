@@ -84,6 +84,8 @@ LogicalResult attn::weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr c
   bindDims(op.getContext(), e, q, k, g);
   SmallVector<AffineExpr, 4> value = {k, e}, probabilities = withQueries(k, q, op.getRows()),
                              acc = withQueries(e, q, op.getRows());
+  if (op.getTransposed())
+    std::swap(value[0], value[1]);
   if (op.getProbabilities()) {
     value.push_back(g);
     probabilities.push_back(g);

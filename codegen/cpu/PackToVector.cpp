@@ -15,7 +15,8 @@
 //   }
 // linalg.transpose is lowered likewise: the blocks span the innermost dimensions of its input and output, not counting
 // unit dimensions. Blocks at the edges are masked. Elements that are not adjacent in both operands, or not of 32 or 64
-// bits, are copied one by one. With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the
+// bits, are copied one by one; where masks select 16-bit lanes, pairs of rows of 16-bit elements move as rows of 32 bits.
+// With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the
 // source become zero. With `group(g)`, g elements along k move as one element of g times the size; rows are interleaved.
 //
 // The pass leaves alone tensors, and any linalg.transpose that keeps the innermost dimension innermost.
@@ -75,6 +76,8 @@ struct Copy {
   std::optional<unsigned> inner;
   /// The factor for the elements, if any.
   std::optional<double> scale;
+  /// The lanes of vectors of pairs of rows in transposition, 0 if rows are not in pairs.
+  int64_t pairLanes = 0;
 
   Value converted(OpBuilder &b, Value value) const;
   /// Casts a vector of elements to one of groups, as integers, and back. Without groups, returns the vector.
@@ -88,6 +91,8 @@ struct Copy {
             OpFoldResult numRows, OpFoldResult numColumns) const;
   void transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                   OpFoldResult numRows, OpFoldResult numColumns) const;
+  void transposedPairs(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
+                       OpFoldResult numRows, OpFoldResult numColumns) const;
 };
 
 } // namespace
@@ -174,6 +179,8 @@ void Copy::rows(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned col
 /// Copies elements that are adjacent along `column` in the source and along `row` in the output.
 void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
                       OpFoldResult numRows, OpFoldResult numColumns) const {
+  if (pairLanes > 0)
+    return transposedPairs(b, from, to, row, column, numRows, numColumns);
   if (lanes == 0)
     return groups(b, from, to, row, column, numRows, numColumns);
   createTransposedCopy(
@@ -189,6 +196,39 @@ void Copy::transposed(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsign
         l.ofGroups(block, loc, group)
             .store(block, loc, toElements(block, vector), to.view.row, at.index);
       });
+}
+
+/// Interleaves two rows of the source, so that a lane has the two elements of a column, and transposes these lanes.
+void Copy::transposedPairs(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
+                           OpFoldResult numRows, OpFoldResult numColumns) const {
+  AffineExpr s0 = b.getAffineSymbolExpr(0);
+  OpFoldResult pairs = affine::makeComposedFoldedAffineApply(b, loc, s0.floorDiv(2), {numRows});
+  auto firstRow = [&](OpBuilder &block, Value pair) -> Value {
+    return arith::MulIOp::create(block, loc, pair, arith::ConstantIndexOp::create(block, loc, 2));
+  };
+  createTransposedCopy(
+      b, loc, pairLanes, pairs, numColumns,
+      [&](OpBuilder &block, Value pair, const Lanes &l) -> Value {
+        Cursor first = from.advance(block, loc, row, firstRow(block, pair))
+                           .advance(block, loc, column, l.offset),
+               second = first.advance(block, loc, row, 1);
+        Value even = l.load(block, loc, from.view.row, first.index),
+              odd = l.load(block, loc, from.view.row, second.index);
+        Value both = vector::InterleaveOp::create(block, loc, converted(block, even),
+                                                  converted(block, odd));
+        return vector::BitCastOp::create(block, loc, VectorType::get(pairLanes, block.getI32Type()),
+                                         both);
+      },
+      [&](OpBuilder &block, Value j, const Lanes &l, Value vector) {
+        Cursor at = to.advance(block, loc, column, j)
+                        .advance(block, loc, row, firstRow(block, l.offset));
+        Value elements =
+            vector::BitCastOp::create(block, loc, VectorType::get(2 * pairLanes, element), vector);
+        l.ofGroups(block, loc, 2).store(block, loc, elements, to.view.row, at.index);
+      });
+  OpFoldResult none = b.getIndexAttr(0);
+  OpFoldResult even = affine::makeComposedFoldedAffineApply(b, loc, s0.floorDiv(2) * 2, {numRows});
+  elements(b, from, to, {row, column}, {even, none}, {numRows, numColumns});
 }
 
 /// Calls `body` for each point of the loops with the cursors moved there.
@@ -213,6 +253,13 @@ static bool isAdjacent(Value memref, AffineMap map, unsigned loop, int64_t dista
 static int64_t getLanes(CpuAttr cpu, Type element, int64_t group) {
   int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() * group : 0;
   return bits == 32 || bits == 64 ? cpu.getVector() / bits : 0;
+}
+
+/// The lanes of vectors of pairs of rows, if `element` has 16 bits and masks can select its lanes; otherwise 0.
+static int64_t getPairLanes(CpuAttr cpu, Type element) {
+  bool canPair = element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 16 &&
+                 cpu.can(CpuCapabilities::Masks);
+  return canPair ? cpu.getVector() / 32 : 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,7 +299,10 @@ static void lowerPack(OpBuilder &builder, PackOp op, CpuAttr cpu) {
             isVector ? getLanes(cpu, element, group) : 0,
             group,
             inner,
-            op.getScale() ? std::optional(op.getScale()->convertToDouble()) : std::nullopt};
+            op.getScale() ? std::optional(op.getScale()->convertToDouble()) : std::nullopt,
+            isVector && group == 1 && getElementTypeOrSelf(source.getType()) == element
+                ? getPairLanes(cpu, element)
+                : 0};
   // Groups along k that are whole, and the elements of the last one if it is not.
   OpFoldResult wholeGroups = sizes[k], rest = builder.getIndexAttr(0);
   if (inner) {
@@ -364,7 +414,8 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
             isVector ? getLanes(cpu, sourceType.getElementType(), /*group=*/1) : 0,
             /*group=*/1,
             /*inner=*/std::nullopt,
-            /*scale=*/std::nullopt};
+            /*scale=*/std::nullopt,
+            isVector ? getPairLanes(cpu, sourceType.getElementType()) : 0};
   Value first = arith::ConstantIndexOp::create(builder, loc, 0);
   forEachPoint(builder, loc, others, sizes, {copy.source, first}, {copy.out, first},
                [&](OpBuilder &b, Cursor from, Cursor to) {

@@ -23,7 +23,8 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
+                           "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect",
+                           "::mlir::amx::AMXDialect"];
 }
 
 def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
@@ -41,7 +42,8 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
+                           "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect",
+                           "::mlir::amx::AMXDialect"];
 }
 
 def MaskToVector : Pass<"attn-mask-to-vector", "::mlir::func::FuncOp"> {

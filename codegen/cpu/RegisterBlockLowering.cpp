@@ -12,9 +12,11 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -66,6 +68,25 @@ private:
   void emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns);
   SmallVector<Value> emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                ArrayRef<Lanes> columns, ValueRange carried);
+  SmallVector<Value> emitResults(OpBuilder &b, Origin origin, ArrayRef<Value> rowNumbers,
+                                 ArrayRef<Lanes> columns, ValueRange sums, ValueRange carried);
+  SmallVector<Value> numberRows(OpBuilder &b, Value first, int64_t count);
+  /// The start of the sums, if it is a scalar; otherwise zeros.
+  Value initialSums(OpBuilder &b) { return startScalar ? splat(b, startScalar) : zeroSums(b); }
+  /// The rows of a block whose first one is at `index`, and the columns of a vector.
+  Value rowIndex(OpBuilder &b, StridedView &view, Value index, int64_t row) {
+    return roles.m ? view.advance(b, loc, index, *roles.m, constant(b, row)) : index;
+  }
+  Value columnIndex(OpBuilder &b, StridedView &view, Value index, int64_t vector) {
+    return view.advance(b, loc, index, roles.n, constant(b, vector * lanes));
+  }
+
+  bool canUseTiles() const;
+  SmallVector<Value> emitTiles(OpBuilder &b, Origin origin, Value row, int64_t rows,
+                               ArrayRef<Lanes> columns, ValueRange carried);
+  SmallVector<Value> emitTileReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
+                                        Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
+                                        int64_t width);
   SmallVector<Value> emitReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
                                     Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
                                     ArrayRef<Lanes> columns);
@@ -95,11 +116,14 @@ private:
   const Contraction::Roles &roles;
   CpuAttr cpu;
   Epilogue *epilogue;
+  func::FuncOp function;
   Type sumType;
   int64_t lanes;                                 // of a vector of sums
   int64_t elementsPerVector;                     // of a vector of factors
   int64_t scalarsPerLine, vectorElementsPerLine; // factors in a cache line, of each operand
   RegisterBlock block;
+  /// The rows of a block of tiles; 0 if there are none. `block` is then for what is left at the edges.
+  int64_t tileRows = 0;
   int64_t wholeHeight;               // rows of the tallest block of the whole product
   std::optional<int64_t> depthBlock; // length of the parts of the sum, if it is split
   SmallVector<OpFoldResult> sizes;   // of each loop
@@ -119,6 +143,7 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
     : builder(builder), loc(contraction.op->getLoc()), instruction(*contraction.instruction),
       guarded(contraction.skipsZeros), guardsVectors(contraction.guardsVectors()),
       roles(*contraction.roles), cpu(cpu), epilogue(epilogue),
+      function(contraction.op->getParentOfType<func::FuncOp>()),
       sumType(instruction.getSumType(builder.getContext())), lanes(cpu.getLanes(sumType)),
       elementsPerVector(lanes * instruction.group), sizes(getLoopSizes(builder, contraction.op)) {
   linalg::LinalgOp op = contraction.op;
@@ -132,6 +157,10 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   scalarsPerLine = kBytesPerLine / getBytes(scalars.getElementType());
   vectorElementsPerLine = kBytesPerLine / getBytes(vectors.getElementType());
   out = view(op.getDpsInitOperand(0));
+  if (canUseTiles())
+    tileRows = block.rows;
+  if (block.rows > kMostRows)
+    block = fitEdges(cpu, instruction, block);
   std::optional<int64_t> rowCount =
       roles.m ? getConstantIntValue(sizes[*roles.m]) : std::optional<int64_t>(1);
   bool isFromMemory = isOfArgument(op.getDpsInputOperand(roles.vectorInput)->get()) &&
@@ -236,8 +265,20 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   SmallVector<Value> carried;
   if (epilogue)
     carried = epilogue->begin(b, columns);
-  SmallVector<int64_t> heights = {roles.m ? block.rows : 1};
   OpFoldResult size = roles.m ? sizes[*roles.m] : b.getIndexAttr(1), begin = b.getIndexAttr(0);
+  if (tileRows && !columns.back().mask)
+    for (int64_t height : {tileRows, instruction.tile->rows}) {
+      OpFoldResult end = roundDown(b, loc, size, height);
+      carried = createLoop(b, loc, begin, end, height, carried,
+                           [&](OpBuilder &inner, Value i, ValueRange values) {
+                             return emitTiles(inner, advance(inner, origin, *roles.m, i), i, height,
+                                              columns, values);
+                           });
+      begin = end;
+      if (height == instruction.tile->rows)
+        break;
+    }
+  SmallVector<int64_t> heights = {roles.m ? block.rows : 1};
   if (std::optional<int64_t> rowCount = getConstantIntValue(size))
     heights.push_back(*rowCount % heights.front());
   else
@@ -267,25 +308,29 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
     epilogue->end(b, columns, carried);
 }
 
+SmallVector<Value> Lowering::numberRows(OpBuilder &b, Value first, int64_t count) {
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(b.createOrFold<arith::AddIOp>(loc, first, constant(b, i)));
+  return numbers;
+}
+
 SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                        ArrayRef<Lanes> columns, ValueRange carried) {
-  auto rowIndex = [&](OpBuilder &inner, StridedView &view, Value index, int64_t i) {
-    return roles.m ? view.advance(inner, loc, index, *roles.m, constant(inner, i)) : index;
-  };
-  auto columnIndex = [&](OpBuilder &inner, StridedView &view, Value index, int64_t vector) {
-    return view.advance(inner, loc, index, roles.n, constant(inner, vector * lanes));
-  };
-  // A start value from memory is added last: a sum in parts has a smaller error than one long chain.
-  Value initial = startScalar ? splat(b, startScalar) : zeroSums(b);
-  SmallVector<Value> sums, rowNumbers;
-  for (int64_t i = 0; i < rows; ++i) {
-    rowNumbers.push_back(b.createOrFold<arith::AddIOp>(loc, row, constant(b, i)));
-    for (size_t vector = 0; vector < columns.size(); ++vector)
-      sums.push_back(initial);
-  }
+  SmallVector<Value> rowNumbers = numberRows(b, row, rows),
+                     sums(rows * columns.size(), initialSums(b));
   sums =
       emitReductions(b, roles.reductions, origin.scalar, origin.vector, sums, rowNumbers, columns);
-  for (int64_t i = 0; !startScalar && i < rows; ++i)
+  return emitResults(b, origin, rowNumbers, columns, sums, carried);
+}
+
+/// Adds the start to the sums of a block, and stores them or what the epilogue makes of them.
+SmallVector<Value> Lowering::emitResults(OpBuilder &b, Origin origin, ArrayRef<Value> rowNumbers,
+                                         ArrayRef<Lanes> columns, ValueRange products,
+                                         ValueRange carried) {
+  // A start value from memory is added last: a sum in parts has a smaller error than one long chain.
+  SmallVector<Value> sums(products);
+  for (size_t i = 0; !startScalar && i < rowNumbers.size(); ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
       Value index = columnIndex(b, start, rowIndex(b, start, origin.start, i), vector);
       Value first = start.strides[roles.n]
@@ -304,6 +349,133 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
   for (auto [i, sum] : llvm::enumerate(sums))
     store(b, i, sum);
   return carried;
+}
+
+/// Whether tiles can hold the operands as they are: of the type of the factors, with the elements of a row adjacent.
+bool Lowering::canUseTiles() const {
+  if (!hasTiles(instruction, block) || guarded || !roles.m || roles.reductions.empty())
+    return false;
+  unsigned depth = roles.reductions.back();
+  Type factor = instruction.factor(builder.getContext());
+  return lanes == instruction.tile->columns && scalars.getElementType() == factor &&
+         vectors.getElementType() == factor && out.getElementType() == sumType &&
+         vectors.strides[depth] && scalars.strides[depth] &&
+         getConstantIntValue(scalars.strides[depth]) == instruction.group;
+}
+
+/// Emits a block of `rows` rows of tiles. If the tiles hold whole sums, they are loaded from the start and stored to the
+/// output. Otherwise they are stored to a buffer, from which a loop takes the rows of a block of vectors, adds the products
+/// that are left, and goes on like emitBlock().
+SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, int64_t rows,
+                                       ArrayRef<Lanes> columns, ValueRange carried) {
+  const TileMultiplyAdd &tile = *instruction.tile;
+  unsigned depth = roles.reductions.back(), m = *roles.m;
+  int64_t down = rows / tile.rows, width = columns.size();
+  OpFoldResult length = sizes[depth], whole = roundDown(b, loc, length, tile.steps);
+  Value zero = constant(b, 0);
+  auto strideOf = [&](StridedView &view, unsigned loop) {
+    return view.strides[loop] ? view.strides[loop] : zero;
+  };
+  auto forEachTile = [&](StridedView &view, Value index,
+                         llvm::function_ref<void(size_t, Value)> visit) {
+    for (int64_t i = 0; i < down; ++i)
+      for (int64_t vector = 0; vector < width; ++vector)
+        visit(i * width + vector,
+              columnIndex(b, view, rowIndex(b, view, index, i * tile.rows), vector));
+  };
+  bool isWhole = isEqualConstantIntOrValue(whole, length) && !epilogue;
+  bool startsFromTiles = isWhole && !startScalar && start.getElementType() == sumType &&
+                         getConstantIntValue(start.strides[roles.n]) == 1;
+  bool startsFromZero = startScalar && matchPattern(startScalar, m_AnyZeroFloat());
+  bool isDirect = startsFromTiles || (isWhole && startsFromZero);
+
+  SmallVector<Value> tiles;
+  for (int64_t i = 0; i < down * width; ++i)
+    if (!startsFromTiles)
+      tiles.push_back(tile.createZero(b, loc));
+  if (startsFromTiles)
+    forEachTile(start, origin.start, [&](size_t, Value index) {
+      tiles.push_back(tile.createLoad(b, loc, start.row, index, strideOf(start, m)));
+    });
+  sizes[depth] = whole;
+  tiles = emitTileReductions(b, roles.reductions, origin.scalar, origin.vector, tiles,
+                             numberRows(b, row, rows), width);
+  sizes[depth] = length;
+  if (isDirect) {
+    forEachTile(out, origin.out, [&](size_t i, Value index) {
+      tile.createStore(b, loc, tiles[i], out.row, index, strideOf(out, m));
+    });
+    return SmallVector<Value>(carried);
+  }
+
+  OpBuilder entry = OpBuilder::atBlockBegin(&function.getBody().front());
+  auto type = MemRefType::get({rows * width * lanes}, sumType);
+  Value buffer = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(kBytesPerLine));
+  for (auto [i, sums] : llvm::enumerate(tiles)) {
+    int64_t index = i / width * tile.rows * width * lanes + i % width * lanes;
+    tile.createStore(b, loc, sums, buffer, constant(b, index), constant(b, width * lanes));
+  }
+  return createLoop(
+      b, loc, b.getIndexAttr(0), b.getIndexAttr(rows), block.rows, carried,
+      [&](OpBuilder &inner, Value first, ValueRange values) {
+        Origin at = advance(inner, origin, m, first);
+        SmallVector<Value> rowNumbers =
+            numberRows(inner, arith::AddIOp::create(inner, loc, row, first), block.rows);
+        Value index = arith::MulIOp::create(inner, loc, first, constant(inner, width * lanes));
+        SmallVector<Value> sums;
+        for (int64_t i = 0; i < block.rows * width; ++i) {
+          Value sum = vector::LoadOp::create(
+              inner, loc, VectorType::get(lanes, sumType), buffer,
+              arith::AddIOp::create(inner, loc, index, constant(inner, i * lanes)).getResult());
+          sums.push_back(startScalar ? createAdd(inner, loc, initialSums(inner), sum) : sum);
+        }
+        if (!isEqualConstantIntOrValue(whole, length)) {
+          Value steps = getValueOrCreateConstantIndexOp(inner, loc, whole);
+          AffineExpr all, done;
+          bindSymbols(inner.getContext(), all, done);
+          sizes[depth] = affine::makeComposedFoldedAffineApply(inner, loc, all - done, {length, whole});
+          sums = emitReductions(inner, roles.reductions,
+                                scalars.advance(inner, loc, at.scalar, depth, steps),
+                                vectors.advance(inner, loc, at.vector, depth, steps), sums,
+                                rowNumbers, columns);
+          sizes[depth] = length;
+        }
+        return emitResults(inner, at, rowNumbers, columns, sums, values);
+      });
+}
+
+/// Adds the products of whole tiles to `sums`, tiles of `width` to a row.
+SmallVector<Value> Lowering::emitTileReductions(OpBuilder &b, ArrayRef<unsigned> loops,
+                                                Value scalarIndex, Value vectorIndex,
+                                                ValueRange sums, ArrayRef<Value> rows,
+                                                int64_t width) {
+  const TileMultiplyAdd &tile = *instruction.tile;
+  unsigned loop = loops.front();
+  bool isDepth = loops.size() == 1;
+  return createLoop(
+      b, loc, b.getIndexAttr(0), sizes[loop], isDepth ? tile.steps : 1, sums,
+      [&](OpBuilder &inner, Value k, ValueRange carried) {
+        Value s = scalars.advance(inner, loc, scalarIndex, loop, k);
+        Value v = vectors.advance(inner, loc, vectorIndex, loop, k);
+        if (!isDepth)
+          return emitTileReductions(inner, loops.drop_front(), s, v, carried, rows, width);
+        if (std::optional<int64_t> length = getConstantIntValue(sizes[loop]); epilogue && length)
+          epilogue->overlap(inner, rows, k, tile.steps, *length);
+        SmallVector<Value> row, result(carried);
+        for (int64_t vector = 0; vector < width; ++vector)
+          row.push_back(tile.createLoad(inner, loc, vectors.row,
+                                        columnIndex(inner, vectors, v, vector),
+                                        vectors.strides[loop]));
+        for (size_t first = 0; first < carried.size(); first += width) {
+          Value a = tile.createLoad(inner, loc, scalars.row,
+                                    rowIndex(inner, scalars, s, first / width * tile.rows),
+                                    scalars.strides[*roles.m]);
+          for (int64_t vector = 0; vector < width; ++vector)
+            result[first + vector] =
+                tile.create(inner, loc, a, row[vector], carried[first + vector]);
+        }
+        return result;
+      });
 }
 
 SmallVector<Value> Lowering::emitReductions(OpBuilder &b, ArrayRef<unsigned> loops,

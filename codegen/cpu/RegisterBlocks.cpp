@@ -11,8 +11,6 @@
 using namespace mlir;
 using namespace attn;
 
-/// More rows save little and cost an address register each.
-static constexpr int64_t kMaxRows = 8;
 /// The number of vectors that stands for many columns: the width of every block that fits divides it.
 static constexpr int64_t kManyVectors = 12;
 
@@ -49,10 +47,11 @@ RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, Regi
 int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                                int64_t depth, int64_t bytesPerFactor) {
   // Long sums are split because the error of a sum grows with its length; the parts are added at the end.
-  static constexpr int64_t kLongestSum = 192;
+  // Tiles multiply factors with so few digits that the error of a longer sum does not matter.
+  int64_t longestSum = hasTiles(instruction, block) ? 1024 : 192;
   int64_t bytesPerRow =
       block.vectors * getLanes(cpu, instruction) * instruction.group * bytesPerFactor;
-  int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, kLongestSum);
+  int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, longestSum);
   // Shorter sums load and store their accumulators too often; an odd length does not split into pairs of steps.
   int64_t least = most / 2;
   for (int64_t length = std::min(most, depth); length >= least && length > 0; --length)
@@ -69,7 +68,7 @@ RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruct
   RegisterBlock best = {1, 1};
   // Only blocks that are at least as tall as wide: the element of a row is broadcast, which costs more
   // than the load of a vector.
-  for (int64_t rows = 2; rows <= kMaxRows; rows += 2) {
+  for (int64_t rows = 2; rows <= kMostRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};
       if (fitsRegisters(cpu, instruction, block, guarded) &&
@@ -80,11 +79,53 @@ RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruct
   return best;
 }
 
+/// Whether the registers of tiles hold `down` x `width` tiles of sums, and the tiles of factors that they need.
+static bool fitsTiles(const TileMultiplyAdd &tile, int64_t down, int64_t width) {
+  return down * width + down + width <= tile.registers;
+}
+
+RegisterBlock attn::chooseTileBlock(const TileMultiplyAdd &tile, int64_t columns) {
+  int64_t across = kManyVectors;
+  if (!ShapedType::isDynamic(columns))
+    across = std::max<int64_t>(1, columns / tile.columns);
+  RegisterBlock best = {1, 1};
+  for (int64_t down = 1; down < tile.registers; ++down)
+    for (int64_t width = 1; width <= std::min(down, across); ++width)
+      if (fitsTiles(tile, down, width) &&
+          loadsPerRow({down, width}, across) < loadsPerRow(best, across))
+        best = {down, width};
+  return {best.rows * tile.rows, best.vectors};
+}
+
+bool attn::hasTiles(const MultiplyAdd &instruction, RegisterBlock block) {
+  const TileMultiplyAdd *tile = instruction.tile;
+  return tile && block.rows % tile->rows == 0 &&
+         fitsTiles(*tile, block.rows / tile->rows, block.vectors);
+}
+
+RegisterBlock attn::fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block) {
+  block.rows = kMostRows;
+  while (block.rows > instruction.group &&
+         !fitsRegisters(cpu, instruction, block, /*guarded=*/false))
+    block.rows /= 2;
+  return block;
+}
+
 BlockAttr attn::planBlock(CpuAttr cpu, const ProductShape &shape) {
-  const MultiplyAdd *instruction = findMultiplyAdd(cpu, shape.types);
-  if (!instruction)
+  SmallVector<const MultiplyAdd *> instructions = findMultiplyAdds(cpu, shape.types);
+  const auto *found = llvm::find_if(
+      instructions, [&](const MultiplyAdd *row) { return row->group == shape.group; });
+  if (found == instructions.end())
+    found = llvm::find_if(instructions, [](const MultiplyAdd *row) { return row->group == 1; });
+  if (found == instructions.end())
     return {};
-  RegisterBlock block = chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
+  const MultiplyAdd *instruction = *found;
+  bool fillsTiles =
+      instruction->tile && (ShapedType::isDynamic(shape.columns) ||
+                            shape.columns >= instruction->tile->columns);
+  RegisterBlock block =
+      fillsTiles ? chooseTileBlock(*instruction->tile, shape.columns)
+                 : chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
   int64_t bytes = std::max(getBytes(shape.types.a), getBytes(shape.types.b));
   int64_t part = shape.depth ? chooseDepthBlock(cpu, *instruction, block, *shape.depth, bytes) : 0;
   return BlockAttr::get(cpu.getContext(), block.rows, block.vectors,

@@ -18,6 +18,9 @@ struct RegisterBlock {
   int64_t rows, vectors;
 };
 
+/// The most rows of a block of vectors. More rows save little and cost an address register each.
+inline constexpr int64_t kMostRows = 8;
+
 /// Whether registers hold the block's accumulators, a row of its vector operand and an element of the other operand. A
 /// `guarded` product also keeps masks and a separate product in registers.
 bool fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block, bool guarded);
@@ -31,6 +34,16 @@ bool fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock bl
 ///   x86-64      4 lanes, 16, no FMA       6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2   6 x 2
 RegisterBlock chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruction, int64_t columns,
                                   bool guarded);
+
+/// The block of tiles for `columns` columns with the fewest loads of tiles, among those whose tiles of sums and operands fit
+/// the registers of tiles.
+RegisterBlock chooseTileBlock(const TileMultiplyAdd &tile, int64_t columns);
+
+/// Whether `block` is a block of tiles of `instruction`.
+bool hasTiles(const MultiplyAdd &instruction, RegisterBlock block);
+
+/// A block of vectors as wide as `block`, a block of tiles: its rows are a power of two, at most 8.
+RegisterBlock fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
 /// `block` with fewer rows, so that registers hold two sums of each element, if `instruction` is fused.
 RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);

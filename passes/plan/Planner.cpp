@@ -43,7 +43,7 @@ std::optional<int64_t> ProductShape::getDepth(linalg::LinalgOp op) {
 }
 
 ProductShape ProductShape::get(linalg::LinalgOp op) {
-  return {getColumns(op), getDepth(op), attn::skipsZeros(op), ProductTypes::get(op)};
+  return {getColumns(op), getDepth(op), attn::skipsZeros(op), getGroup(op), ProductTypes::get(op)};
 }
 
 /// The length of the sums of `product`, 0 if it is null.

@@ -53,6 +53,7 @@ struct ProductShape {
   int64_t columns;              ///< of the output's rows; kDynamic for an unknown number
   std::optional<int64_t> depth; ///< length of each sum, if known
   bool skipsZeros;              ///< of one operand: attn.skips_zeros
+  int64_t group;                ///< elements along the sum that are side by side in both operands
   ProductTypes types;
 };
 

@@ -117,7 +117,7 @@ private:
   Value scaleRowsOfQueries();
   /// A temporary with the queries of a tile and `other` elements for each of them.
   Value temporaryOfQueries(int64_t other, OpFoldResult otherSize);
-  /// `values (k, e)` as (k / g, e, g).
+  /// `values (k, e)` as (k / g, e, g) or, if the plan transposes them, as (e, k / g, g).
   Value packValues(Value values, OpFoldResult ks);
   /// `size`, of elements, in groups.
   OpFoldResult inGroups(OpFoldResult size);
@@ -340,17 +340,32 @@ Value KeyLoops::packQueries(int64_t group) {
 Value KeyLoops::packValues(Value values, OpFoldResult ks) {
   auto type = cast<RankedTensorType>(values.getType());
   OpFoldResult inGroup = rewriter.getIndexAttr(group());
-  Value empty =
-      temporary({1, llvm::divideCeilSigned(kTile(), group()), type.getDimSize(1), group()},
-                {one, inGroups(ks), valueSize(), inGroup}, type.getElementType());
+  int64_t groups = llvm::divideCeilSigned(kTile(), group()), e = type.getDimSize(1);
+  auto slice = [&](Value packed, ArrayRef<OpFoldResult> sizes) -> Value {
+    SmallVector<int64_t> shape;
+    for (OpFoldResult size : sizes.drop_front())
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+    SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
+    return tensor::ExtractSliceOp::create(rewriter, loc,
+                                          RankedTensorType::get(shape, type.getElementType()),
+                                          packed, offsets, sizes, strides);
+  };
+  if (op.getPlan()->getTransposes()) {
+    // The keys are the columns of one panel, which end with zeros.
+    Value empty = tensor::EmptyOp::create(rewriter, loc, {1, e, groups * group()}, type.getElementType());
+    Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, values,
+                                  ValueRange{empty}, /*from_rows=*/false, /*group=*/1, FloatAttr())
+                       .getResult(0);
+    auto inGroupsType = RankedTensorType::get({1, e, groups, group()}, type.getElementType());
+    packed = tensor::ExpandShapeOp::create(rewriter, loc, inGroupsType, packed, {{0}, {1}, {2, 3}});
+    return slice(packed, {one, valueSize(), inGroups(ks), inGroup});
+  }
+  Value empty = temporary({1, groups, e, group()}, {one, inGroups(ks), valueSize(), inGroup},
+                          type.getElementType());
   Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, values,
                                 ValueRange{empty}, /*from_rows=*/true, group(), FloatAttr())
                      .getResult(0);
-  auto tileType = cast<RankedTensorType>(packed.getType());
-  return tensor::ExtractSliceOp::create(
-      rewriter, loc,
-      RankedTensorType::get(tileType.getShape().drop_front(), tileType.getElementType()), packed,
-      {zero, zero, zero, zero}, {one, inGroups(ks), valueSize(), inGroup}, {one, one, one, one});
+  return slice(packed, {one, inGroups(ks), valueSize(), inGroup});
 }
 
 KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks) {
@@ -565,10 +580,12 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
   for (Value out : {scores, before.max, before.sum, before.acc, probabilities})
     if (out)
       types.push_back(out.getType());
+  UnitAttr transposed = probabilities && op.getPlan()->getTransposes() ? rewriter.getUnitAttr() : UnitAttr();
   auto step = OnlineStepOp::create(
       rewriter, loc, types, query, key, value, score.captures, scores, before.max, before.sum,
       before.acc, probabilities, originAt(toValue(k0)), score.next, mask,
-      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, rowsAttr());
+      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, rowsAttr(),
+      transposed);
   setBlocks(step, mask ? "masked" : "values");
   cloneScore(step.getScore(), score);
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
