@@ -49,8 +49,8 @@ Location attn::locationOf(Operation *op, StringAttr part) {
 }
 
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                               Schedule schedule, int64_t q, int64_t k, int64_t group,
-                               int64_t part, bool transposes) {
+                               Schedule schedule, int64_t q, int64_t k, int64_t group, int64_t part,
+                               bool transposes) {
   if (q < 1 || k < 1)
     return emitError() << "expected tiles of at least one query and one key, got q = " << q
                        << ", k = " << k;

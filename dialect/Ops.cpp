@@ -150,8 +150,8 @@ public:
     if (!ShapedType::isDynamic(size) && elements != sizes.end() &&
         size != llvm::divideCeilSigned(elements->second, group))
       return op->emitOpError() << "expected groups of " << elements->second << " elements of "
-                               << names[grouped] << " in dimension " << grouped << " of "
-                               << operand << ", got " << size;
+                               << names[grouped] << " in dimension " << grouped << " of " << operand
+                               << ", got " << size;
     for (auto [dim, name] : llvm::enumerate(names))
       if (dim != grouped && failed(record(operand, value, dim, name)))
         return failure();

@@ -130,8 +130,8 @@ BlockAttr Contraction::getBlock(CpuAttr cpu) const {
     if (int64_t size = linalgOp.getStaticLoopRanges()[roles->reductions.front()];
         !ShapedType::isDynamic(size))
       depth = size * instruction->group;
-  return planBlock(cpu, {boundOf(op, roles->n), depth, skipsZeros, instruction->group,
-                         ProductTypes::get(op)});
+  return planBlock(
+      cpu, {boundOf(op, roles->n), depth, skipsZeros, instruction->group, ProductTypes::get(op)});
 }
 
 std::optional<int64_t> Contraction::getSplit(CpuAttr cpu) const {

@@ -115,9 +115,9 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
   // Whole tiles, the products that are left of their sums, and the columns and rows that are left.
   const TileMultiplyAdd &tile = *instruction.tile;
   RegisterBlock block = chooseTileBlock(tile, columns);
-  int64_t inStep = tile.steps * instruction.group, steps = depth / inStep,
-          down = rows / tile.rows, across = columns / tile.columns,
-          inRows = down * tile.rows, inColumns = across * tile.columns;
+  int64_t inStep = tile.steps * instruction.group, steps = depth / inStep, down = rows / tile.rows,
+          across = columns / tile.columns, inRows = down * tile.rows,
+          inColumns = across * tile.columns;
   double high = double(block.rows) / tile.rows, wide = block.vectors;
   double perStep = std::max(kTileMultiply, kTileLoad * (high + wide) / (high * wide));
   double perTile = steps * perStep + 2 * kTileLoad + (hasEpilogue ? tile.rows * kStore : 0);
@@ -210,9 +210,10 @@ struct Model {
     bool hasGroups = grouped->group > 1, groupsValues = hasGroups && !isMasked;
     double conversions = 0;
     if (groupsValues) // values are packed, and probabilities are rounded
-      conversions = double(keys) / 2 *
-                    (vectorsOf(shape.e) * (plan.getTransposes() ? 1 + transpose(cpu) / kConversion : 1) +
-                     vectorsOf(queries));
+      conversions =
+          double(keys) / 2 *
+          (vectorsOf(shape.e) * (plan.getTransposes() ? 1 + transpose(cpu) / kConversion : 1) +
+           vectorsOf(queries));
     else if (shape.element != shape.sum)
       conversions = double(keys) * (vectorsOf(shape.e) + (hasGroups ? 0 : vectorsOf(shape.d)));
     return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true, hasGroups) +

@@ -30,13 +30,12 @@ template <unsigned width> static Type getInteger(MLIRContext *context) {
 template <typename T> static Type getFloat(MLIRContext *context) { return T::get(context); }
 
 static constexpr auto kPairs = CpuCapabilities::Pairs, kTiles = CpuCapabilities::Tiles | kPairs,
-                      kFMA = CpuCapabilities::FMA,
-                      kNone = CpuCapabilities::None;
+                      kFMA = CpuCapabilities::FMA, kNone = CpuCapabilities::None;
 static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = getFloat<Float32Type>,
                                       kF64 = getFloat<Float64Type>, kI32 = getInteger<32>;
 
-static constexpr TileMultiplyAdd kTile16 = {16, 16, 16, 8, createZeroTile, createLoadTile,
-                                            createStoreTile, createMultiplyAddTiles};
+static constexpr TileMultiplyAdd kTile16 = {
+    16, 16, 16, 8, createZeroTile, createLoadTile, createStoreTile, createMultiplyAddTiles};
 
 /// For the same types, faster instructions come first. f16 has no row, and bf16 has rows with `pairs` only: other products
 /// of these types use the rows of f32.

@@ -214,14 +214,14 @@ void Copy::transposedPairs(OpBuilder &b, Cursor from, Cursor to, unsigned row, u
                second = first.advance(block, loc, row, 1);
         Value even = l.load(block, loc, from.view.row, first.index),
               odd = l.load(block, loc, from.view.row, second.index);
-        Value both = vector::InterleaveOp::create(block, loc, converted(block, even),
-                                                  converted(block, odd));
+        Value both =
+            vector::InterleaveOp::create(block, loc, converted(block, even), converted(block, odd));
         return vector::BitCastOp::create(block, loc, VectorType::get(pairLanes, block.getI32Type()),
                                          both);
       },
       [&](OpBuilder &block, Value j, const Lanes &l, Value vector) {
-        Cursor at = to.advance(block, loc, column, j)
-                        .advance(block, loc, row, firstRow(block, l.offset));
+        Cursor at =
+            to.advance(block, loc, column, j).advance(block, loc, row, firstRow(block, l.offset));
         Value elements =
             vector::BitCastOp::create(block, loc, VectorType::get(2 * pairLanes, element), vector);
         l.ofGroups(block, loc, 2).store(block, loc, elements, to.view.row, at.index);

@@ -433,11 +433,11 @@ SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, i
           Value steps = getValueOrCreateConstantIndexOp(inner, loc, whole);
           AffineExpr all, done;
           bindSymbols(inner.getContext(), all, done);
-          sizes[depth] = affine::makeComposedFoldedAffineApply(inner, loc, all - done, {length, whole});
-          sums = emitReductions(inner, roles.reductions,
-                                scalars.advance(inner, loc, at.scalar, depth, steps),
-                                vectors.advance(inner, loc, at.vector, depth, steps), sums,
-                                rowNumbers, columns);
+          sizes[depth] =
+              affine::makeComposedFoldedAffineApply(inner, loc, all - done, {length, whole});
+          sums = emitReductions(
+              inner, roles.reductions, scalars.advance(inner, loc, at.scalar, depth, steps),
+              vectors.advance(inner, loc, at.vector, depth, steps), sums, rowNumbers, columns);
           sizes[depth] = length;
         }
         return emitResults(inner, at, rowNumbers, columns, sums, values);

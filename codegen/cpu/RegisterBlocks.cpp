@@ -120,9 +120,8 @@ BlockAttr attn::planBlock(CpuAttr cpu, const ProductShape &shape) {
   if (found == instructions.end())
     return {};
   const MultiplyAdd *instruction = *found;
-  bool fillsTiles =
-      instruction->tile && (ShapedType::isDynamic(shape.columns) ||
-                            shape.columns >= instruction->tile->columns);
+  bool fillsTiles = instruction->tile && (ShapedType::isDynamic(shape.columns) ||
+                                          shape.columns >= instruction->tile->columns);
   RegisterBlock block =
       fillsTiles ? chooseTileBlock(*instruction->tile, shape.columns)
                  : chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);

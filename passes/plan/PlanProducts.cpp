@@ -70,7 +70,10 @@ static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp o
   };
   auto shapeOf = [&](Value operand, int64_t columns, int64_t depth, bool skipsZeros) {
     Type factor = getElementTypeOrSelf(operand.getType());
-    return ProductShape{columns, known(depth), skipsZeros, skipsZeros ? 1 : plan.getGroup(),
+    return ProductShape{columns,
+                        known(depth),
+                        skipsZeros,
+                        skipsZeros ? 1 : plan.getGroup(),
                         {factor, factor, op.getAccumulatorType()}};
   };
   SmallVector<std::pair<StringRef, ProductShape>> products = {

@@ -153,8 +153,7 @@ private:
   std::pair<Value, Value> symbolRange(unsigned capture);
 
   /// The loop over `[from, to)`.
-  State loop(Value from, Value to, State state, Value query, bool isFull,
-             MaskInterface mask);
+  State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
   Value probabilitiesLoop(Value query, const State &state);
 
   /// Captured tiles, their maps and the score region of a step at keys `[k0, k0 + ks)`; without a
@@ -352,7 +351,8 @@ Value KeyLoops::packValues(Value values, OpFoldResult ks) {
   };
   if (op.getPlan()->getTransposes()) {
     // The keys are the columns of one panel, which end with zeros.
-    Value empty = tensor::EmptyOp::create(rewriter, loc, {1, e, groups * group()}, type.getElementType());
+    Value empty =
+        tensor::EmptyOp::create(rewriter, loc, {1, e, groups * group()}, type.getElementType());
     Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, values,
                                   ValueRange{empty}, /*from_rows=*/false, /*group=*/1, FloatAttr())
                        .getResult(0);
@@ -557,8 +557,8 @@ void KeyLoops::setBlocks(Operation *step, StringRef values) {
   step->setAttr(AttnDialect::kBlocksAttr, blocks.getDictionary(op.getContext()));
 }
 
-KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0,
-                               OpFoldResult ks, MaskInterface mask) {
+KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
+                               MaskInterface mask) {
   unsigned d = op.getDDim(), e = op.getEDim();
   Value key = rowsOfKeys(op.getKey(), op.getKeyMap(), d, k0, ks);
   Value value = rowsOfKeys(op.getValue(), op.getValueMap(), e, k0, ks);
@@ -580,12 +580,12 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
   for (Value out : {scores, before.max, before.sum, before.acc, probabilities})
     if (out)
       types.push_back(out.getType());
-  UnitAttr transposed = probabilities && op.getPlan()->getTransposes() ? rewriter.getUnitAttr() : UnitAttr();
+  UnitAttr transposed =
+      probabilities && op.getPlan()->getTransposes() ? rewriter.getUnitAttr() : UnitAttr();
   auto step = OnlineStepOp::create(
       rewriter, loc, types, query, key, value, score.captures, scores, before.max, before.sum,
       before.acc, probabilities, originAt(toValue(k0)), score.next, mask,
-      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, rowsAttr(),
-      transposed);
+      rewriter.getAffineMapArrayAttr(score.maps), scoreScale, rowsAttr(), transposed);
   setBlocks(step, mask ? "masked" : "values");
   cloneScore(step.getScore(), score);
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
@@ -650,8 +650,8 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldRes
   return {ifAny.getResult(0), ifAny.getResult(1), ifAny.getResult(2)};
 }
 
-KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query,
-                               bool isFull, MaskInterface mask) {
+KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query, bool isFull,
+                               MaskInterface mask) {
   auto loop = scf::ForOp::create(rewriter, loc, from, to, toValue(rewriter.getIndexAttr(kTile())),
                                  ValueRange{state.max, state.sum, state.acc});
   OpBuilder::InsertionGuard guard(rewriter);
@@ -659,8 +659,8 @@ KeyLoops::State KeyLoops::loop(Value from, Value to, State state, Value query,
   Value k0 = loop.getInductionVar();
   OpFoldResult ks = isFull ? OpFoldResult(rewriter.getIndexAttr(kTile())) : tailSize(k0, to);
   State before = {loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
-  State after = testsTiles() && mask ? stepIfKept(before, query, k0, ks)
-                                     : step(before, query, k0, ks, mask);
+  State after =
+      testsTiles() && mask ? stepIfKept(before, query, k0, ks) : step(before, query, k0, ks, mask);
   scf::YieldOp::create(rewriter, loc, ValueRange{after.max, after.sum, after.acc});
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }

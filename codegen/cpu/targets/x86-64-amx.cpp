@@ -9,9 +9,10 @@
 using namespace attn;
 
 static constexpr llvm::StringLiteral kFeatures[] = {
-    "cx16",     "popcnt",   "sahf",     "sse3",    "sse4.1",   "sse4.2",     "ssse3",    "avx",
-    "avx2",     "bmi",      "bmi2",     "f16c",    "fma",      "lzcnt",      "movbe",    "xsave",
-    "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512bf16", "amx-bf16", "amx-tile"};
+    "cx16",     "popcnt",  "sahf",     "sse3",       "sse4.1",   "sse4.2",
+    "ssse3",    "avx",     "avx2",     "bmi",        "bmi2",     "f16c",
+    "fma",      "lzcnt",   "movbe",    "xsave",      "avx512bw", "avx512cd",
+    "avx512dq", "avx512f", "avx512vl", "avx512bf16", "amx-bf16", "amx-tile"};
 
 namespace attn::targets {
 extern const CpuTarget x86_64_amx;
