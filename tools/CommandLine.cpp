@@ -208,7 +208,7 @@ CompileFlags::CompileFlags()
                        "multiplies it "
                        "faster; sums stay f32"),
               cl::values(clEnumValN(
-                  0, "bf16", "8 bits of precision; other levels than x86-64-v4-bf16 keep f32"))),
+                  0, "bf16", "8 bits of precision; levels without instructions for products of bf16 keep f32"))),
       requireFused(
           "require-fused", cl::cat(attnCategory()),
           cl::desc("Fail, with line and reason, if some attention is not fused, or if there is "
