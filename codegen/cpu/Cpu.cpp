@@ -25,8 +25,11 @@ extern const CpuTarget x86_64, x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx;
 
 /// The levels, better ones first.
 static const Target *const kTargets[] = {
-    &targets::x86_64_amx, &targets::x86_64_v4_bf16, &targets::x86_64_v4,
-    &targets::x86_64_v3,  &targets::x86_64,
+    &targets::x86_64_amx,     // AVX-512, products of bf16 by tiles
+    &targets::x86_64_v4_bf16, // AVX-512, products of bf16 by pairs
+    &targets::x86_64_v4,      // AVX-512
+    &targets::x86_64_v3,      // AVX2
+    &targets::x86_64,         // SSE2
 };
 
 TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *context) {
