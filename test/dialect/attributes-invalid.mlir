@@ -194,5 +194,10 @@ module attributes {attn.task = 8} {}
 
 // -----
 
+// expected-error @+1 {{expected groups beside transposes, got group = 1}}
+#p = #attn.plan<"per-head", q = 8, k = 16, transposes = true>
+
+// -----
+
 // expected-error @+1 {{expected 'attn.compute' to be bf16, got f16}}
 module attributes {attn.compute = f16} {}

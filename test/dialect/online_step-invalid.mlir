@@ -156,6 +156,16 @@ func.func @s8_power(%q: tensor<2x6x3xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4
 
 // -----
 
+func.func @s8_transposed(%q: tensor<6x6xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x8xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected probabilities and groups beside a transposed value}}
+  %r:4 = attn.online_step transposed ins(%q, %k, %v : tensor<6x6xbf16>, tensor<8x6xbf16>, tensor<4x8xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
 func.func @s8_type(%q: tensor<6x6xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %p: tensor<8x6xf16>, %i: index) {
   // expected-error @+1 {{expected probabilities of the type of the value, got 'tensor<8x6xf16>' and 'tensor<8x4xbf16>'}}
   %r:5 = attn.online_step ins(%q, %k, %v : tensor<6x6xbf16>, tensor<8x6xbf16>, tensor<8x4xbf16>)

@@ -57,13 +57,29 @@ func.func @from_rows(%w: memref<2x64x24xf32>, %p: memref<2x1x64x24xf32>) {
   return
 }
 
-// Other types are copied element by element.
+// Pairs of rows of 16-bit elements are transposed as rows of 32 bits; the last of an odd number of rows is copied element by
+// element.
 // CHECK-LABEL: @half
-// CHECK-NOT:     vector
-// CHECK:         memref.load %{{.*}} : memref<4096xf16
+// CHECK:         %[[EVEN:.*]] = vector.load %{{.*}}, vector<16xf16>
+// CHECK:         %[[ODD:.*]] = vector.load %{{.*}}, vector<16xf16>
+// CHECK:         vector.interleave %[[EVEN]], %[[ODD]] : vector<16xf16> -> vector<32xf16>
+// CHECK-COUNT-64: vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// CHECK:         vector.bitcast %{{.*}} : vector<16xi32> to vector<32xf16>
+// CHECK:         vector.store
+// CHECK:         memref.load %{{.*}} : memref<2112xf16
 // CHECK:         return
-func.func @half(%w: memref<64x64xf16>, %p: memref<1x64x64xf16>) {
-  attn.pack ins(%w : memref<64x64xf16>) outs(%p : memref<1x64x64xf16>)
+func.func @half(%w: memref<33x64xf16>, %p: memref<1x64x33xf16>) {
+  attn.pack ins(%w : memref<33x64xf16>) outs(%p : memref<1x64x33xf16>)
+  return
+}
+
+// Other types are copied element by element.
+// CHECK-LABEL: @byte
+// CHECK-NOT:     vector
+// CHECK:         memref.load %{{.*}} : memref<4096xi8
+// CHECK:         return
+func.func @byte(%w: memref<64x64xi8>, %p: memref<1x64x64xi8>) {
+  attn.pack ins(%w : memref<64x64xi8>) outs(%p : memref<1x64x64xi8>)
   return
 }
 

@@ -149,3 +149,20 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4-bf16", vector = 512, regis
     return %a, %b, %c : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>
   }
 }
+
+// -----
+
+// Tiles take transposed values.
+// CHECK-LABEL: @tiles
+// CHECK: plan(<"per-head", q = {{64|128}}, k = {{[0-9]+}}, group = 2, transposes = true>)
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+module attributes {attn.target = #attn.cpu<"x86-64-amx", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|scale|pairs|tiles>} {
+  func.func @tiles(%x: tensor<256x64xbf16>, %e: tensor<256x64xf32>) -> tensor<256x64xf32> {
+    %a = attn.attention ins(%x, %x, %x : tensor<256x64xbf16>, tensor<256x64xbf16>, tensor<256x64xbf16>) outs(%e : tensor<256x64xf32>)
+        {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<256x64xf32>
+    return %a : tensor<256x64xf32>
+  }
+}

@@ -293,6 +293,19 @@ func.func @groups(%q: tensor<48x64xbf16>, %x: tensor<256x64xbf16>, %e: tensor<48
   return %a : tensor<48x64xbf16>
 }
 
+// Values are transposed, and keys beyond the last one are zeros.
+// CHECK-LABEL: @transposed_values(
+// CHECK: %[[VALUES:.*]] = attn.pack ins(%{{.*}} : tensor<96x64xbf16>) outs(%{{.*}} : tensor<1x64x96xbf16>)
+// CHECK: tensor.expand_shape %[[VALUES]] {{\[}}[0], [1], [2, 3]] output_shape [1, 64, 48, 2]
+// CHECK: attn.online_step transposed ins(%{{.*}} : tensor<32x48x2xbf16>, tensor<96x64xbf16>, tensor<64x48x2xbf16>) {{.*}} probabilities(%{{.*}} : tensor<48x48x2xbf16>)
+// CHECK: attn.pack ins(%{{.*}} : tensor<8x64xbf16>) outs(%{{.*}} : tensor<1x64x96xbf16>)
+// CHECK: attn.online_step transposed ins(%{{.*}} : tensor<32x48x2xbf16>, tensor<8x64xbf16>, tensor<64x4x2xbf16>) {{.*}} probabilities(%{{.*}} : tensor<4x48x2xbf16>)
+func.func @transposed_values(%q: tensor<48x64xbf16>, %x: tensor<200x64xbf16>, %e: tensor<48x64xbf16>) -> tensor<48x64xbf16> {
+  %a = attn.attention ins(%q, %x, %x : tensor<48x64xbf16>, tensor<200x64xbf16>, tensor<200x64xbf16>) outs(%e : tensor<48x64xbf16>)
+      plan(<"per-head", q = 48, k = 96, group = 2, transposes = true>) {indexing_maps = [#q, #k, #v, #o], scale = 0.125 : f32} -> tensor<48x64xbf16>
+  return %a : tensor<48x64xbf16>
+}
+
 // -----
 
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
