@@ -427,7 +427,8 @@ SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, i
           Value sum = vector::LoadOp::create(
               inner, loc, VectorType::get(lanes, sumType), buffer,
               arith::AddIOp::create(inner, loc, index, constant(inner, i * lanes)).getResult());
-          sums.push_back(startScalar ? createAdd(inner, loc, initialSums(inner), sum) : sum);
+          bool addsStart = startScalar && !startsFromZero;
+          sums.push_back(addsStart ? createAdd(inner, loc, initialSums(inner), sum) : sum);
         }
         if (!isEqualConstantIntOrValue(whole, length)) {
           Value steps = getValueOrCreateConstantIndexOp(inner, loc, whole);
