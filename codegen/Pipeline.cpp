@@ -67,7 +67,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   manager.addPass(createCloneTargets());
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createPadDepth());
-  level.addNestedPass<func::FuncOp>(createRoundFactors());
+  level.addNestedPass<func::FuncOp>(createRoundFactors({options.schedule}));
   level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
   level.addNestedPass<func::FuncOp>(createJoinHeads());
   level.addNestedPass<func::FuncOp>(createPackMasks());

@@ -64,16 +64,19 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
                        << " with " << stringifySchedule(schedule);
   if (isDecode && group != 1)
     return emitError() << "expected no groups with the schedule decode, got group = " << group;
-  if (transposes && group == 1)
-    return emitError() << "expected groups beside transposes, got group = 1";
+  bool hasTiles = schedule == Schedule::PerHead || schedule == Schedule::Phased;
+  if (transposes && (group == 1 || !hasTiles))
+    return emitError() << "expected a group of more than 1 and the schedule per-head or phased "
+                          "with transposes = true, got group = "
+                       << group << " and " << stringifySchedule(schedule);
   return success();
 }
 
 LogicalResult BlockAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows,
                                 int64_t vectors, int64_t depth) {
-  if (rows < 1 || rows > 64 || vectors < 1 || depth < 0)
+  if (rows < 1 || rows > 48 || vectors < 1 || depth < 0)
     return emitError()
-           << "expected 1 to 64 rows, at least one vector and no negative depth, got rows = "
+           << "expected 1 to 48 rows, at least one vector and no negative depth, got rows = "
            << rows << ", vectors = " << vectors << ", depth = " << depth;
   return success();
 }

@@ -88,12 +88,10 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     between. `q` and `k` are the sizes of a query tile and of a key tile.
 
     With a `group` of g, products multiply elements of the type of keys and values in groups of g, as an instruction of
-    the machine does, except the products of probabilities and values in steps that hide pairs. In the other steps,
-    probabilities are rounded to this type. With a group of 1, elements are converted to the type of the scores before
-    they are multiplied.
+    the machine does; probabilities are rounded to this type. With a group of 1, elements are converted to the type of
+    the scores before they are multiplied.
 
-    `transposes` says that the values of a step with groups are transposed, as instructions that multiply tiles need
-    them.
+    With `transposes`, each step transposes its values to `(e, k / g, g)`, which instructions that multiply tiles read.
 
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
@@ -130,8 +128,8 @@ def Attn_BlockAttr : Attn_Attr<"Block", "block"> {
   let description = [{
     `attn-plan-products` writes the block as `attn.block` on each product, code generation reads it, and users can edit
     it in between. `rows` x `vectors` accumulators stay in registers, while `depth` products are added to each; a longer
-    sum is added up in parts of `depth`. `depth` is 0 for the whole sum. More than 8 rows are rows of tiles, on machines
-    with an instruction that multiplies tiles.
+    sum is added up in parts of `depth`. `depth` is 0 for the whole sum. On machines that multiply tiles, a block of more
+    than 8 rows consists of tiles, and `rows` is a multiple of the rows of a tile.
 
     ```mlir
     #attn.block<rows = 6, vectors = 4, depth = 192>

@@ -538,6 +538,16 @@ int64_t OnlineStepOp::getGroup() {
 }
 
 LogicalResult OnlineStepOp::verify() {
+  // S8
+  int64_t group = getGroup();
+  if (group != 1 &&
+      (!getProbabilities() || ShapedType::isDynamic(group) || !llvm::isPowerOf2_64(group)))
+    return emitOpError() << "expected probabilities, and groups of a power of two, beside a query "
+                            "in groups, got "
+                         << getQuery().getType();
+  if (getTransposed() && group == 1)
+    return emitOpError() << "expected a query in groups beside a transposed value, got "
+                         << getQuery().getType();
   NamedSizes sizes(*this);
   // S1, S2
   if (failed(verifyOneFloatType(*this, {getScores(), getMax(), getSum(), getAcc()})) ||
@@ -550,14 +560,8 @@ LogicalResult OnlineStepOp::verify() {
                                 getGroup())) ||
       failed(getTransposed()
                  ? sizes.recordGroups("value", getValue(), {"e", "k"}, getGroup(), /*grouped=*/1)
-                 : sizes.recordGroups("value", getValue(), {"k", "e"},
-                                      getProbabilities() ? getGroup() : 1)))
+                 : sizes.recordGroups("value", getValue(), {"k", "e"}, getGroup())))
     return failure();
-  // S8
-  if (!llvm::isPowerOf2_64(getGroup()))
-    return emitOpError() << "expected groups of a power of two, got " << getQuery().getType();
-  if (getTransposed() && (!getProbabilities() || getGroup() == 1))
-    return emitOpError() << "expected probabilities and groups beside a transposed value";
   if (Value probabilities = getProbabilities()) {
     if (getRows())
       return emitOpError() << "expected no probabilities beside queries in rows, got "

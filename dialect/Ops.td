@@ -263,9 +263,9 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
 
     With `probabilities`, p is rounded to its element type before it is multiplied with the values, and `probabilities` is
     scratch too. The sum adds p before rounding. Operands of instructions that add g products at once are in groups of g
-    along the dimension that a product sums over, as `attn.pack group(g)` writes them: query `(d / g, q, g)` and, with
-    `probabilities`, value `(k / g, e, g)` and probabilities `(k / g, q, g)`. Elements beyond the last key or d are 0. The
-    key is never in groups. With `transposed`, the value is `(e, k / g, g)`.
+    along the dimension that a product sums over, as `attn.pack group(g)` writes them: query `(d / g, q, g)`, value
+    `(k / g, e, g)` or, with `transposed`, `(e, k / g, g)`, and probabilities `(k / g, q, g)`. Elements beyond the last key
+    or d are 0. The key is never in groups.
 
     With `rows`, the operands are query `(q, d)`, scores `(q, k)` and acc `(q, e)`; there are no groups.
 
@@ -283,8 +283,8 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     the words of a packed mask, whose first bit is the first key; (S4) the region as
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
     attn.attention (A10); (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the element type of
-    the value; they and the value are in groups of the size of those of the query, a power of two; a step with `rows` has
-    no probabilities; only a value in groups is transposed.
+    the value; query, value and probabilities are in groups of one size, a power of two, or none of them is; only a value
+    in groups is transposed; a step with `rows` has no probabilities.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)

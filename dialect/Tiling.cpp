@@ -357,8 +357,8 @@ LogicalResult OnlineStepOp::getResultTilePosition(OpBuilder &builder, unsigned r
 /// The tile of a step with these tiles of its outputs, without the hint about the step that follows all tiles.
 static FailureOr<TilingResult> createStep(StepTile<OnlineStepOp> &tile, OnlineStepOp op,
                                           ArrayRef<tensor::ExtractSliceOp> outs) {
-  if (op.getProbabilities() || op.getGroup() != 1)
-    return op.emitOpError() << "expected a step without operands in groups to tile";
+  if (op.getProbabilities())
+    return op.emitOpError() << "expected a step without probabilities to tile";
   FailureOr<TilingResult> tiled = tile.createOp(outs);
   if (succeeded(tiled))
     cast<OnlineStepOp>(tiled->tiledOps.front()).getPrefetchMutable().clear();

@@ -238,6 +238,8 @@ def RoundFactors : Pass<"attn-round-factors", "::mlir::func::FuncOp"> {
     Applies to products and attentions of f32 in a module with `attn.compute`, if the machine multiplies factors of that
     type faster. IR before and after: passes/plan/RoundFactors.cpp.
   }];
+  let options = [Option<"schedule", "schedule", "std::string", [{""}],
+                        "How attentions become loops; the fastest by prediction unless given">];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }

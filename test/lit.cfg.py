@@ -34,7 +34,7 @@ if torch := lit_config.params.get("torch"):  # scripts/test --torch DIR
     config.available_features.add("torch")
     config.substitutions.append(("%torch", os.path.join(torch, "bin", "python")))
 with open("/proc/cpuinfo") as cpus:
-    if "avx512_bf16" in cpus.read():  # what x86-64-amx has beside tiles
+    if "avx512_bf16" in cpus.read():  # the last feature of x86-64-amx beside tiles, which test/tiles/Tiles.cpp gives it
         config.available_features.add("tiles")
 if all(shutil.which(program) for program in ("aarch64-linux-gnu-g++", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")

@@ -203,12 +203,13 @@ CompileFlags::CompileFlags()
       schedule("schedule", cl::value_desc("name"), cl::cat(attnCategory()),
                cl::desc("How attentions become loops; the fastest by prediction unless given"),
                scheduleValues()),
-      compute("compute", cl::value_desc("type"), cl::cat(attnCategory()),
-              cl::desc("Let products of f32 round their factors to a narrower type, where the CPU "
-                       "multiplies it "
-                       "faster; sums stay f32"),
-              cl::values(clEnumValN(
-                  0, "bf16", "8 bits of precision; levels without instructions for products of bf16 keep f32"))),
+      compute(
+          "compute", cl::value_desc("type"), cl::cat(attnCategory()),
+          cl::desc("Let products of f32 round their factors to a narrower type, where that is "
+                   "predicted to be faster; sums stay f32"),
+          cl::values(clEnumValN(
+              0, "bf16",
+              "8 bits of precision; levels without instructions for products of bf16 keep f32"))),
       requireFused(
           "require-fused", cl::cat(attnCategory()),
           cl::desc("Fail, with line and reason, if some attention is not fused, or if there is "

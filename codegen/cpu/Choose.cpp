@@ -15,7 +15,8 @@ using namespace attn;
 /// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8); two waste less at the edge of a mask, or divide the
 /// queries.
 static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
-/// The same for instructions that multiply tiles. Blocks are two tiles wide, and each query tile transposes the values.
+/// The same for instructions that multiply tiles: multiples of the two tiles that a block is wide. With a wider query tile,
+/// the values are transposed less often.
 static constexpr int64_t kVectorsPerQueryTileOfTiles[] = {4, 2, 8};
 
 /// Queries of a tile of few queries: each is a row of a register block.
@@ -194,13 +195,14 @@ bool attn::multipliesFaster(CpuAttr cpu, Type type, int64_t depth) {
   });
 }
 
-bool attn::isFasterRounded(CpuAttr cpu, const AttentionShape &shape, Type type) {
+bool attn::isFasterRounded(CpuAttr cpu, const AttentionShape &shape, Type type,
+                           std::optional<Schedule> only) {
   AttentionShape plain = shape;
   plain.depth = 0; // projections are rounded or not on their own
   AttentionShape rounded = plain;
   rounded.element = type;
   auto predict = [&](const AttentionShape &shape) {
-    return predictPlans(cpu, shape, /*only=*/std::nullopt).front().cost;
+    return predictPlans(cpu, shape, only).front().cost;
   };
   return chooseInstruction(cpu, rounded) &&
          predictRounding(cpu, plain) + predict(rounded) < predict(plain);

@@ -25,7 +25,8 @@ Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
 /// The answers of the planner's methods of these names.
 bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
-bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type);
+bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type,
+                     std::optional<Schedule> only);
 
 /// Whether the code of `graph` is the same for both CPUs: they differ only in capabilities that serve products of
 /// element types that no value of `graph` has.

@@ -92,11 +92,9 @@ std::optional<Contraction> Contraction::match(linalg::LinalgOp op, CpuAttr cpu) 
   if (!isContraction(op))
     return std::nullopt;
   std::optional<Contraction> result;
-  bool isGuarded = attn::skipsZeros(op);
   for (const MultiplyAdd *instruction : findMultiplyAdds(cpu, ProductTypes::get(op))) {
-    if (isGuarded && instruction->group > 1)
-      continue; // a zero would switch off its whole group
-    result = Contraction{op, instruction, isGuarded, assignRoles(op, instruction->group)};
+    result =
+        Contraction{op, instruction, attn::skipsZeros(op), assignRoles(op, instruction->group)};
     if (result->roles)
       return result;
   }
@@ -130,8 +128,9 @@ BlockAttr Contraction::getBlock(CpuAttr cpu) const {
     if (int64_t size = linalgOp.getStaticLoopRanges()[roles->reductions.front()];
         !ShapedType::isDynamic(size))
       depth = size * instruction->group;
-  return planBlock(
-      cpu, {boundOf(op, roles->n), depth, skipsZeros, instruction->group, ProductTypes::get(op)});
+  int64_t rows = roles->m ? boundOf(op, *roles->m) : 1;
+  return planBlock(cpu, {boundOf(op, roles->n), depth, skipsZeros, instruction->group, rows,
+                         ProductTypes::get(op)});
 }
 
 std::optional<int64_t> Contraction::getSplit(CpuAttr cpu) const {

@@ -28,7 +28,8 @@ static constexpr double kLoad = 0.08;
 // Of a step in a loop over single steps, which an odd number of steps needs, beside a step in a loop over pairs.
 static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
-// Of the instruction that multiplies tiles, and of a load or store of a tile: published figures for Sapphire Rapids.
+// Of the instruction that multiplies tiles, and of a load or store of a tile, in cycles: the throughput that Intel's
+// optimisation manual states for Sapphire Rapids. Not measured yet.
 static constexpr double kTileMultiply = 16, kTileLoad = 8;
 // Of a conversion of a vector between types, including its load and its store.
 static constexpr double kConversion = 2;
@@ -81,7 +82,8 @@ static double predictVectors(CpuAttr cpu, const MultiplyAdd &instruction, int64_
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
     double products = height * width * multiplyAdd(instruction);
     if (isGuarded) // a comparison for each vector; without mask registers, a selection for each product
-      products += cpu.can(CpuCapabilities::Masks) ? width : height * width;
+      products +=
+          cpu.can(CpuCapabilities::Masks) && instruction.group == 1 ? width : height * width;
     double step =
         std::max({products, (height + width) / kLoadsAtOnce, kLatency}) + kLoad * (height + width);
     int64_t steps = llvm::divideCeil(depth, instruction.group);
@@ -110,7 +112,7 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
                    : predictVectors(cpu, instruction, bytesPerFactor, rows, columns, depth,
                                     isGuarded, hasEpilogue);
   };
-  if (!instruction.tile)
+  if (!instruction.tile || isGuarded)
     return ofVectors(rows, columns, depth);
   // Whole tiles, the products that are left of their sums, and the columns and rows that are left.
   const TileMultiplyAdd &tile = *instruction.tile;
@@ -207,18 +209,18 @@ struct Model {
 
   /// The step over one tile of keys.
   double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
-    bool hasGroups = grouped->group > 1, groupsValues = hasGroups && !isMasked;
+    bool hasGroups = grouped->group > 1;
     double conversions = 0;
-    if (groupsValues) // values are packed, and probabilities are rounded
+    if (hasGroups) // values are packed, and probabilities are rounded
       conversions =
           double(keys) / 2 *
           (vectorsOf(shape.e) * (plan.getTransposes() ? 1 + transpose(cpu) / kConversion : 1) +
            vectorsOf(queries));
     else if (shape.element != shape.sum)
-      conversions = double(keys) * (vectorsOf(shape.e) + (hasGroups ? 0 : vectorsOf(shape.d)));
+      conversions = double(keys) * (vectorsOf(shape.e) + vectorsOf(shape.d));
     return product(keys, queries, shape.d, /*isGuarded=*/false, /*hasEpilogue=*/true, hasGroups) +
            product(shape.e, queries, keys, /*isGuarded=*/isMasked, /*hasEpilogue=*/false,
-                   groupsValues) +
+                   hasGroups) +
            conversions * kConversion +
            vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }

@@ -120,8 +120,12 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   bool multipliesFaster(Attribute cpu, Type type, int64_t depth) const {
     return attn::multipliesFaster(cast<CpuAttr>(cpu), type, depth);
   }
-  bool isFasterRounded(Attribute cpu, const AttentionShape &shape, Type type) const {
-    return attn::isFasterRounded(cast<CpuAttr>(cpu), shape, type);
+  bool isFasterRounded(Attribute cpu, const AttentionShape &shape, Type type,
+                       std::optional<Schedule> only) const {
+    return attn::isFasterRounded(cast<CpuAttr>(cpu), shape, type, only);
+  }
+  bool hasRegisters(Attribute cpu, const ProductShape &shape, BlockAttr block) const {
+    return attn::hasRegisters(cast<CpuAttr>(cpu), shape, block);
   }
   bool makesSameCode(Attribute cpu, TargetInterface other, ModuleOp graph) const {
     auto otherCpu = dyn_cast<CpuAttr>(other);

@@ -31,12 +31,13 @@ mlir::Value createPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 mlir::Value createMultiplyAddPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
                                    mlir::Value b, mlir::Value sums);
 
-/// Tiles are matrices in registers of their own. A tile of sums has 16 rows of 16 f32, a tile of factors 16 rows of 16
-/// pairs of bf16. In memory, the elements of a row are adjacent.
+/// Tiles are the matrices in the registers TMM0 to TMM7 of AMX. A tile of sums has 16 rows of 16 f32, a tile of factors 16
+/// rows of 16 pairs of bf16. In memory, the elements of a row are adjacent.
 ///
 /// A tile of zeros.
 mlir::Value createZeroTile(mlir::OpBuilder &builder, mlir::Location loc);
-/// The tile in `buffer`, a memref of one dimension: the first row at `index`, and each other row `stride` elements further.
+/// The tile in `buffer`, a memref of one dimension: the first row starts at `index`, and each further row `stride` elements
+/// after the previous one.
 mlir::Value createLoadTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
                            mlir::Value index, mlir::Value stride);
 /// Stores a tile of sums likewise.

@@ -52,7 +52,7 @@ struct MultiplyAdd {
                         mlir::Value sums);
   /// Rounds `group` vectors of sums to factors, and puts their elements side by side. Null if the group is 1.
   mlir::Value (*createGroup)(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
-  /// An instruction for the whole tiles of a product, whose vectors have the same factors and sums; null if there is none.
+  /// The instruction for tiles of the same types; null if there is none. `create` computes what is left beside whole tiles.
   const TileMultiplyAdd *tile;
 
   mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }

@@ -86,7 +86,7 @@ LogicalResult attn::weighValues(IRRewriter &rewriter, OnlineStepOp op, CpuAttr c
                              acc = withQueries(e, q, op.getRows());
   if (op.getTransposed())
     std::swap(value[0], value[1]);
-  if (op.getProbabilities()) {
+  if (op.getGroup() > 1) {
     value.push_back(g);
     probabilities.push_back(g);
   }

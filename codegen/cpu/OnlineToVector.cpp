@@ -291,8 +291,6 @@ static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
       return op.emitOpError() << "expected probabilities in groups that an instruction of "
                               << cpu.getLevel() << " adds, got " << op.getGroup() << " elements of "
                               << element;
-    if (op.getMask())
-      return op.emitOpError() << "expected no mask beside probabilities in groups";
   }
   Location loc = op.getLoc();
   ScoreProducts products = createScoreProducts(rewriter, op, op.getScores(), cpu);

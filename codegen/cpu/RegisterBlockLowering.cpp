@@ -177,6 +177,8 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // that registers are left for two partial sums of each element.
   if (epilogue && split)
     block = fitTwoSums(cpu, instruction, block);
+  if (tileRows) // blocks of vectors divide the tiles that they complete
+    block.rows = llvm::bit_floor<uint64_t>(block.rows);
   // With an epilogue, the rows may be the tail of a larger tile, whose sums have the same order as in whole blocks.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
@@ -629,19 +631,34 @@ Value Lowering::loadScalar(OpBuilder &b, Value index) {
   return instruction.createFactors(b, loc, all);
 }
 
+/// Whether each element of `vector` is not 0.
+static Value createIsNonzero(OpBuilder &b, Location loc, Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  unsigned width = type.getElementTypeBitWidth();
+  if (width >= 32)
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, vector,
+                                 floatConstant(b, loc, type, 0.0));
+  // Instructions compare the bits of shorter floats; the bit of the sign does not count.
+  auto bits = type.clone(b.getIntegerType(width));
+  auto splat = [&](const APInt &value) -> Value {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, value));
+  };
+  Value magnitude = arith::AndIOp::create(b, loc, vector::BitCastOp::create(b, loc, bits, vector),
+                                          splat(APInt::getSignedMaxValue(width)));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, magnitude, splat(APInt(width, 0)));
+}
+
 /// Emits one step: multiplies one element, or one group, of each row by one row of vectors.
 SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex,
                                       ValueRange sums, int64_t rows, ArrayRef<Lanes> columns) {
-  auto isNonzero = [&](Value vector) -> Value {
-    Value zero = floatConstant(b, loc, vector.getType(), 0.0);
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, vector, zero);
-  };
+  // Zeros of one operand switch off products or, if an instruction adds groups of products, single factors of the other.
+  bool guardsFactors = guarded && instruction.group > 1;
   SmallVector<Value> row, masks;
   for (auto [vector, lanesOfVector] : llvm::enumerate(columns)) {
     Value index = vectors.advance(b, loc, vectorIndex, roles.n, constant(b, vector * lanes));
     row.push_back(loadVector(b, index, lanesOfVector));
     if (guardsVectors)
-      masks.push_back(isNonzero(row.back()));
+      masks.push_back(createIsNonzero(b, loc, row.back()));
   }
   SmallVector<Value> result;
   for (int64_t i = 0; i < rows; ++i) {
@@ -649,11 +666,17 @@ SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vec
         roles.m ? scalars.advance(b, loc, scalarIndex, *roles.m, constant(b, i)) : scalarIndex;
     Value element = loadScalar(b, index);
     if (guarded && !guardsVectors)
-      masks.assign(columns.size(), isNonzero(element));
+      masks.assign(columns.size(), createIsNonzero(b, loc, element));
     for (size_t vector = 0; vector < columns.size(); ++vector) {
       Value sum = sums[i * columns.size() + vector];
-      Value next = instruction.create(b, loc, element, row[vector], sum);
-      if (guarded)
+      Value a = element, v = row[vector];
+      if (guardsFactors) {
+        Value &factor = guardsVectors ? a : v;
+        factor = arith::SelectOp::create(b, loc, masks[vector], factor,
+                                         zeroConstant(b, loc, factor.getType()));
+      }
+      Value next = instruction.create(b, loc, a, v, sum);
+      if (guarded && !guardsFactors)
         next = arith::SelectOp::create(b, loc, masks[vector], next, sum);
       result.push_back(next);
     }

@@ -47,15 +47,18 @@ RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, Regi
 int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                                int64_t depth, int64_t bytesPerFactor) {
   // Long sums are split because the error of a sum grows with its length; the parts are added at the end.
-  // Tiles multiply factors with so few digits that the error of a longer sum does not matter.
-  int64_t longestSum = hasTiles(instruction, block) ? 1024 : 192;
+  // Tiles cost more to store and load, so their sums are split later, after whole steps.
+  static constexpr int64_t kLongestSum = 192, kLongestSumOfTiles = 1024;
+  bool isOfTiles = hasTiles(instruction, block);
+  int64_t longestSum = isOfTiles ? kLongestSumOfTiles : kLongestSum;
+  int64_t granule = isOfTiles ? instruction.tile->steps * instruction.group : 2;
   int64_t bytesPerRow =
       block.vectors * getLanes(cpu, instruction) * instruction.group * bytesPerFactor;
   int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, longestSum);
   // Shorter sums load and store their accumulators too often; an odd length does not split into pairs of steps.
   int64_t least = most / 2;
   for (int64_t length = std::min(most, depth); length >= least && length > 0; --length)
-    if (depth % length == 0 && (length % 2 == 0 || length == depth))
+    if (depth % length == 0 && (length % granule == 0 || length == depth))
       return length;
   return depth;
 }
@@ -111,20 +114,41 @@ RegisterBlock attn::fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, Regist
   return block;
 }
 
+/// The instruction for elements in groups of the shape, or else for single elements; null if there is none.
+static const MultiplyAdd *findInstruction(CpuAttr cpu, const ProductShape &shape) {
+  for (const MultiplyAdd *row : findMultiplyAdds(cpu, shape.types))
+    if (row->group == shape.group)
+      return row;
+  return findMultiplyAdd(cpu, shape.types);
+}
+
+bool attn::hasRegisters(CpuAttr cpu, const ProductShape &shape, BlockAttr block) {
+  if (block.getRows() <= kMostRows)
+    return true;
+  const MultiplyAdd *instruction = findInstruction(cpu, shape);
+  return instruction && !shape.skipsZeros &&
+         hasTiles(*instruction, {block.getRows(), block.getVectors()});
+}
+
+/// Whether a product of `shape` has as many rows and columns as a tile, and enough products for one instruction.
+static bool fillsTiles(const MultiplyAdd &instruction, const ProductShape &shape) {
+  auto isAtLeast = [](int64_t size, int64_t least) {
+    return ShapedType::isDynamic(size) || size >= least;
+  };
+  const TileMultiplyAdd *tile = instruction.tile;
+  return tile && !shape.skipsZeros && isAtLeast(shape.rows, tile->rows) &&
+         isAtLeast(shape.columns, tile->columns) &&
+         isAtLeast(shape.depth.value_or(ShapedType::kDynamic), tile->steps * instruction.group);
+}
+
 BlockAttr attn::planBlock(CpuAttr cpu, const ProductShape &shape) {
-  SmallVector<const MultiplyAdd *> instructions = findMultiplyAdds(cpu, shape.types);
-  const auto *found = llvm::find_if(
-      instructions, [&](const MultiplyAdd *row) { return row->group == shape.group; });
-  if (found == instructions.end())
-    found = llvm::find_if(instructions, [](const MultiplyAdd *row) { return row->group == 1; });
-  if (found == instructions.end())
+  const MultiplyAdd *instruction = findInstruction(cpu, shape);
+  if (!instruction)
     return {};
-  const MultiplyAdd *instruction = *found;
-  bool fillsTiles = instruction->tile && (ShapedType::isDynamic(shape.columns) ||
-                                          shape.columns >= instruction->tile->columns);
   RegisterBlock block =
-      fillsTiles ? chooseTileBlock(*instruction->tile, shape.columns)
-                 : chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
+      fillsTiles(*instruction, shape)
+          ? chooseTileBlock(*instruction->tile, shape.columns)
+          : chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
   int64_t bytes = std::max(getBytes(shape.types.a), getBytes(shape.types.b));
   int64_t part = shape.depth ? chooseDepthBlock(cpu, *instruction, block, *shape.depth, bytes) : 0;
   return BlockAttr::get(cpu.getContext(), block.rows, block.vectors,

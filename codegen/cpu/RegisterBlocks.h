@@ -50,9 +50,12 @@ RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBl
 
 /// How many of the `depth` products of a sum register blocks add before they go on to the next
 /// rows: all of them, or the greatest divisor up to 192 for which the rows of the vector operand
-/// stay in a quarter of L2.
+/// stay in a quarter of L2. With tiles, the divisor is up to 1024, and a multiple of the products of one instruction.
 int64_t chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                          int64_t depth, int64_t bytesPerFactor);
+
+/// Whether registers hold `block`, which a user may have written, in a product of `shape`.
+bool hasRegisters(CpuAttr cpu, const ProductShape &shape, BlockAttr block);
 
 /// The block of a product; null if `cpu` has no instruction for its types.
 BlockAttr planBlock(CpuAttr cpu, const ProductShape &shape);

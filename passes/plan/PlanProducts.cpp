@@ -68,24 +68,33 @@ static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp o
   auto known = [](int64_t size) {
     return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
   };
-  auto shapeOf = [&](Value operand, int64_t columns, int64_t depth, bool skipsZeros) {
+  auto shapeOf = [&](Value operand, int64_t rows, int64_t columns, int64_t depth, bool skipsZeros) {
     Type factor = getElementTypeOrSelf(operand.getType());
-    return ProductShape{columns,
-                        known(depth),
-                        skipsZeros,
-                        skipsZeros ? 1 : plan.getGroup(),
-                        {factor, factor, op.getAccumulatorType()}};
+    return ProductShape{columns,         known(depth), skipsZeros,
+                        plan.getGroup(), rows,         {factor, factor, op.getAccumulatorType()}};
   };
   SmallVector<std::pair<StringRef, ProductShape>> products = {
-      {"scores",
-       shapeOf(op.getKey(), hasQueryColumns ? plan.getQ() : keys, op.getStaticSize(op.getDDim()),
-               /*skipsZeros=*/false)}};
+      {"scores", shapeOf(op.getKey(), hasQueryColumns ? keys : plan.getQ(),
+                         hasQueryColumns ? plan.getQ() : keys, op.getStaticSize(op.getDDim()),
+                         /*skipsZeros=*/false)}};
   for (bool isMasked : {false, true})
     if (isMasked ? bool(op.getMask()) : isTiled || !op.getMask())
-      products.push_back(
-          {isMasked ? "masked" : "values",
-           shapeOf(op.getValue(), hasQueryColumns ? plan.getQ() : e, keys, isMasked)});
+      products.push_back({isMasked ? "masked" : "values",
+                          shapeOf(op.getValue(), hasQueryColumns ? e : plan.getQ(),
+                                  hasQueryColumns ? plan.getQ() : e, keys, isMasked)});
   return products;
+}
+
+/// Verifies that the machine has registers for the block of a product.
+static LogicalResult verifyBlock(Operation *op, const ProductShape &shape, BlockAttr block,
+                                 PlannerInterface planner) {
+  if (failed(verifyDepth(op, shape.depth, block)))
+    return failure();
+  if (!planner.hasRegisters(shape, block))
+    return op->emitOpError() << "expected a block of at most 8 rows, or of tiles that fit the "
+                                "registers of the machine, got "
+                             << block;
+  return success();
 }
 
 static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
@@ -93,7 +102,7 @@ static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
   NamedAttrList blocks(given);
   for (auto &[name, shape] : getProducts(op)) {
     if (auto block = dyn_cast_or_null<BlockAttr>(blocks.get(name))) {
-      if (failed(verifyDepth(op, shape.depth, block)))
+      if (failed(verifyBlock(op, shape, block, planner)))
         return failure();
     } else if (Attribute plan = planner.planProduct(shape)) {
       blocks.set(name, plan);
@@ -120,7 +129,7 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         return;
       auto block = op->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr);
       if (block) {
-        isValid &= succeeded(verifyDepth(op, ProductShape::getDepth(op), block));
+        isValid &= succeeded(verifyBlock(op, ProductShape::get(op), block, planner));
       } else if (Attribute plan = planner.planProduct(ProductShape::get(op))) {
         op->setAttr(AttnDialect::kBlockAttr, plan);
         block = dyn_cast<BlockAttr>(plan);

@@ -6,6 +6,7 @@
 
 #include "passes/plan/Planner.h"
 #include "passes/Product.h"
+#include "passes/Rows.h"
 #include "passes/plan/JoinHeads.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -43,7 +44,11 @@ std::optional<int64_t> ProductShape::getDepth(linalg::LinalgOp op) {
 }
 
 ProductShape ProductShape::get(linalg::LinalgOp op) {
-  return {getColumns(op), getDepth(op), attn::skipsZeros(op), getGroup(op), ProductTypes::get(op)};
+  std::optional<Rows> loops = findRowLoops(op);
+  int64_t rows =
+      loops && !loops->empty() ? op.getStaticLoopRanges()[loops->back()] : ShapedType::kDynamic;
+  return {getColumns(op), getDepth(op), attn::skipsZeros(op),
+          getGroup(op),   rows,         ProductTypes::get(op)};
 }
 
 /// The length of the sums of `product`, 0 if it is null.

@@ -54,6 +54,7 @@ struct ProductShape {
   std::optional<int64_t> depth; ///< length of each sum, if known
   bool skipsZeros;              ///< of one operand: attn.skips_zeros
   int64_t group;                ///< elements along the sum that are side by side in both operands
+  int64_t rows;                 ///< of the output; kDynamic for an unknown number
   ProductTypes types;
 };
 

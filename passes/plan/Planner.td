@@ -33,6 +33,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "::mlir::Attribute", "planProduct",
                        (ins "const ::attn::ProductShape &":$shape)>,
        InterfaceMethod<[{
+        Whether the machine has registers for `block`, which a user may have written, in a product of `shape`.
+      }],
+                       "bool", "hasRegisters",
+                       (ins "const ::attn::ProductShape &":$shape, "::attn::BlockAttr":$block), [{}], [{
+        return true;
+      }]>,
+       InterfaceMethod<[{
         The number of columns of a product that are computed together: the lanes of a vector. A row of any other length
         leaves some of them empty.
       }],
@@ -55,9 +62,11 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }]>,
        InterfaceMethod<[{
         Whether an attention of f32 is predicted to be faster if its queries, keys and values are rounded to `type` first.
+        If `only` is set, the attention has that schedule.
       }],
                        "bool", "isFasterRounded",
-                       (ins "const ::attn::AttentionShape &":$shape, "::mlir::Type":$type), [{}], [{
+                       (ins "const ::attn::AttentionShape &":$shape, "::mlir::Type":$type,
+                           "::std::optional<::attn::Schedule>":$only), [{}], [{
         return false;
       }]>,
        InterfaceMethod<[{

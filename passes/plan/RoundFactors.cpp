@@ -14,9 +14,8 @@
 // manifest show. A value is rounded once, whatever reads it.
 //
 // A product is rounded if the machine has an instruction for such factors and its group divides the length of the sum. An
-// attention is rounded if it is predicted to be faster then, the rounding included: with few queries, reading keys and
-// values takes the time, and rounding reads them once more; with a dense mask, every tile may have hidden pairs, and such
-// tiles are multiplied as f32. A function without attn.compute on a module around it is left alone.
+// attention is rounded if it is predicted to be faster then, the rounding included, or if it has a plan with groups already.
+// With few queries it is not: reading keys and values takes the time, and rounding reads them once more. A function without attn.compute on a module around it is left alone.
 // Test: test/passes/plan/round-factors.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -39,6 +38,8 @@ using namespace attn;
 
 namespace {
 struct RoundFactors : attn::impl::RoundFactorsBase<RoundFactors> {
+  using RoundFactorsBase::RoundFactorsBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     FloatType type = findComputeType(function);
@@ -50,8 +51,12 @@ struct RoundFactors : attn::impl::RoundFactorsBase<RoundFactors> {
     Rounder rounder{type};
     bool any = false;
     function.walk([&](AttentionOp op) {
-      if (!areF32({op.getQuery(), op.getKey(), op.getValue()}) ||
-          !planner.isFasterRounded(AttentionShape::get(op), type))
+      if (!areF32({op.getQuery(), op.getKey(), op.getValue()}))
+        return;
+      bool rounds = op.getPlan() ? op.getPlan()->getGroup() > 1
+                                 : planner.isFasterRounded(AttentionShape::get(op), type,
+                                                           symbolizeSchedule(schedule));
+      if (!rounds)
         return;
       for (OpOperand *factor : {&op.getQueryMutable(), &op.getKeyMutable(), &op.getValueMutable()})
         factor->set(rounder.round(factor->get()));

@@ -24,10 +24,8 @@
 // then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
 // scale might overflow where no score does.
 //
-// With a group in the plan, steps have queries in groups, in the type of the keys, and steps without a mask have values and
-// probabilities in groups as well. In steps with a mask, a pair that is not kept must not count, and an instruction that
-// adds a group cannot leave out one of its products. Other tiles whose type is not that of the scores are converted to it
-// first, except with queries in rows.
+// With a group in the plan, steps have queries, values and probabilities in groups, in the type of the keys. Otherwise, tiles
+// of other types than the scores are converted to that type first, except with queries in rows.
 //
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
 // values keep their type, because their products convert them in registers. A state becomes the buffers of its outputs,
@@ -564,15 +562,14 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
   Value value = rowsOfKeys(op.getValue(), op.getValueMap(), e, k0, ks);
   Value probabilities;
   SmallVector<Type> types;
-  if (group() > 1 && !mask) {
+  if (group() > 1) {
     value = packValues(value, ks);
     int64_t groups = llvm::divideCeilSigned(kTile(), group());
     probabilities = temporary({groups, qTile(), group()},
                               {inGroups(ks), numQueries(), rewriter.getIndexAttr(group())},
                               getElementTypeOrSelf(value.getType()));
   } else if (!rows()) {
-    if (group() == 1)
-      key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
+    key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
     value = convert(value, {kTile(), op.getStaticSize(e)}, scoreType());
   }
   Value scores = temporaryOfQueries(kTile(), ks);

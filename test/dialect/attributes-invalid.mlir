@@ -194,7 +194,7 @@ module attributes {attn.task = 8} {}
 
 // -----
 
-// expected-error @+1 {{expected groups beside transposes, got group = 1}}
+// expected-error @+1 {{expected a group of more than 1 and the schedule per-head or phased with transposes = true, got group = 1 and per-head}}
 #p = #attn.plan<"per-head", q = 8, k = 16, transposes = true>
 
 // -----

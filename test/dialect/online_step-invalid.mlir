@@ -146,9 +146,9 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-func.func @s8_power(%q: tensor<2x6x3xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
-  // expected-error @+1 {{expected groups of a power of two, got 'tensor<2x6x3xbf16>'}}
-  %r:4 = attn.online_step ins(%q, %k, %v : tensor<2x6x3xbf16>, tensor<8x6xbf16>, tensor<8x4xbf16>)
+func.func @s8_no_probabilities(%q: tensor<3x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x4x2xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+  // expected-error @+1 {{expected probabilities, and groups of a power of two, beside a query in groups, got 'tensor<3x6x2xbf16>'}}
+  %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6x2xbf16>, tensor<8x6xbf16>, tensor<4x4x2xbf16>)
       outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) at(%i, %i)
       {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
   return
@@ -156,8 +156,38 @@ func.func @s8_power(%q: tensor<2x6x3xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4
 
 // -----
 
+func.func @s8_size(%q: tensor<2x6x3xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4x1xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %p: tensor<4x6x2xbf16>, %i: index) {
+  // expected-error @+1 {{expected probabilities, and groups of a power of two, beside a query in groups, got 'tensor<2x6x3xbf16>'}}
+  %r:5 = attn.online_step ins(%q, %k, %v : tensor<2x6x3xbf16>, tensor<8x6xbf16>, tensor<8x4x1xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) probabilities(%p : tensor<4x6x2xbf16>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<4x6x2xbf16>
+  return
+}
+
+// -----
+
+func.func @s8_size(%q: tensor<6x6x0xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4x1xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %p: tensor<4x6x2xbf16>, %i: index) {
+  // expected-error @+1 {{expected probabilities, and groups of a power of two, beside a query in groups, got 'tensor<6x6x0xbf16>'}}
+  %r:5 = attn.online_step ins(%q, %k, %v : tensor<6x6x0xbf16>, tensor<8x6xbf16>, tensor<8x4x1xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) probabilities(%p : tensor<4x6x2xbf16>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<4x6x2xbf16>
+  return
+}
+
+// -----
+
+func.func @s8_size(%q: tensor<3x6x?xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x4x1xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %p: tensor<4x6x2xbf16>, %i: index) {
+  // expected-error @+1 {{expected probabilities, and groups of a power of two, beside a query in groups, got 'tensor<3x6x?xbf16>'}}
+  %r:5 = attn.online_step ins(%q, %k, %v : tensor<3x6x?xbf16>, tensor<8x6xbf16>, tensor<8x4x1xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) probabilities(%p : tensor<4x6x2xbf16>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<4x6x2xbf16>
+  return
+}
+
+// -----
+
 func.func @s8_transposed(%q: tensor<6x6xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x8xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
-  // expected-error @+1 {{expected probabilities and groups beside a transposed value}}
+  // expected-error @+1 {{expected a query in groups beside a transposed value, got 'tensor<6x6xbf16>'}}
   %r:4 = attn.online_step transposed ins(%q, %k, %v : tensor<6x6xbf16>, tensor<8x6xbf16>, tensor<4x8xbf16>)
       outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) at(%i, %i)
       {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
@@ -186,11 +216,11 @@ func.func @s8_groups(%q: tensor<3x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<8x
 
 // -----
 
-func.func @s8_number(%q: tensor<4x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x4x2xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
+func.func @s8_number(%q: tensor<4x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x4x2xbf16>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>, %p: tensor<4x6x2xbf16>, %i: index) {
   // expected-error @+1 {{expected groups of 6 elements of d in dimension 0 of query, got 4}}
-  %r:4 = attn.online_step ins(%q, %k, %v : tensor<4x6x2xbf16>, tensor<8x6xbf16>, tensor<4x4x2xbf16>)
-      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) at(%i, %i)
-      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
+  %r:5 = attn.online_step ins(%q, %k, %v : tensor<4x6x2xbf16>, tensor<8x6xbf16>, tensor<4x4x2xbf16>)
+      outs(%s, %m, %m, %a : tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) probabilities(%p : tensor<4x6x2xbf16>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>, tensor<4x6x2xbf16>
   return
 }
 

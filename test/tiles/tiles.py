@@ -54,8 +54,6 @@ def run(name, text, tolerance, *options):
     path.write_text(text)
     result = subprocess.run(["attn-run-tiles", path, "--level=x86-64-amx", "--reference", f"--tolerance={tolerance}", *options],
                             capture_output=True, text=True)
-    if "expected a level that this CPU runs" in result.stderr:
-        sys.exit("UNSUPPORTED")
     assert not result.returncode, f"{path} {options}: {result.stderr}"
     print("right:", name)
 

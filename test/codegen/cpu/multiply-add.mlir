@@ -79,6 +79,32 @@ func.func @pairs(%a: memref<48x32x2xbf16>, %b: memref<32x48x2xbf16>, %c: memref<
   return
 }
 
+// Zeros of the vector operand switch off the factors beside them, one by one.
+// CHECK-LABEL: @guarded_pairs
+// CHECK:         %[[ROW:.*]] = vector.load %{{.*}}, vector<32xbf16>
+// CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[ROW]] : vector<32xbf16> to vector<32xi16>
+// CHECK-NEXT:    %[[SIZE:.*]] = arith.andi %[[BITS]], %{{.*}} : vector<32xi16>
+// CHECK-NEXT:    %[[LIVE:.*]] = arith.cmpi ne, %[[SIZE]], %{{.*}} : vector<32xi16>
+// CHECK:         %[[A:.*]] = vector.bitcast %{{.*}} : vector<16xi32> to vector<32xbf16>
+// CHECK:         %[[KEPT:.*]] = arith.select %[[LIVE]], %[[A]], %{{.*}} : vector<32xi1>, vector<32xbf16>
+// CHECK:         x86vector.avx512.dot %{{.*}}, %[[KEPT]], %[[ROW]]
+func.func @guarded_pairs(%p: memref<32x48x2xbf16>, %v: memref<32x64x2xbf16>, %c: memref<64x48xf32>) {
+  linalg.generic {attn.skips_zeros, indexing_maps = [affine_map<(m, n, k, i) -> (k, n, i)>, affine_map<(m, n, k, i) -> (k, m, i)>, #mn4],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+    ins(%p, %v : memref<32x48x2xbf16>, memref<32x64x2xbf16>) outs(%c : memref<64x48xf32>) {
+    ^bb0(%a: bf16, %b: bf16, %s: f32):
+      %zero = arith.constant 0.0 : bf16
+      %live = arith.cmpf une, %a, %zero : bf16
+      %x = arith.extf %a : bf16 to f32
+      %y = arith.extf %b : bf16 to f32
+      %t = arith.mulf %x, %y : f32
+      %u = arith.addf %s, %t : f32
+      %w = arith.select %live, %u, %s : f32
+      linalg.yield %w : f32
+  }
+  return
+}
+
 // 20 columns: both lanes of a pair have the mask of their column.
 // CHECK-LABEL: @ragged_pairs
 // CHECK:         %[[MASK:.*]] = vector.constant_mask [4] : vector<16xi1>

@@ -66,18 +66,6 @@ func.func @strided_parts(%ms: memref<2x8xf32, strided<[1, 2]>>, %as: memref<2x4x
 
 // -----
 
-#v4 = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
-module attributes {attn.target = #v4} {
-func.func @masked_pairs(%q: memref<2x8x2xbf16>, %k: memref<16x4xbf16>, %v: memref<8x4x2xbf16>, %s: memref<16x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>, %a: memref<4x8xf32>, %p: memref<8x8x2xbf16>, %i: index) {
-  // expected-error@+1 {{expected no mask beside probabilities in groups}}
-  attn.online_step ins(%q, %k, %v : memref<2x8x2xbf16>, memref<16x4xbf16>, memref<8x4x2xbf16>)
-    outs(%s, %m, %l, %a : memref<16x8xf32>, memref<8xf32>, memref<8xf32>, memref<4x8xf32>) probabilities(%p : memref<8x8x2xbf16>) at(%i, %i) mask(#attn.causal) {capture_maps = [], scale = 1.0 : f32}
-  return
-}
-}
-
-// -----
-
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
 func.func @packed_rows(%q: memref<2x4xf32>, %k: memref<32x4xf32>, %w: memref<1x2xi32>, %s: memref<2x32xf32>, %m: memref<2xf32>, %a: memref<2x4xf32>, %i: index) {

@@ -27,13 +27,31 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<?x64xf32>
     }
 
-    // Each tile may have hidden pairs.
+    // A mask makes no difference.
     // CHECK-LABEL: @dense_mask(
+    // CHECK: arith.truncf
+    func.func @dense_mask(%x: tensor<512x64xf32>, %m: tensor<512x512xi1>, %e: tensor<512x64xf32>) -> tensor<512x64xf32> {
+      %o = attn.attention ins(%x, %x, %x : tensor<512x64xf32>, tensor<512x64xf32>, tensor<512x64xf32>) captures(%m : tensor<512x512xi1>) outs(%e : tensor<512x64xf32>)
+        mask(#attn.dense<0>) {indexing_maps = [#q, #k, #v, affine_map<(q, k, d, e) -> (q, k)>, #o], scale = 0.5 : f32} -> tensor<512x64xf32>
+      return %o : tensor<512x64xf32>
+    }
+
+    // The rounding would take longer than it saves.
+    // CHECK-LABEL: @small(
     // CHECK-NOT: arith.truncf
-    func.func @dense_mask(%x: tensor<16x64xf32>, %m: tensor<16x16xi1>, %e: tensor<16x64xf32>) -> tensor<16x64xf32> {
-      %o = attn.attention ins(%x, %x, %x : tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>) captures(%m : tensor<16x16xi1>) outs(%e : tensor<16x64xf32>)
-        mask(#attn.dense<0>) {indexing_maps = [#q, #k, #v, affine_map<(q, k, d, e) -> (q, k)>, #o], scale = 0.5 : f32} -> tensor<16x64xf32>
+    func.func @small(%x: tensor<16x64xf32>, %e: tensor<16x64xf32>) -> tensor<16x64xf32> {
+      %o = attn.attention ins(%x, %x, %x : tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>) outs(%e : tensor<16x64xf32>)
+        {indexing_maps = [#q, #k, #v, #o], scale = 0.5 : f32} -> tensor<16x64xf32>
       return %o : tensor<16x64xf32>
+    }
+
+    // A plan without groups converts factors to f32 again.
+    // CHECK-LABEL: @planned(
+    // CHECK-NOT: arith.truncf
+    func.func @planned(%x: tensor<512x64xf32>, %e: tensor<512x64xf32>) -> tensor<512x64xf32> {
+      %o = attn.attention ins(%x, %x, %x : tensor<512x64xf32>, tensor<512x64xf32>, tensor<512x64xf32>) outs(%e : tensor<512x64xf32>)
+        plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 0.5 : f32} -> tensor<512x64xf32>
+      return %o : tensor<512x64xf32>
     }
 
     // An odd number of products has no pairs, and few queries would read keys and values twice.

@@ -279,14 +279,12 @@ func.func @blocks(%q: tensor<48x64xf32>, %x: tensor<256x64xf32>, %e: tensor<48x6
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Queries are in groups, and so are values and probabilities of steps without a mask. Steps with a mask convert values to
-// the type of the scores.
+// Queries, values and probabilities are in groups.
 // CHECK-LABEL: @groups(
 // CHECK: attn.pack group(2) scale({{.*}}) ins(%{{.*}} : tensor<48x64xbf16>) outs(%{{.*}} : tensor<1x32x48x2xbf16>)
 // CHECK: attn.pack from_rows group(2) ins(%{{.*}} : tensor<128x64xbf16>) outs(%{{.*}} : tensor<1x64x64x2xbf16>)
 // CHECK: attn.online_step ins(%{{.*}} : tensor<32x48x2xbf16>, tensor<128x64xbf16>, tensor<64x64x2xbf16>) {{.*}} probabilities(%{{.*}} : tensor<64x48x2xbf16>)
-// CHECK: arith.extf %{{.*}} : bf16 to f32
-// CHECK: attn.online_step ins(%{{.*}} : tensor<32x48x2xbf16>, tensor<120x64xbf16>, tensor<120x64xf32>) {{.*}} mask(#attn.causal<offset = 200>)
+// CHECK: attn.online_step ins(%{{.*}} : tensor<32x48x2xbf16>, tensor<120x64xbf16>, tensor<60x64x2xbf16>) {{.*}} probabilities(%{{.*}} : tensor<60x48x2xbf16>) {{.*}} mask(#attn.causal<offset = 200>)
 func.func @groups(%q: tensor<48x64xbf16>, %x: tensor<256x64xbf16>, %e: tensor<48x64xbf16>) -> tensor<48x64xbf16> {
   %a = attn.attention ins(%q, %x, %x : tensor<48x64xbf16>, tensor<256x64xbf16>, tensor<256x64xbf16>) outs(%e : tensor<48x64xbf16>)
       mask(#attn.causal<offset = 200>) plan(<"per-head", q = 48, k = 128, group = 2>) {indexing_maps = [#q, #k, #v, #o], scale = 0.125 : f32} -> tensor<48x64xbf16>
