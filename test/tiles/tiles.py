@@ -43,7 +43,7 @@ func.func @attention(%q: tensor<2x{q}x{d}xbf16>, %k: tensor<2x?x{d}xbf16> {{attn
   %out = tensor.empty() : tensor<2x{q}x{e}xbf16>
   %o = attn.attention ins(%q, %k, %v : tensor<2x{q}x{d}xbf16>, tensor<2x?x{d}xbf16>, tensor<2x?x{e}xbf16>)
     outs(%out : tensor<2x{q}x{e}xbf16>) {mask} {plan}
-    {{indexing_maps = [#q, #k, #v, #o], scale = 0.2 : f32}} -> tensor<2x{q}x{e}xbf16>
+    {{{blocks}indexing_maps = [#q, #k, #v, #o], scale = 0.2 : f32}} -> tensor<2x{q}x{e}xbf16>
   return %o : tensor<2x{q}x{e}xbf16>
 }}
 """
@@ -73,5 +73,12 @@ MASKS = {"": "", "causal": "mask(#attn.causal)", "window": "mask(#attn.window<le
 PLANS = ["", 'plan(<"per-head", q = 32, k = 96, group = 2, transposes = true>)', 'plan(<"per-head", q = 48, k = 64, group = 2>)']
 for (q, k, d, e), mask, (number, plan) in itertools.product(
         [(50, 129, 64, 48), (130, 300, 80, 64), (16, 33, 32, 16), (7, 200, 30, 6)], MASKS, enumerate(PLANS)):
-    text = ATTENTION.format(q=q, d=d, e=e, mask=MASKS[mask], plan=plan)
+    text = ATTENTION.format(q=q, d=d, e=e, mask=MASKS[mask], plan=plan, blocks="")
     run(f"attention-{q}x{k}x{d}x{e}-{mask}-plan-{number}", text, 2e-2, f"--dim=k.1={k}")
+# Long sums of scores, and blocks that users edited: scores are then computed from sums in parts, or with narrower blocks.
+for d, rows, vectors, depth in [(1280, 32, 2, 640), (64, 32, 2, 32), (64, 16, 3, 0), (64, 48, 1, 0), (64, 6, 4, 0)]:
+    blocks = f"attn.blocks = {{scores = #attn.block<rows = {rows}, vectors = {vectors}, depth = {depth}>}}, "
+    text = ATTENTION.format(q=70, d=d, e=16, mask=MASKS["causal"], plan=PLANS[1], blocks=blocks)
+    run(f"attention-blocks-{d}-{rows}-{vectors}-{depth}", text, 2e-2, "--dim=k.1=200")
+# No keys.
+run("attention-no-keys", ATTENTION.format(q=40, d=64, e=16, mask="", plan="", blocks=""), 0, "--dim=k.1=0")

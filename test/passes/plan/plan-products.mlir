@@ -94,3 +94,15 @@ func.func @depth(%x: tensor<100x32xf32>, %e: tensor<100x32xf32>) -> tensor<100x3
 
 // expected-error @+1 {{expected 'attn.blocks' to be a dictionary of #attn.block with the names scores, values and masked, got {keys = #attn.block<rows = 2, vectors = 1>}}}
 func.func @names() attributes {attn.blocks = {keys = #attn.block<rows = 2, vectors = 1>}} { return }
+
+// -----
+
+// A machine without tiles.
+module attributes {attn.target = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>} {
+func.func @no_tiles(%a: tensor<64x100xf32>, %b: tensor<100x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-error @+1 {{expected a block of at most 8 rows, or of tiles that fit the registers of the machine, got #attn.block<rows = 32, vectors = 2>}}
+  %r = linalg.matmul {attn.block = #attn.block<rows = 32, vectors = 2>}
+      ins(%a, %b : tensor<64x100xf32>, tensor<100x64xf32>) outs(%c : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %r : tensor<64x64xf32>
+}
+}
