@@ -260,7 +260,7 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   });
 }
 
-/// Emits blocks of full height, then lower blocks for the tail: one block if the number of rows is known, otherwise
+/// Emits blocks of tiles, if there are any, then blocks of full height, then lower blocks for the tail: one block if the number of rows is known, otherwise
 /// blocks of half, a quarter and so on of the height, down to single rows. If rows are in groups, only single rows at the
 /// end leave a group that is not full.
 void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
@@ -330,7 +330,7 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
 SmallVector<Value> Lowering::emitResults(OpBuilder &b, Origin origin, ArrayRef<Value> rowNumbers,
                                          ArrayRef<Lanes> columns, ValueRange products,
                                          ValueRange carried) {
-  // A start value from memory is added last: a sum in parts has a smaller error than one long chain.
+  // A start value from memory is added last, except to whole tiles: a sum in parts has a smaller error than one long chain.
   SmallVector<Value> sums(products);
   for (size_t i = 0; !startScalar && i < rowNumbers.size(); ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
