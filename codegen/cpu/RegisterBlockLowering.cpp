@@ -260,9 +260,9 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   });
 }
 
-/// Emits blocks of tiles, if there are any, then blocks of full height, then lower blocks for the tail: one block if the number of rows is known, otherwise
-/// blocks of half, a quarter and so on of the height, down to single rows. If rows are in groups, only single rows at the
-/// end leave a group that is not full.
+/// Emits blocks of tiles, if there are any, then blocks of full height, then lower blocks for the tail: one block if the
+/// number of rows is known, otherwise blocks of half, a quarter and so on of the height, down to single rows. If rows are
+/// in groups, only single rows at the end leave a group that is not full.
 void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   SmallVector<Value> carried;
   if (epilogue)
