@@ -50,8 +50,8 @@ struct MultiplyAdd {
   /// Returns sums + a * b.
   mlir::Value (*create)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
                         mlir::Value sums);
-  /// Rounds `group` vectors of sums to factors, and puts their elements side by side. Null for a group of 1, and for
-  /// integers, since only probabilities are grouped in registers.
+  /// Rounds `group` vectors of sums to factors, and puts their elements side by side. It is null if
+  /// the group is 1 or the factors are integers: only probabilities, which are floats, are grouped in registers.
   mlir::Value (*createGroup)(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
   /// The instruction for tiles of the same types; null if there is none. `create` computes what is left beside whole tiles.
   const TileMultiplyAdd *tile;

@@ -223,8 +223,8 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op, const
   Value emptyRow = row.constant(builder, valueOf(op.getEmptyRow()));
   Value inverse = row.select(builder, isEmpty, emptyRow,
                              arith::DivFOp::create(builder, loc, row.constant(builder, 1), sum));
-  // As in OnlineToVector.cpp, a pair that the mask hides has probability 0. Another pair with a score of -inf gets the NaN
-  // of its row, if the row has one.
+  // As in OnlineToVector.cpp, the probability of a pair that the mask hides is 0. The probability of another pair with a
+  // score of -inf is NaN if the sum of its row is NaN, and otherwise 0.
   Value unweighted = op.getMask() ? zero : row.multiply(builder, zero, inverse);
   Value hidden = row.select(builder, isEmpty, emptyRow, unweighted);
   row.update(builder, op.getProbabilities(), q, [&](OpBuilder &b, const Lanes &k, Value product) {

@@ -15,8 +15,8 @@
 //   }
 // linalg.transpose is lowered likewise: the blocks span the innermost dimensions of its input and output, not counting
 // unit dimensions. Blocks at the edges are masked. Elements that are not adjacent in both operands, or not of 32 or 64
-// bits, are copied one by one; where masks select 16-bit lanes, pairs of rows of 16-bit elements move as rows of 32 bits.
-// With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the
+// bits, are copied one by one. On CPUs with mask registers, two rows of 16-bit elements are interleaved and then transposed
+// as one row of 32-bit elements. With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the
 // source become zero. With `group(g)`, g elements along k move as one element of g times the size; rows are interleaved.
 //
 // The pass leaves alone tensors, and any linalg.transpose that keeps the innermost dimension innermost.
@@ -76,7 +76,7 @@ struct Copy {
   std::optional<unsigned> inner;
   /// The factor for the elements, if any.
   std::optional<double> scale;
-  /// The lanes of vectors of pairs of rows in transposition, 0 if rows are not in pairs.
+  /// The lanes of vectors that hold an element of each of two rows; 0 if rows are transposed one by one.
   int64_t pairLanes = 0;
 
   Value converted(OpBuilder &b, Value value) const;

@@ -73,10 +73,11 @@ private:
   SmallVector<Value> numberRows(OpBuilder &b, Value first, int64_t count);
   /// The start of the sums, if it is a scalar; otherwise zeros.
   Value initialSums(OpBuilder &b) { return startScalar ? splat(b, startScalar) : zeroSums(b); }
-  /// The rows of a block whose first one is at `index`, and the columns of a vector.
+  /// The index of row `row` of the block that begins at `index`.
   Value rowIndex(OpBuilder &b, StridedView &view, Value index, int64_t row) {
     return roles.m ? view.advance(b, loc, index, *roles.m, constant(b, row)) : index;
   }
+  /// The index of the first column of vector `vector` of the block that begins at `index`.
   Value columnIndex(OpBuilder &b, StridedView &view, Value index, int64_t vector) {
     return view.advance(b, loc, index, roles.n, constant(b, vector * lanes));
   }
@@ -84,6 +85,8 @@ private:
   bool canUseTiles() const;
   SmallVector<Value> emitTiles(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                ArrayRef<Lanes> columns, ValueRange carried);
+  SmallVector<Value> finishTiles(OpBuilder &b, Origin origin, Value row, ArrayRef<Value> tiles,
+                                 OpFoldResult whole, ArrayRef<Lanes> columns, ValueRange carried);
   SmallVector<Value> emitTileReductions(OpBuilder &b, ArrayRef<unsigned> loops, Value scalarIndex,
                                         Value vectorIndex, ValueRange sums, ArrayRef<Value> rows,
                                         int64_t width);
@@ -366,8 +369,7 @@ bool Lowering::canUseTiles() const {
 }
 
 /// Emits a block of `rows` rows of tiles. If the tiles hold whole sums, they are loaded from the start and stored to the
-/// output. Otherwise they are stored to a buffer, from which a loop takes the rows of a block of vectors, adds the products
-/// that are left, and goes on like emitBlock().
+/// output.
 SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                        ArrayRef<Lanes> columns, ValueRange carried) {
   const TileMultiplyAdd &tile = *instruction.tile;
@@ -409,7 +411,19 @@ SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, i
     });
     return SmallVector<Value>(carried);
   }
+  return finishTiles(b, origin, row, tiles, whole, columns, carried);
+}
 
+/// Stores `tiles`, the sums of the first `whole` steps, to a buffer. A loop then takes the rows of a block of vectors from
+/// it, adds the products that are left, and goes on like emitBlock().
+SmallVector<Value> Lowering::finishTiles(OpBuilder &b, Origin origin, Value row,
+                                         ArrayRef<Value> tiles, OpFoldResult whole,
+                                         ArrayRef<Lanes> columns, ValueRange carried) {
+  const TileMultiplyAdd &tile = *instruction.tile;
+  unsigned depth = roles.reductions.back(), m = *roles.m;
+  int64_t width = columns.size(), rows = tiles.size() / width * tile.rows;
+  OpFoldResult length = sizes[depth];
+  bool addsStart = startScalar && !matchPattern(startScalar, m_AnyZeroFloat());
   OpBuilder entry = OpBuilder::atBlockBegin(&function.getBody().front());
   auto type = MemRefType::get({rows * width * lanes}, sumType);
   Value buffer = memref::AllocaOp::create(entry, loc, type, entry.getI64IntegerAttr(kBytesPerLine));
@@ -429,7 +443,6 @@ SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, i
           Value sum = vector::LoadOp::create(
               inner, loc, VectorType::get(lanes, sumType), buffer,
               arith::AddIOp::create(inner, loc, index, constant(inner, i * lanes)).getResult());
-          bool addsStart = startScalar && !startsFromZero;
           sums.push_back(addsStart ? createAdd(inner, loc, initialSums(inner), sum) : sum);
         }
         if (!isEqualConstantIntOrValue(whole, length)) {

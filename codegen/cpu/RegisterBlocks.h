@@ -42,7 +42,8 @@ RegisterBlock chooseTileBlock(const TileMultiplyAdd &tile, int64_t columns);
 /// Whether `block` is a block of tiles of `instruction`.
 bool hasTiles(const MultiplyAdd &instruction, RegisterBlock block);
 
-/// A block of vectors as wide as `block`, a block of tiles: its rows are a power of two, at most 8.
+/// Returns the block of vectors that computes the edges of a product in blocks of tiles. It is as wide as `block`, a block of
+/// tiles, and has 8, 4 or 2 rows.
 RegisterBlock fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
 /// `block` with fewer rows, so that registers hold two sums of each element, if `instruction` is fused.

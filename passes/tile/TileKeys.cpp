@@ -113,6 +113,8 @@ private:
   /// The tile of queries: (d, q) or, in rows, (q, d), in the type of the scores; with groups, (d / g, q, g).
   Value packQueries(int64_t group);
   Value scaleRowsOfQueries();
+  /// The first `sizes` elements of the only panel that attn.pack wrote to `packed`.
+  Value sliceOfPanel(Value packed, ArrayRef<OpFoldResult> sizes);
   /// A temporary with the queries of a tile and `other` elements for each of them.
   Value temporaryOfQueries(int64_t other, OpFoldResult otherSize);
   /// `values (k, e)` as (k / g, e, g) or, if the plan transposes them, as (e, k / g, g).
@@ -325,28 +327,24 @@ Value KeyLoops::packQueries(int64_t group) {
   Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, source,
                                 ValueRange{empty}, fromRows, group, queryScale)
                      .getResult(0);
+  return sliceOfPanel(packed, sizes);
+}
+
+Value KeyLoops::sliceOfPanel(Value packed, ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
   for (OpFoldResult size : sizes)
     shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-  sizes.insert(sizes.begin(), one);
-  SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
-  return tensor::ExtractSliceOp::create(rewriter, loc, RankedTensorType::get(shape, element),
-                                        packed, offsets, sizes, strides);
+  SmallVector<OpFoldResult> all = {one};
+  llvm::append_range(all, sizes);
+  SmallVector<OpFoldResult> offsets(all.size(), zero), strides(all.size(), one);
+  auto type = RankedTensorType::get(shape, getElementTypeOrSelf(packed.getType()));
+  return tensor::ExtractSliceOp::create(rewriter, loc, type, packed, offsets, all, strides);
 }
 
 Value KeyLoops::packValues(Value values, OpFoldResult ks) {
   auto type = cast<RankedTensorType>(values.getType());
   OpFoldResult inGroup = rewriter.getIndexAttr(group());
   int64_t groups = llvm::divideCeilSigned(kTile(), group()), e = type.getDimSize(1);
-  auto slice = [&](Value packed, ArrayRef<OpFoldResult> sizes) -> Value {
-    SmallVector<int64_t> shape;
-    for (OpFoldResult size : sizes.drop_front())
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-    SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
-    return tensor::ExtractSliceOp::create(rewriter, loc,
-                                          RankedTensorType::get(shape, type.getElementType()),
-                                          packed, offsets, sizes, strides);
-  };
   if (op.getPlan()->getTransposes()) {
     // The keys are the columns of one panel, which end with zeros.
     Value empty =
@@ -356,14 +354,14 @@ Value KeyLoops::packValues(Value values, OpFoldResult ks) {
                        .getResult(0);
     auto inGroupsType = RankedTensorType::get({1, e, groups, group()}, type.getElementType());
     packed = tensor::ExpandShapeOp::create(rewriter, loc, inGroupsType, packed, {{0}, {1}, {2, 3}});
-    return slice(packed, {one, valueSize(), inGroups(ks), inGroup});
+    return sliceOfPanel(packed, {valueSize(), inGroups(ks), inGroup});
   }
   Value empty = temporary({1, groups, e, group()}, {one, inGroups(ks), valueSize(), inGroup},
                           type.getElementType());
   Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, values,
                                 ValueRange{empty}, /*from_rows=*/true, group(), FloatAttr())
                      .getResult(0);
-  return slice(packed, {one, inGroups(ks), valueSize(), inGroup});
+  return sliceOfPanel(packed, {inGroups(ks), valueSize(), inGroup});
 }
 
 KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResult ks) {
@@ -377,12 +375,7 @@ KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResul
     Value packed = PackOp::create(rewriter, loc, TypeRange{full.getType()}, value, ValueRange{full},
                                   /*from_rows=*/false, /*group=*/1, /*scale=*/FloatAttr())
                        .getResult(0);
-    auto type =
-        RankedTensorType::get({getConstantIntValue(ks).value_or(ShapedType::kDynamic),
-                               getConstantIntValue(numQueries()).value_or(ShapedType::kDynamic)},
-                              tile.slice.getType().getElementType());
-    value = tensor::ExtractSliceOp::create(rewriter, loc, type, packed, {zero, zero, zero},
-                                           {one, ks, numQueries()}, {one, one, one});
+    value = sliceOfPanel(packed, {ks, numQueries()});
     tile.dims = {k, q};
   }
   SmallVector<AffineExpr> read = llvm::map_to_vector(
@@ -577,8 +570,7 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
   for (Value out : {scores, before.max, before.sum, before.acc, probabilities})
     if (out)
       types.push_back(out.getType());
-  UnitAttr transposed =
-      probabilities && op.getPlan()->getTransposes() ? rewriter.getUnitAttr() : UnitAttr();
+  UnitAttr transposed = op.getPlan()->getTransposes() ? rewriter.getUnitAttr() : UnitAttr();
   auto step = OnlineStepOp::create(
       rewriter, loc, types, query, key, value, score.captures, scores, before.max, before.sum,
       before.acc, probabilities, originAt(toValue(k0)), score.next, mask,

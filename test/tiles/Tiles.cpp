@@ -33,7 +33,7 @@ struct Tile {
   alignas(64) uint8_t data[kMostRows][kMostBytes] = {};
 };
 
-/// The tiles of a thread. Without a configuration, they must not be used.
+/// The tiles of a thread. Instructions may use them only after LDTILECFG has set their sizes.
 struct State {
   bool isConfigured = false;
   Tile tiles[kTiles];
@@ -61,7 +61,8 @@ public:
   int rm() const { return code[4] & 7; }
   int vvvv() const { return ~code[2] >> 3 & 15; }
 
-  /// The address of the memory operand. For rows, `stride` is the scaled index.
+  /// The address of the memory operand. Instructions that load or store rows take the scaled index register as `stride`, the
+  /// number of bytes from one row to the next.
   struct Address {
     uint8_t *base;
     int64_t stride;

@@ -75,7 +75,7 @@ for (q, k, d, e), mask, (number, plan) in itertools.product(
         [(50, 129, 64, 48), (130, 300, 80, 64), (16, 33, 32, 16), (7, 200, 30, 6)], MASKS, enumerate(PLANS)):
     text = ATTENTION.format(q=q, d=d, e=e, mask=MASKS[mask], plan=plan, blocks="")
     run(f"attention-{q}x{k}x{d}x{e}-{mask}-plan-{number}", text, 2e-2, f"--dim=k.1={k}")
-# Long sums of scores, and blocks that users edited: scores are then computed from sums in parts, or with narrower blocks.
+# A long head size splits the sums of scores, and users may edit the blocks of a plan. Not all of these blocks are tiles.
 for d, rows, vectors, depth in [(1280, 32, 2, 640), (64, 32, 2, 32), (64, 16, 3, 0), (64, 48, 1, 0), (64, 6, 4, 0)]:
     blocks = f"attn.blocks = {{scores = #attn.block<rows = {rows}, vectors = {vectors}, depth = {depth}>}}, "
     text = ATTENTION.format(q=70, d=d, e=16, mask=MASKS["causal"], plan=PLANS[1], blocks=blocks)
