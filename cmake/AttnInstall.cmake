@@ -7,7 +7,7 @@ install(TARGETS attn-import attn-lsp-server attn-reduce attn-run attnc COMPONENT
 # man/ and bash-completion/
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT tools)
 
-foreach(library dialect passes target cpu emit pipeline frontend driver)
+foreach(library dialect passes target cpu gpu emit pipeline frontend driver)
   set_target_properties(attn_${library} PROPERTIES EXPORT_NAME ${library})
   install(TARGETS attn_${library} EXPORT attn-compiler COMPONENT compiler)
 endforeach()
@@ -28,7 +28,7 @@ install(DIRECTORY dialect passes codegen frontend driver support
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attn
   COMPONENT compiler
   FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
-foreach(folder dialect passes codegen/cpu codegen/emit)
+foreach(folder dialect passes codegen/cpu codegen/emit codegen/gpu)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/${folder}/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attn/${folder}
     COMPONENT compiler

@@ -6,6 +6,8 @@
 
 #include "codegen/Codegen.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace attn;
 
@@ -30,4 +32,11 @@ LogicalResult attn::moveSymbols(ModuleOp level, ModuleOp library,
                                             level.getBody()->getOperations());
   level.erase();
   return success();
+}
+
+std::string attn::getKernelName(llvm::StringRef task, int64_t number) {
+  std::string name = task.str() + "_" + std::to_string(number);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
+  return llvm::isDigit(name.front()) ? "_" + name : name;
 }

@@ -22,6 +22,9 @@ namespace attn {
 llvm::LogicalResult moveSymbols(mlir::ModuleOp level, mlir::ModuleOp library,
                                 llvm::function_ref<void(mlir::func::FuncOp)> change);
 
+/// The name of the kernel with this number, which runs `task`, in the code of a GPU: letters, digits and underscores.
+std::string getKernelName(llvm::StringRef task, int64_t number);
+
 } // namespace attn
 
 #endif // ATTN_CODEGEN_CODEGEN_H

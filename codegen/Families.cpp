@@ -6,13 +6,14 @@
 
 #include "codegen/Target.h"
 #include "codegen/cpu/Cpu.h"
+#include "codegen/gpu/Gpu.h"
 
 #include "llvm/TargetParser/Host.h"
 
 using namespace attn;
 
 static std::vector<const TargetFamily *> &families() {
-  static std::vector<const TargetFamily *> list = {&kCpuFamily};
+  static std::vector<const TargetFamily *> list = {&kGpuFamily, &kCpuFamily};
   return list;
 }
 
@@ -62,9 +63,12 @@ llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::Strin
   llvm::SmallVector<const Target *> result;
   llvm::copy_if(known, std::back_inserter(result),
                 [&](const Target *target) { return chosen.contains(target); });
-  llvm::StringRef triple = result.front()->triple;
+  // A level without a triple goes with any architecture.
+  llvm::StringRef triple;
   for (const Target *target : result)
-    if (target->triple != triple)
+    if (triple.empty())
+      triple = target->triple;
+    else if (!target->triple.empty() && target->triple != triple)
       return llvm::createStringError("expected levels of one architecture, got '" + list + "'");
   return result;
 }

@@ -151,6 +151,10 @@ void attn::addStage(OpPassManager &manager, const Stage &stage, const PipelineOp
   manager.addPass(createMarkStage({stage.name.str()}));
 }
 
+void attn::addTargetEmission(OpPassManager &manager) {
+  manager.nest<ModuleOp>().addPass(createTargetPasses("emit"));
+}
+
 void attn::addLintRules(OpPassManager &manager, StringRef stage) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   if (stage == "import") { // no pass has removed anything yet

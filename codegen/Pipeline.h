@@ -34,6 +34,9 @@ llvm::ArrayRef<Stage> getStages();
 /// Adds the passes of `stage`, then a pass that marks the module as having completed the stage.
 void addStage(mlir::OpPassManager &manager, const Stage &stage, const PipelineOptions &options);
 
+/// Adds the passes of targets whose code is not that of the CPU which loads the library. They run first in `emit`.
+void addTargetEmission(mlir::OpPassManager &manager);
+
 /// Adds the rules of `attnc --lint` that run on the module after `stage`.
 void addLintRules(mlir::OpPassManager &manager, llvm::StringRef stage);
 

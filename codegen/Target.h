@@ -22,7 +22,7 @@ namespace attn {
 struct Target {
   /// The name in --target, in --level and in the tables of a library.
   llvm::StringLiteral level;
-  /// The architecture of the library that contains the code.
+  /// The architecture of the library that contains the code; empty for code that does not depend on it.
   llvm::StringLiteral triple;
   /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of
   /// them cannot run the code.

@@ -87,6 +87,8 @@ def Attn_Dialect : Dialect {
     /// Last argument of a task, memref<?xi8>, and in the LLVM dialect the pointer to it: unit; the workspace of the
     /// worker that runs the task.
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
+    /// Task of a module for GPUs: its threads and its shared memory, an #attn.launch.
+    static constexpr ::llvm::StringLiteral kLaunchAttr = "attn.launch";
     /// Workspace function: its formula, for people.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
     /// Entry: a dictionary of what was fused and how (docs/report.md). Module: what raise left unfused; scalar loops.

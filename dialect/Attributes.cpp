@@ -50,7 +50,7 @@ Location attn::locationOf(Operation *op, StringAttr part) {
 
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                Schedule schedule, int64_t q, int64_t k, int64_t group, int64_t part,
-                               bool transposes) {
+                               bool transposes, bool inPlace) {
   if (q < 1 || k < 1)
     return emitError() << "expected tiles of at least one query and one key, got q = " << q
                        << ", k = " << k;
@@ -69,6 +69,19 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "expected a group of more than 1 and the schedule per-head or phased "
                           "with transposes = true, got group = "
                        << group << " and " << stringifySchedule(schedule);
+  if (inPlace && (group != 1 || schedule != Schedule::Phased))
+    return emitError() << "expected no group and the schedule phased with in_place = true, got "
+                          "group = "
+                       << group << " and " << stringifySchedule(schedule);
+  return success();
+}
+
+LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t threads, int64_t shared, int64_t, int64_t) {
+  if (threads < 32 || threads > 1024 || threads % 32 != 0)
+    return emitError() << "expected 32 to 1024 threads in warps of 32, got " << threads;
+  if (shared < 0)
+    return emitError() << "expected no negative number of bytes, got shared = " << shared;
   return success();
 }
 

@@ -1,4 +1,4 @@
-//===- Attributes.td - CPU, plan, symbols ----------------------------------===//
+//===- Attributes.td - CPU, GPU, plan, symbols ----------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -72,6 +72,64 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
   }];
 }
 
+def Attn_GpuCapabilities : I32BitEnum<"GpuCapabilities", "what single instructions of a GPU can do", [
+    I32BitEnumCaseNone<"None", "none">,
+    I32BitEnumCaseBit<"Copies", 0, "copies">,  // copy from global to shared memory while the thread goes on
+    I32BitEnumCaseBit<"Matrices", 1, "matrices"> // multiply matrices of a warp
+  ]> {
+  let cppNamespace = "::attn";
+}
+
+def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_TargetInterface>]> {
+  let summary = "the properties of the GPU that a module is compiled for";
+  let description = [{
+    The attribute has what passes need to know about a GPU. Tiles and the number of threads follow from these properties.
+    `level` names the architecture, as in sm_80; the code generator looks up the instruction set by it.
+
+    `shared` is the most bytes of shared memory that one block of threads can have, and `registers` is the number of
+    32-bit registers of a multiprocessor. `has` names what single instructions can do:
+
+    * `copies`: copy 16 bytes from global to shared memory asynchronously;
+    * `matrices`: multiply matrices of 16-bit floats, or of f32 rounded to tf32, that the lanes of a warp hold.
+
+    ```mlir
+    module attributes {attn.target = #attn.gpu<"sm_80", shared = 166912, registers = 65536, has = copies|matrices>} {}
+    ```
+  }];
+  let parameters = (ins
+    StringRefParameter<"name of the level">:$level,
+    "unsigned":$shared,
+    "unsigned":$registers,
+    DefaultValuedParameter<"::attn::GpuCapabilities", "::attn::GpuCapabilities::None">:$has);
+  let assemblyFormat = [{ `<` $level `,` struct($shared, $registers, $has) `>` }];
+  let extraClassDeclaration = [{
+    bool can(::attn::GpuCapabilities what) const { return bitEnumContainsAll(getHas(), what); }
+  }];
+}
+
+def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
+  let summary = "the threads and the shared memory of the block that runs a task on a GPU";
+  let description = [{
+    Task function of a module for GPUs: `threads` threads, in warps of 32, run one task together. They share `shared`
+    bytes of memory. In `emit`, `kernel` is the number of the task among the kernels of the module, and `arguments` is
+    the size of its arguments in bytes.
+
+    ```mlir
+    #attn.launch<threads = 128, shared = 81920>
+    ```
+  }];
+  let parameters = (ins "int64_t":$threads, DefaultValuedParameter<"int64_t", "0">:$shared,
+                        DefaultValuedParameter<"int64_t", "0">:$kernel,
+                        DefaultValuedParameter<"int64_t", "0">:$arguments);
+  let builders = [AttrBuilder<(ins "int64_t":$threads, "int64_t":$shared, CArg<"int64_t", "0">:$kernel,
+                                  CArg<"int64_t", "0">:$arguments), [{
+    return $_get($_ctxt, threads, shared, kernel, arguments);
+  }]>];
+  let skipDefaultBuilders = 1;
+  let assemblyFormat = [{ `<` struct($threads, $shared, $kernel, $arguments) `>` }];
+  let genVerifyDecl = 1;
+}
+
 def Attn_Schedule : I32Enum<"Schedule", "how an attention becomes loops", [
     I32EnumCase<"PerHead", 0, "per-head">,
     I32EnumCase<"Phased", 1, "phased">,
@@ -93,6 +151,9 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
 
     With `transposes`, each step transposes its values to `(e, k / g, g)`, which instructions that multiply tiles read.
 
+    With `in_place`, steps read queries, keys and values where they are and in their own type, and queries come first.
+    This is for machines whose steps move tiles to faster memory themselves. It is for the schedule phased only.
+
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
     * `whole-scores`: tasks are those of `per-head`; the scores of a tile of few queries stay in the cache, and one
@@ -107,19 +168,21 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     #attn.plan<"per-head", q = 48, k = 128, group = 2>
     #attn.plan<"per-head", q = 64, k = 128, group = 2, transposes = true>
     #attn.plan<"decode", q = 4, k = 512, part = 1024>
+    #attn.plan<phased, q = 128, k = 64, in_place = true>
     ```
   }];
   let parameters = (ins EnumParameter<Attn_Schedule>:$schedule, "int64_t":$q, "int64_t":$k,
                         DefaultValuedParameter<"int64_t", "1">:$group,
                         DefaultValuedParameter<"int64_t", "0">:$part,
-                        DefaultValuedParameter<"bool", "false">:$transposes);
+                        DefaultValuedParameter<"bool", "false">:$transposes,
+                        DefaultValuedParameter<"bool", "false">:$in_place);
   let builders = [AttrBuilder<(ins "::attn::Schedule":$schedule, "int64_t":$q, "int64_t":$k,
                                   CArg<"int64_t", "1">:$group, CArg<"int64_t", "0">:$part,
-                                  CArg<"bool", "false">:$transposes), [{
-    return $_get($_ctxt, schedule, q, k, group, part, transposes);
+                                  CArg<"bool", "false">:$transposes, CArg<"bool", "false">:$in_place), [{
+    return $_get($_ctxt, schedule, q, k, group, part, transposes, in_place);
   }]>];
   let skipDefaultBuilders = 1;
-  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part, $transposes) `>` }];
+  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part, $transposes, $in_place) `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -563,10 +563,11 @@ LogicalResult OnlineStepOp::verify() {
                  : sizes.recordGroups("value", getValue(), {"k", "e"}, getGroup())))
     return failure();
   if (Value probabilities = getProbabilities()) {
-    if (getRows())
-      return emitOpError() << "expected no probabilities beside queries in rows, got "
+    if (getRows() && group != 1)
+      return emitOpError() << "expected no groups beside queries in rows, got "
                            << probabilities.getType();
-    if (failed(sizes.recordGroups("probabilities", probabilities, {"k", "q"}, getGroup())))
+    if (failed(sizes.recordGroups("probabilities", probabilities,
+                                  withQueries<StringRef>("k", "q", getRows()), group)))
       return failure();
     if (shapedType(probabilities).getElementType() != shapedType(getValue()).getElementType())
       return emitOpError() << "expected probabilities of the type of the value, got "

@@ -284,7 +284,7 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
     attn.attention (A10); (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the element type of
     the value; query, value and probabilities are in groups of one size, a power of two, or none of them is; only a value
-    in groups is transposed; a step with `rows` has no probabilities.
+    in groups is transposed; a step with `rows` has no groups.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)

@@ -575,6 +575,10 @@ llvm::Expected<CompileReport> Compilation::run() {
     return fail("expected a model with weights for --embed-weights, got '" + options.input + "'");
   if (!options.embedWeights)
     emission.weights = weights;
+  PassManager manager(&context);
+  addTargetEmission(manager);
+  if (failed(runPasses(manager, *model.module)))
+    return fail(firstError.empty() ? "stage emit failed" : llvm::Twine(firstError));
   std::string library = toIdentifier(llvm::sys::path::stem(options.output));
   llvm::Expected<LLVMModule> ir = lowerToLLVMIR(
       *model.module, library, options.embedWeights ? ArrayRef(weights) : ArrayRef<Weight>());

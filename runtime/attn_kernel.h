@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a struct or a rule of this file changes meaning.
-#define ATTN_ABI_VERSION 5
+#define ATTN_ABI_VERSION 6
 
 /// Alignment in bytes of workspaces, of packed weights and of weights embedded in a library.
 #define ATTN_ALIGNMENT 64
@@ -29,6 +29,10 @@ typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 /// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel;
 /// returns when all are done. Two tasks that run at the same time have different workers.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
+
+/// Runs `count` tasks of kernel `kernel` of the variant on `device`, after the launches before it. Copies `context`, the
+/// arguments of the tasks, before it returns. A failure is recorded in `device`, and later launches then do nothing.
+typedef void (*attn_launch_fn)(void *device, int64_t kernel, int64_t count, const void *context);
 
 /// The attention tiles of one worker: tiles of queries by keys whose scores it computed, and tiles
 /// that it skipped because of the mask. The struct fills a cache line, so that workers do not share
@@ -51,6 +55,8 @@ typedef struct attn_kernel_call {
   attn_parallel_for_fn parallel_for;
   void *pool;              ///< first argument of parallel_for
   attn_tile_counts *tiles; ///< one per worker; the kernel adds to them
+  attn_launch_fn launch;   ///< null unless the variant has kernels
+  void *device;            ///< first argument of launch
 } attn_kernel_call;
 
 typedef void (*attn_run_fn)(const attn_kernel_call *call);
@@ -120,6 +126,14 @@ typedef struct attn_tensor_info {
   attn_dim_info bound;
 } attn_tensor_info;
 
+/// A task of a function that runs on a GPU: a kernel with one parameter, the context.
+typedef struct attn_kernel_info {
+  const char *name;     ///< in the image
+  int64_t threads;      ///< of the block that runs one task; the grid is one-dimensional
+  int64_t shared_bytes; ///< of dynamic shared memory
+  int64_t context_bytes;
+} attn_kernel_info;
+
 /// The code of one function for one ISA level.
 typedef struct attn_variant_info {
   const char *level; ///< "x86-64", "x86-64-v3", "x86-64-v4"
@@ -134,6 +148,12 @@ typedef struct attn_variant_info {
   const char *workspace_text; ///< the formula of attn_workspace_fn, for people
   const char *report;         ///< what was fused and how, one line each
   const char *schedules;      ///< of the attentions, in order: "per-head, unfused"
+  /// The kind of device that holds inputs, outputs, weights and workspaces, as in DLPack: kDLCPU 1, kDLCUDA 2. In a variant
+  /// for kDLCUDA, `features` is the compute capability, and all other code runs on the CPU.
+  int32_t device_type;
+  int32_t num_kernels;
+  const attn_kernel_info *kernels;
+  const char *image; ///< PTX that ends with a zero, for all functions of the library
 } attn_variant_info;
 
 typedef struct attn_function_info {

@@ -9,6 +9,7 @@
 #include "codegen/Pipeline.h"
 #include "codegen/Target.h"
 #include "codegen/cpu/Passes.h"
+#include "codegen/gpu/Passes.h"
 #include "codegen/emit/Passes.h"
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
@@ -29,6 +30,7 @@ void attn::registerEveryPass() {
   mlir::registerAllPasses();
   registerAttnPasses();
   registerAttnCpuPasses();
+  registerAttnGpuPasses();
   registerStagePipelines();
   registerAttnEmitPasses();
   registerLowerToLLVMPipeline();

@@ -15,7 +15,9 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -30,6 +32,7 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
 #include "llvm/Transforms/Instrumentation/ThreadSanitizer.h"
 #include "llvm/Transforms/Scalar/ScalarizeMaskedMemIntrin.h"
@@ -40,6 +43,8 @@ using namespace attn;
 void attn::registerEmission(mlir::DialectRegistry &registry) {
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerGPUDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
 }
 
 //===----------------------------------------------------------------------===//
@@ -66,6 +71,19 @@ createTargetMachine(llvm::StringRef triple) {
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
+/// The architecture of the levels of `module`: that of the first level that has one, or else that of the compiler.
+static llvm::Expected<std::string> findTriple(mlir::ModuleOp module) {
+  for (auto level : module.getOps<mlir::ModuleOp>()) {
+    llvm::Expected<const Target *> target =
+        mlir::cast<CodegenInterface>(getTarget(level)).getDescription();
+    if (!target)
+      return target.takeError();
+    if (!(*target)->triple.empty())
+      return (*target)->triple.str();
+  }
+  return llvm::sys::getProcessTriple();
+}
+
 /// Lowers `module` and returns its description, which the lowering removes from the module.
 static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llvm::StringRef name) {
   auto failure = [] {
@@ -74,17 +92,15 @@ static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llv
   mlir::FailureOr<LibraryInfo> library = describe(module, name);
   if (failed(library))
     return failure();
-  // All levels have the architecture of the first one.
-  TargetInterface first = getTarget(*module.getOps<mlir::ModuleOp>().begin());
-  llvm::Expected<const Target *> target = mlir::cast<CodegenInterface>(first).getDescription();
-  if (!target)
-    return target.takeError();
-  auto machine = createTargetMachine((*target)->triple);
+  llvm::Expected<std::string> triple = findTriple(module);
+  if (!triple)
+    return triple.takeError();
+  auto machine = createTargetMachine(*triple);
   if (!machine)
     return machine.takeError();
   mlir::Builder builder(module.getContext());
   module->setAttr(mlir::LLVM::LLVMDialect::getTargetTripleAttrName(),
-                  builder.getStringAttr((*target)->triple));
+                  builder.getStringAttr(*triple));
   module->setAttr(mlir::LLVM::LLVMDialect::getDataLayoutAttrName(),
                   builder.getStringAttr((*machine)->createDataLayout().getStringRepresentation()));
 

@@ -235,6 +235,11 @@ private:
         text(entry, AttnDialect::kSchedulesAttr)};
     if (auto compute = entry->getAttrOfType<TypeAttr>(AttnDialect::kComputeAttr))
       llvm::raw_string_ostream(variant.compute) << compute.getValue();
+    for (auto task : level.getOps<func::FuncOp>())
+      if (auto launch = task->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr))
+        variant.kernels.push_back({getKernelName(task.getName(), launch.getKernel()),
+                                   launch.getThreads(), launch.getShared(),
+                                   launch.getArguments()});
     if (pack) {
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
       if (failed(written) || failed(read))
@@ -345,6 +350,16 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                 out.attribute("schedules", variant.schedules);
                 if (!variant.compute.empty())
                   out.attribute("compute", variant.compute);
+                if (!variant.kernels.empty())
+                  out.attributeArray("kernels", [&] {
+                    for (const KernelInfo &kernel : variant.kernels)
+                      out.object([&] {
+                        out.attribute("name", kernel.name);
+                        out.attribute("threads", kernel.threads);
+                        out.attribute("shared", kernel.shared);
+                        out.attribute("context", kernel.context);
+                      });
+                  });
               });
           });
         });
@@ -412,6 +427,12 @@ static bool fromJSON(const json::Value &value, SymbolInfo &symbol, json::Path pa
          mapper.map("max", symbol.max);
 }
 
+static bool fromJSON(const json::Value &value, KernelInfo &kernel, json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  return mapper && mapper.map("name", kernel.name) && mapper.map("threads", kernel.threads) &&
+         mapper.map("shared", kernel.shared) && mapper.map("context", kernel.context);
+}
+
 static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path path) {
   json::ObjectMapper mapper(value, path);
   std::string hash;
@@ -419,7 +440,8 @@ static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path 
       !mapper.map("workspace", variant.workspace) ||
       !mapper.map("packed_bytes", variant.packedBytes) || !mapper.map("packed_hash", hash) ||
       !mapper.map("report", variant.report) || !mapper.map("schedules", variant.schedules) ||
-      !mapper.mapOptional("compute", variant.compute))
+      !mapper.mapOptional("compute", variant.compute) ||
+      !mapper.mapOptional("kernels", variant.kernels))
     return false;
   if (!llvm::to_integer(hash, variant.packedHash, 16)) {
     path.field("packed_hash").report("expected a hexadecimal number");

@@ -55,6 +55,12 @@ struct SymbolInfo {
       std::nullopt; ///< computes a symbol that no input carries from the carried ones
 };
 
+/// A task that runs on a GPU: attn_kernel_info.
+struct KernelInfo {
+  std::string name;
+  int64_t threads, shared, context;
+};
+
 struct VariantInfo {
   std::string level;
   std::vector<std::string> features; ///< by the names of runtime/cpu.c
@@ -63,6 +69,7 @@ struct VariantInfo {
   uint64_t packedHash = 0;
   std::string compute =
       {}; ///< the type that products of f32 round their factors to; empty for none
+  std::vector<KernelInfo> kernels = {}; ///< of a variant for GPUs
 };
 
 struct FunctionInfo {

@@ -22,7 +22,8 @@
 //     %scratch = call->task_workspace + %worker * call->task_stride {attn.scratch}
 //   }
 //
-// attn.count_tiles adds to call->tiles[%worker]; in an entry, to the counts of worker 0, which runs the
+// A task with `attn.launch` is a declaration. Its loop becomes a call of call->launch with the number of the kernel and the
+// context. attn.count_tiles adds to call->tiles[%worker]; in an entry, to the counts of worker 0, which runs the
 // entry. Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Unrealized
 // casts convert between memrefs and descriptors, and between index and i64; the conversion to LLVM
 // resolves them. Other functions stay as they are.
@@ -153,8 +154,12 @@ struct LowerKernelAbi : attn::impl::LowerKernelAbiBase<LowerKernelAbi> {
         return signalPassFailure();
       tasks.insert(task);
     }
-    for (Operation *task : tasks)
-      lowerTask(cast<func::FuncOp>(task));
+    for (Operation *task : tasks) {
+      if (task->hasAttr(AttnDialect::kLaunchAttr))
+        task->erase(); // its code is among the kernels of the level
+      else
+        lowerTask(cast<func::FuncOp>(task));
+    }
 
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto kind = function->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
@@ -237,6 +242,17 @@ private:
     for (Value captured : loop.getArgs())
       b.store(b.toLLVM(captured), b.field(type, context, next++));
 
+    if (auto launch = task->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr)) {
+      auto signature = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                                   {b.ptr(), b.i64(), b.i64(), b.ptr()});
+      LLVM::CallOp::create(b, signature,
+                           ValueRange{b.callField(call, CALL_FIELD(launch)),
+                                      b.callField(call, CALL_FIELD(device)),
+                                      b.constant(launch.getKernel()), b.toLLVM(loop.getCount()),
+                                      context});
+      loop.erase();
+      return success();
+    }
     Value function =
         b.cast(func::ConstantOp::create(b, task.getFunctionType(), task.getSymName()), b.ptr());
     auto signature = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),

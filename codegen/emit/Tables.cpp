@@ -154,11 +154,26 @@ private:
     return array(table);
   }
 
+  llvm::Constant *kernels(llvm::ArrayRef<KernelInfo> infos) {
+    std::vector<llvm::Constant *> table;
+    using T = attn_kernel_info;
+    for (const KernelInfo &info : infos)
+      table.push_back(structure(
+          sizeof(T), {FIELD(name, text(info.name)), FIELD(threads, i64(info.threads)),
+                      FIELD(shared_bytes, i64(info.shared)), FIELD(context_bytes, i64(info.context))}));
+    return array(table);
+  }
+
   llvm::Constant *variant(const FunctionInfo &function, const VariantInfo &info) {
     auto code = [&](const llvm::Twine &stage) {
       return module.getFunction((function.name + stage + "." + info.level).str());
     };
     llvm::Constant *pack = function.weights.empty() ? null() : code(".pack");
+    // DLPack's numbers.
+    static constexpr int32_t kCPU = 1, kCUDA = 2;
+    bool isOnGpu = !info.kernels.empty();
+    llvm::Constant *image =
+        isOnGpu ? module.getGlobalVariable("kernels." + info.level, /*AllowInternal=*/true) : null();
     using T = attn_variant_info;
     return structure(
         sizeof(T),
@@ -166,7 +181,10 @@ private:
          FIELD(run, code("")), FIELD(workspace, code(".workspace")), FIELD(pack, pack),
          FIELD(packed_bytes, i64(info.packedBytes)), FIELD(packed_hash, i64(info.packedHash)),
          FIELD(workspace_text, text(info.workspace)), FIELD(report, text(info.report)),
-         FIELD(schedules, text(info.schedules))});
+         FIELD(schedules, text(info.schedules)),
+         FIELD(device_type, i32(isOnGpu ? kCUDA : kCPU)),
+         FIELD(num_kernels, i32(info.kernels.size())), FIELD(kernels, kernels(info.kernels)),
+         FIELD(image, image)});
   }
 
   static attn_formula_op stepOf(Formula::Op op) {

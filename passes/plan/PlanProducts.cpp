@@ -61,8 +61,10 @@ static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp o
   // Queries are the columns of products, or else their rows: then scores have a column for each key, and outputs one for
   // each element.
   bool hasQueryColumns =
+      !plan.getInPlace() &&
       llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule());
-  bool isTiled = hasQueryColumns || plan.getSchedule() == Schedule::Decode;
+  bool isTiled =
+      hasQueryColumns || plan.getInPlace() || plan.getSchedule() == Schedule::Decode;
   int64_t keys = isTiled ? plan.getK() : op.getStaticSize(op.getKDim());
   int64_t e = op.getStaticSize(op.getEDim());
   auto known = [](int64_t size) {

@@ -79,6 +79,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
   // An unknown batch size does not change the order of plans.
   for (unsigned i = 0; i < shape.numBatch; ++i) {
     int64_t count = op.getStaticSize(i);
+    shape.knowsBatch &= !ShapedType::isDynamic(count);
     (op.getKeyMap().isFunctionOfDim(i) ? shape.heads : shape.groups) *=
         ShapedType::isDynamic(count) ? 1 : count;
   }

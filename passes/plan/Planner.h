@@ -29,6 +29,7 @@ struct AttentionShape {
   int64_t d = 1, e = 1;   // head sizes of queries and keys, and of values
   int64_t joined = 1;     // heads of keys that one product can compute, with all groups of queries
   int64_t depth = 0;      // length of the sums of the projections before; 0: none
+  bool knowsBatch = true; // whether the numbers of heads and groups are known before the call
   bool knowsHeads = true; // whether d and e are known before the call
   bool knowsKeys = true;  // whether the number of keys is known before the call
   mlir::Type element; // of queries, keys and values; that of the scores if these have several types

@@ -28,7 +28,8 @@
 // of other types than the scores are converted to that type first, except with queries in rows.
 //
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
-// values keep their type, because their products convert them in registers. A state becomes the buffers of its outputs,
+// values keep their type, because their products convert them in registers. With `in_place` in the plan, queries are rows
+// too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A state becomes the buffers of its outputs,
 // without attn.online_finish. If the op is a part that begins at another key than 0, the range of its mask is made
 // relative to that key.
 //
@@ -76,7 +77,9 @@ private:
 
   FloatType scoreType() { return op.getAccumulatorType(); }
   /// Whether queries come first in the tiles.
-  bool rows() { return op.getPlan()->getSchedule() == Schedule::Decode; }
+  bool rows() { return op.getPlan()->getSchedule() == Schedule::Decode || inPlace(); }
+  /// Whether steps read queries, keys and values where they are and in their own type.
+  bool inPlace() { return op.getPlan()->getInPlace(); }
   UnitAttr rowsAttr() { return rows() ? rewriter.getUnitAttr() : UnitAttr(); }
   int64_t group() { return op.getPlan()->getGroup(); }
   int64_t qTile() { return op.getPlan()->getQ(); }
@@ -246,7 +249,7 @@ Value KeyLoops::temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, 
 void KeyLoops::splitScale() {
   float scale = op.getScale().convertToFloat();
   scoreScale = op.getScaleAttr();
-  if (!std::isnormal(scale) || std::abs(scale) >= 1)
+  if (inPlace() || !std::isnormal(scale) || std::abs(scale) >= 1)
     return;
   // The power takes the sign: the rest is positive.
   float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
@@ -280,6 +283,8 @@ Value KeyLoops::temporaryOfQueries(int64_t other, OpFoldResult otherSize) {
 Value KeyLoops::scaleRowsOfQueries() {
   Value source =
       ordered(view(op.getQuery(), op.getQueryMap(), zero, zero), {op.getQDim(), op.getDDim()});
+  if (inPlace())
+    return source;
   Value out = temporaryOfQueries(op.getStaticSize(op.getDDim()), domain[op.getDDim()].size);
   AffineMap identity = rewriter.getMultiDimIdentityMap(2);
   SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
@@ -561,6 +566,10 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
     probabilities = temporary({groups, qTile(), group()},
                               {inGroups(ks), numQueries(), rewriter.getIndexAttr(group())},
                               getElementTypeOrSelf(value.getType()));
+  } else if (inPlace()) {
+    // Without this operand, probabilities have the type of the scores.
+    if (Type type = getElementTypeOrSelf(value.getType()); type != scoreType())
+      probabilities = temporary({qTile(), kTile()}, {numQueries(), ks}, type);
   } else if (!rows()) {
     key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
     value = convert(value, {kTile(), op.getStaticSize(e)}, scoreType());

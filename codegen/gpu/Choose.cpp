@@ -1,0 +1,117 @@
+//===- Choose.cpp - the tiles of attentions on GPUs ------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Predictions count cycles of one multiprocessor from published rates per multiprocessor and cycle: of GPUs from sm_80 on,
+// 1024 multiply-adds of 16-bit factors, 16 exponentials, 128 bytes from shared memory, and 64 other operations on f32.
+// No prediction has been compared with a measurement yet.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/Choose.h"
+#include "codegen/gpu/MatrixMultiply.h"
+#include "codegen/gpu/TileCopies.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Queries and keys of a tile to try.
+static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 16, 128};
+
+/// The most queries of a warp, and the warps that a block of threads has if there are enough queries.
+static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
+
+/// The most registers of a thread, and those that addresses, maxima and sums take.
+static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 56;
+
+/// The multiprocessors of a typical GPU.
+static constexpr int64_t kMultiprocessors = 108;
+
+/// The most threads and blocks of threads of a multiprocessor at a time.
+static constexpr int64_t kMostThreads = 2048, kMostBlocks = 32;
+
+static int64_t rowsOfWarp(int64_t queries) {
+  return std::clamp<int64_t>(queries / kWarpsOfBlock, kMatrixRows, kRowsOfWarp);
+}
+
+BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
+  int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
+  int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
+  return BlockAttr::get(gpu.getContext(), rowsOfWarp(rows),
+                        llvm::divideCeil(columns, kMatrixColumns), /*depth=*/0);
+}
+
+namespace {
+/// What a block of threads needs.
+struct Needs {
+  int64_t threads, registers, shared;
+
+  Needs(const AttentionShape &shape, PlanAttr plan) {
+    int64_t rows = rowsOfWarp(plan.getQ());
+    threads = plan.getQ() / rows * kWarp;
+    // The accumulators, then the scores or the rounded probabilities and a factor.
+    registers = rows * (llvm::alignTo(shape.e, 16) + plan.getK()) / kWarp + kOtherRegisters;
+    SharedTile queries = {plan.getQ(), shape.d, shape.element},
+               keys = {plan.getK(), shape.d, shape.element},
+               values = {plan.getK(), shape.e, shape.element};
+    auto bytes = [](const SharedTile &tile, int64_t stages) {
+      return stages * tile.rows * tile.pitch() * tile.element.getIntOrFloatBitWidth() / 8;
+    };
+    shared = bytes(queries, 1) + bytes(keys, 2) + bytes(values, 2);
+  }
+
+  bool fit(GpuAttr gpu) const {
+    return shared <= int64_t(gpu.getShared()) && registers <= kMostRegisters;
+  }
+
+  /// The blocks of threads that a multiprocessor runs at a time.
+  int64_t blocksAtOnce(GpuAttr gpu) const {
+    return std::max<int64_t>(
+        1, std::min({kMostBlocks, kMostThreads / threads, int64_t(gpu.getShared()) / shared,
+                     int64_t(gpu.getRegisters()) / (std::min(registers, kMostRegisters) * threads)}));
+  }
+};
+} // namespace
+
+double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan) {
+  Needs needs(shape, plan);
+  double q = plan.getQ(), k = plan.getK(), rows = rowsOfWarp(plan.getQ()), warps = q / rows;
+  double bytes = shape.element.getIntOrFloatBitWidth() / 8.0;
+  double products = q * k * double(shape.d + shape.e);
+  double multiplies = products / 1024 * (shape.element.isF32() ? 6 : 1);
+  // Each warp reads the keys, the values and its own queries.
+  double reads = warps * bytes * (k * double(shape.d + shape.e) + rows * double(shape.d)) / 128;
+  double softmax = q * k * (1.0 / 16 + 8.0 / 64) + q * double(shape.e) / 64;
+  // With several blocks of threads, one computes its softmax while another one multiplies.
+  double step = needs.blocksAtOnce(gpu) > 1
+                    ? std::max({multiplies, reads, softmax}) + 0.25 * std::min(multiplies, softmax)
+                    : std::max(multiplies, reads) + softmax;
+  double tasks = double(shape.heads) * shape.groups * llvm::divideCeil(shape.queries, plan.getQ());
+  double steps = std::ceil(double(shape.keys) / k) + 1; // one for the start and the end
+  double rounds = tasks / kMultiprocessors;
+  if (shape.knowsBatch) // otherwise there are many tasks
+    rounds = std::ceil(rounds);
+  return rounds * steps * step;
+}
+
+SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &shape) {
+  auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
+  SmallVector<Prediction> predictions;
+  auto add = [&](int64_t q, int64_t k) {
+    auto plan = PlanAttr::get(gpu.getContext(), Schedule::Phased, q, k, /*group=*/1, /*part=*/0,
+                              /*transposes=*/false, /*in_place=*/true);
+    if (!Needs(shape, plan).fit(gpu))
+      return;
+    Prediction prediction = {plan, predictPlan(gpu, shape, plan)};
+    predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
+  };
+  for (int64_t q : kQueryTiles)
+    for (int64_t k : kKeyTiles)
+      add(q, k);
+  // A head that is too large for every tile gets the smallest one, and an error later.
+  if (predictions.empty())
+    predictions.push_back({PlanAttr::get(gpu.getContext(), Schedule::Phased, 32, 16, 1, 0, false, true), 0});
+  return predictions;
+}

@@ -1,0 +1,130 @@
+//===- Gpu.cpp - the family of NVIDIA GPUs ---------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/Gpu.h"
+
+#include "codegen/Codegen.h"
+#include "codegen/gpu/Choose.h"
+#include "codegen/gpu/MatrixMultiply.h"
+#include "codegen/gpu/Passes.h"
+#include "passes/Passes.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace attn::targets {
+extern const GpuTarget sm_80;
+} // namespace attn::targets
+
+/// The levels, better ones first.
+static const Target *const kTargets[] = {
+    &targets::sm_80, // mma.sync, cp.async
+};
+
+TargetInterface GpuTarget::makeGpuAttr(const Target &target, MLIRContext *context) {
+  const auto &gpu = static_cast<const GpuTarget &>(target);
+  return GpuAttr::get(context, gpu.level, gpu.shared, gpu.registers, gpu.has);
+}
+
+//===----------------------------------------------------------------------===//
+// The pipeline
+//===----------------------------------------------------------------------===//
+
+/// Lowers kernels to the LLVM dialect, and to the assembly of the GPU.
+static void addEmission(OpPassManager &level) {
+  level.addPass(createOutlineKernels());
+  OpPassManager &kernels = level.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createConvertNVGPUToNVVMPass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createConvertNVVMToLLVMPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  GpuModuleToBinaryPassOptions assembly;
+  assembly.compilationTarget = "isa";
+  level.addPass(createGpuModuleToBinaryPass(assembly));
+  level.addPass(createEmbedKernels());
+}
+
+static void addPasses(StringRef stage, OpPassManager &level) {
+  if (stage == "bufferize") {
+    level.addNestedPass<func::FuncOp>(createPlaceTemporaries());
+    level.addPass(createPlanWorkspace());
+    level.addPass(createOutlineTasks());
+    level.addPass(createCanonicalizerPass());
+    level.addPass(createCSEPass());
+    level.addPass(createShareTasks());
+  }
+  if (stage == "vectorize") {
+    level.addPass(createAssignThreads());
+    level.addNestedPass<func::FuncOp>(createStageTiles());
+    level.addNestedPass<func::FuncOp>(createOnlineToFragments());
+    level.addPass(createCanonicalizerPass());
+    level.addPass(createCSEPass());
+    level.addPass(createAssignShared());
+  }
+  if (stage == "emit")
+    addEmission(level);
+}
+
+//===----------------------------------------------------------------------===//
+// The interfaces of #attn.gpu
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Planner : PlannerInterface::ExternalModel<Planner, GpuAttr> {
+  SmallVector<Prediction> predictPlans(Attribute gpu, const AttentionShape &shape,
+                                       std::optional<Schedule>) const {
+    return attn::predictPlans(cast<GpuAttr>(gpu), shape);
+  }
+  double predictPlan(Attribute gpu, const AttentionShape &shape, PlanAttr plan) const {
+    return attn::predictPlan(cast<GpuAttr>(gpu), shape, plan);
+  }
+  Attribute planProduct(Attribute gpu, const ProductShape &shape) const {
+    return planBlock(cast<GpuAttr>(gpu), shape);
+  }
+  int64_t getLanes(Attribute) const { return kMatrixColumns; }
+  int64_t getCacheBytes(Attribute) const { return 0; }
+  Panel choosePanel(Attribute, const ProductShape &) const { return {0, 1}; }
+};
+
+struct Codegen : CodegenInterface::ExternalModel<Codegen, GpuAttr> {
+  void addPasses(Attribute, StringRef stage, OpPassManager &manager) const {
+    ::addPasses(stage, manager);
+  }
+  llvm::Expected<const Target *> getDescription(Attribute gpu) const {
+    return lookupTarget(kTargets, cast<GpuAttr>(gpu).getLevel());
+  }
+  LogicalResult embed(Attribute, ModuleOp level, ModuleOp library) const {
+    return moveSymbols(level, library, [](func::FuncOp function) {
+      Builder builder(function.getContext());
+      function->setAttr("passthrough", builder.getStrArrayAttr({"no-builtins", "nounwind"}));
+    });
+  }
+};
+} // namespace
+
+static void registerInterfaces(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
+    GpuAttr::attachInterface<Planner, Codegen>(*context);
+  });
+}
+
+const TargetFamily attn::kGpuFamily = {kTargets, registerInterfaces, addPasses};

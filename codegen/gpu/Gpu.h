@@ -1,0 +1,37 @@
+//===- Gpu.h - the family of NVIDIA GPUs -------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_GPU_GPU_H
+#define ATTN_CODEGEN_GPU_GPU_H
+
+#include "codegen/Target.h"
+
+namespace attn {
+
+/// A level of GPUs. codegen/gpu/targets/ has one description for each. Its entries run on the CPU and launch kernels, and
+/// are compiled for any CPU, so the level has no triple.
+struct GpuTarget : Target {
+  /// LLVM's name of the features of PTX that the code needs.
+  llvm::StringLiteral ptx;
+  /// The fields of #attn.gpu.
+  unsigned shared, registers;
+  GpuCapabilities has;
+
+  constexpr GpuTarget(llvm::StringLiteral level, llvm::ArrayRef<llvm::StringLiteral> features,
+                      llvm::StringLiteral ptx, unsigned shared, unsigned registers,
+                      GpuCapabilities has)
+      : Target{level, "", features, makeGpuAttr}, ptx(ptx), shared(shared), registers(registers),
+        has(has) {}
+
+private:
+  static TargetInterface makeGpuAttr(const Target &target, mlir::MLIRContext *context);
+};
+
+extern const TargetFamily kGpuFamily;
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_GPU_GPU_H

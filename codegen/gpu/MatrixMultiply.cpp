@@ -1,0 +1,153 @@
+//===- MatrixMultiply.cpp - products of matrices of a warp -----------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/MatrixMultiply.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace attn;
+
+std::optional<MatrixMultiply> MatrixMultiply::get(Type element) {
+  if (element.isF16() || element.isBF16() || element.isF32())
+    return MatrixMultiply(element);
+  return std::nullopt;
+}
+
+/// `value`, a vector of the elements of one register, as the type of the operands of mma.sync.
+Value MatrixMultiply::toRegister(ThreadBuilder &b, Value value) const {
+  if (element.isF16())
+    return value;
+  return LLVM::BitcastOp::create(b, b.getI32Type(), value);
+}
+
+/// Four matrices of 8 rows of 16 bytes, at the addresses that the lanes give. The first two and the last two are factors.
+std::array<Factor, 2> MatrixMultiply::loadMatrices(ThreadBuilder &b, Value tile, Value row,
+                                                   Value column, bool transposes) const {
+  int64_t inRegister = 32 / element.getIntOrFloatBitWidth();
+  Value matrices = nvgpu::LdMatrixOp::create(b, VectorType::get({4, inRegister}, element), tile,
+                                             ValueRange{row, column}, transposes, 4);
+  std::array<Factor, 2> factors;
+  for (int64_t i = 0; i < 4; ++i) {
+    Value elements = inRegister == 1
+                         ? vector::ExtractOp::create(b, matrices, ArrayRef<int64_t>{i, 0}).getResult()
+                         : vector::ExtractOp::create(b, matrices, i).getResult();
+    factors[i / 2].push_back(toRegister(b, elements));
+  }
+  return factors;
+}
+
+Factor MatrixMultiply::loadLeft(ThreadBuilder &b, Value tile, Value row, int64_t column) const {
+  Value lane = b.lane();
+  auto [first, second] =
+      loadMatrices(b, tile, b.add(row, b.remainder(lane, 16)),
+                   b.add(b.multiply(b.divide(lane, 16), chunk()), column), /*transposes=*/false);
+  first.append(second);
+  return first;
+}
+
+std::array<Factor, 2> MatrixMultiply::loadRight(ThreadBuilder &b, Value tile, int64_t row,
+                                                int64_t column) const {
+  Value lane = b.lane();
+  Value inTile = b.add(b.remainder(lane, 8), b.multiply(b.divide(lane, 16), 8));
+  Value half = b.remainder(b.divide(lane, 8), 2);
+  return loadMatrices(b, tile, b.add(inTile, row), b.add(b.multiply(half, chunk()), column),
+                      /*transposes=*/false);
+}
+
+std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile, int64_t row,
+                                                    int64_t column) const {
+  Value lane = b.lane();
+  if (!element.isF32())
+    return loadMatrices(b, tile, b.add(b.remainder(lane, 16), row),
+                        b.add(b.multiply(b.divide(lane, 16), chunk()), column),
+                        /*transposes=*/true);
+  // ldmatrix transposes 16-bit elements only. Element t of the depth is row 2t, element t + 4 is row 2t + 1.
+  std::array<Factor, 2> factors;
+  Value first = b.add(b.multiply(b.remainder(lane, 4), 2), row), inColumns = b.divide(lane, 4);
+  for (int64_t half : {0, 1})
+    for (int64_t odd : {0, 1}) {
+      Value value = memref::LoadOp::create(
+          b, tile, ValueRange{b.add(first, odd), b.add(inColumns, column + half * kMatrixColumns)});
+      factors[half].push_back(toRegister(b, value));
+    }
+  return factors;
+}
+
+SmallVector<Factor> MatrixMultiply::toLeft(ThreadBuilder &b,
+                                           ArrayRef<Accumulator> accumulators) const {
+  SmallVector<Factor> factors;
+  if (element.isF32()) {
+    for (const Accumulator &sums : accumulators) {
+      factors.emplace_back();
+      for (int64_t i : {0, 2, 1, 3})
+        factors.back().push_back(toRegister(b, sums[i]));
+    }
+    return factors;
+  }
+  for (size_t i = 0; i < accumulators.size(); i += 2) {
+    factors.emplace_back();
+    for (const Accumulator &sums : accumulators.slice(i, 2))
+      for (int64_t row : {0, 2}) {
+        Value pair = vector::FromElementsOp::create(b, VectorType::get(2, b.getF32Type()),
+                                                    ValueRange{sums[row], sums[row + 1]});
+        pair = arith::TruncFOp::create(b, VectorType::get(2, element), pair);
+        factors.back().push_back(toRegister(b, pair));
+      }
+  }
+  return factors;
+}
+
+/// Adds the products of one instruction to `sums`.
+static void multiplyOnce(ThreadBuilder &b, Type element, ValueRange left, ValueRange right,
+                         Accumulator &sums) {
+  auto f32 = b.getF32Type();
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
+  std::optional<std::array<NVVM::MMATypes, 2>> types;
+  if (element.isBF16())
+    types = {NVVM::MMATypes::bf16, NVVM::MMATypes::bf16};
+  else if (element.isF32())
+    types = {NVVM::MMATypes::tf32, NVVM::MMATypes::tf32};
+  int64_t depth = element.isF32() ? 8 : 16;
+  Value result = NVVM::MmaOp::create(
+      b, type, left, right, ValueRange(ArrayRef<Value>(sums)),
+      ArrayRef<int64_t>{kMatrixRows, kMatrixColumns, depth}, std::nullopt, std::nullopt, types,
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = LLVM::ExtractValueOp::create(b, result, i);
+}
+
+/// `factor` as the sum of a number of tf32 and the rest.
+static std::array<Factor, 2> split(ThreadBuilder &b, const Factor &factor) {
+  std::array<Factor, 2> parts;
+  for (Value bits : factor) {
+    Value great = arith::AndIOp::create(b, bits, b.i32(int32_t(0xffffe000)));
+    Value whole = LLVM::BitcastOp::create(b, b.getF32Type(), bits),
+          greatFloat = LLVM::BitcastOp::create(b, b.getF32Type(), great);
+    // The rest of an infinity is 0, not inf - inf; the rest of a NaN stays NaN.
+    Value isWhole =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, whole, greatFloat);
+    Value rest = arith::SelectOp::create(b, isWhole, b.f32(0),
+                                         arith::SubFOp::create(b, whole, greatFloat));
+    parts[0].push_back(great);
+    parts[1].push_back(LLVM::BitcastOp::create(b, b.getI32Type(), rest));
+  }
+  return parts;
+}
+
+void MatrixMultiply::multiply(ThreadBuilder &b, const Factor &left, const Factor &right,
+                              Accumulator &sums) const {
+  if (!element.isF32())
+    return multiplyOnce(b, element, left, right, sums);
+  auto [greatLeft, restLeft] = split(b, left);
+  auto [greatRight, restRight] = split(b, right);
+  multiplyOnce(b, element, restLeft, greatRight, sums);
+  multiplyOnce(b, element, greatLeft, restRight, sums);
+  multiplyOnce(b, element, greatLeft, greatRight, sums);
+}

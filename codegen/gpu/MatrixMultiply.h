@@ -1,0 +1,65 @@
+//===- MatrixMultiply.h - products of matrices of a warp ----------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The lanes of a warp hold matrices together. Lane l, with g = l / 4 and t = l % 4, holds of a 16 x 8 accumulator the
+// elements (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1), in this order. The PTX manual (mma.m16n8k16, mma.m16n8k8)
+// gives the lanes of the factors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_GPU_MATRIXMULTIPLY_H
+#define ATTN_CODEGEN_GPU_MATRIXMULTIPLY_H
+
+#include "codegen/gpu/Threads.h"
+
+namespace attn {
+
+/// The rows and the columns of an accumulator.
+inline constexpr int64_t kMatrixRows = 16, kMatrixColumns = 8;
+
+/// The elements that one lane holds of an accumulator.
+using Accumulator = std::array<mlir::Value, 4>;
+
+/// The registers that one lane holds of a factor.
+using Factor = llvm::SmallVector<mlir::Value, 4>;
+
+/// Multiplies matrices of one element type and adds the products to f32. Factors of f32 are split into two numbers of
+/// tf32, whose three greatest products are added: the error of a product is at most 2^-20 of it.
+class MatrixMultiply {
+public:
+  /// None if no instruction multiplies `element`.
+  static std::optional<MatrixMultiply> get(mlir::Type element);
+
+  /// The products that one instruction adds to each sum.
+  int64_t depth() const { return 2 * chunk(); }
+  /// The elements of 16 bytes: ldmatrix reads them at once, and cp.async copies them at once.
+  int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }
+
+  /// The left factor, 16 x depth, at (row, column) of `tile`, which is in shared memory.
+  Factor loadLeft(ThreadBuilder &b, mlir::Value tile, mlir::Value row, int64_t column) const;
+  /// Two right factors, depth x 8 each, whose columns are the 16 rows from `row` of `tile`.
+  std::array<Factor, 2> loadRight(ThreadBuilder &b, mlir::Value tile, int64_t row,
+                                  int64_t column) const;
+  /// Two right factors, depth x 8 each, at (row, column) of `tile`, whose rows are theirs. The rows are in the order in
+  /// which toLeft() has its columns.
+  std::array<Factor, 2> loadRightRows(ThreadBuilder &b, mlir::Value tile, int64_t row,
+                                      int64_t column) const;
+  /// The left factors of a product that sums over the columns of `accumulators`, rounded to the element type.
+  llvm::SmallVector<Factor> toLeft(ThreadBuilder &b, llvm::ArrayRef<Accumulator> accumulators) const;
+
+  /// Adds left * right to `sums`.
+  void multiply(ThreadBuilder &b, const Factor &left, const Factor &right, Accumulator &sums) const;
+
+private:
+  explicit MatrixMultiply(mlir::Type element) : element(element) {}
+  std::array<Factor, 2> loadMatrices(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
+                                     mlir::Value column, bool transposes) const;
+  mlir::Value toRegister(ThreadBuilder &b, mlir::Value value) const;
+
+  mlir::Type element;
+};
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_GPU_MATRIXMULTIPLY_H

@@ -1,0 +1,458 @@
+//===- OnlineToFragments.cpp - the online softmax in registers -------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   %acc = memref.alloca() : memref<64x64xf32, private>       // of the block of threads
+//   attn.online_step rows ins(%q, %k, %v : memref<?x64xbf16, workgroup>, ...) outs(%scores, %max, %sum, %acc)
+// becomes, for each thread,
+//   %acc = memref.alloca() : memref<32xf32>                   // the elements of this lane
+//   %s = nvvm.mma.sync of rows of %q and of %k                // 16 queries by 8 keys each
+//   %s = scores, -inf where a pair is hidden
+//   %m = the maximum of %max and of %s, over the 4 lanes that share a query
+//   %p = ex2(%s - %m)    %a = ex2(%max - %m)    %sum = %a * %sum + %p
+//   %acc = %a * %acc + nvvm.mma.sync of %p, rounded, and rows of %v
+//
+// A warp has 16 queries or a multiple. A lane holds whole accumulators (MatrixMultiply.h): of each query, it has two
+// neighbouring keys in eight. Sums of probabilities stay apart in the 4 lanes of a query until attn.online_finish. All
+// indices into the memory of a lane are constants, so LLVM keeps it in registers.
+//
+// Where pairs are hidden, their probabilities are 0, but 0 * NaN is NaN. Then a warp first tests whether all values of the
+// tile are finite. If some are not, it multiplies with 0 in their place, and two more products of the probabilities tell
+// which outputs have an infinite value, or a NaN, of a probability other than 0 as a summand.
+// Test: test/codegen/gpu/online-to-fragments.mlir, test/ptx/
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/PairScores.h"
+#include "codegen/gpu/Passes.h"
+#include "codegen/gpu/TileCopies.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_ONLINETOFRAGMENTS
+#include "codegen/gpu/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Lanes that share a query.
+static constexpr int64_t kLanesOfRow = 4;
+
+static Value createExp2(ThreadBuilder &b, Value x) {
+  return LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
+                                       b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
+                                       ValueRange{x})
+      .getResult(0);
+}
+
+static Value createAdd(ThreadBuilder &b, Value x, Value y) {
+  return arith::AddFOp::create(b, x, y);
+}
+/// The greater of two numbers; of a number and NaN, the number.
+static Value createMax(ThreadBuilder &b, Value x, Value y) {
+  return arith::MaxNumFOp::create(b, x, y);
+}
+static Value createMultiply(ThreadBuilder &b, Value x, Value y) {
+  return arith::MulFOp::create(b, x, y);
+}
+static Value createMultiplyAdd(ThreadBuilder &b, Value x, Value y, Value z) {
+  return math::FmaOp::create(b, x, y, z);
+}
+static Value createReplace(ThreadBuilder &b, Value x, double from, Value by) {
+  Value isEqual = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, b.f32(from));
+  return arith::SelectOp::create(b, isEqual, by, x);
+}
+
+/// Combines the values of the lanes that share a query; each of them gets the result.
+static Value reduceRow(ThreadBuilder &b, Value value,
+                       function_ref<Value(ThreadBuilder &, Value, Value)> combine) {
+  for (int64_t distance = 1; distance < kLanesOfRow; distance *= 2) {
+    Value other = gpu::ShuffleOp::create(b, value, int32_t(distance), int32_t(kWarp),
+                                         gpu::ShuffleMode::XOR)
+                      .getShuffleResult();
+    value = combine(b, value, other);
+  }
+  return value;
+}
+
+namespace {
+
+/// The memory of a lane for a buffer in registers: `count` elements of f32.
+struct LaneMemory {
+  Value memory;
+
+  Value load(ThreadBuilder &b, int64_t i) const {
+    return memref::LoadOp::create(b, memory, ValueRange{b.constant(i)});
+  }
+  void store(ThreadBuilder &b, Value value, int64_t i) const {
+    memref::StoreOp::create(b, value, memory, ValueRange{b.constant(i)});
+  }
+};
+
+/// The state of a tile of queries, distributed over the lanes of the warps of a block.
+struct Fragments {
+  int64_t queries; ///< of the tile
+  int64_t size;    ///< of a head
+  int64_t rows;    ///< of queries of a warp
+  LaneMemory max, sum, acc;
+
+  int64_t blocks() const { return rows / kMatrixRows; }
+  int64_t columns() const { return llvm::divideCeil(size, 2 * kMatrixColumns) * 2; }
+  /// The number of the first query of this warp.
+  Value firstRow(ThreadBuilder &b) const { return b.multiply(b.warp(), rows); }
+
+  Accumulator loadSums(ThreadBuilder &b, int64_t block, int64_t column) const {
+    Accumulator result;
+    for (auto [i, value] : llvm::enumerate(result))
+      value = acc.load(b, (block * columns() + column) * 4 + int64_t(i));
+    return result;
+  }
+  void storeSums(ThreadBuilder &b, const Accumulator &sums, int64_t block, int64_t column) const {
+    for (auto [i, value] : llvm::enumerate(sums))
+      acc.store(b, value, (block * columns() + column) * 4 + int64_t(i));
+  }
+};
+
+class Lowering {
+public:
+  explicit Lowering(func::FuncOp function)
+      : function(function), warps(getThreads(function) / kWarp) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult findStates();
+  const Fragments &stateOf(Value max) { return states.find(rootOf(max))->second; }
+  /// The buffer that `view` shows a part of.
+  static Value rootOf(Value view) {
+    while (auto subview = view.getDefiningOp<memref::SubViewOp>())
+      view = subview.getSource();
+    return view;
+  }
+
+  void lower(OnlineInitOp op);
+  void lower(OnlineStepOp op);
+  void lower(OnlineFinishOp op);
+  LogicalResult lower(linalg::LinalgOp op);
+
+  func::FuncOp function;
+  int64_t warps;
+  llvm::MapVector<Value, Fragments> states; ///< by the buffer of the maxima
+  llvm::DenseMap<Value, Value> maxOfSum;    ///< the buffer of the maxima beside a buffer of sums
+};
+
+} // namespace
+
+LogicalResult Lowering::findStates() {
+  WalkResult walk = function.walk([&](OnlineInitOp op) -> WalkResult {
+    Value acc = rootOf(op.getAcc()), max = rootOf(op.getMax());
+    auto type = cast<MemRefType>(acc.getType());
+    if (!op.getRows() || !isIn(acc, registerSpace(op.getContext())) || !type.hasStaticShape() ||
+        type.getDimSize(0) % (warps * kMatrixRows) != 0)
+      return op.emitOpError() << "expected whole matrices of queries in registers for each of "
+                              << warps << " warps, got " << type;
+    Fragments state;
+    state.queries = type.getDimSize(0);
+    state.size = type.getDimSize(1);
+    state.rows = state.queries / warps;
+    ThreadBuilder b(op.getLoc(), OpBuilder::atBlockBegin(&function.front()));
+    auto allocate = [&](int64_t count) {
+      return LaneMemory{memref::AllocaOp::create(b, MemRefType::get({count}, b.getF32Type()))};
+    };
+    state.max = allocate(2 * state.blocks());
+    state.sum = allocate(2 * state.blocks());
+    state.acc = allocate(4 * state.blocks() * state.columns());
+    states.insert({max, state});
+    maxOfSum[rootOf(op.getSum())] = max;
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+void Lowering::lower(OnlineInitOp op) {
+  const Fragments &state = stateOf(op.getMax());
+  ThreadBuilder b(op.getLoc(), op);
+  Value zero = b.f32(0), lowest = b.f32(-kInfinity);
+  for (int64_t i = 0; i < 2 * state.blocks(); ++i) {
+    state.max.store(b, lowest, i);
+    state.sum.store(b, zero, i);
+  }
+  for (int64_t i = 0; i < 4 * state.blocks() * state.columns(); ++i)
+    state.acc.store(b, zero, i);
+  op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// attn.online_step
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One step of a warp.
+struct Step {
+  Step(OnlineStepOp op, const Fragments &state)
+      : op(op), state(state), scores(op), b(op.getLoc(), op),
+        multiply(*MatrixMultiply::get(getElementTypeOrSelf(op.getKey().getType()))),
+        keyMatrices(llvm::divideCeil(getTileKeys(), 2 * kMatrixColumns) * 2) {}
+
+  void run();
+
+private:
+  /// The keys that the buffer of the tile has room for.
+  int64_t getTileKeys() {
+    auto view = op.getKey().getDefiningOp<memref::SubViewOp>();
+    return view ? view.getSourceType().getDimSize(1) : cast<MemRefType>(op.getKey().getType()).getDimSize(0);
+  }
+  /// The whole buffer of a tile, with its padding, as rows of static length.
+  Value wholeTile(Value operand);
+  using Row = SmallVector<Accumulator>; // the accumulators of 16 queries
+  void computeProducts();
+  /// Replaces the scores of 16 queries by probabilities, and updates their state.
+  void update(int64_t block);
+  /// Adds the products of probabilities and values to the accumulators.
+  void addValues(function_ref<Factor(ThreadBuilder &, const Factor &)> change, bool isGuarded);
+
+  OnlineStepOp op;
+  const Fragments &state;
+  PairScores scores;
+  ThreadBuilder b;
+  MatrixMultiply multiply;
+  int64_t keyMatrices;
+  SmallVector<Row> rows;
+  SmallVector<SmallVector<Factor>> probabilities;
+};
+} // namespace
+
+Value Step::wholeTile(Value operand) {
+  auto view = operand.getDefiningOp<memref::SubViewOp>();
+  if (!view)
+    return operand;
+  MemRefType source = view.getSourceType();
+  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), b.getIndexAttr(source.getDimSize(1)),
+                                     b.getIndexAttr(source.getDimSize(2))};
+  MemRefType type = memref::SubViewOp::inferRankReducedResultType(
+      source.getShape().drop_front(), source, view.getMixedOffsets(), sizes, view.getMixedStrides());
+  return memref::SubViewOp::create(b, type, view.getSource(), view.getMixedOffsets(), sizes,
+                                   view.getMixedStrides());
+}
+
+void Step::computeProducts() {
+  Value query = wholeTile(op.getQuery()), key = wholeTile(op.getKey()), zero = b.f32(0);
+  rows.assign(state.blocks(), Row(keyMatrices, Accumulator{zero, zero, zero, zero}));
+  int64_t size = cast<MemRefType>(op.getQuery().getType()).getDimSize(1);
+  for (int64_t d = 0; d < size; d += multiply.depth()) {
+    SmallVector<Factor> left;
+    for (int64_t block = 0; block < state.blocks(); ++block)
+      left.push_back(
+          multiply.loadLeft(b, query, b.add(state.firstRow(b), block * kMatrixRows), d));
+    for (int64_t pair = 0; pair < keyMatrices / 2; ++pair)
+      for (auto [half, right] : llvm::enumerate(
+               multiply.loadRight(b, key, pair * 2 * kMatrixColumns, d)))
+        for (auto [row, factor] : llvm::zip_equal(rows, left))
+          multiply.multiply(b, factor, right, row[2 * pair + half]);
+  }
+}
+
+void Step::update(int64_t block) {
+  Row &row = rows[block];
+  scores.apply(b, b.add(state.firstRow(b), block * kMatrixRows), row);
+  Value scale = b.f32(scores.exponentScale());
+  Value zero = b.f32(0), minusScale = b.f32(-scores.exponentScale());
+  std::array<Value, 2> change;
+  for (int64_t half : {0, 1}) {
+    Value greatest;
+    for (Accumulator &sums : row)
+      for (int64_t odd : {0, 1}) {
+        Value score = sums[2 * half + odd];
+        greatest = greatest ? createMax(b, greatest, score) : score;
+      }
+    Value before = state.max.load(b, 2 * block + half);
+    Value after = createMax(b, before, reduceRow(b, greatest, createMax));
+    // As long as every score is -inf, so is the maximum, and -inf - -inf would be NaN.
+    Value origin = createMultiply(b, createReplace(b, after, -kInfinity, zero), minusScale);
+    change[half] = createExp2(b, createMultiplyAdd(b, before, scale, origin));
+    // Four sums keep the chain of additions short.
+    std::array<Value, 4> sumsOf;
+    for (auto [i, sums] : llvm::enumerate(row))
+      for (int64_t odd : {0, 1}) {
+        Value &p = sums[2 * half + odd];
+        p = createExp2(b, createMultiplyAdd(b, p, scale, origin));
+        Value &sum = sumsOf[(2 * i + odd) % 4];
+        sum = sum ? createAdd(b, sum, p) : p;
+      }
+    Value sum = createAdd(b, createAdd(b, sumsOf[0], sumsOf[1]), createAdd(b, sumsOf[2], sumsOf[3]));
+    state.sum.store(
+        b, createMultiplyAdd(b, state.sum.load(b, 2 * block + half), change[half], sum),
+        2 * block + half);
+    state.max.store(b, after, 2 * block + half);
+  }
+  for (int64_t column = 0; column < state.columns(); ++column) {
+    Accumulator sums = state.loadSums(b, block, column);
+    for (auto [i, sum] : llvm::enumerate(sums))
+      sum = createMultiply(b, sum, change[i / 2]);
+    state.storeSums(b, sums, block, column);
+  }
+  probabilities.push_back(multiply.toLeft(b, row));
+}
+
+void Step::run() {
+  computeProducts();
+  for (int64_t block = 0; block < state.blocks(); ++block)
+    update(block);
+  Value value = wholeTile(op.getValue());
+  for (int64_t column = 0; column < state.columns(); column += 2) {
+    SmallVector<std::array<Accumulator, 2>> sums;
+    for (int64_t block = 0; block < state.blocks(); ++block)
+      sums.push_back({state.loadSums(b, block, column), state.loadSums(b, block, column + 1)});
+    for (size_t k = 0; k < probabilities.front().size(); ++k) {
+      auto right = multiply.loadRightRows(b, value, k * multiply.depth(), column * kMatrixColumns);
+      for (auto [block, ofBlock] : llvm::enumerate(sums))
+        for (int64_t half : {0, 1})
+          multiply.multiply(b, probabilities[block][k], right[half], ofBlock[half]);
+    }
+    for (auto [block, ofBlock] : llvm::enumerate(sums))
+      for (int64_t half : {0, 1})
+        state.storeSums(b, ofBlock[half], block, column + half);
+  }
+}
+
+void Lowering::lower(OnlineStepOp op) {
+  Step(op, stateOf(op.getMax())).run();
+  op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// attn.online_finish
+//===----------------------------------------------------------------------===//
+
+void Lowering::lower(OnlineFinishOp op) {
+  const Fragments &state = stateOf(maxOfSum.lookup(rootOf(op.getSum())));
+  ThreadBuilder b(op.getLoc(), op);
+  auto out = cast<MemRefType>(op.getOut().getType());
+  Value end = memref::DimOp::create(b, op.getOut(), 0);
+  Value columnOfLane = b.multiply(b.remainder(b.lane(), kLanesOfRow), 2);
+  for (int64_t block = 0; block < state.blocks(); ++block)
+    for (int64_t half : {0, 1}) {
+      Value sum = reduceRow(b, state.sum.load(b, 2 * block + half), createAdd);
+      Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, b.f32(0));
+      bool isNaN = op.getEmptyRow() == EmptyRow::NaN;
+      Value factor = arith::DivFOp::create(b, b.f32(1), sum);
+      factor = arith::SelectOp::create(
+          b, isEmpty, b.f32(isNaN ? std::numeric_limits<double>::quiet_NaN() : 0.0), factor);
+      Value row = b.add(b.add(state.firstRow(b), b.divide(b.lane(), kLanesOfRow)),
+                        block * kMatrixRows + 8 * half);
+      auto exists = scf::IfOp::create(b, b.isLess(row, end));
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(exists.thenBlock());
+      for (int64_t column = 0; column * kMatrixColumns < state.size; ++column) {
+        Accumulator sums = state.loadSums(b, block, column);
+        for (int64_t odd : {0, 1}) {
+          Value at = b.add(columnOfLane, column * kMatrixColumns + odd);
+          Value element = createMultiply(b, sums[2 * half + odd], factor);
+          if (!out.getElementType().isF32())
+            element = arith::TruncFOp::create(b, out.getElementType(), element);
+          OpBuilder::InsertionGuard inner(b);
+          if ((column + 1) * kMatrixColumns > state.size)
+            b.setInsertionPointToStart(
+                scf::IfOp::create(b, b.isLess(at, b.constant(state.size))).thenBlock());
+          memref::StoreOp::create(b, element, op.getOut(), ValueRange{row, at});
+        }
+      }
+    }
+  op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// What a sink does to the state
+//===----------------------------------------------------------------------===//
+
+/// An elementwise op on the maxima and sums of queries.
+LogicalResult Lowering::lower(linalg::LinalgOp op) {
+  const Fragments *state = nullptr;
+  for (Value out : op.getDpsInits()) {
+    Value root = rootOf(out), max = maxOfSum.lookup(root);
+    auto *found = states.find(max ? max : root);
+    if (found == states.end() || cast<MemRefType>(out.getType()).getRank() != 1 ||
+        op.getNumLoops() != 1)
+      return op.emitOpError() << "expected an op on the maxima or sums of queries, got "
+                              << out.getType();
+    state = &found->second;
+  }
+  ThreadBuilder b(op.getLoc(), op);
+  // The last query of the tile stands in for those beyond it.
+  Value last = b.subtract(memref::DimOp::create(b, op.getDpsInits()[0], 0), b.constant(1));
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                        b.remainder(b.lane(), kLanesOfRow), b.constant(0));
+  for (int64_t i = 0; i < 2 * state->blocks(); ++i) {
+    Value row = b.min(b.add(b.add(state->firstRow(b), b.divide(b.lane(), kLanesOfRow)), 8 * i), last);
+    IRMapping mapping;
+    for (auto [operand, argument] :
+         llvm::zip_equal(op->getOpOperands(), op.getBlock()->getArguments())) {
+      if (op.isDpsInit(&operand) && argument.use_empty())
+        continue;
+      Value value = operand.get();
+      if (isa<MemRefType>(value.getType())) {
+        bool isOfRow = op.getMatchingIndexingMap(&operand).getNumResults() > 0;
+        value = memref::LoadOp::create(b, value, isOfRow ? ValueRange{row} : ValueRange{});
+      }
+      mapping.map(argument, value);
+    }
+    for (Operation &inner : op.getBlock()->without_terminator())
+      b.clone(inner, mapping);
+    for (auto [out, yielded] :
+         llvm::zip_equal(op.getDpsInits(), op.getBlock()->getTerminator()->getOperands())) {
+      Value value = mapping.lookupOrDefault(yielded);
+      if (!maxOfSum.contains(rootOf(out))) {
+        state->max.store(b, value, i);
+        continue;
+      }
+      // The sum of a query is the sum over its lanes.
+      state->sum.store(b, arith::SelectOp::create(b, isFirst, value, b.f32(0)), i);
+    }
+  }
+  op->erase();
+  return success();
+}
+
+LogicalResult Lowering::run() {
+  if (failed(findStates()))
+    return failure();
+  Attribute registers = registerSpace(function.getContext());
+  SmallVector<Operation *> ops;
+  function.walk([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : ops) {
+    if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+        linalgOp && isIn(linalgOp.getDpsInits()[0], registers)) {
+      if (failed(lower(linalgOp)))
+        return failure();
+      continue;
+    }
+    llvm::TypeSwitch<Operation *>(op).Case<OnlineInitOp, OnlineStepOp, OnlineFinishOp>(
+        [&](auto online) { lower(online); });
+  }
+  return success();
+}
+
+namespace {
+struct OnlineToFragments : attn::impl::OnlineToFragmentsBase<OnlineToFragments> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isDeclaration() || !function->hasAttr(AttnDialect::kLaunchAttr))
+      return;
+    if (failed(Lowering(function).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

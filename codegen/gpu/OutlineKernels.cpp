@@ -1,0 +1,146 @@
+//===- OutlineKernels.cpp - tasks as kernels of a GPU ----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func private @f.attend(%index: index, %worker: index, %n: index, %x: memref<?x64xf16>)
+//       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648>} {...}
+// becomes
+//   func.func private @f.attend(index, index, index, memref<?x64xf16>)
+//       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648, kernel = 0, arguments = 64>}
+//   gpu.module @kernels [#nvvm.target<chip = "sm_80">] {
+//     llvm.mlir.global external @shared() {addr_space = 3} : !llvm.array<0 x i8>     dynamic shared memory
+//     llvm.func @f_attend_0(%context: !llvm.ptr {llvm.byval = !llvm.struct<(i64, struct<(ptr, ptr, i64, ..)>)>})
+//         attributes {nvvm.kernel, nvvm.maxntid = array<i32: 128>} {
+//       %index = nvvm.read.ptx.sreg.ctaid.x
+//       %n, %x = the fields of %context ...
+//
+// The one parameter is the context that LowerKernelAbi gives to tasks of CPUs. Each block of threads runs one task. The
+// declaration stays for attn.parallel_for, which LowerKernelAbi lowers to a launch. Tiles are not counted on GPUs.
+// Test: test/codegen/gpu/outline-kernels.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Codegen.h"
+#include "codegen/gpu/Gpu.h"
+#include "codegen/gpu/Passes.h"
+#include "codegen/gpu/Threads.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_OUTLINEKERNELS
+#include "codegen/gpu/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// Shared memory is address space 3 of LLVM's NVPTX.
+static constexpr unsigned kSharedSpace = 3;
+/// Tiles for copies of whole tensors must begin at multiples of 1024 bytes.
+static constexpr uint64_t kSharedAlignment = 1024;
+
+namespace {
+struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
+  void runOnOperation() override {
+    ModuleOp level = getOperation();
+    llvm::Expected<const Target *> target =
+        cast<CodegenInterface>(getTarget(level)).getDescription();
+    if (!target) {
+      level.emitError(llvm::toString(target.takeError()));
+      return signalPassFailure();
+    }
+    OpBuilder builder = OpBuilder::atBlockEnd(level.getBody());
+    StringRef ptx = static_cast<const GpuTarget &>(**target).ptx;
+    Attribute chip = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda",
+                                               (*target)->level, ptx);
+    auto kernels = gpu::GPUModuleOp::create(builder, level.getLoc(), "kernels",
+                                            builder.getArrayAttr(chip));
+    OpBuilder inside = OpBuilder::atBlockBegin(kernels.getBody());
+    auto bytes = LLVM::LLVMArrayType::get(inside.getI8Type(), 0);
+    shared = LLVM::GlobalOp::create(inside, level.getLoc(), bytes, /*isConstant=*/false,
+                                    LLVM::Linkage::External, "shared", Attribute(),
+                                    /*alignment=*/kSharedAlignment, kSharedSpace);
+    int64_t number = 0;
+    for (func::FuncOp task : llvm::to_vector(level.getOps<func::FuncOp>())) {
+      auto launch = task->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
+      if (!launch || task.isDeclaration())
+        continue;
+      int64_t arguments = outline(inside, task, launch, number);
+      task->setAttr(AttnDialect::kLaunchAttr,
+                    LaunchAttr::get(&getContext(), launch.getThreads(), launch.getShared(),
+                                    number++, arguments));
+    }
+    if (number == 0)
+      kernels.erase();
+  }
+
+  /// Moves the body of `task` to a kernel, and returns the size of its context in bytes.
+  int64_t outline(OpBuilder &builder, func::FuncOp task, LaunchAttr launch, int64_t number) {
+    LLVMTypeConverter converter(&getContext());
+    converter.addTypeAttributeConversion(
+        [](BaseMemRefType, gpu::AddressSpaceAttr space) -> Attribute {
+          unsigned number = space.getValue() == gpu::AddressSpace::Workgroup ? kSharedSpace : 0;
+          return IntegerAttr::get(IntegerType::get(space.getContext(), 64), number);
+        });
+    auto pointer = LLVM::LLVMPointerType::get(&getContext());
+    SmallVector<Type> fields = llvm::map_to_vector(
+        task.getArgumentTypes().drop_front(2), [&](Type type) { return converter.convertType(type); });
+    auto context = LLVM::LLVMStructType::getLiteral(&getContext(), fields);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), {pointer});
+    auto kernel = LLVM::LLVMFuncOp::create(builder, task.getLoc(), getKernelName(task.getName(), number), type);
+    kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                    builder.getDenseI32ArrayAttr({int32_t(launch.getThreads()), 1, 1}));
+    // Numbers below the normal ones would take more instructions.
+    kernel.setPassthroughAttr(builder.getArrayAttr(
+        {builder.getStrArrayAttr({"denormal-fp-math-f32", "preserve-sign,preserve-sign"})}));
+    kernel.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(context));
+    kernel.setArgAttr(0, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
+
+    kernel.getBody().takeBody(task.getBody());
+    Block &entry = kernel.getBody().front();
+    Value given = entry.addArgument(pointer, task.getLoc());
+    ImplicitLocOpBuilder b(task.getLoc(), OpBuilder::atBlockBegin(&entry));
+    entry.getArgument(0).replaceAllUsesWith(gpu::BlockIdOp::create(b, gpu::Dimension::x));
+    for (auto [i, field] : llvm::enumerate(fields)) {
+      BlockArgument argument = entry.getArgument(2 + i);
+      if (argument.use_empty())
+        continue;
+      Value place = LLVM::GEPOp::create(b, pointer, context, given,
+                                        ArrayRef<LLVM::GEPArg>{0, int32_t(i)});
+      Value value = LLVM::LoadOp::create(b, field, place);
+      if (field != argument.getType())
+        value = UnrealizedConversionCastOp::create(b, argument.getType(), value).getResult(0);
+      argument.replaceAllUsesWith(value);
+    }
+    entry.eraseArguments(0, entry.getNumArguments() - 1);
+    kernel.walk([&](Operation *op) {
+      if (isa<CountTilesOp>(op)) {
+        op->erase();
+      } else if (auto memory = dyn_cast<gpu::DynamicSharedMemoryOp>(op)) {
+        ImplicitLocOpBuilder b(op->getLoc(), op);
+        auto descriptor = MemRefDescriptor::fromStaticShape(
+            b, b.getLoc(), converter, MemRefType::Builder(memory.getType()).setShape({0}),
+            LLVM::AddressOfOp::create(b, shared));
+        memory.replaceAllUsesWith(
+            UnrealizedConversionCastOp::create(b, memory.getType(), Value(descriptor)).getResult(0));
+        op->erase();
+      } else if (isa<func::ReturnOp>(op)) {
+        OpBuilder end(op);
+        LLVM::ReturnOp::create(end, op->getLoc(), ValueRange{});
+        op->erase();
+      }
+    });
+    return DataLayout(getOperation()).getTypeSize(context);
+  }
+
+  LLVM::GlobalOp shared; ///< the beginning of dynamic shared memory
+};
+} // namespace

@@ -1,0 +1,73 @@
+//===- Passes.td - passes of GPUs ------------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_GPU_PASSES_TD
+#define ATTN_CODEGEN_GPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PlaceTemporaries : Pass<"attn-gpu-place-temporaries", "::mlir::func::FuncOp"> {
+  let summary = "decide which temporaries of a task lie in registers and which in shared memory";
+  let description = [{
+    The states of online softmaxes, and the scratch of their steps, lie in registers; other temporaries of a task lie in
+    memory that its threads share. For the IR before and after, see the header of `codegen/gpu/PlaceTemporaries.cpp`.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
+  let summary = "give each task the threads that run it";
+  let description = [{
+    Writes `attn.launch` on the functions that `attn.parallel_for` calls. For the IR before and after, see the header of
+    `codegen/gpu/AssignThreads.cpp`.
+  }];
+}
+
+def StageTiles : Pass<"attn-gpu-stage-tiles", "::mlir::func::FuncOp"> {
+  let summary = "copy the tiles of attention steps to shared memory, one step ahead";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/StageTiles.cpp`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect"];
+}
+
+def OnlineToFragments : Pass<"attn-gpu-online-to-fragments", "::mlir::func::FuncOp"> {
+  let summary = "lower the online softmax to products of matrices that a warp holds";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/OnlineToFragments.cpp`.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def AssignShared : Pass<"attn-gpu-assign-shared", "::mlir::ModuleOp"> {
+  let summary = "give buffers in shared memory their places";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/AssignShared.cpp`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def OutlineKernels : Pass<"attn-gpu-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "move the tasks of a level to a module of kernels";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/OutlineKernels.cpp`.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
+def EmbedKernels : Pass<"attn-gpu-embed-kernels", "::mlir::ModuleOp"> {
+  let summary = "make the code of kernels a constant of the library";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/EmbedKernels.cpp`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTN_CODEGEN_GPU_PASSES_TD

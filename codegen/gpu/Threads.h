@@ -1,0 +1,93 @@
+//===- Threads.h - where a thread works ---------------------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_GPU_THREADS_H
+#define ATTN_CODEGEN_GPU_THREADS_H
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace attn {
+
+/// Threads of a warp.
+inline constexpr int64_t kWarp = 32;
+
+/// Writes the arithmetic of threads. All values are of type index unless stated.
+struct ThreadBuilder : mlir::ImplicitLocOpBuilder {
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  mlir::Value constant(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(*this, value);
+  }
+  mlir::Value f32(double value) {
+    return mlir::arith::ConstantOp::create(*this, getF32FloatAttr(value));
+  }
+  mlir::Value i32(int64_t value) {
+    return mlir::arith::ConstantOp::create(*this, getI32IntegerAttr(value));
+  }
+  mlir::Value toI32(mlir::Value index) {
+    return mlir::arith::IndexCastOp::create(*this, getI32Type(), index);
+  }
+  mlir::Value add(mlir::Value a, mlir::Value b) {
+    return createOrFold<mlir::arith::AddIOp>(a, b);
+  }
+  mlir::Value add(mlir::Value a, int64_t b) { return b == 0 ? a : add(a, constant(b)); }
+  mlir::Value subtract(mlir::Value a, mlir::Value b) {
+    return createOrFold<mlir::arith::SubIOp>(a, b);
+  }
+  mlir::Value multiply(mlir::Value a, int64_t b) {
+    return b == 1 ? a : createOrFold<mlir::arith::MulIOp>(a, constant(b));
+  }
+  mlir::Value divide(mlir::Value a, int64_t b) {
+    return b == 1 ? a : createOrFold<mlir::arith::DivUIOp>(a, constant(b));
+  }
+  mlir::Value remainder(mlir::Value a, int64_t b) {
+    return createOrFold<mlir::arith::RemUIOp>(a, constant(b));
+  }
+  mlir::Value min(mlir::Value a, mlir::Value b) {
+    return createOrFold<mlir::arith::MinSIOp>(a, b);
+  }
+  mlir::Value max(mlir::Value a, mlir::Value b) {
+    return createOrFold<mlir::arith::MaxSIOp>(a, b);
+  }
+  mlir::Value isLess(mlir::Value a, mlir::Value b) {
+    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::slt, a, b);
+  }
+  mlir::Value toValue(mlir::OpFoldResult size) {
+    return mlir::getValueOrCreateConstantIndexOp(*this, getLoc(), size);
+  }
+
+  /// The number of this thread in its block.
+  mlir::Value thread() { return mlir::gpu::ThreadIdOp::create(*this, mlir::gpu::Dimension::x); }
+  mlir::Value lane() { return remainder(thread(), kWarp); }
+  mlir::Value warp() { return divide(thread(), kWarp); }
+};
+
+/// Memory that the threads of a block share.
+inline mlir::Attribute sharedSpace(mlir::MLIRContext *context) {
+  return mlir::gpu::AddressSpaceAttr::get(context, mlir::gpu::AddressSpace::Workgroup);
+}
+/// The registers of all threads of a block: each thread holds some elements of such a buffer.
+inline mlir::Attribute registerSpace(mlir::MLIRContext *context) {
+  return mlir::gpu::AddressSpaceAttr::get(context, mlir::gpu::AddressSpace::Private);
+}
+inline bool isIn(mlir::Value buffer, mlir::Attribute space) {
+  return mlir::cast<mlir::MemRefType>(buffer.getType()).getMemorySpace() == space;
+}
+
+/// The threads that run task `function`.
+inline int64_t getThreads(mlir::func::FuncOp function) {
+  return function->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr).getThreads();
+}
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_GPU_THREADS_H

@@ -1,0 +1,120 @@
+//===- TileCopies.cpp - copies of tiles to shared memory -------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/TileCopies.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Whether every row of `buffer` begins at a multiple of 16 bytes. The buffers of a call begin at such addresses.
+static bool hasAlignedRows(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  int64_t chunk = 128 / type.getElementTypeBitWidth();
+  if (auto subview = buffer.getDefiningOp<memref::SubViewOp>()) {
+    std::optional<int64_t> last = getConstantIntValue(subview.getMixedOffsets().back());
+    return last && *last % chunk == 0 && !subview.getDroppedDims().test(subview.getSourceType().getRank() - 1) &&
+           getConstantIntValue(subview.getMixedStrides().back()) == 1 &&
+           hasAlignedRows(subview.getSource());
+  }
+  return type.getLayout().isIdentity() && type.getRank() > 0 &&
+         !type.isDynamicDim(type.getRank() - 1) && type.getShape().back() % chunk == 0;
+}
+
+Value SharedTile::allocate(ThreadBuilder &b, int64_t stages) const {
+  auto type = MemRefType::get({stages, rows, pitch()}, element, MemRefLayoutAttrInterface(),
+                              sharedSpace(b.getContext()));
+  return memref::AllocaOp::create(b, type, b.getI64IntegerAttr(16));
+}
+
+Value SharedTile::view(ThreadBuilder &b, Value tiles, Value stage, OpFoldResult rows) const {
+  SmallVector<OpFoldResult> offsets = {stage, b.getIndexAttr(0), b.getIndexAttr(0)},
+                            sizes = {b.getIndexAttr(1), rows, b.getIndexAttr(columns)},
+                            strides(3, b.getIndexAttr(1));
+  int64_t staticRows = getConstantIntValue(rows).value_or(ShapedType::kDynamic);
+  MemRefType type = memref::SubViewOp::inferRankReducedResultType(
+      {staticRows, columns}, cast<MemRefType>(tiles.getType()), offsets, sizes, strides);
+  return memref::SubViewOp::create(b, type, tiles, offsets, sizes, strides);
+}
+
+/// Runs `body` on each number below `count` by the thread whose turn it is.
+static void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
+                            function_ref<void(Value)> body) {
+  Value thread = b.thread();
+  auto guarded = [&](Value number, bool isLast) {
+    if (!isLast || count % threads == 0)
+      return body(number);
+    auto isWork = scf::IfOp::create(b, b.isLess(number, b.constant(count)));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(isWork.thenBlock());
+    body(number);
+  };
+  if (unrolls) {
+    for (int64_t first = 0; first < count; first += threads)
+      guarded(b.add(thread, first), first + threads > count);
+    return;
+  }
+  auto loop = scf::ForOp::create(b, thread, b.constant(count), b.constant(threads));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+void SharedTile::clearPadding(ThreadBuilder &b, Value tiles, int64_t stages,
+                              int64_t threads) const {
+  int64_t padding = paddedColumns() - columns;
+  if (padding == 0)
+    return;
+  Value zero = arith::ConstantOp::create(b, b.getFloatAttr(element, 0));
+  forEachOfThread(b, stages * rows * padding, threads, /*unrolls=*/false, [&](Value number) {
+    Value row = b.divide(number, padding), column = b.add(b.remainder(number, padding), columns);
+    memref::StoreOp::create(b, zero, tiles,
+                            ValueRange{b.divide(row, rows), b.remainder(row, rows), column});
+  });
+}
+
+void SharedTile::copy(ThreadBuilder &b, Value source, Value valid, Value tiles, Value stage,
+                      int64_t threads) const {
+  Value zero = b.constant(0);
+  if (columns % chunk() == 0 && hasAlignedRows(source)) {
+    int64_t inRow = columns / chunk();
+    forEachOfThread(b, rows * inRow, threads, /*unrolls=*/true, [&](Value number) {
+      Value row = b.divide(number, inRow),
+            column = b.multiply(b.remainder(number, inRow), chunk());
+      Value exists = b.isLess(row, valid);
+      // A row that does not exist is not read: its address need not be valid, but that of row 0 is.
+      Value from = arith::SelectOp::create(b, exists, row, zero);
+      Value count = arith::SelectOp::create(b, exists, b.constant(chunk()), zero);
+      nvgpu::DeviceAsyncCopyOp::create(
+          b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), tiles,
+          ValueRange{stage, row, column}, source, ValueRange{from, column},
+          b.getIndexAttr(chunk()), count, /*bypassL1=*/b.getUnitAttr());
+    });
+    return;
+  }
+  Value none = arith::ConstantOp::create(b, b.getFloatAttr(element, 0));
+  forEachOfThread(b, rows * columns, threads, /*unrolls=*/false, [&](Value number) {
+    Value row = b.divide(number, columns), column = b.remainder(number, columns);
+    auto read = scf::IfOp::create(b, TypeRange{element}, b.isLess(row, valid), /*withElse=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(read.thenBlock());
+      Value value = memref::LoadOp::create(b, source, ValueRange{row, column});
+      scf::YieldOp::create(b, value);
+      b.setInsertionPointToStart(read.elseBlock());
+      scf::YieldOp::create(b, none);
+    }
+    memref::StoreOp::create(b, read.getResult(0), tiles, ValueRange{stage, row, column});
+  });
+}
+
+void attn::waitForCopies(ThreadBuilder &b) {
+  NVVM::CpAsyncWaitGroupOp::create(b, b.getI32IntegerAttr(0));
+  gpu::BarrierOp::create(b);
+}

@@ -1,0 +1,45 @@
+//===- TileCopies.h - copies of tiles to shared memory ------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_GPU_TILECOPIES_H
+#define ATTN_CODEGEN_GPU_TILECOPIES_H
+
+#include "codegen/gpu/Threads.h"
+
+namespace attn {
+
+/// A tile in shared memory: `rows` of `columns` elements, with zeros up to a multiple of a matrix product's depth.
+///
+/// Each row is followed by 16 bytes that nothing uses. The number of 16-byte pieces of a row is therefore odd, and ldmatrix,
+/// which reads 16 bytes of 8 neighbouring rows at once, finds them in different banks of the memory.
+struct SharedTile {
+  int64_t rows, columns;
+  mlir::Type element;
+
+  int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }
+  /// The columns with the zeros.
+  int64_t paddedColumns() const { return llvm::alignTo(columns, 2 * chunk()); }
+  int64_t pitch() const { return paddedColumns() + chunk(); }
+
+  /// `stages` tiles, one after the other.
+  mlir::Value allocate(ThreadBuilder &b, int64_t stages) const;
+  /// Tile `stage` of these, with `rows` rows and without the zeros.
+  mlir::Value view(ThreadBuilder &b, mlir::Value tiles, mlir::Value stage,
+                   mlir::OpFoldResult rows) const;
+  /// Writes the zeros to all `stages`, by all `threads`.
+  void clearPadding(ThreadBuilder &b, mlir::Value tiles, int64_t stages, int64_t threads) const;
+  /// Copies the first `valid` rows of `source` to tile `stage`, by all `threads`, and sets the other rows to zero. The copies
+  /// end when the thread waits for its asynchronous copies; the tile is complete when all threads have waited.
+  void copy(ThreadBuilder &b, mlir::Value source, mlir::Value valid, mlir::Value tiles,
+            mlir::Value stage, int64_t threads) const;
+};
+
+/// Ends the asynchronous copies of this thread, then waits for all threads of the block.
+void waitForCopies(ThreadBuilder &b);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_GPU_TILECOPIES_H
