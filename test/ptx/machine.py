@@ -1,0 +1,614 @@
+"""Executes PTX on numpy arrays: a block of threads, its warps, and the memory that they see.
+
+Each register of a warp is an array with one element for each of its 32 lanes. A warp runs until it waits. Where lanes take
+different branches, a stack keeps the lanes that wait for the others. Asynchronous copies are done either at once ("eager") or
+as late as the program allows ("late"), when a thread waits for them: a program that forgets to wait is wrong in one of the
+two modes. Accesses outside an allocation, misaligned accesses and barriers that some threads never reach are errors.
+"""
+import re
+
+import numpy as np
+
+LANES = np.arange(32)
+ALL = np.ones(32, bool)
+# PTX types without a fixed meaning, such as b32, are unsigned.
+TYPES = {"pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16": np.uint16, "u16": np.uint16,
+         "s16": np.int16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32, "f32": np.float32, "b64": np.uint64,
+         "u64": np.uint64, "s64": np.int64, "f64": np.float64, "f16": np.float16}
+WIDER = {np.uint16: np.uint32, np.int16: np.int32, np.uint32: np.uint64, np.int32: np.int64}
+LEAST_NORMAL = np.float32(2.0 ** -126)
+CHUNK = 20000  # instructions after which a warp lets the others run
+
+
+class Fault(Exception):
+    """The program did what the machine forbids."""
+
+
+def from_bf16(bits):
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def to_bf16(numbers):
+    bits = np.ascontiguousarray(numbers, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
+    return np.where(np.isnan(numbers), np.uint32(0x7fff), rounded).astype(np.uint16)
+
+
+def from_tf32(bits):
+    """The hardware ignores the low 13 bits."""
+    return (bits & np.uint32(0xffffe000)).view(np.float32)
+
+
+def flush(numbers):
+    """Subnormal numbers as zeros of their sign."""
+    return np.where(np.abs(numbers) < LEAST_NORMAL, np.copysign(np.float32(0), numbers), numbers)
+
+
+class Memory:
+    """Bytes at addresses from `base` on. Only those inside `allocations`, pairs of address and size, may be accessed."""
+
+    def __init__(self, name, data, base=0, allocations=None):
+        self.name, self.base = name, base
+        self.views = {size: data.view(f"u{size}") for size in (1, 2, 4, 8)}
+        spans = sorted(allocations if allocations is not None else [(base, data.size)])
+        self.starts = np.array([start for start, _ in spans], np.int64)
+        self.ends = np.array([start + size for start, size in spans], np.int64)
+
+    def check(self, addresses, size, alignment):
+        if len(self.starts) == 0 or (addresses % alignment).any():
+            raise Fault(f"misaligned access of {self.name} memory at {addresses}, {size} bytes")
+        which = np.searchsorted(self.starts, addresses, "right") - 1
+        if (which < 0).any() or (addresses + size > self.ends[which]).any():
+            raise Fault(f"access outside {self.name} memory at {addresses}, {size} bytes")
+
+    def load(self, addresses, size, count):
+        """`count` elements of `size` bytes at each address."""
+        self.check(addresses, size * count, size * count)
+        first = (addresses - self.base) // size
+        return [self.views[size][first + i] for i in range(count)]
+
+    def store(self, addresses, size, values):
+        self.check(addresses, size * len(values), size * len(values))
+        first = (addresses - self.base) // size
+        for i, value in enumerate(values):
+            self.views[size][first + i] = value
+
+
+class Block:
+    """A block of threads."""
+
+    def __init__(self, program, kernel, number, threads, shared_bytes, arguments, memory, late=False):
+        self.program, self.kernel, self.number, self.threads, self.late = program, kernel, number, threads, late
+        parameters = np.zeros(-(-max(kernel.parameter_bytes, 8) // 8) * 8, np.uint8)
+        parameters[:len(arguments)] = np.frombuffer(arguments, np.uint8)
+        # Bytes that nothing wrote yet are NaN in every type.
+        shared = np.full(-(-max(shared_bytes, 8) // 8) * 8, 0xff, np.uint8)
+        self.memories = {"global": memory, "shared": Memory("shared", shared, 0, [(0, shared_bytes)]),
+                         "param": Memory("param", parameters)}
+        self.barriers = {}  # number: [threads that arrived, times that it was complete]
+
+    def run(self):
+        warps = [Warp(self, i) for i in range(self.threads // 32)]
+        running = [(warp, warp.run()) for warp in warps]
+        while running:
+            moved, still = False, []
+            for warp, steps in running:
+                try:
+                    moved |= next(steps)
+                    still.append((warp, steps))
+                except StopIteration:
+                    moved = True
+            running = still
+            if running and not moved:
+                places = ", ".join(self.kernel.instructions[warp.position].text for warp, _ in running)
+                raise Fault(f"all threads wait: {places}")
+
+    def arrive(self, number, threads):
+        arrived = self.barriers.setdefault(number, [0, 0])
+        arrived[0] += 32
+        if arrived[0] == threads:
+            arrived[0], arrived[1] = 0, arrived[1] + 1
+
+
+class Warp:
+    def __init__(self, block, number):
+        self.block, self.number, self.position = block, number, 0
+        self.registers = {}
+        thread = number * 32 + LANES
+        self.special = {"%tid.x": thread, "%ntid.x": np.full(32, block.threads), "%laneid": LANES,
+                        "%ctaid.x": np.full(32, block.number)}
+        for name in ("%tid.y", "%tid.z", "%ctaid.y", "%ctaid.z"):
+            self.special[name] = np.zeros(32)
+        self.special = {name: value.astype(np.uint32) for name, value in self.special.items()}
+        self.copies, self.groups = [], []  # asynchronous copies since the last commit, and groups of them before
+        self.waits_for = None  # a barrier and its count
+
+    def run(self):
+        """Runs all lanes. Yields whether the warp moved, whenever another warp may run."""
+        kernel, count = self.block.kernel, 0
+        steps = decode(self.block.program, kernel)
+        # Lanes at an instruction, and where they join those below them.
+        stack = [[0, ALL, None]]
+        while stack:
+            position, mask, join = stack[-1]
+            if position == join or position == len(steps) or not mask.any():
+                stack.pop()
+                continue
+            self.position = position
+            instruction, execute = kernel.instructions[position], steps[position]
+            active = mask
+            if instruction.predicate is not None:
+                active = mask & (self.registers[instruction.predicate] ^ instruction.negated)
+            count += 1
+            stack[-1][0] = position + 1
+            if instruction.opcode.startswith("bra"):
+                target = kernel.labels[instruction.operands[0]]
+                if active is mask or (active == mask).all():
+                    stack[-1][0] = target
+                elif active.any():
+                    join = kernel.joins[position]
+                    stack[-1][0] = join
+                    stack.append([position + 1, mask & ~active, join])
+                    stack.append([target, active, join])
+                if target <= position and count > CHUNK:
+                    count = 0
+                    yield True
+            elif instruction.opcode == "ret":
+                for entry in stack:
+                    entry[1] = entry[1] & ~active
+            elif active.any():
+                with np.errstate(all="ignore"):
+                    execute(self, ALL if active.all() else active)
+                if self.waits_for:
+                    (number, times), self.waits_for, first = self.waits_for, None, True
+                    while self.block.barriers[number][1] == times:
+                        yield first
+                        first = False
+        if self.copies or self.groups:
+            raise Fault("the kernel ends before its asynchronous copies")
+
+    def set(self, name, value, mask):
+        if mask is not ALL:
+            old = self.registers.get(name)
+            value = np.where(mask, value, np.zeros(32, value.dtype) if old is None else old.view(value.dtype))
+        self.registers[name] = value
+
+    def copy(self, mask, target, source, size, count):
+        """16 bytes, of which those from `count` on are zeros."""
+        bytes_of = self.block.memories
+        for lane in np.nonzero(mask)[0]:
+            values = np.zeros(16, np.uint8)
+            if count[lane]:
+                address = np.array([int(source[lane])], np.int64)
+                bytes_of["global"].check(address, int(count[lane]), size)
+                begin = int(source[lane]) - bytes_of["global"].base
+                values[:count[lane]] = bytes_of["global"].views[1][begin:begin + count[lane]]
+            address = np.array([int(target[lane])], np.int64)
+            bytes_of["shared"].check(address, size, size)
+            bytes_of["shared"].views[1][int(target[lane]):int(target[lane]) + size] = values[:size]
+
+
+def decode(program, kernel):
+    """A function for each instruction of `kernel`, which executes it on the lanes of a mask."""
+    if not hasattr(kernel, "steps"):
+        kernel.steps = [None if instruction.opcode.startswith("bra") or instruction.opcode == "ret"
+                        else Decoder(program, kernel, instruction).decode() for instruction in kernel.instructions]
+    return kernel.steps
+
+
+class Decoder:
+    """Makes the function of one instruction. The methods named after opcodes return it."""
+
+    def __init__(self, program, kernel, instruction):
+        self.program, self.kernel, self.instruction = program, kernel, instruction
+        self.parts = instruction.opcode.split(".")
+        self.type = self.parts[-1]
+        self.operands = instruction.operands
+
+    def decode(self):
+        method = getattr(self, "do_" + self.parts[0], None)
+        if method is None:
+            raise Fault(f"an instruction that the emulator lacks: {self.instruction.text}")
+        return method()
+
+    def read(self, operand, type_name):
+        """A function from a warp to the value of an operand."""
+        dtype = TYPES[type_name]
+        if operand.startswith("%") and not re.match(r"%(tid|ntid|ctaid|laneid)", operand):
+            def read_register(warp):
+                value = warp.registers[operand]
+                if value.dtype.itemsize == np.dtype(dtype).itemsize:
+                    return value.view(dtype)
+                return value.astype(dtype)
+            return read_register
+        if operand.startswith("%"):
+            return lambda warp: warp.special[operand].astype(dtype)
+        if operand.startswith("0f"):
+            value = np.full(32, int(operand[2:], 16), np.uint32)
+        elif operand in self.program.shared:
+            value = np.zeros(32, np.uint64)
+        elif operand in self.kernel.parameters:
+            value = np.full(32, self.kernel.parameters[operand][0], np.uint64)
+        else:
+            value = np.full(32, int(operand, 0) & 0xffffffffffffffff, np.uint64)
+        constant = value.astype(f"u{max(np.dtype(dtype).itemsize, 1)}").view(dtype)
+        return lambda warp: constant
+
+    def address(self, operand):
+        """A function from a warp to the addresses [register + offset] of its lanes."""
+        base, _, offset = operand[1:-1].partition("+")
+        wide = base.startswith("%rd") or not base.startswith("%")
+        read, add = self.read(base.strip(), "u64" if wide else "u32"), int(offset or 0)
+        return lambda warp: read(warp).astype(np.int64) + add
+
+    def unary(self, compute):
+        target, source = self.operands[0], self.read(self.operands[1], self.type)
+        return lambda warp, mask: warp.set(target, compute(source(warp)), mask)
+
+    def binary(self, compute):
+        target, a, b = self.operands[0], self.read(self.operands[1], self.type), self.read(self.operands[2], self.type)
+        return lambda warp, mask: warp.set(target, compute(a(warp), b(warp)), mask)
+
+    def float_or_integer(self, on_floats, on_integers):
+        if self.type != "f32":
+            return self.binary(on_integers)
+        if "ftz" in self.parts:
+            return self.binary(lambda a, b: flush(on_floats(flush(a), flush(b))))
+        return self.binary(on_floats)
+
+    # Moves
+
+    def do_mov(self):
+        target, source = self.operands
+        if isinstance(target, list):  # halves of a register
+            read = self.read(source, "b32")
+            return lambda warp, mask: [warp.set(name, (read(warp) >> np.uint32(16 * i)).astype(np.uint16), mask)
+                                       for i, name in enumerate(target)]
+        if isinstance(source, list):
+            low, high = (self.read(name, "b16") for name in source)
+            return lambda warp, mask: warp.set(
+                target, low(warp).astype(np.uint32) | high(warp).astype(np.uint32) << np.uint32(16), mask)
+        return self.unary(lambda x: x.copy())
+
+    def do_cvta(self):
+        return self.unary(lambda x: x.copy())
+
+    def do_selp(self):
+        target = self.operands[0]
+        a, b, c = (self.read(o, t) for o, t in zip(self.operands[1:], (self.type, self.type, "pred")))
+        return lambda warp, mask: warp.set(target, np.where(c(warp), a(warp), b(warp)), mask)
+
+    def do_cvt(self):
+        target, to, of = self.operands[0], self.parts[-2], self.parts[-1]
+        if to in ("bf16x2", "f16x2"):
+            high, low = (self.read(o, "f32") for o in self.operands[1:])
+            halve = to_bf16 if to == "bf16x2" else lambda x: x.astype(np.float16).view(np.uint16)
+            return lambda warp, mask: warp.set(
+                target, halve(low(warp)).astype(np.uint32) | halve(high(warp)).astype(np.uint32) << np.uint32(16), mask)
+        if to == "bf16":
+            source = self.read(self.operands[1], "f32")
+            return lambda warp, mask: warp.set(target, to_bf16(source(warp)), mask)
+        if of == "bf16":
+            source = self.read(self.operands[1], "b16")
+            return lambda warp, mask: warp.set(target, from_bf16(source(warp)), mask)
+        source = self.read(self.operands[1], of)
+        if "rzi" in self.parts or "rni" in self.parts or "rmi" in self.parts:
+            rounding = {"rzi": np.trunc, "rni": np.rint, "rmi": np.floor}[next(p for p in self.parts if p in ("rzi", "rni", "rmi"))]
+            return lambda warp, mask: warp.set(target, rounding(source(warp)).astype(TYPES[to]), mask)
+        return lambda warp, mask: warp.set(target, source(warp).astype(TYPES[to]), mask)
+
+    # Arithmetic
+
+    def do_add(self):
+        return self.float_or_integer(np.add, np.add)
+
+    def do_sub(self):
+        return self.float_or_integer(np.subtract, np.subtract)
+
+    def do_mul(self):
+        if self.type == "f32":
+            return self.float_or_integer(np.multiply, np.multiply)
+        dtype = TYPES[self.type]
+        if "wide" in self.parts:
+            return self.binary(lambda a, b: a.astype(WIDER[dtype]) * b.astype(WIDER[dtype]))
+        if "hi" in self.parts:
+            if self.type.endswith("64"):
+                def high(a, b):
+                    return np.array([(int(x) * int(y)) >> 64 for x, y in zip(a, b)]).astype(dtype)
+                return self.binary(high)
+            bits = 8 * np.dtype(dtype).itemsize
+            return self.binary(lambda a, b: (a.astype(WIDER[dtype]) * b.astype(WIDER[dtype]) >> bits).astype(dtype))
+        return self.binary(np.multiply)
+
+    def do_mad(self):
+        target, dtype = self.operands[0], TYPES[self.type]
+        a, b = (self.read(o, self.type) for o in self.operands[1:3])
+        if "wide" in self.parts:
+            wide = "b64"
+            c = self.read(self.operands[3], wide)
+            return lambda warp, mask: warp.set(
+                target, (a(warp).astype(WIDER[dtype]) * b(warp).astype(WIDER[dtype])).view(np.uint64) + c(warp), mask)
+        c = self.read(self.operands[3], self.type)
+        return lambda warp, mask: warp.set(target, a(warp) * b(warp) + c(warp), mask)
+
+    def do_fma(self):
+        target = self.operands[0]
+        a, b, c = (self.read(o, "f32") for o in self.operands[1:])
+
+        def execute(warp, mask):  # a product of two f32 is exact in f64
+            result = (a(warp).astype(np.float64) * b(warp) + c(warp)).astype(np.float32)
+            warp.set(target, flush(result), mask)
+        return execute
+
+    def do_div(self):
+        if self.type == "f32":
+            return self.binary(np.divide)
+
+        def quotient(a, b):  # rounds toward zero
+            safe = np.where(b == 0, 1, b).astype(a.dtype)
+            if a.dtype.kind == "u":
+                return a // safe
+            result = np.abs(a) // np.abs(safe)
+            return np.where((a < 0) != (safe < 0), -result, result)
+        return self.binary(quotient)
+
+    def do_rem(self):
+        def remainder(a, b):
+            safe = np.where(b == 0, 1, b).astype(a.dtype)
+            return a % safe if a.dtype.kind == "u" else np.fmod(a, safe)
+        return self.binary(remainder)
+
+    def do_max(self):
+        return self.float_or_integer(np.fmax, np.maximum)
+
+    def do_min(self):
+        return self.float_or_integer(np.fmin, np.minimum)
+
+    def do_neg(self):
+        return self.unary(np.negative)
+
+    def do_abs(self):
+        return self.unary(np.abs)
+
+    def do_ex2(self):
+        return self.unary(lambda x: flush(np.exp2(flush(x))))
+
+    def do_lg2(self):
+        return self.unary(lambda x: np.log2(flush(x)))
+
+    def do_tanh(self):
+        return self.unary(np.tanh)
+
+    def do_rcp(self):
+        return self.unary(lambda x: flush(np.float32(1) / flush(x)))
+
+    def do_rsqrt(self):
+        return self.unary(lambda x: np.float32(1) / np.sqrt(flush(x)))
+
+    def do_sqrt(self):
+        return self.unary(lambda x: np.sqrt(flush(x)))
+
+    def do_copysign(self):
+        target, a, b = self.operands[0], self.read(self.operands[1], "f32"), self.read(self.operands[2], "f32")
+        return lambda warp, mask: warp.set(target, np.copysign(b(warp), a(warp)), mask)
+
+    # Bits
+
+    def do_and(self):
+        return self.binary(np.bitwise_and)
+
+    def do_or(self):
+        return self.binary(np.bitwise_or)
+
+    def do_xor(self):
+        return self.binary(np.bitwise_xor)
+
+    def do_not(self):
+        return self.unary(np.invert)
+
+    def shift(self, compute):
+        target, a, by = self.operands[0], self.read(self.operands[1], self.type), self.read(self.operands[2], "u32")
+        bits = 8 * np.dtype(TYPES[self.type]).itemsize
+
+        def execute(warp, mask):
+            value, distance = a(warp), by(warp)
+            shifted = compute(value, np.minimum(distance, bits - 1).astype(value.dtype))
+            gone = np.where(value < 0, -1, 0) if value.dtype.kind == "i" and compute is np.right_shift else 0
+            warp.set(target, np.where(distance >= bits, gone, shifted).astype(value.dtype), mask)
+        return execute
+
+    def do_shl(self):
+        return self.shift(np.left_shift)
+
+    def do_shr(self):
+        return self.shift(np.right_shift)
+
+    def do_bfe(self):
+        target, a = self.operands[0], self.read(self.operands[1], self.type)
+        first, length = int(self.operands[2]), int(self.operands[3])
+        kept = TYPES[self.type]((1 << length) - 1)
+        return lambda warp, mask: warp.set(target, (a(warp) >> TYPES[self.type](first)) & kept, mask)
+
+    def do_prmt(self):
+        target, a, b = self.operands[0], self.read(self.operands[1], "u32"), self.read(self.operands[2], "u32")
+        selector = int(self.operands[3], 0)
+
+        def execute(warp, mask):
+            both = a(warp).astype(np.uint64) | b(warp).astype(np.uint64) << np.uint64(32)
+            result = np.zeros(32, np.uint64)
+            for i in range(4):
+                nibble = selector >> 4 * i & 15
+                byte = both >> np.uint64(8 * (nibble & 7)) & np.uint64(255)
+                if nibble & 8:  # copies of the sign
+                    byte = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
+                result |= byte << np.uint64(8 * i)
+            warp.set(target, result.astype(np.uint32), mask)
+        return execute
+
+    def do_setp(self):
+        compare = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal}
+        name, target = self.parts[1], self.operands[0]
+        a, b = self.read(self.operands[1], self.type), self.read(self.operands[2], self.type)
+        if name == "nan":
+            return lambda warp, mask: warp.set(target, np.isnan(a(warp)) | np.isnan(b(warp)), mask)
+        if name == "num":
+            return lambda warp, mask: warp.set(target, ~(np.isnan(a(warp)) | np.isnan(b(warp))), mask)
+        unordered = self.type.startswith("f") and name.endswith("u") and name != "u"
+        test = compare[name[:-1] if unordered else name]
+
+        def execute(warp, mask):
+            x, y = a(warp), b(warp)
+            result = test(x, y)
+            if unordered:
+                result = result | np.isnan(x) | np.isnan(y)
+            elif self.type.startswith("f") and name == "ne":
+                result = result & ~(np.isnan(x) | np.isnan(y))
+            warp.set(target, result, mask)
+        return execute
+
+    # Memory
+
+    def memory(self):
+        space = self.parts[1] if self.parts[1] in ("global", "shared", "param") else None
+        if space is None:
+            raise Fault(f"a memory access without a space: {self.instruction.text}")
+        return space, np.dtype(TYPES[self.type]).itemsize
+
+    def do_ld(self):
+        (space, size), address, targets = self.memory(), self.address(self.operands[1]), self.operands[0]
+        targets = targets if isinstance(targets, list) else [targets]
+        dtype = TYPES[self.type]
+
+        def execute(warp, mask):
+            loaded = warp.block.memories[space].load(address(warp)[mask], size, len(targets))
+            for name, elements in zip(targets, loaded):
+                value = np.zeros(32, elements.dtype)
+                value[mask] = elements
+                warp.set(name, value.view(dtype), mask)
+        return execute
+
+    def do_st(self):
+        (space, size), address, sources = self.memory(), self.address(self.operands[0]), self.operands[1]
+        reads = [self.read(name, self.type) for name in (sources if isinstance(sources, list) else [sources])]
+        return lambda warp, mask: warp.block.memories[space].store(
+            address(warp)[mask], size, [read(warp)[mask].view(f"u{size}") for read in reads])
+
+    def do_cp(self):
+        opcode = self.instruction.opcode
+        if opcode == "cp.async.commit_group":
+            def commit(warp, mask):
+                warp.groups.append(warp.copies)
+                warp.copies = []
+            return commit
+        if opcode in ("cp.async.wait_group", "cp.async.wait_all"):
+            keep = int(self.operands[0]) if self.operands else 0
+
+            def wait(warp, mask):
+                while len(warp.groups) > keep:
+                    for copy in warp.groups.pop(0):
+                        if warp.block.late:
+                            warp.copy(*copy)
+            return wait
+        target, source = self.address(self.operands[0]), self.address(self.operands[1])
+        size = int(self.operands[2])
+        count = self.read(self.operands[3], "u32") if len(self.operands) > 3 else lambda warp: np.full(32, size, np.uint32)
+
+        def start(warp, mask):
+            copy = (mask, target(warp), source(warp), size, count(warp))
+            warp.copies.append(copy)
+            if not warp.block.late:
+                warp.copy(*copy)
+        return start
+
+    # Warps and blocks
+
+    def do_shfl(self):
+        target, a = self.operands[0].split("|")[0], self.read(self.operands[1], "b32")
+        by = self.read(self.operands[2], "u32")
+        source = {"bfly": lambda n: LANES ^ n, "idx": lambda n: n & 31, "down": lambda n: np.minimum(LANES + n, 31),
+                  "up": lambda n: np.maximum(LANES - n, 0)}[self.parts[2]]
+
+        def execute(warp, mask):
+            if mask is not ALL:
+                raise Fault(f"a shuffle of some lanes only: {self.instruction.text}")
+            warp.set(target, a(warp)[source(by(warp).astype(np.int64))], mask)
+        return execute
+
+    def do_vote(self):
+        target, a, kind = self.operands[0], self.read(self.operands[1], "pred"), self.parts[2]
+
+        def execute(warp, mask):
+            votes = a(warp)[mask]
+            warp.set(target, np.full(32, votes.any() if kind == "any" else votes.all()), mask)
+        return execute
+
+    def do_bar(self):
+        number = int(self.operands[0])
+        threads = int(self.operands[1]) if len(self.operands) > 1 else None
+
+        def execute(warp, mask):
+            if mask is not ALL:
+                raise Fault("a barrier for some lanes only")
+            times = warp.block.barriers.setdefault(number, [0, 0])[1]
+            warp.block.arrive(number, threads or warp.block.threads)
+            warp.waits_for = (number, times)
+        return execute
+
+    do_barrier = do_bar
+
+    def do_trap(self):
+        def execute(warp, mask):
+            raise Fault("the kernel stopped itself")
+        return execute
+
+    # Matrices: the lanes of a warp hold their elements as the manual of PTX says.
+
+    def do_ldmatrix(self):
+        targets, address, transposes = self.operands[0], self.address(self.operands[1]), "trans" in self.parts
+
+        def execute(warp, mask):
+            if mask is not ALL:
+                raise Fault("a load of matrices by some lanes only")
+            rows = np.stack(warp.block.memories["shared"].load(address(warp)[:8 * len(targets)], 2, 8), axis=1)
+            for i, name in enumerate(targets):
+                matrix = rows[8 * i:8 * i + 8]
+                matrix = matrix.T if transposes else matrix
+                pairs = np.ascontiguousarray(matrix).view(np.uint32)  # two neighbours in each
+                warp.set(name, pairs[LANES // 4, LANES % 4], mask)
+        return execute
+
+    def do_mma(self):
+        element = self.parts[self.parts.index("f32") + 1]
+        sums, left, right, start = self.operands
+        group, in_group = LANES // 4, LANES % 4
+        # Row and column of each element of a register of the left factor; of the right factor, depth and column.
+        if element == "tf32":
+            left_at = [(group + 8 * (i & 1), in_group + 4 * (i >> 1)) for i in range(4)]
+            right_at = [(in_group + 4 * i, group) for i in range(2)]
+            depth, unpack = 8, lambda x: [from_tf32(x)]
+        else:
+            left_at = [(group + 8 * (i & 1), 2 * in_group + 8 * (i >> 1) + j) for i in range(4) for j in range(2)]
+            right_at = [(2 * in_group + 8 * i + j, group) for i in range(2) for j in range(2)]
+            convert = from_bf16 if element == "bf16" else lambda x: x.view(np.float16).astype(np.float32)
+            depth = 16
+
+            def unpack(x):
+                return [convert((x >> np.uint32(16 * j)).astype(np.uint16)) for j in range(2)]
+        reads = {name: self.read(name, "b32") for name in left + right}
+        starts = [self.read(name, "f32") for name in start]
+
+        def matrix(warp, names, places, shape):
+            result = np.empty(shape, np.float32)
+            values = [part for name in names for part in unpack(reads[name](warp))]
+            for place, value in zip(places, values):
+                result[place] = value
+            return result
+
+        def execute(warp, mask):
+            if mask is not ALL:
+                raise Fault("a product of matrices by some lanes only")
+            products = matrix(warp, left, left_at, (16, depth)) @ matrix(warp, right, right_at, (depth, 8))
+            before = [read(warp) for read in starts]
+            for i, name in enumerate(sums):
+                warp.set(name, before[i] + products[group + 8 * (i >> 1), 2 * in_group + (i & 1)], mask)
+        return execute
