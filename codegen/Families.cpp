@@ -63,12 +63,9 @@ llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::Strin
   llvm::SmallVector<const Target *> result;
   llvm::copy_if(known, std::back_inserter(result),
                 [&](const Target *target) { return chosen.contains(target); });
-  // A level without a triple goes with any architecture.
-  llvm::StringRef triple;
-  for (const Target *target : result)
-    if (triple.empty())
-      triple = target->triple;
-    else if (!target->triple.empty() && target->triple != triple)
+  auto cpus = llvm::make_filter_range(result, [](const Target *target) { return !target->isForGpu(); });
+  for (const Target *target : cpus)
+    if (target->triple != (*cpus.begin())->triple)
       return llvm::createStringError("expected levels of one architecture, got '" + list + "'");
   return result;
 }

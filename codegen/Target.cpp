@@ -16,6 +16,8 @@ bool Target::isOf(llvm::StringRef architecture) const {
   return llvm::Triple(triple).getArch() == llvm::Triple(architecture).getArch();
 }
 
+bool Target::isForGpu() const { return llvm::Triple(triple).isGPU(); }
+
 bool Target::runsHere() const {
   static const llvm::StringMap<bool> kHostFeatures = llvm::sys::getHostCPUFeatures();
   return isOf(llvm::sys::getProcessTriple()) && llvm::all_of(features, [](llvm::StringRef feature) {

@@ -22,7 +22,7 @@ namespace attn {
 struct Target {
   /// The name in --target, in --level and in the tables of a library.
   llvm::StringLiteral level;
-  /// The architecture of the library that contains the code; empty for code that does not depend on it.
+  /// The architecture of the code: that of the library, or of a GPU.
   llvm::StringLiteral triple;
   /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of
   /// them cannot run the code.
@@ -33,6 +33,8 @@ struct Target {
   TargetInterface getAttr(mlir::MLIRContext *context) const { return makeAttr(*this, context); }
   /// Whether the triple is of `architecture`, a triple or the first component of one.
   bool isOf(llvm::StringRef architecture) const;
+  /// Whether the code runs on a GPU. It goes with a library of any architecture.
+  bool isForGpu() const;
   /// Whether the CPU that runs the compiler can run code of this level.
   bool runsHere() const;
 };

@@ -42,18 +42,21 @@ static attn_status check_overlap(const attn_function_info *info, const arguments
   return ATTN_OK;
 }
 
-static attn_status check_arguments(const attn_function_info *info, const DLTensor *const *inputs,
+static attn_status check_arguments(const attn_function *function, const DLTensor *const *inputs,
                                    const DLTensor *const *outputs, arguments *a) {
+  const attn_function_info *info = function->info;
   memset(a->symbols.origins, 0, sizeof a->symbols.origins);
   attn_status status =
-      attnrt_check_shapes(info, info->inputs, inputs, info->num_inputs, &a->symbols);
+      attnrt_check_shapes(info, info->inputs, inputs, info->num_inputs, function->device,
+                          &a->symbols);
   if (!status)
     status = attnrt_compute_symbols(info, &a->symbols);
   if (!status)
-    status = attnrt_check_shapes(info, info->outputs, outputs, info->num_outputs, &a->symbols);
+    status = attnrt_check_shapes(info, info->outputs, outputs, info->num_outputs,
+                                 function->device, &a->symbols);
   for (int32_t i = 0; i < info->num_inputs + info->num_outputs && !status; ++i) {
     const DLTensor *tensor = i < info->num_inputs ? inputs[i] : outputs[i - info->num_inputs];
-    attnrt_argument argument = {info, info_of(info, i), tensor};
+    attnrt_argument argument = {info, info_of(info, i), tensor, function->device};
     status = attnrt_check_memory(&argument, &a->data[i], &a->bytes[i]);
     if (!status && i < info->num_inputs)
       status = attnrt_check_values(&argument, a->data[i], &a->symbols);
@@ -96,8 +99,19 @@ static attn_status check_weights(const attn_function *function, const attnrt_pac
   return ATTN_OK;
 }
 
+/// A GPU has no workers.
+static attn_status check_stream(const attn_function_info *info, const attn_call_options *options) {
+  if (options->parallel_for || options->pool || options->workers)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "%s: expected no parallel_for, pool or workers for a GPU, got some",
+                       info->name);
+  return ATTN_OK;
+}
+
 /// The number of workers defaults to that of an attn_pool, and to one without a parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
+  if (options->stream)
+    return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a null stream, got one", info->name);
   if (!options->parallel_for) {
     if (options->pool || options->workers > 1)
       return attnrt_fail(ATTN_ERROR_USAGE,
@@ -197,6 +211,18 @@ static void run(const attn_function *function, const attnrt_packed *weights, con
   }
 }
 
+/// Runs the kernels of a function for GPUs.
+static attn_status run_on_gpu(const attn_function *function, const attnrt_packed *weights,
+                              const arguments *a, const attn_call_options *options,
+                              const attn_workspace *size, attn_statistics *statistics) {
+  attn_kernel_call call = {.inputs = a->data,
+                           .outputs = a->data + function->info->num_inputs,
+                           .dims = a->symbols.values,
+                           .workspace = options->workspace};
+  statistics->tiles_run = statistics->tiles_skipped = 0; // GPUs do not count them
+  return attnrt_cuda_run(function, weights, options->stream, size->total, &call);
+}
+
 static int64_t now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -209,9 +235,8 @@ static attn_status prepare(const attn_function *function, const attnrt_packed *w
                            const DLTensor *const *outputs, int32_t num_outputs,
                            attn_call_options *options, arguments *a, attn_workspace *size) {
   const attn_function_info *info = function->info;
-  if (options->stream)
-    return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a null stream, got one", info->name);
-  attn_status status = check_workers(info, options);
+  attn_status status = function->device.device_type == kDLCPU ? check_workers(info, options)
+                                                              : check_stream(info, options);
   if (!status)
     status = check_weights(function, weights);
   if (!status)
@@ -223,7 +248,7 @@ static attn_status prepare(const attn_function *function, const attnrt_packed *w
   if (options->skip_checks)
     trust_arguments(info, inputs, outputs, a);
   else
-    status = check_arguments(info, inputs, outputs, a);
+    status = check_arguments(function, inputs, outputs, a);
   if (!status)
     status = attnrt_size_workspace(function, a->symbols.values, options->workers, size);
   if (!status && options->workspace)
@@ -248,10 +273,17 @@ static attn_status call(attn_function *function, const attnrt_packed *weights,
     return status;
 
   attnrt_block *block = NULL;
-  if (!options->workspace && !(block = attnrt_take_block(function, size.total)))
+  bool on_gpu = function->device.device_type != kDLCPU;
+  if (on_gpu)
+    status = run_on_gpu(function, weights, &a, options, &size, &statistics);
+  if (status)
+    return status;
+  if (!on_gpu && !options->workspace && !(block = attnrt_take_block(function, size.total)))
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %" PRId64 " bytes of workspace, got none",
                        function->info->name, size.total);
-  run(function, weights, &a, options, &size, block ? block->data : options->workspace, &statistics);
+  if (!on_gpu)
+    run(function, weights, &a, options, &size, block ? block->data : options->workspace,
+        &statistics);
   if (block)
     attnrt_keep_block(function, block);
 

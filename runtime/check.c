@@ -89,9 +89,14 @@ static attn_status check_shape(const attnrt_argument *argument, attnrt_symbols *
   const DLTensor *tensor = argument->tensor;
   if (!tensor)
     return refuse(argument, ATTN_ERROR_NULL, "a tensor, got null");
-  if (tensor->device.device_type != kDLCPU)
-    return refuse(argument, ATTN_ERROR_DEVICE, "device type %d (CPU), got %d", kDLCPU,
+  DLDevice device = argument->device;
+  if (device.device_type && tensor->device.device_type != device.device_type)
+    return refuse(argument, ATTN_ERROR_DEVICE, "device type %d (%s), got %d",
+                  (int)device.device_type, device.device_type == kDLCPU ? "CPU" : "CUDA",
                   (int)tensor->device.device_type);
+  if (device.device_type == kDLCUDA && tensor->device.device_id != device.device_id)
+    return refuse(argument, ATTN_ERROR_DEVICE, "device %d, got %d", (int)device.device_id,
+                  (int)tensor->device.device_id);
   if (tensor->dtype.code != info->dtype_code || tensor->dtype.bits != info->dtype_bits)
     return refuse(argument, ATTN_ERROR_DTYPE, "%s, got %s",
                   name_dtype(info->dtype_code, info->dtype_bits).text,
@@ -121,11 +126,11 @@ attn_status attnrt_check_count(const attn_function_info *info, const char *what,
 }
 
 attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tensor_info *infos,
-                                const DLTensor *const *tensors, int32_t count,
+                                const DLTensor *const *tensors, int32_t count, DLDevice device,
                                 attnrt_symbols *symbols) {
   attn_status status = ATTN_OK;
   for (int32_t i = 0; i < count && !status; ++i)
-    status = check_shape(&(attnrt_argument){info, &infos[i], tensors[i]}, symbols);
+    status = check_shape(&(attnrt_argument){info, &infos[i], tensors[i], device}, symbols);
   return status;
 }
 
@@ -233,7 +238,7 @@ attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
   memset(symbols->origins, 0, sizeof symbols->origins);
   attn_status status = attnrt_check_count(info, "inputs", info->num_inputs, num_inputs, inputs);
   if (!status)
-    status = attnrt_check_shapes(info, info->inputs, inputs, num_inputs, symbols);
+    status = attnrt_check_shapes(info, info->inputs, inputs, num_inputs, (DLDevice){0}, symbols);
   for (int32_t i = 0; i < info->num_symbols && !status; ++i)
     if (!symbols->origins[i].name && !info->symbols[i].formula)
       status = attnrt_fail(ATTN_ERROR_SHAPE, "%s: expected '%s' to be a size of an input, got none",
@@ -279,9 +284,10 @@ attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, in
     return refuse(argument, ATTN_ERROR_SHAPE,
                   "%" PRId64 " bytes within the address space, got byte offset %" PRIu64, size,
                   tensor->byte_offset);
-  if (begin % element)
+  int64_t alignment = argument->device.device_type == kDLCPU ? element : ATTNRT_GPU_ALIGNMENT;
+  if (begin % alignment)
     return refuse(argument, ATTN_ERROR_ALIGNMENT, "data aligned to %" PRId64 " bytes, got %p",
-                  element, *data);
+                  alignment, *data);
   *bytes = size;
   return tensor->strides ? check_strides(argument) : ATTN_OK;
 }
@@ -299,7 +305,7 @@ static bool read_integer(const attn_tensor_info *info, const void *data, int64_t
 attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
                                 const attnrt_symbols *symbols) {
   const attn_tensor_info *info = argument->info;
-  if (!info->bounded)
+  if (!info->bounded || argument->device.device_type != kDLCPU)
     return ATTN_OK;
   int64_t count = 1, bound = attnrt_size(&info->bound, symbols);
   for (int32_t axis = 0; axis < info->rank; ++axis)

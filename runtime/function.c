@@ -19,39 +19,67 @@ static void list_levels(const attn_function_info *info, char *text, size_t size)
   }
 }
 
-/// Finds the code for the requested level, or for the best level that this CPU supports.
+/// Finds the first feature of the variant that the device lacks; null if the device runs the variant.
+static attn_status find_lacking(const attn_function_info *info, const attn_variant_info *variant,
+                                int device_id, const char **lacking, size_t *length) {
+  if (variant->device_type == kDLCPU) {
+    *lacking = attnrt_cpu_lacks(variant->features, length);
+    return ATTN_OK;
+  }
+  bool runs = false;
+  attn_status status = attnrt_cuda_check(info, variant, device_id, &runs);
+  *lacking = runs ? NULL : variant->features;
+  *length = strlen(variant->features);
+  return status;
+}
+
+static const char *name_device(int32_t type) { return type == kDLCPU ? "CPU" : "GPU"; }
+
+/// Finds the code for the requested level, or for the best level that the device supports. A device of type 0 gets the type
+/// of the level; without a level, it is the CPU.
 static attn_status choose_variant(const attn_function_info *info, const char *level,
-                                  const attn_variant_info **variant) {
+                                  DLDevice *device, const attn_variant_info **variant) {
   const char *asked = "level", *environment = getenv("ATTN_LEVEL");
-  if (!level && environment && *environment) {
+  if (!level && !device->device_type && environment && *environment) {
     asked = "ATTN_LEVEL";
     level = environment;
   }
+  int32_t type = device->device_type ? (int32_t)device->device_type : kDLCPU;
 
   char levels[256];
   list_levels(info, levels, sizeof levels);
-  const char *lacking = "";
+  const char *lacking = NULL;
   size_t length = 0;
   for (int32_t i = 0; i < info->num_variants; ++i) {
     const attn_variant_info *candidate = &info->variants[i];
-    if (level && strcmp(candidate->level, level))
+    if (level ? strcmp(candidate->level, level) : candidate->device_type != type)
       continue;
-    lacking = attnrt_cpu_lacks(candidate->features, &length);
+    if (device->device_type && candidate->device_type != type)
+      return attnrt_fail(ATTN_ERROR_LEVEL, "%s: %s expected a level for a %s, got '%s'", info->name,
+                         asked, name_device(type), level);
+    attn_status status = find_lacking(info, candidate, device->device_id, &lacking, &length);
+    if (status)
+      return status;
     if (!lacking) {
       *variant = candidate;
+      device->device_type = candidate->device_type == kDLCPU ? kDLCPU : kDLCUDA;
       return ATTN_OK;
     }
     if (level)
       return attnrt_fail(ATTN_ERROR_LEVEL,
-                         "%s: %s expected a level that this CPU runs, got '%s', which needs %.*s",
-                         info->name, asked, level, (int)length, lacking);
+                         "%s: %s expected a level that this %s runs, got '%s', which needs %.*s",
+                         info->name, asked, name_device(candidate->device_type), level, (int)length,
+                         lacking);
   }
   if (level)
     return attnrt_fail(ATTN_ERROR_LEVEL, "%s: %s expected one of %s, got '%s'", info->name, asked,
                        levels, level);
+  if (!lacking)
+    return attnrt_fail(ATTN_ERROR_LEVEL, "%s: expected a level for a %s among %s, got none",
+                       info->name, name_device(type), levels);
   return attnrt_fail(ATTN_ERROR_LEVEL,
-                     "%s: expected a CPU that runs one of %s, got one without %.*s", info->name,
-                     levels, (int)length, lacking);
+                     "%s: expected a %s that runs one of %s, got one without %.*s", info->name,
+                     name_device(type), levels, (int)length, lacking);
 }
 
 static attn_status find_function(const attn_library_info *library, const char *name,
@@ -85,7 +113,7 @@ attn_status attn_function_create(attn_library *library, const char *name,
   if (!status)
     status = find_function(library->info, name, &info);
   if (!status)
-    status = choose_variant(info, options.level, &variant);
+    status = choose_variant(info, options.level, &options.device, &variant);
   if (status)
     return status;
 
@@ -96,6 +124,7 @@ attn_status attn_function_create(attn_library *library, const char *name,
   created->library = attnrt_retain(library);
   created->info = info;
   created->variant = variant;
+  created->device = options.device;
   atomic_init(&created->spare, NULL);
   *function = created;
   return ATTN_OK;

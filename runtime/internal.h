@@ -15,8 +15,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/// Kernels in a CUDA context, and packed weights in its memory: lists with an entry for each context.
+typedef struct attnrt_loaded attnrt_loaded;
+typedef struct attnrt_uploaded attnrt_uploaded;
+
 struct attn_library {
   const attn_library_info *info;
+  _Atomic(attnrt_loaded *) loaded;
   void *handle; ///< result of dlopen; null if the library is linked in
   atomic_int references;
 };
@@ -31,6 +36,7 @@ struct attn_function {
   attn_library *library;
   const attn_function_info *info;
   const attn_variant_info *variant;
+  DLDevice device; ///< that runs the variant
   _Atomic(attnrt_block *) spare;
 };
 
@@ -50,6 +56,7 @@ typedef struct attnrt_packed {
   size_t owned_bytes;
   attnrt_file file;
   uint64_t source_hash;
+  _Atomic(attnrt_uploaded *) uploaded;
 } attnrt_packed;
 
 //===-- error.c -----------------------------------------------------------===//
@@ -79,6 +86,26 @@ attn_library *attnrt_retain(attn_library *library);
 /// length of its name; null if there is none. A feature that the runtime does not know counts as lacking.
 const char *attnrt_cpu_lacks(const char *features, size_t *length);
 int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at a time
+
+//===-- cuda.c ------------------------------------------------------------===//
+
+/// Finds out whether device `device_id` runs the variant. Fails if there is no driver or no such device.
+attn_status attnrt_cuda_check(const attn_function_info *info, const attn_variant_info *variant,
+                              int device_id, bool *runs);
+
+/// Runs the function in the current context, on `stream`. `call` has all but weights, launch and device; a null workspace is
+/// allocated on the stream.
+attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *weights,
+                            void *stream, int64_t workspace_bytes, attn_kernel_call *call);
+
+void attnrt_cuda_unload(attnrt_loaded *loaded);                ///< null is ignored
+void attnrt_cuda_release_weights(attnrt_uploaded *uploaded); ///< null is ignored
+
+/// GPUs copy 16 bytes at a time: tensors begin at multiples of them.
+enum { ATTNRT_GPU_ALIGNMENT = 16 };
+
+/// The device of tensors that a variant for CPUs takes.
+#define ATTNRT_CPU ((DLDevice){kDLCPU, 0})
 
 //===-- memory.c ----------------------------------------------------------===//
 
@@ -150,6 +177,7 @@ typedef struct attnrt_argument {
   const attn_function_info *function;
   const attn_tensor_info *info;
   const DLTensor *tensor;
+  DLDevice device; ///< that should hold the tensor; of type 0 for a query, which reads only its shape
 } attnrt_argument;
 
 /// Checks the number of inputs or outputs, and that their array is not null.
@@ -159,7 +187,7 @@ attn_status attnrt_check_count(const attn_function_info *info, const char *what,
 /// Checks that each tensor is not null, and its device, dtype, rank and sizes. Gives the symbols
 /// their values; the caller sets `origins` to zeros before.
 attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tensor_info *infos,
-                                const DLTensor *const *tensors, int32_t count,
+                                const DLTensor *const *tensors, int32_t count, DLDevice device,
                                 attnrt_symbols *symbols);
 
 /// Computes the symbols that have formulas, after the inputs gave the others their values. Fails if
@@ -175,7 +203,7 @@ attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
 /// first element and the size in bytes.
 attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, int64_t *bytes);
 
-/// Checks the elements of a bounded argument.
+/// Checks the elements of a bounded argument that is in memory of the CPU.
 attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
                                 const attnrt_symbols *symbols);
 

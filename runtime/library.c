@@ -35,6 +35,7 @@ static attn_status open_library(attn_query_fn query, void *handle, const char *w
                        sizeof *opened);
   opened->info = info;
   opened->handle = handle;
+  atomic_init(&opened->loaded, NULL);
   atomic_init(&opened->references, 1);
   *library = opened;
   return ATTN_OK;
@@ -119,6 +120,7 @@ attn_library *attnrt_retain(attn_library *library) {
 void attn_library_release(attn_library *library) {
   if (!library || atomic_fetch_sub(&library->references, 1) != 1)
     return;
+  attnrt_cuda_unload(atomic_load(&library->loaded));
   if (library->handle)
     dlclose(library->handle);
   ATTNRT_DELETE(attn_library, 1, library);

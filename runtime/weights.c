@@ -42,6 +42,7 @@ attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **
 void attnrt_packed_release(attnrt_packed *packed) {
   if (!packed)
     return;
+  attnrt_cuda_release_weights(atomic_load(&packed->uploaded));
   attnrt_free(packed->owned, packed->owned_bytes, ATTN_ALIGNMENT);
   attnrt_unmap(&packed->file);
   attn_library_release(packed->library);
@@ -171,10 +172,10 @@ static attn_status check_tensors(const attn_function_info *info, const DLTensor 
                                  const void **data, uint64_t *hash) {
   attnrt_symbols symbols = {0};
   attn_status status =
-      attnrt_check_shapes(info, info->weights, tensors, info->num_weights, &symbols);
+      attnrt_check_shapes(info, info->weights, tensors, info->num_weights, ATTNRT_CPU, &symbols);
   *hash = 0;
   for (int32_t w = 0; w < info->num_weights && !status; ++w) {
-    attnrt_argument weight = {info, &info->weights[w], tensors[w]};
+    attnrt_argument weight = {info, &info->weights[w], tensors[w], ATTNRT_CPU};
     void *first;
     int64_t bytes;
     status = attnrt_check_memory(&weight, &first, &bytes);

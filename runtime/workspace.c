@@ -12,11 +12,13 @@ attn_status attnrt_size_workspace(const attn_function *function, const int64_t *
                                   int64_t workers, attn_workspace *size) {
   int64_t bytes[2], all_workers;
   function->variant->workspace(dims, bytes);
+  bool on_gpu = function->device.device_type != kDLCPU;
   const uint64_t most = INT64_MAX - ATTN_ALIGNMENT - sizeof(attn_tile_counts);
   bool fits = (uint64_t)bytes[0] <= most && (uint64_t)bytes[1] <= most;
   if (fits) {
     size->per_call = attnrt_round_up(bytes[0]);
-    size->per_worker = attnrt_round_up(bytes[1]) + (int64_t)sizeof(attn_tile_counts);
+    // The tasks of a GPU have only the shared memory of their multiprocessor.
+    size->per_worker = on_gpu ? 0 : attnrt_round_up(bytes[1]) + (int64_t)sizeof(attn_tile_counts);
     fits = !__builtin_mul_overflow(workers, size->per_worker, &all_workers) &&
            !__builtin_add_overflow(size->per_call, all_workers, &size->total);
   }

@@ -157,8 +157,9 @@ Error Runner::compileModel() {
       stages[stage] = text.str();
       return Error::success();
     };
-  if (Error error = compileFlags.apply(options, flags.level.empty() ? StringRef("native")
-                                                                    : StringRef(flags.level)))
+  if (Error error = compileFlags.apply(options, !flags.level.empty()   ? StringRef(flags.level)
+                                                    : !flags.device.empty() ? "all:nvptx64"
+                                                                            : "native"))
     return error;
   return compile(options).moveInto(compiled);
 }

@@ -71,14 +71,14 @@ createTargetMachine(llvm::StringRef triple) {
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// The architecture of the levels of `module`: that of the first level that has one, or else that of the compiler.
+/// The architecture of the library: that of the first level for CPUs, or else that of the compiler.
 static llvm::Expected<std::string> findTriple(mlir::ModuleOp module) {
   for (auto level : module.getOps<mlir::ModuleOp>()) {
     llvm::Expected<const Target *> target =
         mlir::cast<CodegenInterface>(getTarget(level)).getDescription();
     if (!target)
       return target.takeError();
-    if (!(*target)->triple.empty())
+    if (!(*target)->isForGpu())
       return (*target)->triple.str();
   }
   return llvm::sys::getProcessTriple();

@@ -11,8 +11,7 @@
 
 namespace attn {
 
-/// A level of GPUs. codegen/gpu/targets/ has one description for each. Its entries run on the CPU and launch kernels, and
-/// are compiled for any CPU, so the level has no triple.
+/// A level of GPUs. codegen/gpu/targets/ has one description for each. Its entries run on the CPU and launch kernels.
 struct GpuTarget : Target {
   /// LLVM's name of the features of PTX that the code needs.
   llvm::StringLiteral ptx;
@@ -23,7 +22,7 @@ struct GpuTarget : Target {
   constexpr GpuTarget(llvm::StringLiteral level, llvm::ArrayRef<llvm::StringLiteral> features,
                       llvm::StringLiteral ptx, unsigned shared, unsigned registers,
                       GpuCapabilities has)
-      : Target{level, "", features, makeGpuAttr}, ptx(ptx), shared(shared), registers(registers),
+      : Target{level, "nvptx64-nvidia-cuda", features, makeGpuAttr}, ptx(ptx), shared(shared), registers(registers),
         has(has) {}
 
 private:

@@ -57,7 +57,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     }
     OpBuilder builder = OpBuilder::atBlockEnd(level.getBody());
     StringRef ptx = static_cast<const GpuTarget &>(**target).ptx;
-    Attribute chip = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda",
+    Attribute chip = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, (*target)->triple,
                                                (*target)->level, ptx);
     auto kernels = gpu::GPUModuleOp::create(builder, level.getLoc(), "kernels",
                                             builder.getArrayAttr(chip));

@@ -67,7 +67,7 @@ inline Library linkedLibrary() {
 inline Function createFunction(attn_library *library, const char *name,
                                const char *level = nullptr) {
   attn_function *function = nullptr;
-  attn_function_options options = {sizeof options, level};
+  attn_function_options options = {sizeof options, level, {}};
   EXPECT_EQ(attn_function_create(library, name, &options, &function), ATTN_OK) << attn_last_error();
   return Function(function);
 }

@@ -18,7 +18,7 @@ struct FunctionTest : testing::Test {
   void expectRefused(const char *name, const char *level, attn_status status,
                      const std::string &message) {
     attn_function *function = nullptr;
-    attn_function_options options = {sizeof options, level};
+    attn_function_options options = {sizeof options, level, {}};
     EXPECT_EQ(attn_function_create(library.get(), name, &options, &function), status);
     EXPECT_EQ(attn_last_error(), message);
     EXPECT_EQ(function, nullptr);
@@ -77,7 +77,7 @@ TEST_F(FunctionTest, EachForcedLevelRunsOrIsRefused) {
   for (const char *level : levels) {
     if (!compilerSays(level)) {
       attn_function *function = nullptr;
-      attn_function_options options = {sizeof options, level};
+      attn_function_options options = {sizeof options, level, {}};
       EXPECT_EQ(attn_function_create(library.get(), "forward", &options, &function),
                 ATTN_ERROR_LEVEL);
       std::string start = std::string("forward: level expected a level that this CPU runs, got '") +

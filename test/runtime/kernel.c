@@ -182,10 +182,12 @@ static const attn_dim_info second[] = {SYMBOL(1)}, third[] = {SYMBOL(2)};
 static const attn_tensor_info sized_inputs[] = {{"a", first, 1, FLOAT}, {"b", second, 1, FLOAT}};
 static const attn_tensor_info sized_outputs[] = {{"y", third, 1, FLOAT}};
 
+/// The end of a variant for CPUs: kDLCPU, no kernels.
+#define CPU 1, 0, NULL, NULL
 #define VARIANT(level, features)                                                                   \
   {                                                                                                \
     level, features, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n",     \
-        "per-head"                                                                                 \
+        "per-head", CPU                                                                            \
   }
 #define V2 "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3"
 #define V3 V2 " avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
@@ -199,38 +201,38 @@ static const attn_variant_info forward_variants[] = {
     VARIANT("x86-64-v3", V3),
     VARIANT("x86-64-v2", V2),
     {"x86-64", "", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", "",
-     "whole-scores"},
+     "whole-scores", CPU},
 #else
     {"aarch64", "neon", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above",
-     "", "whole-scores"},
+     "", "whole-scores", CPU},
 #endif
 };
 static const attn_variant_info halve_variants[] = {
 #if defined __x86_64__
-    {"x86-64", "", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"x86-64", "", halve, halve_workspace, NULL, 0, 0, "0", "", "", CPU},
 #else
-    {"aarch64", "neon", halve, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"aarch64", "neon", halve, halve_workspace, NULL, 0, 0, "0", "", "", CPU},
 #endif
 };
 static const attn_variant_info append_variants[] = {
 #if defined __x86_64__
-    {"x86-64", "", append, append_workspace, NULL, 0, 0, "0", "", ""},
+    {"x86-64", "", append, append_workspace, NULL, 0, 0, "0", "", "", CPU},
 #else
-    {"aarch64", "neon", append, append_workspace, NULL, 0, 0, "0", "", ""},
+    {"aarch64", "neon", append, append_workspace, NULL, 0, 0, "0", "", "", CPU},
 #endif
 };
 static const attn_variant_info packed_halve_variants[] = {
 #if defined __x86_64__
-    {"x86-64", "", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
+    {"x86-64", "", halve, halve_workspace, pack_table, 16, 3, "0", "", "", CPU},
 #else
-    {"aarch64", "neon", halve, halve_workspace, pack_table, 16, 3, "0", "", ""},
+    {"aarch64", "neon", halve, halve_workspace, pack_table, 16, 3, "0", "", "", CPU},
 #endif
 };
 static const attn_variant_info sized_variants[] = {
 #if defined __x86_64__
-    {"x86-64", "", count, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"x86-64", "", count, halve_workspace, NULL, 0, 0, "0", "", "", CPU},
 #else
-    {"aarch64", "neon", count, halve_workspace, NULL, 0, 0, "0", "", ""},
+    {"aarch64", "neon", count, halve_workspace, NULL, 0, 0, "0", "", "", CPU},
 #endif
 };
 static const attn_variant_info foreign_variants[] = {VARIANT("of-another-cpu", "of-the-future")};

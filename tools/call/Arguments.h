@@ -49,6 +49,11 @@ public:
 
   /// Sets the data of tensor `i`, where outputs follow inputs.
   void setData(size_t i, void *data) { tensors[i].data = data; }
+  /// The device that holds all tensors; by default the CPU.
+  void setDevice(DLDevice device) {
+    for (DLTensor &tensor : tensors)
+      tensor.device = device;
+  }
 
   size_t getNumInputs() const { return numInputs; }
   size_t getNumOutputs() const { return pointers.size() - numInputs; }

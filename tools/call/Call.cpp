@@ -67,9 +67,29 @@ std::string Call::toJSON() const {
 // Before the call
 //===----------------------------------------------------------------------===//
 
+/// The device that the options name; type 0 if they name none.
+static Failure parseDevice(const std::string &text, DLDevice &device) {
+  device = {};
+  if (text.empty())
+    return {};
+  device.device_type = kDLCUDA;
+  if (text == "cuda")
+    return {};
+  static constexpr std::string_view kPrefix = "cuda:";
+  if (text.compare(0, kPrefix.size(), kPrefix) || device.device_id < 0 ||
+      !parseInteger(std::string_view(text).substr(kPrefix.size()), device.device_id))
+    return refuse("expected --device of cuda or cuda:<number>, got '%s'", text.c_str());
+  return {};
+}
+
 Failure CallOptions::check() const {
   if (concurrency > 1 && !benchmark)
     return refuse("expected --benchmark with --concurrency, got none");
+  DLDevice device;
+  if (Failure failure = parseDevice(this->device, device))
+    return failure;
+  if (device.device_type && (threads > 1 || concurrency > 1))
+    return refuse("expected no --threads and --concurrency with --device, got some");
   for (auto [name, value] : {std::pair("tolerance", tolerance), std::pair("gflop", gflop)})
     if (!std::isfinite(value) || value < 0)
       return refuse("expected --%s of at least 0, got %g", name, value);
@@ -88,7 +108,10 @@ Failure Call::load() {
 }
 
 static attn_function_options functionOptions(const CallOptions &options) {
-  return {sizeof(attn_function_options), options.level.empty() ? nullptr : options.level.c_str()};
+  DLDevice device;
+  (void)parseDevice(options.device, device).message; // check() has reported a failure
+  return {sizeof(attn_function_options), options.level.empty() ? nullptr : options.level.c_str(),
+          device};
 }
 
 Failure Call::findLevels(std::vector<std::string> &levels) const {
@@ -116,6 +139,9 @@ Failure Call::open() {
           toFailure(attn_function_create(library.get(), name.c_str(), &forced, &created)))
     return failure;
   function.reset(created);
+  if (forced.device.device_type)
+    if (Failure failure = gpu.open(forced.device.device_id))
+      return failure;
   if (options.threads > 1) {
     attn_pool *threads = nullptr;
     if (Failure failure = toFailure(attn_pool_create(options.threads, &threads)))
@@ -244,6 +270,56 @@ Failure Call::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weig
   return {};
 }
 
+Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
+  Arguments arguments(inputs, results, inOut);
+  attn_function_options forced = functionOptions(options);
+  arguments.setDevice(forced.device);
+  attn_workspace size = {};
+  size.size = sizeof(size);
+  if (Failure failure = toFailure(attn_workspace_size(
+          function.get(), arguments.getInputs(), arguments.getNumInputs(), options.threads, &size)))
+    return failure;
+  GpuMemory workspace;
+  std::vector<GpuMemory> memory(arguments.getNumInputs() + arguments.getNumOutputs());
+  auto fill = [&](GpuMemory &into, const std::vector<char> &data) -> Failure {
+    if (Failure failure = into.allocate(data.size()))
+      return failure;
+    return gpu.copyIn(into.get(), data.data(), data.size());
+  };
+  if (Failure failure = fill(workspace, std::vector<char>(size.total, pattern)))
+    return failure;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    bool isInput = i < inputs.size();
+    const Array &array = isInput ? inputs[i] : results[i - inputs.size()];
+    if (Failure failure =
+            fill(memory[i], isInput ? array.data : std::vector<char>(array.data.size(), pattern)))
+      return failure;
+    arguments.setData(i, memory[i].data());
+  }
+  callOptions.workspace = workspace.data();
+  callOptions.workspace_bytes = size.total;
+  if (Failure failure = call(arguments, weights, callOptions))
+    return failure;
+  if (Failure failure = gpu.synchronize())
+    return failure;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<char> after(inputs[i].data.size());
+    if (Failure failure = gpu.copyOut(after.data(), memory[i].get(), after.size()))
+      return failure;
+    bool isInOut = std::find(inOut.begin(), inOut.end(), int32_t(i)) != inOut.end();
+    if (!isInOut && after != inputs[i].data)
+      return refuse("expected input %zu to stay as it was, got other bytes", i);
+  }
+  size_t numOutputs = results.size() - inOut.size();
+  for (size_t i = 0; i < results.size(); ++i) {
+    size_t from = i < numOutputs ? inputs.size() + i : inOut[i - numOutputs];
+    if (Failure failure =
+            gpu.copyOut(results[i].data.data(), memory[from].get(), results[i].data.size()))
+      return failure;
+  }
+  return {};
+}
+
 /// Calls three times and compares the results. If a call reads uninitialized memory or changes its weights, a later
 /// call gives other results. If a call writes to an input that is not in-out, it faults. The last call also faults if
 /// it writes to its weights, which are mapped read-only.
@@ -251,11 +327,15 @@ Failure Call::callThrice(attn_call_options callOptions) {
   rt::Weights mapped;
   if (Failure failure = mapWeights(mapped))
     return failure;
-  if (Failure failure = callGuarded(GuardedMemory::Side::Start, '\xff', weights, callOptions))
+  auto callOnce = [&](GuardedMemory::Side side, char pattern, const rt::Weights &callWeights) {
+    return gpu.isOpen() ? callOnGpu(pattern, callOptions)
+                        : callGuarded(side, pattern, callWeights, callOptions);
+  };
+  if (Failure failure = callOnce(GuardedMemory::Side::Start, '\xff', weights))
     return failure;
   std::vector<Array> first = results;
   auto repeat = [&](char pattern, const rt::Weights &callWeights) -> Failure {
-    if (Failure failure = callGuarded(GuardedMemory::Side::End, pattern, callWeights, callOptions))
+    if (Failure failure = callOnce(GuardedMemory::Side::End, pattern, callWeights))
       return failure;
     for (size_t i = 0; i < results.size(); ++i)
       if (results[i].data != first[i].data)
@@ -314,8 +394,9 @@ Failure Call::run() {
   statistics.worker_tasks = workerTasks.data();
   attn_call_options callOptions = {};
   callOptions.statistics = &statistics;
-  if (Failure failure = options.isGuarded()
-                            ? callThrice(callOptions)
+  if (Failure failure = options.isGuarded() ? callThrice(callOptions)
+                        : gpu.isOpen()
+                            ? callOnGpu('\xff', callOptions)
                             : call(Arguments(inputs, results, inOut), weights, callOptions))
     return failure;
   if (Failure failure = summarize())

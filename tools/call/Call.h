@@ -11,6 +11,7 @@
 
 #include "runtime/attn.hpp"
 #include "tools/call/Array.h"
+#include "tools/call/Gpu.h"
 #include "tools/call/GuardedMemory.h"
 #include "tools/call/JSON.h"
 
@@ -91,12 +92,15 @@ private:
                attn_call_options callOptions);
   Failure callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
                       attn_call_options callOptions);
+  /// Calls on the GPU, with copies of inputs and results there. `pattern` fills outputs and workspace before.
+  Failure callOnGpu(char pattern, attn_call_options callOptions);
   Failure callThrice(attn_call_options callOptions);
   Failure mapWeights(rt::Weights &mapped);
   Failure summarize();
   std::string describe(const Result &summary, const Array &array) const;
 
   CallOptions options;
+  Gpu gpu; ///< open if the function runs on one
   rt::Library library;
   rt::Function function;
   rt::Weights weights;

@@ -262,7 +262,8 @@ TEST_F(EmitTest, EveryLevelComputes) {
     void *inputs[] = {input.data(), &length}, *outputs[] = {y.data(), &rows};
     attn_tile_counts tiles[2] = {};
     attn_kernel_call call = {inputs,        outputs, packed,   &kRows,  workspace,
-                             taskWorkspace, 128,     runTasks, nullptr, tiles};
+                             taskWorkspace, 128,     runTasks, nullptr, tiles,
+                             nullptr,       nullptr};
     variant.run(&call);
     EXPECT_EQ(rows, kRows);
     for (int64_t r = 0; r < kRows; ++r)
