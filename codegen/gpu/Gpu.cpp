@@ -76,6 +76,8 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     level.addPass(createAssignThreads());
     level.addNestedPass<func::FuncOp>(createStageTiles());
     level.addNestedPass<func::FuncOp>(createOnlineToFragments());
+    level.addNestedPass<func::FuncOp>(createMaskToThreads());
+    level.addNestedPass<func::FuncOp>(createDistributeLoops());
     level.addPass(createCanonicalizerPass());
     level.addPass(createCSEPass());
     level.addPass(createAssignShared());

@@ -23,6 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/gpu/NonFinite.h"
 #include "codegen/gpu/PairScores.h"
 #include "codegen/gpu/Passes.h"
 #include "codegen/gpu/TileCopies.h"
@@ -221,8 +222,11 @@ private:
   void computeProducts();
   /// Replaces the scores of 16 queries by probabilities, and updates their state.
   void update(int64_t block);
-  /// Adds the products of probabilities and values to the accumulators.
-  void addValues(function_ref<Factor(ThreadBuilder &, const Factor &)> change, bool isGuarded);
+  /// Whether some value of the tile is not finite: an i1, the same in all lanes.
+  Value testValues(Value value);
+  /// Adds the products of probabilities and values to the accumulators. If `isGuarded`, a value that is not finite counts
+  /// only where its probability is not 0.
+  void addValues(Value value, bool isGuarded);
 
   OnlineStepOp op;
   const Fragments &state;
@@ -307,25 +311,82 @@ void Step::update(int64_t block) {
   probabilities.push_back(multiply.toLeft(b, row));
 }
 
+Value Step::testValues(Value value) {
+  NonFinite nonFinite(cast<FloatType>(getElementTypeOrSelf(value.getType())));
+  Value tests;
+  for (int64_t column = 0; column < state.columns(); column += 2)
+    for (size_t k = 0; k < probabilities.front().size(); ++k)
+      for (const Factor &right :
+           multiply.loadRightRows(b, value, k * multiply.depth(), column * kMatrixColumns))
+        for (Value element : right) {
+          Value test = nonFinite.test(b, element);
+          tests = tests ? arith::OrIOp::create(b, tests, test).getResult() : test;
+        }
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), nonFinite.any(b, tests),
+                                  NVVM::VoteSyncKind::any);
+}
+
+void Step::addValues(Value value, bool isGuarded) {
+  NonFinite nonFinite(cast<FloatType>(getElementTypeOrSelf(value.getType())));
+  Value zero = b.f32(0);
+  Accumulator none = {zero, zero, zero, zero};
+  for (int64_t column = 0; column < state.columns(); column += 2) {
+    // For each block of rows and each half of the columns: sums of products, and of the probabilities of infinities.
+    struct Sums {
+      Accumulator products, positive, negative;
+    };
+    SmallVector<std::array<Sums, 2>> sums;
+    for (int64_t block = 0; block < state.blocks(); ++block)
+      sums.push_back({Sums{state.loadSums(b, block, column), none, none},
+                      Sums{state.loadSums(b, block, column + 1), none, none}});
+    for (size_t k = 0; k < probabilities.front().size(); ++k) {
+      auto right = multiply.loadRightRows(b, value, k * multiply.depth(), column * kMatrixColumns);
+      for (int64_t half : {0, 1}) {
+        NonFinite::Parts parts;
+        if (isGuarded)
+          parts = nonFinite.split(b, right[half]);
+        for (auto [block, ofBlock] : llvm::enumerate(sums)) {
+          const Factor &left = probabilities[block][k];
+          Sums &sum = ofBlock[half];
+          multiply.multiply(b, left, isGuarded ? parts.finite : right[half], sum.products);
+          if (isGuarded) {
+            multiply.multiply(b, left, parts.positive, sum.positive);
+            multiply.multiply(b, left, parts.negative, sum.negative);
+          }
+        }
+      }
+    }
+    for (auto [block, ofBlock] : llvm::enumerate(sums))
+      for (int64_t half : {0, 1}) {
+        Sums &sum = ofBlock[half];
+        auto addWhere = [&](const Accumulator &weights, double infinity) {
+          for (auto [product, weight] : llvm::zip_equal(sum.products, weights)) {
+            Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, weight, zero);
+            product = createAdd(b, product,
+                                arith::SelectOp::create(b, counts, b.f32(infinity), zero));
+          }
+        };
+        if (isGuarded) {
+          addWhere(sum.positive, kInfinity);
+          addWhere(sum.negative, -kInfinity);
+        }
+        state.storeSums(b, sum.products, block, column + half);
+      }
+  }
+}
+
 void Step::run() {
   computeProducts();
   for (int64_t block = 0; block < state.blocks(); ++block)
     update(block);
   Value value = wholeTile(op.getValue());
-  for (int64_t column = 0; column < state.columns(); column += 2) {
-    SmallVector<std::array<Accumulator, 2>> sums;
-    for (int64_t block = 0; block < state.blocks(); ++block)
-      sums.push_back({state.loadSums(b, block, column), state.loadSums(b, block, column + 1)});
-    for (size_t k = 0; k < probabilities.front().size(); ++k) {
-      auto right = multiply.loadRightRows(b, value, k * multiply.depth(), column * kMatrixColumns);
-      for (auto [block, ofBlock] : llvm::enumerate(sums))
-        for (int64_t half : {0, 1})
-          multiply.multiply(b, probabilities[block][k], right[half], ofBlock[half]);
-    }
-    for (auto [block, ofBlock] : llvm::enumerate(sums))
-      for (int64_t half : {0, 1})
-        state.storeSums(b, ofBlock[half], block, column + half);
-  }
+  if (!scores.hidesPairs())
+    return addValues(value, /*isGuarded=*/false);
+  auto hasSpecial = scf::IfOp::create(b, testValues(value), /*withElseRegion=*/true);
+  b.setInsertionPointToStart(hasSpecial.thenBlock());
+  addValues(value, /*isGuarded=*/true);
+  b.setInsertionPointToStart(hasSpecial.elseBlock());
+  addValues(value, /*isGuarded=*/false);
 }
 
 void Lowering::lower(OnlineStepOp op) {

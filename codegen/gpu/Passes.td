@@ -46,6 +46,24 @@ def OnlineToFragments : Pass<"attn-gpu-online-to-fragments", "::mlir::func::Func
                            "::mlir::vector::VectorDialect"];
 }
 
+def MaskToThreads : Pass<"attn-gpu-mask-to-threads", "::mlir::func::FuncOp"> {
+  let summary = "lower packed masks to loops over their words";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/MaskToThreads.cpp`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
+}
+
+def DistributeLoops : Pass<"attn-gpu-distribute-loops", "::mlir::func::FuncOp"> {
+  let summary = "split elementwise ops and sums among the threads of a task";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/DistributeLoops.cpp`.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def AssignShared : Pass<"attn-gpu-assign-shared", "::mlir::ModuleOp"> {
   let summary = "give buffers in shared memory their places";
   let description = [{

@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// A tile in shared memory: `rows` of `columns` elements, with zeros up to a multiple of a matrix product's depth.
+/// A tile in shared memory: `rows` of `columns` elements, with zeros up to a multiple of 16, which is a multiple of the depth
+/// and of the columns of products of matrices.
 ///
 /// Each row is followed by 16 bytes that nothing uses. The number of 16-byte pieces of a row is therefore odd, and ldmatrix,
 /// which reads 16 bytes of 8 neighbouring rows at once, finds them in different banks of the memory.
@@ -21,7 +22,7 @@ struct SharedTile {
 
   int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }
   /// The columns with the zeros.
-  int64_t paddedColumns() const { return llvm::alignTo(columns, 2 * chunk()); }
+  int64_t paddedColumns() const { return llvm::alignTo(columns, 16); }
   int64_t pitch() const { return paddedColumns() + chunk(); }
 
   /// `stages` tiles, one after the other.

@@ -634,6 +634,8 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldRes
     OpBuilder::InsertionGuard inner(rewriter);
     yield(ifAll.thenBlock(), [&] { return stepAt(k0, ks, parts.rest); });
     yield(ifAll.elseBlock(), [&] {
+      if (inPlace()) // whole tiles are in fast memory
+        return stepAt(k0, ks, op.getMaskAttr());
       OpFoldResult first = apply(d0 + d1 * kKeysPerWord, {k0, begin});
       OpFoldResult count = apply({d0 - d1 * kKeysPerWord, (d2 - d1) * kKeysPerWord},
                                  {ks, OpFoldResult(begin), OpFoldResult(end)});

@@ -1,0 +1,91 @@
+"""attention.py FOLDER FIRST COUNT: compares attentions on an emulated GPU with the reference in float64.
+
+Runs the variants FIRST, FIRST + COUNT, ... of all combinations of a shape, a mask, a score region and an element type.
+attn-run calls each three times and compares the bits.
+"""
+import itertools
+import pathlib
+import subprocess
+import sys
+
+ATTENTION = """
+#q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
+#k = affine_map<(b, h, q, k, d, e) -> (b, {kh}, k, d)>
+#v = affine_map<(b, h, q, k, d, e) -> (b, {kh}, k, e)>
+#o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
+#n = affine_map<(b, h, q, k, d, e) -> (b)>
+#m = affine_map<(b, h, q, k, d, e) -> (b, q, k)>
+#s = affine_map<(b, h, q, k, d, e) -> (h)>
+#sink = affine_map<(b, h, q, k, d, e) -> (h, q)>
+func.func @attention(%q: tensor<?x2x?x{d}x{t}> {{attn.name = "q"}}, %k: tensor<?x{keyheads}x?x{d}x{t}> {{attn.name = "k"}},
+                     %v: tensor<?x{keyheads}x?x{e}x{t}> {{attn.name = "v"}}{arguments}) -> tensor<?x2x?x{e}x{t}> {{
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x2x?x{d}x{t}>
+  %n = tensor.dim %q, %c2 : tensor<?x2x?x{d}x{t}>
+  %empty = tensor.empty(%b, %n) : tensor<?x2x?x{e}x{t}>
+  %o = attn.attention ins(%q, %k, %v : tensor<?x2x?x{d}x{t}>, tensor<?x{keyheads}x?x{d}x{t}>, tensor<?x{keyheads}x?x{e}x{t}>)
+    {captures} outs(%empty : tensor<?x2x?x{e}x{t}>) {mask}
+    {{indexing_maps = [#q, #k, #v, {maps}#o], scale = 0.2 : f32}} {score} -> tensor<?x2x?x{e}x{t}>
+  return %o : tensor<?x2x?x{e}x{t}>
+}}
+"""
+INDICES = "%ib: index, %ih: index, %iq: index, %ik: index, %s: f32"
+# Each variant: arguments of the function, captures, maps, the mask, the score region.
+LENGTHS = ', %lengths: tensor<?xi32> {attn.name = "lengths"}'
+DENSE = ', %mask: tensor<?x?x?xi1> {attn.name = "mask"}'
+BIAS = ', %bias: tensor<?x?x?xf32> {attn.name = "bias"}'
+VARIANTS = {
+    "plain": ("", "", "", "", ""),
+    "causal": ("", "", "", "mask(#attn.causal)", ""),
+    "causal-offset": ("", "", "", "mask(#attn.causal<offset = 7>)", ""),
+    "window": ("", "", "", "mask(#attn.window<left = 20, right = 9>)", ""),
+    "lengths": (LENGTHS, "captures(%lengths : tensor<?xi32>)", "#n, ", "mask(#attn.lengths<0>)", ""),
+    "dense": (DENSE, "captures(%mask : tensor<?x?x?xi1>)", "#m, ", "mask(#attn.dense<0>)", ""),
+    "causal-lengths": (LENGTHS, "captures(%lengths : tensor<?xi32>)", "#n, ",
+                       "mask(#attn.and<[#attn.causal, #attn.lengths<0>]>)", ""),
+    "softcap": ("", "", "", "", f"""score {{
+      ^bb0({INDICES}):
+        %c = math.tanh %s : f32
+        attn.yield %c : f32
+      }}"""),
+    "alibi": (', %slopes: tensor<2xf32> {attn.name = "slopes"}', "captures(%slopes : tensor<2xf32>)", "#s, ",
+              "mask(#attn.causal)", f"""score {{
+      ^bb0({INDICES}, %slope: f32):
+        %distance = arith.subi %ik, %iq : index
+        %i = arith.index_cast %distance : index to i32
+        %f = arith.sitofp %i : i32 to f32
+        %bias = arith.mulf %f, %slope : f32
+        %c = arith.addf %s, %bias : f32
+        attn.yield %c : f32
+      }}"""),
+    "bias": (BIAS, "captures(%bias : tensor<?x?x?xf32>)", "#m, ", "", f"""score {{
+      ^bb0({INDICES}, %more: f32):
+        %c = arith.addf %s, %more : f32
+        attn.yield %c : f32
+      }}"""),
+}
+TYPES = {"bf16": 2e-2, "f16": 3e-3, "f32": 2e-5}
+# Queries, keys, head sizes of queries and of values, heads of keys.
+SHAPES = [(70, 130, 64, 64, 2), (33, 200, 40, 24, 1), (1, 77, 128, 128, 2), (150, 40, 20, 9, 2), (64, 64, 256, 256, 1)]
+
+
+def main():
+    folder, first, count = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    combinations = [c for c in list(itertools.product(SHAPES, VARIANTS, TYPES))[first::count] if len(sys.argv)<6 or sys.argv[5] in str(c)]
+    for (queries, keys, d, e, key_heads), variant, element in combinations:
+        name = f"{variant}-{element}-{queries}x{keys}x{d}x{e}-{key_heads}"
+        arguments, captures, maps, mask, score = VARIANTS[variant]
+        text = ATTENTION.format(d=d, e=e, t=element, keyheads=key_heads, kh="h" if key_heads == 2 else "0", arguments=arguments,
+                                captures=captures, maps=maps, mask=mask, score=score)
+        path = folder / f"{name}.mlir"
+        path.write_text(text)
+        dims = ["--dim=q.0=1", f"--dim=q.2={queries}", f"--dim=k.2={keys}"]
+        result = subprocess.run(["attn-run", path, "--device=cuda", "--reference", f"--tolerance={TYPES[element]}", *dims],
+                                capture_output=True, text=True)
+        print(name, result.stdout.splitlines()[-1] if result.returncode == 0 else "FAILED: " + result.stderr.strip(), flush=True)
+        if result.returncode and "--keep-going" not in sys.argv:
+            sys.exit(1)
+
+
+main()
