@@ -20,6 +20,7 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -65,6 +66,7 @@ static void addEmission(OpPassManager &level) {
 
 static void addPasses(StringRef stage, OpPassManager &level) {
   if (stage == "bufferize") {
+    level.addNestedPass<func::FuncOp>(createLaunchOps());
     level.addNestedPass<func::FuncOp>(createPlaceTemporaries());
     level.addPass(createPlanWorkspace());
     level.addPass(createOutlineTasks());
@@ -78,6 +80,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     level.addNestedPass<func::FuncOp>(createOnlineToFragments());
     level.addNestedPass<func::FuncOp>(createMaskToThreads());
     level.addNestedPass<func::FuncOp>(createDistributeLoops());
+    level.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass()); // packing runs on the CPU
     level.addPass(createCanonicalizerPass());
     level.addPass(createCSEPass());
     level.addPass(createAssignShared());

@@ -204,9 +204,10 @@ namespace {
 /// One step of a warp.
 struct Step {
   Step(OnlineStepOp op, const Fragments &state)
-      : op(op), state(state), scores(op), b(op.getLoc(), op),
+      : op(op), state(state), b(op.getLoc(), op),
         multiply(*MatrixMultiply::get(getElementTypeOrSelf(op.getKey().getType()))),
-        keyMatrices(llvm::divideCeil(getTileKeys(), 2 * kMatrixColumns) * 2) {}
+        keyMatrices(llvm::divideCeil(getTileKeys(), 2 * kMatrixColumns) * 2),
+        scores(op, keyMatrices * kMatrixColumns) {}
 
   void run();
 
@@ -230,10 +231,10 @@ private:
 
   OnlineStepOp op;
   const Fragments &state;
-  PairScores scores;
   ThreadBuilder b;
   MatrixMultiply multiply;
   int64_t keyMatrices;
+  PairScores scores;
   SmallVector<Row> rows;
   SmallVector<SmallVector<Factor>> probabilities;
 };

@@ -81,10 +81,10 @@ static arith::CmpIPredicate predicateOf(const KeptSet &set, unsigned constraint)
   return set.pairs.isEq(constraint) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
 }
 
-PairScores::Row PairScores::createRow(ThreadBuilder &b, Value row, int64_t columns) const {
+PairScores::Row PairScores::createRow(ThreadBuilder &b, Value row) const {
   Row result;
   result.query = row;
-  if (cast<MemRefType>(query.getType()).isDynamicDim(0))
+  if (!captures.empty() || !region.empty())
     result.query = b.min(row, b.subtract(memref::DimOp::create(b, query, 0), b.constant(1)));
   for (unsigned i = 0; i < captures.size(); ++i)
     result.captures.push_back(captureMaps[i].isFunctionOfDim(0)
@@ -167,8 +167,7 @@ void PairScores::apply(ThreadBuilder &b, Value row, MutableArrayRef<Accumulator>
     end = b.toI32(b.subtract(memref::DimOp::create(b, key, 0), laneColumn(b)));
   bool readsKeys = !captures.empty() || !region.empty();
   for (int64_t half : {0, 1}) {
-    Row ofLane = createRow(b, b.add(b.add(row, b.divide(b.lane(), 4)), 8 * half),
-                           int64_t(products.size()) * kMatrixColumns);
+    Row ofLane = createRow(b, b.add(b.add(row, b.divide(b.lane(), 4)), 8 * half));
     for (auto [tile, sums] : llvm::enumerate(products))
       for (int64_t odd : {0, 1}) {
         Value &score = sums[2 * half + odd];

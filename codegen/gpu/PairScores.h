@@ -17,9 +17,10 @@ namespace attn {
 /// Otherwise the scores are computed as the op defines them.
 class PairScores {
 public:
+  /// `columns` is the number of columns of the accumulators of one query: at least that of the keys.
   template <typename OpTy>
-  explicit PairScores(OpTy op)
-      : captures(op.getCaptures()), origin(op.getOrigin()), region(op.getScore()),
+  PairScores(OpTy op, int64_t columns)
+      : columns(columns), captures(op.getCaptures()), origin(op.getOrigin()), region(op.getScore()),
         query(op.getQuery()), key(op.getKey()), scale(op.getScale().convertToDouble()),
         unit(op.getUnit()) {
     for (unsigned i = 0; i < captures.size(); ++i)
@@ -44,7 +45,7 @@ private:
   bool isRaw() const { return region.empty() && unit == scale; }
   /// Whether the tile may have fewer keys than accumulators have columns.
   bool isPartial() const {
-    return mlir::cast<mlir::MemRefType>(key.getType()).isDynamicDim(0);
+    return mlir::cast<mlir::MemRefType>(key.getType()).getDimSize(0) != columns;
   }
 
   /// One query of a lane: what does not vary with the key.
@@ -54,7 +55,7 @@ private:
     llvm::SmallVector<mlir::Value> conditions; ///< of the constraints of all sets, in order; null where they vary
     llvm::SmallVector<mlir::Value> bounds;     ///< i32: such a condition holds if slope * column is at least the bound
   };
-  Row createRow(ThreadBuilder &b, mlir::Value row, int64_t columns) const;
+  Row createRow(ThreadBuilder &b, mlir::Value row) const;
   mlir::Value createCapture(ThreadBuilder &b, unsigned capture, mlir::Value row,
                             mlir::Value column) const;
   /// The key of the tile in column `column` of the accumulators of this lane, which exists.
@@ -66,6 +67,7 @@ private:
   /// The slope of a constraint in k; none if one of its symbols varies with k.
   std::optional<int64_t> slopeOf(const KeptSet &set, unsigned constraint) const;
 
+  int64_t columns;
   mlir::ValueRange captures, origin;
   mlir::Region &region;
   mlir::Value query, key;

@@ -18,6 +18,14 @@ def PlaceTemporaries : Pass<"attn-gpu-place-temporaries", "::mlir::func::FuncOp"
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def LaunchOps : Pass<"attn-gpu-launch-ops", "::mlir::func::FuncOp"> {
+  let summary = "make a task of each op on elements that is in none";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/LaunchOps.cpp`.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
   let summary = "give each task the threads that run it";
   let description = [{

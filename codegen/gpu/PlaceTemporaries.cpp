@@ -8,7 +8,8 @@
 // becomes
 //   scf.forall (%b, %h, %i) in (...) {
 //     %acc = memref.alloca() : memref<64x64xf32, #gpu.address_space<private>>
-//     %t = memref.alloca() : memref<64x64xbf16, #gpu.address_space<workgroup>>
+//     %bytes = memref.alloca() : memref<8192xi8, #gpu.address_space<workgroup>>
+//     %t = memref.view %bytes[0] : .. to memref<64x64xbf16, #gpu.address_space<workgroup>>
 //
 // A buffer in registers belongs to the block of threads that runs the task: each thread holds some of its elements. States
 // of online softmaxes are such buffers, and so is the scratch of their steps, which disappears when the steps are lowered.
@@ -20,6 +21,8 @@
 #include "codegen/gpu/Threads.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -60,22 +63,50 @@ static void setSpace(Value value, Attribute space) {
       setSpace(user->getResult(0), space);
 }
 
+static WalkResult placeInRegisters(memref::AllocOp alloc) {
+  if (!alloc.getType().hasStaticShape())
+    return alloc.emitError() << "expected a state of known size, got " << alloc.getType();
+  ThreadBuilder b(alloc.getLoc(), alloc);
+  Value place = memref::AllocaOp::create(b, alloc.getType());
+  alloc.replaceAllUsesWith(place);
+  setSpace(place, registerSpace(b.getContext()));
+  alloc.erase();
+  return WalkResult::advance();
+}
+
+static WalkResult placeInSharedMemory(memref::AllocOp alloc) {
+  MemRefType type = alloc.getType();
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t size : type.getShape())
+    bytes *= ShapedType::isDynamic(size) ? 1 : size;
+  for (Value size : alloc.getDynamicSizes()) {
+    FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+        presburger::BoundType::UB, {size}, nullptr, /*closedUB=*/true);
+    if (failed(bound))
+      return alloc.emitError() << "expected a temporary of bounded size in a task, got " << type;
+    bytes *= std::max<int64_t>(*bound, 0);
+  }
+  ThreadBuilder b(alloc.getLoc(), alloc);
+  Attribute space = sharedSpace(b.getContext());
+  Value memory = memref::AllocaOp::create(
+      b, MemRefType::get({bytes}, b.getI8Type(), MemRefLayoutAttrInterface(), space));
+  auto place = MemRefType(MemRefType::Builder(type).setMemorySpace(space));
+  Value view = memref::ViewOp::create(b, place, memory, b.constant(0), alloc.getDynamicSizes());
+  alloc.replaceAllUsesWith(view);
+  setSpace(view, space);
+  alloc.erase();
+  return WalkResult::advance();
+}
+
 namespace {
 struct PlaceTemporaries : attn::impl::PlaceTemporariesBase<PlaceTemporaries> {
   void runOnOperation() override {
     WalkResult placed = getOperation().walk([&](memref::AllocOp alloc) -> WalkResult {
       if (!alloc->getParentOfType<scf::ForallOp>())
         return WalkResult::advance(); // a temporary of the call
-      if (!alloc.getType().hasStaticShape())
-        return alloc.emitError() << "expected a temporary of known size in a task, got "
-                                 << alloc.getType();
-      ThreadBuilder b(alloc.getLoc(), alloc);
-      bool isInRegisters = belongsToRegisters(alloc);
-      Value place = memref::AllocaOp::create(b, alloc.getType());
-      alloc.replaceAllUsesWith(place);
-      setSpace(place, isInRegisters ? registerSpace(b.getContext()) : sharedSpace(b.getContext()));
-      alloc.erase();
-      return WalkResult::advance();
+      if (belongsToRegisters(alloc))
+        return placeInRegisters(alloc);
+      return placeInSharedMemory(alloc);
     });
     if (placed.wasInterrupted())
       signalPassFailure();
