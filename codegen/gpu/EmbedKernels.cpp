@@ -2,9 +2,13 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   gpu.binary @kernels [#gpu.object<#nvvm.target<chip = "sm_80">, assembly = "...">]
+//   gpu.module @kernels [#nvvm.target<chip = "sm_80">] { llvm.func @f_attend_0(...) {...} }
 // becomes
 //   llvm.mlir.global internal constant @kernels(".version 8.0 ...\00")
+//
+// The text is PTX, which the driver compiles for its GPU when it loads the kernels. LLVM alone makes it: upstream's
+// gpu-module-to-binary would also link a CUDA toolkit, if it finds one, and the same model would become other code on
+// another machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +16,10 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Target/LLVM/ModuleToObject.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/TargetSelect.h"
 
 using namespace mlir;
 
@@ -23,20 +31,50 @@ namespace attn {
 using namespace attn;
 
 namespace {
+/// Translates a module of kernels to PTX.
+struct Assembler : LLVM::ModuleToObject {
+  Assembler(gpu::GPUModuleOp kernels, NVVM::NVVMTargetAttr target)
+      : ModuleToObject(*kernels, target.getTriple(), target.getChip(), target.getFeatures(),
+                       target.getO()) {}
+
+  FailureOr<SmallVector<char, 0>> moduleToObject(llvm::Module &ir) override {
+    FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
+    if (failed(machine))
+      return failure();
+    for (llvm::Function &function : ir)
+      if (function.isDeclaration() && !function.isIntrinsic())
+        return getOperation().emitError()
+               << "expected kernels without undefined symbols, got '" << function.getName() << "'";
+    FailureOr<SmallString<0>> text =
+        translateModuleToISA(ir, **machine, [&] { return getOperation().emitError(); });
+    if (failed(text))
+      return failure();
+    return SmallVector<char, 0>(text->begin(), text->end());
+  }
+};
+
 struct EmbedKernels : attn::impl::EmbedKernelsBase<EmbedKernels> {
+  LogicalResult initialize(MLIRContext *) override {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return success();
+  }
+
   void runOnOperation() override {
-    for (auto binary : llvm::make_early_inc_range(getOperation().getOps<gpu::BinaryOp>())) {
-      auto object = cast<gpu::ObjectAttr>(binary.getObjects()[0]);
-      std::string text = object.getObject().getValue().str();
-      // The driver reads a text up to its first zero.
-      text.resize(text.find_last_not_of('\0') + 1);
-      text.push_back('\0');
-      OpBuilder builder(binary);
-      auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
-      LLVM::GlobalOp::create(builder, binary.getLoc(), type, /*isConstant=*/true,
-                             LLVM::Linkage::Internal, binary.getSymName(),
-                             builder.getStringAttr(text));
-      binary.erase();
+    for (auto kernels : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUModuleOp>())) {
+      auto target = cast<NVVM::NVVMTargetAttr>((*kernels.getTargets())[0]);
+      std::optional<SmallVector<char, 0>> text = Assembler(kernels, target).run();
+      if (!text)
+        return signalPassFailure();
+      text->push_back('\0'); // the driver reads up to the first zero
+      OpBuilder builder(kernels);
+      auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text->size());
+      LLVM::GlobalOp::create(builder, kernels.getLoc(), type, /*isConstant=*/true,
+                             LLVM::Linkage::Internal, kernels.getSymName(),
+                             builder.getStringAttr(StringRef(text->data(), text->size())));
+      kernels.erase();
     }
   }
 };

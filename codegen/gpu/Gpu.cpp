@@ -7,18 +7,20 @@
 #include "codegen/gpu/Gpu.h"
 
 #include "codegen/Codegen.h"
+#include "codegen/cpu/Passes.h"
 #include "codegen/gpu/Choose.h"
 #include "codegen/gpu/MatrixMultiply.h"
 #include "codegen/gpu/Passes.h"
 #include "passes/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -55,12 +57,12 @@ static void addEmission(OpPassManager &level) {
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  kernels.addPass(createMathToIntrinsics());
+  kernels.addPass(createArithToLLVMConversionPass());
+  kernels.addPass(createConvertMathToLLVMPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  GpuModuleToBinaryPassOptions assembly;
-  assembly.compilationTarget = "isa";
-  level.addPass(createGpuModuleToBinaryPass(assembly));
   level.addPass(createEmbedKernels());
 }
 
@@ -80,6 +82,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     level.addNestedPass<func::FuncOp>(createOnlineToFragments());
     level.addNestedPass<func::FuncOp>(createMaskToThreads());
     level.addNestedPass<func::FuncOp>(createDistributeLoops());
+    level.addNestedPass<func::FuncOp>(createExpandMath());
     level.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass()); // packing runs on the CPU
     level.addPass(createCanonicalizerPass());
     level.addPass(createCSEPass());

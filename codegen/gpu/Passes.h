@@ -7,6 +7,7 @@
 #ifndef ATTN_CODEGEN_GPU_PASSES_H
 #define ATTN_CODEGEN_GPU_PASSES_H
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace attn {

@@ -88,6 +88,14 @@ def OutlineKernels : Pass<"attn-gpu-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
+def MathToIntrinsics : Pass<"attn-gpu-math-to-intrinsics", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "keep functions that are instructions out of upstream's math library";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/MathToIntrinsics.cpp`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def EmbedKernels : Pass<"attn-gpu-embed-kernels", "::mlir::ModuleOp"> {
   let summary = "make the code of kernels a constant of the library";
   let description = [{

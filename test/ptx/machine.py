@@ -223,8 +223,8 @@ class Decoder:
             return read_register
         if operand.startswith("%"):
             return lambda warp: warp.special[operand].astype(dtype)
-        if operand.startswith("0f"):
-            value = np.full(32, int(operand[2:], 16), np.uint32)
+        if operand.startswith(("0f", "0d")):
+            value = np.full(32, int(operand[2:], 16), np.uint32 if operand[1] == "f" else np.uint64)
         elif operand in self.program.shared:
             value = np.zeros(32, np.uint64)
         elif operand in self.kernel.parameters:
@@ -250,24 +250,29 @@ class Decoder:
         return lambda warp, mask: warp.set(target, compute(a(warp), b(warp)), mask)
 
     def float_or_integer(self, on_floats, on_integers):
-        if self.type != "f32":
+        if self.type not in ("f32", "f64"):
             return self.binary(on_integers)
         if "ftz" in self.parts:
             return self.binary(lambda a, b: flush(on_floats(flush(a), flush(b))))
         return self.binary(on_floats)
 
+    def flushed(self, compute):
+        return (lambda x: flush(compute(flush(x)))) if "ftz" in self.parts else compute
+
     # Moves
 
     def do_mov(self):
         target, source = self.operands
-        if isinstance(target, list):  # halves of a register
-            read = self.read(source, "b32")
-            return lambda warp, mask: [warp.set(name, (read(warp) >> np.uint32(16 * i)).astype(np.uint16), mask)
-                                       for i, name in enumerate(target)]
+        whole = TYPES[self.type]
+        bits = 4 * np.dtype(whole).itemsize  # of half a register
+        half = TYPES[f"b{bits}"]
+        if isinstance(target, list):
+            read = self.read(source, self.type)
+            return lambda warp, mask: [warp.set(name, (read(warp) >> whole(bits * i)).astype(half), mask)
+                                       for i, name in enumerate(target) if name != "_"]
         if isinstance(source, list):
-            low, high = (self.read(name, "b16") for name in source)
-            return lambda warp, mask: warp.set(
-                target, low(warp).astype(np.uint32) | high(warp).astype(np.uint32) << np.uint32(16), mask)
+            low, high = (self.read(name, f"b{bits}") for name in source)
+            return lambda warp, mask: warp.set(target, low(warp).astype(whole) | high(warp).astype(whole) << whole(bits), mask)
         return self.unary(lambda x: x.copy())
 
     def do_cvta(self):
@@ -306,7 +311,7 @@ class Decoder:
         return self.float_or_integer(np.subtract, np.subtract)
 
     def do_mul(self):
-        if self.type == "f32":
+        if self.type in ("f32", "f64"):
             return self.float_or_integer(np.multiply, np.multiply)
         dtype = TYPES[self.type]
         if "wide" in self.parts:
@@ -333,15 +338,14 @@ class Decoder:
 
     def do_fma(self):
         target = self.operands[0]
-        a, b, c = (self.read(o, "f32") for o in self.operands[1:])
-
-        def execute(warp, mask):  # a product of two f32 is exact in f64
-            result = (a(warp).astype(np.float64) * b(warp) + c(warp)).astype(np.float32)
-            warp.set(target, flush(result), mask)
-        return execute
+        a, b, c = (self.read(o, self.type) for o in self.operands[1:])
+        wide = np.float64 if self.type == "f32" else np.longdouble  # a product of two f32 is exact in f64
+        finish = flush if "ftz" in self.parts else lambda x: x
+        return lambda warp, mask: warp.set(
+            target, finish((a(warp).astype(wide) * b(warp) + c(warp)).astype(TYPES[self.type])), mask)
 
     def do_div(self):
-        if self.type == "f32":
+        if self.type in ("f32", "f64"):
             return self.binary(np.divide)
 
         def quotient(a, b):  # rounds toward zero
@@ -380,16 +384,17 @@ class Decoder:
         return self.unary(np.tanh)
 
     def do_rcp(self):
-        return self.unary(lambda x: flush(np.float32(1) / flush(x)))
+        return self.unary(self.flushed(lambda x: x.dtype.type(1) / x))
 
     def do_rsqrt(self):
-        return self.unary(lambda x: np.float32(1) / np.sqrt(flush(x)))
+        return self.unary(self.flushed(lambda x: x.dtype.type(1) / np.sqrt(x)))
 
     def do_sqrt(self):
-        return self.unary(lambda x: np.sqrt(flush(x)))
+        return self.unary(self.flushed(np.sqrt))
 
     def do_copysign(self):
-        target, a, b = self.operands[0], self.read(self.operands[1], "f32"), self.read(self.operands[2], "f32")
+        target = self.operands[0]
+        a, b = self.read(self.operands[1], self.type), self.read(self.operands[2], self.type)
         return lambda warp, mask: warp.set(target, np.copysign(b(warp), a(warp)), mask)
 
     # Bits
