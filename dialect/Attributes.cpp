@@ -95,10 +95,13 @@ LogicalResult BlockAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
 }
 
 LogicalResult TaskAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows,
-                               std::optional<int64_t> group) {
+                               std::optional<int64_t> group, int64_t columns) {
   static constexpr int64_t kMost = 1 << 20;
   if (rows < 1 || rows > kMost)
     return emitError() << "expected a task of 1 to " << kMost << " rows, got rows = " << rows;
+  if (columns < 0 || (columns > 0 && group))
+    return emitError() << "expected no negative number of columns, and none in a group, got columns = "
+                       << columns;
   if (group && *group < 0)
     return emitError() << "expected no negative number of a group, got group = " << *group;
   return success();

@@ -207,17 +207,24 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
   let summary = "the rows of a task, and the group of ops that the task computes";
   let description = [{
     `attn-plan-products` and `attn-group-rows` write the attribute as `attn.task`, the `schedule` stage reads it, and
-    users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns. All
+    users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns, or
+    `columns` columns of it if that is not 0. All
     ops with the same `group` share their tasks: a task computes `rows` rows of each of these ops, with all columns, one
     op after the other. `rows` is at most 2^20. Rows do not cross batch items: the last task of a batch item has the rows that are left.
 
     ```mlir
     #attn.task<rows = 96>
+    #attn.task<rows = 64, columns = 128>
     #attn.task<rows = 24, group = 0>
     ```
   }];
-  let parameters = (ins "int64_t":$rows, OptionalParameter<"std::optional<int64_t>">:$group);
-  let assemblyFormat = [{ `<` struct($rows, $group) `>` }];
+  let parameters = (ins "int64_t":$rows, OptionalParameter<"std::optional<int64_t>">:$group,
+                        DefaultValuedParameter<"int64_t", "0">:$columns);
+  let builders = [AttrBuilder<(ins "int64_t":$rows, "std::optional<int64_t>":$group, CArg<"int64_t", "0">:$columns), [{
+    return $_get($_ctxt, rows, group, columns);
+  }]>];
+  let skipDefaultBuilders = 1;
+  let assemblyFormat = [{ `<` struct($rows, $group, $columns) `>` }];
   let genVerifyDecl = 1;
 }
 

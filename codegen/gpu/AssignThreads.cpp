@@ -15,6 +15,7 @@
 
 #include "codegen/gpu/Passes.h"
 #include "codegen/gpu/Threads.h"
+#include "passes/Product.h"
 
 using namespace mlir;
 
@@ -25,8 +26,8 @@ namespace attn {
 
 using namespace attn;
 
-/// The threads of a task without a product of matrices.
-static constexpr int64_t kTypicalThreads = 256;
+/// The threads of a task with a product of matrices, and of one without.
+static constexpr int64_t kThreadsOfProduct = 4 * kWarp, kTypicalThreads = 256;
 
 static FailureOr<int64_t> countThreads(func::FuncOp task) {
   int64_t threads = 0;
@@ -45,7 +46,12 @@ static FailureOr<int64_t> countThreads(func::FuncOp task) {
   });
   if (walk.wasInterrupted())
     return failure();
-  return threads ? threads : kTypicalThreads;
+  if (threads)
+    return threads;
+  WalkResult products = task.walk([](linalg::LinalgOp op) {
+    return isProduct(op) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return products.wasInterrupted() ? kThreadsOfProduct : kTypicalThreads;
 }
 
 namespace {

@@ -40,7 +40,13 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
   int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
   return BlockAttr::get(gpu.getContext(), rowsOfWarp(rows),
-                        llvm::divideCeil(columns, kMatrixColumns), /*depth=*/0);
+                        std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, 8),
+                        /*depth=*/0);
+}
+
+TaskSize attn::planTask(BlockAttr block) {
+  // Two by two warps.
+  return {2 * block.getRows(), 2 * block.getVectors() * kMatrixColumns};
 }
 
 namespace {

@@ -16,6 +16,7 @@ double predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan);
 
 /// The part of a product that one warp computes: rows, and matrices of 8 columns as its vectors.
 BlockAttr planBlock(GpuAttr gpu, const ProductShape &shape);
+TaskSize planTask(BlockAttr block);
 
 } // namespace attn
 

@@ -80,6 +80,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     level.addPass(createAssignThreads());
     level.addNestedPass<func::FuncOp>(createStageTiles());
     level.addNestedPass<func::FuncOp>(createOnlineToFragments());
+    level.addNestedPass<func::FuncOp>(createProductToFragments());
     level.addNestedPass<func::FuncOp>(createMaskToThreads());
     level.addNestedPass<func::FuncOp>(createDistributeLoops());
     level.addNestedPass<func::FuncOp>(createExpandMath());
@@ -107,6 +108,9 @@ struct Planner : PlannerInterface::ExternalModel<Planner, GpuAttr> {
   }
   Attribute planProduct(Attribute gpu, const ProductShape &shape) const {
     return planBlock(cast<GpuAttr>(gpu), shape);
+  }
+  TaskSize planTask(Attribute gpu, const ProductShape &shape, BlockAttr block) const {
+    return attn::planTask(block);
   }
   int64_t getLanes(Attribute) const { return kMatrixColumns; }
   int64_t getCacheBytes(Attribute) const { return 0; }

@@ -52,7 +52,7 @@ Factor MatrixMultiply::loadLeft(ThreadBuilder &b, Value tile, Value row, int64_t
   return first;
 }
 
-std::array<Factor, 2> MatrixMultiply::loadRight(ThreadBuilder &b, Value tile, int64_t row,
+std::array<Factor, 2> MatrixMultiply::loadRight(ThreadBuilder &b, Value tile, Value row,
                                                 int64_t column) const {
   Value lane = b.lane();
   Value inTile = b.add(b.remainder(lane, 8), b.multiply(b.divide(lane, 16), 8));
@@ -61,20 +61,24 @@ std::array<Factor, 2> MatrixMultiply::loadRight(ThreadBuilder &b, Value tile, in
                       /*transposes=*/false);
 }
 
-std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile, int64_t row,
-                                                    int64_t column) const {
+std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile, Value row,
+                                                    Value column, bool isBesideLoaded) const {
   Value lane = b.lane();
   if (!element.isF32())
     return loadMatrices(b, tile, b.add(b.remainder(lane, 16), row),
                         b.add(b.multiply(b.divide(lane, 16), chunk()), column),
                         /*transposes=*/true);
-  // ldmatrix transposes 16-bit elements only. Element t of the depth is row 2t, element t + 4 is row 2t + 1.
+  // ldmatrix transposes 16-bit elements only. Elements t and t + 4 of the depth are the same rows or, beside toLeft(), rows
+  // 2t and 2t + 1.
   std::array<Factor, 2> factors;
-  Value first = b.add(b.multiply(b.remainder(lane, 4), 2), row), inColumns = b.divide(lane, 4);
+  int64_t first = isBesideLoaded ? 1 : 2, second = isBesideLoaded ? 4 : 1;
+  Value inRows = b.add(b.multiply(b.remainder(lane, 4), first), row),
+        inColumns = b.add(b.divide(lane, 4), column);
   for (int64_t half : {0, 1})
-    for (int64_t odd : {0, 1}) {
+    for (int64_t i : {0, 1}) {
       Value value = memref::LoadOp::create(
-          b, tile, ValueRange{b.add(first, odd), b.add(inColumns, column + half * kMatrixColumns)});
+          b, tile,
+          ValueRange{b.add(inRows, i * second), b.add(inColumns, half * kMatrixColumns)});
       factors[half].push_back(toRegister(b, value));
     }
   return factors;

@@ -39,12 +39,12 @@ public:
   /// The left factor, 16 x depth, at (row, column) of `tile`, which is in shared memory.
   Factor loadLeft(ThreadBuilder &b, mlir::Value tile, mlir::Value row, int64_t column) const;
   /// Two right factors, depth x 8 each, whose columns are the 16 rows from `row` of `tile`.
-  std::array<Factor, 2> loadRight(ThreadBuilder &b, mlir::Value tile, int64_t row,
+  std::array<Factor, 2> loadRight(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
                                   int64_t column) const;
-  /// Two right factors, depth x 8 each, at (row, column) of `tile`, whose rows are theirs. The rows are in the order in
-  /// which toLeft() has its columns.
-  std::array<Factor, 2> loadRightRows(ThreadBuilder &b, mlir::Value tile, int64_t row,
-                                      int64_t column) const;
+  /// Two right factors, depth x 8 each, at (row, column) of `tile`, whose rows are theirs. Their order is that of the columns
+  /// of a left factor from loadLeft() or from toLeft().
+  std::array<Factor, 2> loadRightRows(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
+                                      mlir::Value column, bool isBesideLoaded) const;
   /// The left factors of a product that sums over the columns of `accumulators`, rounded to the element type.
   llvm::SmallVector<Factor> toLeft(ThreadBuilder &b, llvm::ArrayRef<Accumulator> accumulators) const;
 

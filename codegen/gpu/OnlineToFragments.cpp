@@ -223,6 +223,11 @@ private:
   void computeProducts();
   /// Replaces the scores of 16 queries by probabilities, and updates their state.
   void update(int64_t block);
+  /// The factors for columns `column` and `column` + 1 of the accumulators, for the `k`-th factor of probabilities.
+  std::array<Factor, 2> loadValues(Value value, int64_t k, int64_t column) {
+    return multiply.loadRightRows(b, value, b.constant(k * multiply.depth()),
+                                  b.constant(column * kMatrixColumns), /*isBesideLoaded=*/false);
+  }
   /// Whether some value of the tile is not finite: an i1, the same in all lanes.
   Value testValues(Value value);
   /// Adds the products of probabilities and values to the accumulators. If `isGuarded`, a value that is not finite counts
@@ -264,7 +269,7 @@ void Step::computeProducts() {
           multiply.loadLeft(b, query, b.add(state.firstRow(b), block * kMatrixRows), d));
     for (int64_t pair = 0; pair < keyMatrices / 2; ++pair)
       for (auto [half, right] : llvm::enumerate(
-               multiply.loadRight(b, key, pair * 2 * kMatrixColumns, d)))
+               multiply.loadRight(b, key, b.constant(pair * 2 * kMatrixColumns), d)))
         for (auto [row, factor] : llvm::zip_equal(rows, left))
           multiply.multiply(b, factor, right, row[2 * pair + half]);
   }
@@ -318,7 +323,7 @@ Value Step::testValues(Value value) {
   for (int64_t column = 0; column < state.columns(); column += 2)
     for (size_t k = 0; k < probabilities.front().size(); ++k)
       for (const Factor &right :
-           multiply.loadRightRows(b, value, k * multiply.depth(), column * kMatrixColumns))
+           loadValues(value, k, column))
         for (Value element : right) {
           Value test = nonFinite.test(b, element);
           tests = tests ? arith::OrIOp::create(b, tests, test).getResult() : test;
@@ -341,7 +346,7 @@ void Step::addValues(Value value, bool isGuarded) {
       sums.push_back({Sums{state.loadSums(b, block, column), none, none},
                       Sums{state.loadSums(b, block, column + 1), none, none}});
     for (size_t k = 0; k < probabilities.front().size(); ++k) {
-      auto right = multiply.loadRightRows(b, value, k * multiply.depth(), column * kMatrixColumns);
+      auto right = loadValues(value, k, column);
       for (int64_t half : {0, 1}) {
         NonFinite::Parts parts;
         if (isGuarded)

@@ -54,6 +54,16 @@ def OnlineToFragments : Pass<"attn-gpu-online-to-fragments", "::mlir::func::Func
                            "::mlir::vector::VectorDialect"];
 }
 
+def ProductToFragments : Pass<"attn-gpu-product-to-fragments", "::mlir::func::FuncOp"> {
+  let summary = "lower products of matrices to products of matrices that a warp holds";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/ProductToFragments.cpp`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect", "::mlir::nvgpu::NVGPUDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
 def MaskToThreads : Pass<"attn-gpu-mask-to-threads", "::mlir::func::FuncOp"> {
   let summary = "lower packed masks to loops over their words";
   let description = [{

@@ -149,7 +149,7 @@ void Staging::copyTiles(ThreadBuilder &b, scf::ForOp loop, Value first, Value st
        {std::tuple(step.getKey(), &*keyTile, sharedKeys),
         std::tuple(step.getValue(), &*valueTile, sharedValues)}) {
     auto [rows, exist] = rowsAt(b, operand, loop, first, tile->rows);
-    tile->copy(b, rows, exist, tiles, stage, threads);
+    tile->copy(b, rows, exist, /*validColumns=*/{}, hasAlignedRows(operand), tiles, stage, threads);
   }
   NVVM::CpAsyncCommitGroupOp::create(b);
 }
@@ -188,7 +188,8 @@ LogicalResult Staging::run() {
   keyTile->clearPadding(b, sharedKeys, stages, threads);
   valueTile->clearPadding(b, sharedValues, stages, threads);
   Value query = first.getQuery();
-  queryTile.copy(b, query, memref::DimOp::create(b, query, 0), sharedQueries, zero, threads);
+  queryTile.copy(b, query, memref::DimOp::create(b, query, 0), /*validColumns=*/{},
+                 hasAlignedRows(query), sharedQueries, zero, threads);
   copyTiles(b, chain.loops.empty() ? scf::ForOp() : chain.loops.front(),
             chain.loops.empty() ? Value() : chain.loops.front().getLowerBound(), zero);
   Value shared = queryTile.view(b, sharedQueries, zero, memref::getMixedSize(b, b.getLoc(), query, 0));

@@ -13,13 +13,11 @@
 using namespace mlir;
 using namespace attn;
 
-/// Whether every row of `buffer` begins at a multiple of 16 bytes. The buffers of a call begin at such addresses.
-static bool hasAlignedRows(Value buffer) {
+bool attn::hasAlignedRows(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   int64_t chunk = 128 / type.getElementTypeBitWidth();
   if (auto subview = buffer.getDefiningOp<memref::SubViewOp>()) {
-    std::optional<int64_t> last = getConstantIntValue(subview.getMixedOffsets().back());
-    return last && *last % chunk == 0 && !subview.getDroppedDims().test(subview.getSourceType().getRank() - 1) &&
+    return isMultiple(subview.getMixedOffsets().back(), chunk) && !subview.getDroppedDims().test(subview.getSourceType().getRank() - 1) &&
            getConstantIntValue(subview.getMixedStrides().back()) == 1 &&
            hasAlignedRows(subview.getSource());
   }
@@ -43,9 +41,8 @@ Value SharedTile::view(ThreadBuilder &b, Value tiles, Value stage, OpFoldResult 
   return memref::SubViewOp::create(b, type, tiles, offsets, sizes, strides);
 }
 
-/// Runs `body` on each number below `count` by the thread whose turn it is.
-static void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
-                            function_ref<void(Value)> body) {
+void attn::forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
+                           function_ref<void(Value)> body) {
   Value thread = b.thread();
   auto guarded = [&](Value number, bool isLast) {
     if (!isLast || count % threads == 0)
@@ -79,29 +76,36 @@ void SharedTile::clearPadding(ThreadBuilder &b, Value tiles, int64_t stages,
   });
 }
 
-void SharedTile::copy(ThreadBuilder &b, Value source, Value valid, Value tiles, Value stage,
-                      int64_t threads) const {
+void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value validColumns,
+                      bool isAligned, Value tiles, Value stage, int64_t threads) const {
   Value zero = b.constant(0);
-  if (columns % chunk() == 0 && hasAlignedRows(source)) {
+  auto isValid = [&](Value row, Value column) -> Value {
+    Value valid = b.isLess(row, validRows);
+    return validColumns
+               ? arith::AndIOp::create(b, valid, b.isLess(column, validColumns)).getResult()
+               : valid;
+  };
+  if (isAligned && columns % chunk() == 0) {
     int64_t inRow = columns / chunk();
     forEachOfThread(b, rows * inRow, threads, /*unrolls=*/true, [&](Value number) {
       Value row = b.divide(number, inRow),
             column = b.multiply(b.remainder(number, inRow), chunk());
-      Value exists = b.isLess(row, valid);
-      // A row that does not exist is not read: its address need not be valid, but that of row 0 is.
-      Value from = arith::SelectOp::create(b, exists, row, zero);
-      Value count = arith::SelectOp::create(b, exists, b.constant(chunk()), zero);
+      Value valid = isValid(row, column);
+      // What is not valid is not read: its address need not be valid, but that of the first element is.
+      auto orFirst = [&](Value index) -> Value {
+        return arith::SelectOp::create(b, valid, index, zero);
+      };
       nvgpu::DeviceAsyncCopyOp::create(
           b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), tiles,
-          ValueRange{stage, row, column}, source, ValueRange{from, column},
-          b.getIndexAttr(chunk()), count, /*bypassL1=*/b.getUnitAttr());
+          ValueRange{stage, row, column}, source, ValueRange{orFirst(row), orFirst(column)},
+          b.getIndexAttr(chunk()), orFirst(b.constant(chunk())), /*bypassL1=*/b.getUnitAttr());
     });
     return;
   }
   Value none = arith::ConstantOp::create(b, b.getFloatAttr(element, 0));
   forEachOfThread(b, rows * columns, threads, /*unrolls=*/false, [&](Value number) {
     Value row = b.divide(number, columns), column = b.remainder(number, columns);
-    auto read = scf::IfOp::create(b, TypeRange{element}, b.isLess(row, valid), /*withElse=*/true);
+    auto read = scf::IfOp::create(b, TypeRange{element}, isValid(row, column), /*withElse=*/true);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(read.thenBlock());

@@ -32,11 +32,20 @@ struct SharedTile {
                    mlir::OpFoldResult rows) const;
   /// Writes the zeros to all `stages`, by all `threads`.
   void clearPadding(ThreadBuilder &b, mlir::Value tiles, int64_t stages, int64_t threads) const;
-  /// Copies the first `valid` rows of `source` to tile `stage`, by all `threads`, and sets the other rows to zero. The copies
-  /// end when the thread waits for its asynchronous copies; the tile is complete when all threads have waited.
-  void copy(ThreadBuilder &b, mlir::Value source, mlir::Value valid, mlir::Value tiles,
-            mlir::Value stage, int64_t threads) const;
+  /// Copies the first `validRows` rows and `validColumns` columns of `source` to tile `stage`, by all `threads`, and sets the
+  /// other elements to zero. Null: all columns are valid. The copies end when the thread waits for its asynchronous copies;
+  /// the tile is complete when all threads have waited. `isAligned` tells that rows begin at multiples of 16 bytes, and that
+  /// the number of valid columns is a multiple of the elements in 16 bytes.
+  void copy(ThreadBuilder &b, mlir::Value source, mlir::Value validRows, mlir::Value validColumns,
+            bool isAligned, mlir::Value tiles, mlir::Value stage, int64_t threads) const;
 };
+
+/// Whether every row of `buffer` begins at a multiple of 16 bytes. The buffers of a call begin at such addresses.
+bool hasAlignedRows(mlir::Value buffer);
+
+/// Runs `body` on each number below `count` by the thread whose turn it is.
+void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
+                     llvm::function_ref<void(mlir::Value)> body);
 
 /// Ends the asynchronous copies of this thread, then waits for all threads of the block.
 void waitForCopies(ThreadBuilder &b);

@@ -35,12 +35,13 @@ namespace attn {
 
 using namespace attn;
 
-/// The rows of a task: whole register blocks, if there are any, and enough work to pay for a task.
-static int64_t planRows(linalg::LinalgOp op, BlockAttr block) {
-  static constexpr int64_t kRowsPerTask = 96;
+/// The task of a product: whole register blocks of rows, if there are any, and enough work to pay for a task.
+static TaskAttr planTask(linalg::LinalgOp op, BlockAttr block, PlannerInterface planner) {
+  TaskSize size = planner.planTask(ProductShape::get(op), block);
   std::optional<Rows> loops = findRowLoops(op);
   int64_t all = loops ? op.getStaticLoopRanges()[loops->back()] : ShapedType::kDynamic;
-  return divideRows(all, kRowsPerTask, block ? block.getRows() : 1);
+  int64_t rows = divideRows(all, size.rows, block ? block.getRows() : 1);
+  return TaskAttr::get(op.getContext(), rows, std::nullopt, size.columns);
 }
 
 /// Verifies that the depth of the block of a sum of `whole` products, if that number is known, divides the sum.
@@ -137,8 +138,7 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         block = dyn_cast<BlockAttr>(plan);
       }
       if (isProduct(op) && !op->hasAttr(AttnDialect::kTaskAttr))
-        op->setAttr(AttnDialect::kTaskAttr,
-                    TaskAttr::get(&getContext(), planRows(op, block), std::nullopt));
+        op->setAttr(AttnDialect::kTaskAttr, planTask(op, block, planner));
     });
     if (!isValid)
       signalPassFailure();

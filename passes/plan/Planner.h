@@ -66,6 +66,11 @@ struct Panel {
   int64_t group;
 };
 
+/// The part of a product that one task computes.
+struct TaskSize {
+  int64_t rows, columns;
+};
+
 /// A plan and its predicted time, in multiply-adds of one full vector.
 struct Prediction {
   PlanAttr plan;

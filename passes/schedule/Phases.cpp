@@ -127,10 +127,13 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   bool foundRows = false;
   auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
   int64_t rows = task ? task.getRows() : kRowsPerTask;
-  // In the order of the output, whose last dimension is left to vectors.
+  // In the order of the output, whose last dimension is left to vectors unless the plan divides it.
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (out.getNumResults() == 0)
     return sizes;
+  unsigned last = cast<AffineDimExpr>(out.getResults().back()).getPosition();
+  if (task && task.getColumns() && reads(1, last) && !reads(0, last))
+    sizes[last] = task.getColumns();
   for (AffineExpr expr : llvm::reverse(out.getResults().drop_back())) {
     unsigned loop = cast<AffineDimExpr>(expr).getPosition();
     bool isRows = !foundRows && reads(0, loop) && !reads(1, loop);

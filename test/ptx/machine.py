@@ -263,6 +263,8 @@ class Decoder:
 
     def do_mov(self):
         target, source = self.operands
+        if not isinstance(target, list) and not isinstance(source, list):
+            return self.unary(lambda x: x.copy())
         whole = TYPES[self.type]
         bits = 4 * np.dtype(whole).itemsize  # of half a register
         half = TYPES[f"b{bits}"]
@@ -270,10 +272,8 @@ class Decoder:
             read = self.read(source, self.type)
             return lambda warp, mask: [warp.set(name, (read(warp) >> whole(bits * i)).astype(half), mask)
                                        for i, name in enumerate(target) if name != "_"]
-        if isinstance(source, list):
-            low, high = (self.read(name, f"b{bits}") for name in source)
-            return lambda warp, mask: warp.set(target, low(warp).astype(whole) | high(warp).astype(whole) << whole(bits), mask)
-        return self.unary(lambda x: x.copy())
+        low, high = (self.read(name, f"b{bits}") for name in source)
+        return lambda warp, mask: warp.set(target, low(warp).astype(whole) | high(warp).astype(whole) << whole(bits), mask)
 
     def do_cvta(self):
         return self.unary(lambda x: x.copy())
