@@ -11,6 +11,8 @@
 //     %q = memref.view %shared[0] : .. to memref<1x64x72xbf16, #gpu.address_space<workgroup>>
 //     %k = memref.view %shared[9216] : ...
 //
+// Buffers of which one is last used before the other is first used may share memory: there is a barrier in between, since
+// every op ends with one.
 // Test: test/codegen/gpu/assign-shared.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -33,6 +35,16 @@ using namespace attn;
 static constexpr int64_t kAlignment = 16;
 
 namespace {
+/// Where a buffer is, and the numbers of the first and the last op that use it.
+struct Place {
+  int64_t offset = 0, bytes = 0, first = std::numeric_limits<int64_t>::max(), last = -1;
+
+  bool conflicts(const Place &other) const {
+    return first <= other.last && other.first <= last && offset < other.offset + other.bytes &&
+           other.offset < offset + bytes;
+  }
+};
+
 struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
   void runOnOperation() override {
     auto gpu = dyn_cast_if_present<GpuAttr>(getTarget(getOperation()));
@@ -65,17 +77,47 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
     auto bytes = MemRefType::get({ShapedType::kDynamic}, top.getI8Type(),
                                  MemRefLayoutAttrInterface(), space);
     Value memory = gpu::DynamicSharedMemoryOp::create(top, bytes);
-    int64_t used = 0;
+    llvm::DenseMap<Operation *, int64_t> numbers;
+    for (Operation &op : function.front())
+      numbers[&op] = numbers.size();
+    SmallVector<Place> places;
+    int64_t end = 0;
     for (memref::AllocaOp alloca : buffers) {
-      ThreadBuilder b(alloca.getLoc(), alloca);
       MemRefType type = alloca.getType();
-      Value view = memref::ViewOp::create(b, type, memory, b.constant(used), ValueRange{});
+      Place place;
+      place.bytes = llvm::alignTo(
+          type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8), kAlignment);
+      findUses(alloca, function, numbers, place);
+      // The first gap among the buffers that are used at the same time.
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (const Place &other : places)
+          if (place.conflicts(other)) {
+            place.offset = other.offset + other.bytes;
+            moved = true;
+          }
+      }
+      places.push_back(place);
+      end = std::max(end, place.offset + place.bytes);
+      ThreadBuilder b(alloca.getLoc(), alloca);
+      Value view = memref::ViewOp::create(b, type, memory, b.constant(place.offset), ValueRange{});
       alloca.replaceAllUsesWith(view);
       alloca.erase();
-      used += llvm::alignTo(type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8),
-                            kAlignment);
     }
-    return used;
+    return end;
+  }
+
+  /// Extends the time of `place` to all uses of `buffer` and of its views.
+  static void findUses(Value buffer, func::FuncOp function,
+                       const llvm::DenseMap<Operation *, int64_t> &numbers, Place &place) {
+    for (Operation *user : buffer.getUsers()) {
+      int64_t number = numbers.lookup(function.front().findAncestorOpInBlock(*user));
+      for (Value view : user->getResults())
+        if (isa<MemRefType>(view.getType()))
+          findUses(view, function, numbers, place);
+      place.first = std::min(place.first, number);
+      place.last = std::max(place.last, number);
+    }
   }
 };
 } // namespace

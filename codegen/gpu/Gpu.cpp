@@ -50,6 +50,9 @@ TargetInterface GpuTarget::makeGpuAttr(const Target &target, MLIRContext *contex
 /// Lowers kernels to the LLVM dialect, and to the assembly of the GPU.
 static void addEmission(OpPassManager &level) {
   level.addPass(createOutlineKernels());
+  // What is left of functions runs on the CPU: entries and the packing of weights.
+  level.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  level.addNestedPass<func::FuncOp>(createExpandHalves());
   OpPassManager &kernels = level.nest<gpu::GPUModuleOp>();
   kernels.addPass(createConvertNVGPUToNVVMPass());
   kernels.addPass(createSCFToControlFlowPass());
@@ -84,7 +87,6 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     level.addNestedPass<func::FuncOp>(createMaskToThreads());
     level.addNestedPass<func::FuncOp>(createDistributeLoops());
     level.addNestedPass<func::FuncOp>(createExpandMath());
-    level.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass()); // packing runs on the CPU
     level.addPass(createCanonicalizerPass());
     level.addPass(createCSEPass());
     level.addPass(createAssignShared());

@@ -146,6 +146,7 @@ private:
 
   void lower(OnlineInitOp op);
   void lower(OnlineStepOp op);
+  void lower(OnlineProbabilitiesOp op);
   void lower(OnlineFinishOp op);
   LogicalResult lower(linalg::LinalgOp op);
 
@@ -201,21 +202,23 @@ void Lowering::lower(OnlineInitOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One step of a warp.
+/// The scores of a warp in one step, or in the pass that computes probabilities.
 struct Step {
-  Step(OnlineStepOp op, const Fragments &state)
-      : op(op), state(state), b(op.getLoc(), op),
-        multiply(*MatrixMultiply::get(getElementTypeOrSelf(op.getKey().getType()))),
+  template <typename OpTy>
+  Step(OpTy op, const Fragments &state)
+      : state(state), b(op.getLoc(), op), query(op.getQuery()), key(op.getKey()),
+        multiply(*MatrixMultiply::get(getElementTypeOrSelf(key.getType()))),
         keyMatrices(llvm::divideCeil(getTileKeys(), 2 * kMatrixColumns) * 2),
         scores(op, keyMatrices * kMatrixColumns) {}
 
-  void run();
+  void run(OnlineStepOp op);
+  void run(OnlineProbabilitiesOp op);
 
 private:
   /// The keys that the buffer of the tile has room for.
   int64_t getTileKeys() {
-    auto view = op.getKey().getDefiningOp<memref::SubViewOp>();
-    return view ? view.getSourceType().getDimSize(1) : cast<MemRefType>(op.getKey().getType()).getDimSize(0);
+    auto view = key.getDefiningOp<memref::SubViewOp>();
+    return view ? view.getSourceType().getDimSize(1) : cast<MemRefType>(key.getType()).getDimSize(0);
   }
   /// The whole buffer of a tile, with its padding, as rows of static length.
   Value wholeTile(Value operand);
@@ -234,9 +237,9 @@ private:
   /// only where its probability is not 0.
   void addValues(Value value, bool isGuarded);
 
-  OnlineStepOp op;
   const Fragments &state;
   ThreadBuilder b;
+  Value query, key;
   MatrixMultiply multiply;
   int64_t keyMatrices;
   PairScores scores;
@@ -259,9 +262,9 @@ Value Step::wholeTile(Value operand) {
 }
 
 void Step::computeProducts() {
-  Value query = wholeTile(op.getQuery()), key = wholeTile(op.getKey()), zero = b.f32(0);
+  Value query = wholeTile(this->query), key = wholeTile(this->key), zero = b.f32(0);
   rows.assign(state.blocks(), Row(keyMatrices, Accumulator{zero, zero, zero, zero}));
-  int64_t size = cast<MemRefType>(op.getQuery().getType()).getDimSize(1);
+  int64_t size = cast<MemRefType>(this->query.getType()).getDimSize(1);
   for (int64_t d = 0; d < size; d += multiply.depth()) {
     SmallVector<Factor> left;
     for (int64_t block = 0; block < state.blocks(); ++block)
@@ -381,7 +384,45 @@ void Step::addValues(Value value, bool isGuarded) {
   }
 }
 
-void Step::run() {
+/// Writes the probabilities of a tile.
+void Step::run(OnlineProbabilitiesOp op) {
+  computeProducts();
+  Value out = op.getProbabilities(), zero = b.f32(0);
+  Value numQueries = memref::DimOp::create(b, out, 0), numKeys = memref::DimOp::create(b, out, 1);
+  Value scale = b.f32(scores.exponentScale()), minusScale = b.f32(-scores.exponentScale());
+  bool isNaN = op.getEmptyRow() == EmptyRow::NaN;
+  Value emptyRow = b.f32(isNaN ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+  Value firstColumn = b.multiply(b.remainder(b.lane(), kLanesOfRow), 2);
+  for (int64_t block = 0; block < state.blocks(); ++block) {
+    Value firstRow = b.add(state.firstRow(b), block * kMatrixRows);
+    scores.apply(b, firstRow, rows[block]);
+    for (int64_t half : {0, 1}) {
+      int64_t i = 2 * block + half;
+      Value sum = reduceRow(b, state.sum.load(b, i), createAdd);
+      Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
+      Value factor = arith::DivFOp::create(b, b.f32(1), sum);
+      Value origin = createMultiply(
+          b, createReplace(b, state.max.load(b, i), -kInfinity, zero), minusScale);
+      Value row = b.add(b.add(firstRow, b.divide(b.lane(), kLanesOfRow)), 8 * half);
+      auto exists = scf::IfOp::create(b, b.isLess(row, numQueries));
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(exists.thenBlock());
+      for (auto [column, sums] : llvm::enumerate(rows[block]))
+        for (int64_t odd : {0, 1}) {
+          Value at = b.add(firstColumn, int64_t(column) * kMatrixColumns + odd);
+          Value p = createExp2(b, createMultiplyAdd(b, sums[2 * half + odd], scale, origin));
+          p = arith::SelectOp::create(b, isEmpty, emptyRow, createMultiply(b, p, factor));
+          auto isKey = scf::IfOp::create(b, b.isLess(at, numKeys));
+          OpBuilder::InsertionGuard inner(b);
+          b.setInsertionPointToStart(isKey.thenBlock());
+          memref::StoreOp::create(b, p, out, ValueRange{row, at});
+        }
+    }
+  }
+  gpu::BarrierOp::create(b); // what follows reads them
+}
+
+void Step::run(OnlineStepOp op) {
   computeProducts();
   for (int64_t block = 0; block < state.blocks(); ++block)
     update(block);
@@ -396,7 +437,12 @@ void Step::run() {
 }
 
 void Lowering::lower(OnlineStepOp op) {
-  Step(op, stateOf(op.getMax())).run();
+  Step(op, stateOf(op.getMax())).run(op);
+  op.erase();
+}
+
+void Lowering::lower(OnlineProbabilitiesOp op) {
+  Step(op, stateOf(op.getMax())).run(op);
   op.erase();
 }
 
@@ -506,7 +552,7 @@ LogicalResult Lowering::run() {
         return failure();
       continue;
     }
-    llvm::TypeSwitch<Operation *>(op).Case<OnlineInitOp, OnlineStepOp, OnlineFinishOp>(
+    llvm::TypeSwitch<Operation *>(op).Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(
         [&](auto online) { lower(online); });
   }
   return success();

@@ -48,7 +48,7 @@ static bool belongsToRegisters(memref::AllocOp alloc) {
   forEachAccess(alloc, [&](Operation *user) {
     if (isa<OnlineInitOp>(user))
       isState = true;
-    else if (!isa<OnlineStepOp, OnlineFinishOp>(user))
+    else if (!isa<OnlineStepOp>(user))
       isRead = true;
   });
   return isState || !isRead;

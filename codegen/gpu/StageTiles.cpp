@@ -39,174 +39,213 @@ namespace attn {
 
 using namespace attn;
 
+/// Keys that products of matrices compute together.
+static constexpr int64_t kKeysOfProduct = 16;
+
 namespace {
 
-/// The loops, or the one step, that share the tiles of an attention.
-struct Chain {
-  SmallVector<scf::ForOp> loops;
-  SmallVector<OnlineStepOp> steps;
-};
+/// The operands of a step, or of a pass that computes probabilities, which has no value.
+struct StepTiles {
+  Operation *op;
+  OpOperand *query, *key, *value;
 
-/// Where tiles of one operand of the steps lie in global memory.
-struct Source {
-  memref::SubViewOp tile; ///< in a step
-  unsigned keyDim = 0;    ///< of the buffer that the tile is cut out of
-
-  static std::optional<Source> get(Value operand) {
-    auto tile = operand.getDefiningOp<memref::SubViewOp>();
-    if (!tile)
-      return std::nullopt;
-    llvm::SmallBitVector dropped = tile.getDroppedDims();
-    int keyDim = dropped.find_first_unset();
-    return keyDim < 0 ? std::nullopt : std::optional(Source{tile, unsigned(keyDim)});
+  SmallVector<OpOperand *> keyAndValue() const {
+    return value ? SmallVector<OpOperand *>{key, value} : SmallVector<OpOperand *>{key};
+  }
+  /// The queries of a full tile: those of the buffer that the maxima are a part of.
+  int64_t getTileQueries() const {
+    Value max = isa<OnlineStepOp>(op) ? cast<OnlineStepOp>(op).getMax()
+                                      : cast<OnlineProbabilitiesOp>(op).getMax();
+    while (auto view = max.getDefiningOp<memref::SubViewOp>())
+      max = view.getSource();
+    return cast<MemRefType>(max.getType()).getDimSize(0);
   }
 };
 
+static SmallVector<StepTiles> findSteps(Operation *op) {
+  SmallVector<StepTiles> steps;
+  op->walk([&](Operation *inner) {
+    if (auto step = dyn_cast<OnlineStepOp>(inner))
+      steps.push_back({inner, &step.getQueryMutable(), &step.getKeyMutable(), &step.getValueMutable()});
+    else if (auto step = dyn_cast<OnlineProbabilitiesOp>(inner))
+      steps.push_back({inner, &step.getQueryMutable(), &step.getKeyMutable(), nullptr});
+  });
+  return steps;
+}
+
+/// The loops, or the one op without loops, that share the tiles of an attention.
+struct Chain {
+  SmallVector<Operation *> ops; // scf.for, or one other op
+  SmallVector<StepTiles> steps;
+
+  scf::ForOp loop(unsigned i) { return dyn_cast<scf::ForOp>(ops[i]); }
+  bool hasLoops() { return isa<scf::ForOp>(ops.front()); }
+};
+
+/// Copies of the tiles of one chain.
 class Staging {
 public:
   Staging(func::FuncOp function, Chain &chain)
-      : b(function.getLoc(), chain.loops.empty() ? chain.steps.front().getOperation()
-                                                 : chain.loops.front().getOperation()),
-        top(function.getLoc(), OpBuilder::atBlockBegin(&function.front())), function(function),
-        chain(chain), threads(getThreads(function)) {}
+      : b(function.getLoc(), chain.ops.front()),
+        top(function.getLoc(), OpBuilder::atBlockBegin(&function.front())), chain(chain),
+        threads(getThreads(function)) {}
 
   LogicalResult run();
 
 private:
+  /// A tile that steps read: where it is in shared memory.
+  struct Staged {
+    SharedTile tile;
+    Value buffer;
+  };
+
+  LogicalResult verify();
   /// The keys of a tile.
-  int64_t keys() {
-    if (chain.loops.empty())
-      return llvm::alignTo(cast<MemRefType>(chain.steps.front().getKey().getType()).getDimSize(0), 16);
-    return *getConstantIntValue(chain.loops.front().getStep());
-  }
-  SharedTile tileOf(Value operand, int64_t rows) {
-    auto type = cast<MemRefType>(operand.getType());
-    return {rows, type.getDimSize(1), type.getElementType()};
-  }
-  Value allocate(const SharedTile &tile, int64_t stages) {
-    Value tiles = tile.allocate(top, stages);
-    return tiles;
-  }
-  /// The rows of `operand`, a tile in the step of `loop`, from key `first` on, and how many of them exist.
-  std::pair<Value, Value> rowsAt(ThreadBuilder &b, Value operand, scf::ForOp loop, Value first,
+  int64_t keys();
+  Staged stage(Value operand, int64_t rows, int64_t stages);
+  /// `count` rows of `operand`, a tile in a step of `op`, and how many of them exist. In a loop, they begin where the tile
+  /// would at `first` in place of the loop's variable.
+  std::pair<Value, Value> rowsAt(ThreadBuilder &b, Value operand, Operation *op, Value first,
                                  int64_t count);
-  void copyTiles(ThreadBuilder &b, scf::ForOp loop, Value first, Value stage);
+  void copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn);
+  void replaceOperands(Operation *op, Value turn);
 
   ThreadBuilder b, top;
-  func::FuncOp function;
   Chain &chain;
   int64_t threads;
-  std::optional<SharedTile> keyTile, valueTile;
-  Value sharedKeys, sharedValues;
+  Staged queries;
+  SmallVector<Staged, 2> tiles; // of keys, and of values
+  Value query;                  // the staged tile
 };
 
 } // namespace
 
-std::pair<Value, Value> Staging::rowsAt(ThreadBuilder &b, Value operand, scf::ForOp loop,
+LogicalResult Staging::verify() {
+  for (const StepTiles &step : chain.steps) {
+    Type element = getElementTypeOrSelf(step.query->get().getType());
+    SmallVector<OpOperand *> operands = step.keyAndValue();
+    operands.push_back(step.query);
+    for (OpOperand *operand : operands) {
+      auto type = cast<MemRefType>(operand->get().getType());
+      if (type.isDynamicDim(1) || type.getElementType() != element)
+        return step.op->emitOpError()
+               << "expected queries, keys and values of one type and of known head sizes, got "
+               << type;
+    }
+    for (OpOperand *operand : step.keyAndValue())
+      if (chain.hasLoops() && !operand->get().getDefiningOp<memref::SubViewOp>())
+        return step.op->emitOpError() << "expected tiles of buffers of keys and values, got "
+                                      << operand->get().getType();
+  }
+  return success();
+}
+
+int64_t Staging::keys() {
+  if (chain.hasLoops())
+    return *getConstantIntValue(chain.loop(0).getStep());
+  auto type = cast<MemRefType>(chain.steps.front().key->get().getType());
+  return llvm::alignTo(type.getDimSize(0), kKeysOfProduct);
+}
+
+Staging::Staged Staging::stage(Value operand, int64_t rows, int64_t stages) {
+  auto type = cast<MemRefType>(operand.getType());
+  SharedTile tile = {rows, type.getDimSize(1), type.getElementType()};
+  Value buffer = tile.allocate(top, stages);
+  tile.clearPadding(b, buffer, stages, threads);
+  return {tile, buffer};
+}
+
+std::pair<Value, Value> Staging::rowsAt(ThreadBuilder &b, Value operand, Operation *op,
                                         Value first, int64_t count) {
-  if (!loop)
-    return {operand, memref::DimOp::create(b, operand, 0)};
-  Source source = *Source::get(operand);
-  // The first row of the tile as a function of the loop's variable.
+  // What the tile depends on inside of `op`, at another key.
   IRMapping mapping;
-  mapping.map(loop.getInductionVar(), first);
-  auto inLoop = [&](Operation *op) { return loop->isProperAncestor(op); };
-  auto valueAt = [&](OpFoldResult offset) -> OpFoldResult {
-    auto value = dyn_cast<Value>(offset);
-    if (!value)
-      return offset;
+  if (first)
+    mapping.map(cast<scf::ForOp>(op).getInductionVar(), first);
+  auto valueAt = [&](Value value) -> Value {
+    Operation *definition = value.getDefiningOp();
+    if (!definition || !op->isProperAncestor(definition))
+      return mapping.lookupOrDefault(value);
     llvm::SetVector<Operation *> slice;
     BackwardSliceOptions options;
-    options.filter = inLoop;
+    options.filter = [&](Operation *inner) { return op->isProperAncestor(inner); };
     options.inclusive = true;
-    if (value.getDefiningOp() && inLoop(value.getDefiningOp()))
-      (void)getBackwardSlice(value, &slice, options);
-    for (Operation *op : slice)
-      if (!mapping.contains(op->getResult(0)))
-        b.clone(*op, mapping);
-    return mapping.lookupOrDefault(value);
+    (void)getBackwardSlice(value, &slice, options);
+    for (Operation *inner : slice)
+      if (!mapping.contains(inner->getResult(0)))
+        b.clone(*inner, mapping);
+    return mapping.lookup(value);
   };
+  if (!first) {
+    Value tile = valueAt(operand);
+    return {tile, memref::DimOp::create(b, tile, 0)};
+  }
+  auto tile = operand.getDefiningOp<memref::SubViewOp>();
+  unsigned keyDim = tile.getDroppedDims().find_first_unset();
   SmallVector<OpFoldResult> offsets =
-                                llvm::map_to_vector(source.tile.getMixedOffsets(), valueAt),
-                            sizes = source.tile.getMixedSizes(),
-                            strides = source.tile.getMixedStrides();
-  sizes[source.keyDim] = b.getIndexAttr(count);
-  Value base = source.tile.getSource();
+      llvm::map_to_vector(tile.getMixedOffsets(), [&](OpFoldResult offset) -> OpFoldResult {
+        auto value = dyn_cast<Value>(offset);
+        return value ? OpFoldResult(valueAt(value)) : offset;
+      });
+  SmallVector<OpFoldResult> sizes = tile.getMixedSizes(), strides = tile.getMixedStrides();
+  sizes[keyDim] = b.getIndexAttr(count);
+  Value base = tile.getSource();
   MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-      {count, cast<MemRefType>(operand.getType()).getDimSize(1)}, cast<MemRefType>(base.getType()),
-      offsets, sizes, strides);
+      {count, tile.getType().getDimSize(1)}, tile.getSourceType(), offsets, sizes, strides);
   Value rows = memref::SubViewOp::create(b, type, base, offsets, sizes, strides);
-  Value exist = b.subtract(memref::DimOp::create(b, base, source.keyDim),
-                           b.toValue(offsets[source.keyDim]));
+  Value exist = b.subtract(memref::DimOp::create(b, base, keyDim), b.toValue(offsets[keyDim]));
   return {rows, exist};
 }
 
-void Staging::copyTiles(ThreadBuilder &b, scf::ForOp loop, Value first, Value stage) {
-  OnlineStepOp step = chain.steps.front();
-  if (loop)
-    loop.walk([&](OnlineStepOp inner) { step = inner; });
-  for (auto [operand, tile, tiles] :
-       {std::tuple(step.getKey(), &*keyTile, sharedKeys),
-        std::tuple(step.getValue(), &*valueTile, sharedValues)}) {
-    auto [rows, exist] = rowsAt(b, operand, loop, first, tile->rows);
-    tile->copy(b, rows, exist, /*validColumns=*/{}, hasAlignedRows(operand), tiles, stage, threads);
+void Staging::copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn) {
+  StepTiles step = findSteps(op).front();
+  for (auto [operand, staged] : llvm::zip_equal(step.keyAndValue(), tiles)) {
+    Value tile = operand->get();
+    auto [rows, exist] = rowsAt(b, tile, op, first, staged.tile.rows);
+    staged.tile.copy(b, rows, exist, /*validColumns=*/{}, hasAlignedRows(tile), staged.buffer, turn,
+                     threads);
   }
   NVVM::CpAsyncCommitGroupOp::create(b);
 }
 
-LogicalResult Staging::run() {
-  OnlineStepOp first = chain.steps.front();
-  for (OnlineStepOp step : chain.steps) {
-    Type element = getElementTypeOrSelf(step.getQuery().getType());
-    for (Value operand : {step.getQuery(), step.getKey(), step.getValue()}) {
-      auto type = cast<MemRefType>(operand.getType());
-      if (type.isDynamicDim(1) || type.getElementType() != element)
-        return step.emitOpError()
-               << "expected queries, keys and values of one type and of known head sizes, got "
-               << type;
+void Staging::replaceOperands(Operation *op, Value turn) {
+  for (const StepTiles &step : findSteps(op)) {
+    ThreadBuilder at(step.op->getLoc(), step.op);
+    for (auto [operand, staged] : llvm::zip_equal(step.keyAndValue(), tiles)) {
+      OpFoldResult count = memref::getMixedSize(at, at.getLoc(), operand->get(), 0);
+      operand->assign(staged.tile.view(at, staged.buffer, turn, count));
     }
-    if (!chain.loops.empty() && !(Source::get(step.getKey()) && Source::get(step.getValue())))
-      return step.emitOpError() << "expected tiles of buffers of keys and values, got "
-                                << step.getKey().getType();
+    step.query->assign(query);
   }
-  int64_t queries = cast<MemRefType>(first.getAcc().getType()).getDimSize(0);
-  if (auto view = first.getAcc().getDefiningOp<memref::SubViewOp>())
-    queries = view.getSourceType().getDimSize(0);
-  int64_t stages = chain.loops.empty() ? 1 : 2;
-  SharedTile queryTile = tileOf(first.getQuery(), queries);
-  keyTile = tileOf(first.getKey(), keys());
-  valueTile = tileOf(first.getValue(), keys());
-  Value sharedQueries = queryTile.allocate(top, 1);
-  sharedKeys = keyTile->allocate(top, stages);
-  sharedValues = valueTile->allocate(top, stages);
-  // Which of two tiles the next step reads. LLVM keeps it in a register.
+}
+
+LogicalResult Staging::run() {
+  if (failed(verify()))
+    return failure();
+  StepTiles first = chain.steps.front();
+  int64_t stages = chain.hasLoops() ? 2 : 1;
   Value zero = top.constant(0);
+  queries = stage(first.query->get(), first.getTileQueries(), 1);
+  for (OpOperand *operand : first.keyAndValue())
+    tiles.push_back(stage(operand->get(), keys(), stages));
+  // Which of two tiles the next step reads. LLVM keeps it in a register.
   Value turn = memref::AllocaOp::create(top, MemRefType::get({}, top.getIndexType()));
   memref::StoreOp::create(b, zero, turn, ValueRange{});
 
-  queryTile.clearPadding(b, sharedQueries, 1, threads);
-  keyTile->clearPadding(b, sharedKeys, stages, threads);
-  valueTile->clearPadding(b, sharedValues, stages, threads);
-  Value query = first.getQuery();
-  queryTile.copy(b, query, memref::DimOp::create(b, query, 0), /*validColumns=*/{},
-                 hasAlignedRows(query), sharedQueries, zero, threads);
-  copyTiles(b, chain.loops.empty() ? scf::ForOp() : chain.loops.front(),
-            chain.loops.empty() ? Value() : chain.loops.front().getLowerBound(), zero);
-  Value shared = queryTile.view(b, sharedQueries, zero, memref::getMixedSize(b, b.getLoc(), query, 0));
-
-  auto replaceOperands = [&](OnlineStepOp step, Value stage) {
-    ThreadBuilder at(step.getLoc(), step);
-    OpFoldResult count = memref::getMixedSize(at, at.getLoc(), step.getKey(), 0);
-    step.getQueryMutable().assign(shared);
-    step.getKeyMutable().assign(keyTile->view(at, sharedKeys, stage, count));
-    step.getValueMutable().assign(valueTile->view(at, sharedValues, stage, count));
-  };
-  if (chain.loops.empty()) {
+  auto [source, numQueries] = rowsAt(b, first.query->get(), chain.ops.front(), /*first=*/{}, 0);
+  queries.tile.copy(b, source, numQueries, /*validColumns=*/{}, hasAlignedRows(source),
+                    queries.buffer, zero, threads);
+  query = queries.tile.view(b, queries.buffer, zero, memref::getMixedSize(b, b.getLoc(), source, 0));
+  copyTiles(b, chain.ops.front(),
+            chain.hasLoops() ? chain.loop(0).getLowerBound() : Value(), zero);
+  if (!chain.hasLoops()) {
     waitForCopies(b);
-    replaceOperands(first, zero);
+    replaceOperands(chain.ops.front(), zero);
+    b.setInsertionPointAfter(chain.ops.front());
+    gpu::BarrierOp::create(b); // others may write to the tiles now
     return success();
   }
-  for (scf::ForOp loop : chain.loops) {
+  for (unsigned i = 0; i < chain.ops.size(); ++i) {
+    scf::ForOp loop = chain.loop(i);
     ThreadBuilder in(loop.getLoc(), OpBuilder::atBlockBegin(loop.getBody()));
     waitForCopies(in);
     Value stage = memref::LoadOp::create(in, turn, ValueRange{}),
@@ -214,13 +253,10 @@ LogicalResult Staging::run() {
     Value next = in.min(in.add(loop.getInductionVar(), loop.getStep()), loop.getUpperBound());
     copyTiles(in, loop, next, other);
     memref::StoreOp::create(in, other, turn, ValueRange{});
-    SmallVector<OnlineStepOp> steps;
-    loop.walk([&](OnlineStepOp step) { steps.push_back(step); });
-    for (OnlineStepOp step : steps)
-      replaceOperands(step, stage);
+    replaceOperands(loop, stage);
   }
-  ThreadBuilder after(first.getLoc(), chain.loops.back()->getBlock(),
-                      std::next(chain.loops.back()->getIterator()));
+  ThreadBuilder after(b.getLoc(), chain.ops.back()->getBlock(),
+                      std::next(chain.ops.back()->getIterator()));
   waitForCopies(after);
   return success();
 }
@@ -229,22 +265,16 @@ LogicalResult Staging::run() {
 static SmallVector<Chain> findChains(Block &block) {
   SmallVector<Chain> chains;
   for (Operation &op : block) {
-    if (auto step = dyn_cast<OnlineStepOp>(op)) {
-      chains.push_back({{}, {step}});
-      continue;
-    }
-    auto loop = dyn_cast<scf::ForOp>(op);
-    SmallVector<OnlineStepOp> steps;
-    if (loop)
-      loop.walk([&](OnlineStepOp step) { steps.push_back(step); });
+    SmallVector<StepTiles> steps = findSteps(&op);
     if (steps.empty())
       continue;
-    bool continues = !chains.empty() && !chains.back().loops.empty() &&
-                     chains.back().loops.back().getUpperBound() == loop.getLowerBound() &&
-                     chains.back().steps.front().getAcc() == steps.front().getAcc();
+    auto loop = dyn_cast<scf::ForOp>(op);
+    auto before = chains.empty() ? scf::ForOp() : dyn_cast<scf::ForOp>(chains.back().ops.back());
+    bool continues = loop && before && before.getUpperBound() == loop.getLowerBound() &&
+                     bool(chains.back().steps.front().value) == bool(steps.front().value);
     if (!continues)
       chains.emplace_back();
-    chains.back().loops.push_back(loop);
+    chains.back().ops.push_back(&op);
     chains.back().steps.append(steps);
   }
   return chains;

@@ -15,6 +15,8 @@ using namespace attn;
 
 bool attn::hasAlignedRows(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
+  if (type.getMemorySpace()) // asynchronous copies read global memory only
+    return false;
   int64_t chunk = 128 / type.getElementTypeBitWidth();
   if (auto subview = buffer.getDefiningOp<memref::SubViewOp>()) {
     return isMultiple(subview.getMixedOffsets().back(), chunk) && !subview.getDroppedDims().test(subview.getSourceType().getRank() - 1) &&

@@ -40,7 +40,8 @@ struct SharedTile {
             bool isAligned, mlir::Value tiles, mlir::Value stage, int64_t threads) const;
 };
 
-/// Whether every row of `buffer` begins at a multiple of 16 bytes. The buffers of a call begin at such addresses.
+/// Whether `buffer` is in global memory, and every row begins at a multiple of 16 bytes. The buffers of a call begin at such
+/// addresses.
 bool hasAlignedRows(mlir::Value buffer);
 
 /// Runs `body` on each number below `count` by the thread whose turn it is.
