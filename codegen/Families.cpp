@@ -13,7 +13,7 @@
 using namespace attn;
 
 static std::vector<const TargetFamily *> &families() {
-  static std::vector<const TargetFamily *> list = {&kGpuFamily, &kCpuFamily};
+  static std::vector<const TargetFamily *> list = {&kCpuFamily, &kGpuFamily};
   return list;
 }
 

@@ -545,6 +545,9 @@ LogicalResult OnlineStepOp::verify() {
     return emitOpError() << "expected probabilities, and groups of a power of two, beside a query "
                             "in groups, got "
                          << getQuery().getType();
+  if (getRows() && group != 1)
+    return emitOpError() << "expected no groups beside queries in rows, got "
+                         << getQuery().getType();
   if (getTransposed() && group == 1)
     return emitOpError() << "expected a query in groups beside a transposed value, got "
                          << getQuery().getType();
@@ -563,9 +566,6 @@ LogicalResult OnlineStepOp::verify() {
                  : sizes.recordGroups("value", getValue(), {"k", "e"}, getGroup())))
     return failure();
   if (Value probabilities = getProbabilities()) {
-    if (getRows() && group != 1)
-      return emitOpError() << "expected no groups beside queries in rows, got "
-                           << probabilities.getType();
     if (failed(sizes.recordGroups("probabilities", probabilities,
                                   withQueries<StringRef>("k", "q", getRows()), group)))
       return failure();

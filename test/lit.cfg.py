@@ -30,6 +30,11 @@ flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.at
 config.substitutions.append(("%cmake", " ".join(["cmake -G Ninja -DCMAKE_BUILD_TYPE=Release", *flags])))
 config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))
 config.substitutions.append(("%cxx", " ".join(config.attn_compilers["CXX"].values())))
+# Kernels for GPUs run in an emulator, behind a CUDA driver of our own.
+gpu_driver = os.path.join(config.attn_build_dir, "test", "ptx", "driver")
+emulator = os.path.join(config.test_source_root, "ptx", "emulator.py")
+config.substitutions.append(("%gpu_driver", gpu_driver))
+config.substitutions.append(("%gpu", f"env LD_LIBRARY_PATH={gpu_driver} 'ATTN_FAKE_EMULATOR={sys.executable} {emulator}'"))
 if torch := lit_config.params.get("torch"):  # scripts/test --torch DIR
     config.available_features.add("torch")
     config.substitutions.append(("%torch", os.path.join(torch, "bin", "python")))

@@ -127,31 +127,39 @@ static void multiplyOnce(ThreadBuilder &b, Type element, ValueRange left, ValueR
     sum = LLVM::ExtractValueOp::create(b, result, i);
 }
 
-/// `factor` as the sum of a number of tf32 and the rest.
-static std::array<Factor, 2> split(ThreadBuilder &b, const Factor &factor) {
-  std::array<Factor, 2> parts;
-  for (Value bits : factor) {
-    Value great = arith::AndIOp::create(b, bits, b.i32(int32_t(0xffffe000)));
-    Value whole = LLVM::BitcastOp::create(b, b.getF32Type(), bits),
-          greatFloat = LLVM::BitcastOp::create(b, b.getF32Type(), great);
-    // The rest of an infinity is 0, not inf - inf; the rest of a NaN stays NaN.
-    Value isWhole =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, whole, greatFloat);
-    Value rest = arith::SelectOp::create(b, isWhole, b.f32(0),
-                                         arith::SubFOp::create(b, whole, greatFloat));
-    parts[0].push_back(great);
-    parts[1].push_back(LLVM::BitcastOp::create(b, b.getI32Type(), rest));
+namespace {
+/// A factor of f32 as the sum of `great`, of tf32, and `rest`, whose first bits are of tf32. `finite` is `great` without
+/// infinities: the product of an infinity and a rest of 0 would be NaN.
+struct Split {
+  Factor great, finite, rest;
+
+  Split(ThreadBuilder &b, const Factor &factor) {
+    Value exponent = b.i32(0x7f800000);
+    for (Value bits : factor) {
+      Value whole = LLVM::BitcastOp::create(b, b.getF32Type(), bits);
+      Value first = arith::AndIOp::create(b, bits, b.i32(int32_t(0xffffe000)));
+      Value isFinite =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                arith::AndIOp::create(b, bits, exponent), exponent);
+      // The first bits of some NaN are those of an infinity.
+      Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, whole, whole);
+      great.push_back(arith::SelectOp::create(b, isNaN, b.i32(0x7fffffff), first));
+      finite.push_back(arith::SelectOp::create(b, isFinite, first, b.i32(0)));
+      Value part = LLVM::BitcastOp::create(b, b.getF32Type(), finite.back());
+      Value difference = arith::SubFOp::create(b, whole, part);
+      rest.push_back(arith::SelectOp::create(
+          b, isFinite, LLVM::BitcastOp::create(b, b.getI32Type(), difference), b.i32(0)));
+    }
   }
-  return parts;
-}
+};
+} // namespace
 
 void MatrixMultiply::multiply(ThreadBuilder &b, const Factor &left, const Factor &right,
                               Accumulator &sums) const {
   if (!element.isF32())
     return multiplyOnce(b, element, left, right, sums);
-  auto [greatLeft, restLeft] = split(b, left);
-  auto [greatRight, restRight] = split(b, right);
-  multiplyOnce(b, element, restLeft, greatRight, sums);
-  multiplyOnce(b, element, greatLeft, restRight, sums);
-  multiplyOnce(b, element, greatLeft, greatRight, sums);
+  Split l(b, left), r(b, right);
+  multiplyOnce(b, element, l.rest, r.finite, sums);
+  multiplyOnce(b, element, l.finite, r.rest, sums);
+  multiplyOnce(b, element, l.great, r.great, sums);
 }

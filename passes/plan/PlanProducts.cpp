@@ -7,8 +7,8 @@
 //   %c = linalg.contract {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 96>}
 //          ... ins(%x, %w : ...)
 //
-// The planner of the machine chooses the block for the innermost dimension of the output; TaskRows.h chooses the rows of
-// a task, which count if the product gets tasks of its own. The pass changes attributes only: its result can be edited
+// The planner of the machine chooses the block for the innermost dimension of the output, and the part of the product that a
+// task computes, which counts if the product gets tasks of its own. The pass changes attributes only: its result can be edited
 // and compilation resumed from it. A product that has an attribute keeps it.
 //
 // An attention contains its products until code generation. It gets `attn.blocks`, the blocks of the product of queries
@@ -22,9 +22,7 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
-#include "passes/Rows.h"
 #include "passes/plan/Planner.h"
-#include "passes/plan/TaskRows.h"
 
 using namespace mlir;
 
@@ -34,15 +32,6 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
-
-/// The task of a product: whole register blocks of rows, if there are any, and enough work to pay for a task.
-static TaskAttr planTask(linalg::LinalgOp op, BlockAttr block, PlannerInterface planner) {
-  TaskSize size = planner.planTask(ProductShape::get(op), block);
-  std::optional<Rows> loops = findRowLoops(op);
-  int64_t all = loops ? op.getStaticLoopRanges()[loops->back()] : ShapedType::kDynamic;
-  int64_t rows = divideRows(all, size.rows, block ? block.getRows() : 1);
-  return TaskAttr::get(op.getContext(), rows, std::nullopt, size.columns);
-}
 
 /// Verifies that the depth of the block of a sum of `whole` products, if that number is known, divides the sum.
 static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, BlockAttr block) {
@@ -116,6 +105,11 @@ static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
   return success();
 }
 
+static void setTask(Operation *op, TaskSize size) {
+  op->setAttr(AttnDialect::kTaskAttr,
+              TaskAttr::get(op->getContext(), size.rows, std::nullopt, size.columns));
+}
+
 namespace {
 struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
   void runOnOperation() override {
@@ -138,7 +132,7 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         block = dyn_cast<BlockAttr>(plan);
       }
       if (isProduct(op) && !op->hasAttr(AttnDialect::kTaskAttr))
-        op->setAttr(AttnDialect::kTaskAttr, planTask(op, block, planner));
+        setTask(op, planner.planTask(ProductShape::get(op), block));
     });
     if (!isValid)
       signalPassFailure();

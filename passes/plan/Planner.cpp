@@ -8,6 +8,7 @@
 #include "passes/Product.h"
 #include "passes/Rows.h"
 #include "passes/plan/JoinHeads.h"
+#include "passes/plan/TaskRows.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -24,6 +25,11 @@ PlannerInterface attn::getPlanner(Operation *op) {
   else if (!planner)
     op->emitError() << "expected a target that plans, got " << target;
   return planner;
+}
+
+TaskSize attn::planRows(const ProductShape &shape, BlockAttr block) {
+  static constexpr int64_t kRowsPerTask = 96;
+  return {divideRows(shape.rows, kRowsPerTask, block ? block.getRows() : 1), 0};
 }
 
 /// The size of the innermost dimension of the output that is not 1.

@@ -71,6 +71,9 @@ struct TaskSize {
   int64_t rows, columns;
 };
 
+/// Tasks of about equally many rows: whole register blocks of them, if `block` is not null, and enough work to pay for a task.
+TaskSize planRows(const ProductShape &shape, BlockAttr block);
+
 /// A plan and its predicted time, in multiply-adds of one full vector.
 struct Prediction {
   PlanAttr plan;

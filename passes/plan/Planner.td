@@ -33,12 +33,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "::mlir::Attribute", "planProduct",
                        (ins "const ::attn::ProductShape &":$shape)>,
        InterfaceMethod<[{
-        The rows and columns of a product that one task computes; 0 columns are all columns of a panel. `block` is what
+        The rows and columns of a product that one task computes; 0 columns are all columns of a panel. By default, tasks
+        have enough rows to pay for a task, and about equally many. `block` is what
         planProduct() returned, or what a user wrote in its place; it may be null.
       }],
                        "::attn::TaskSize", "planTask",
                        (ins "const ::attn::ProductShape &":$shape, "::attn::BlockAttr":$block), [{}], [{
-        return {96, 0};
+        return ::attn::planRows(shape, block);
       }]>,
        InterfaceMethod<[{
         Whether the machine has registers for `block`, which a user may have written, in a product of `shape`.

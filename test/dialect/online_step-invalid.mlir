@@ -226,11 +226,11 @@ func.func @s8_number(%q: tensor<4x6x2xbf16>, %k: tensor<8x6xbf16>, %v: tensor<4x
 
 // -----
 
-func.func @s8_rows(%q: tensor<6x4xbf16>, %k: tensor<8x4xbf16>, %v: tensor<8x4xbf16>, %s: tensor<6x8xf32>, %m: tensor<6xf32>, %a: tensor<6x4xf32>, %p: tensor<6x8xbf16>, %i: index) {
-  // expected-error @+1 {{expected no probabilities beside queries in rows, got 'tensor<6x8xbf16>'}}
-  %r:5 = attn.online_step rows ins(%q, %k, %v : tensor<6x4xbf16>, tensor<8x4xbf16>, tensor<8x4xbf16>)
-      outs(%s, %m, %m, %a : tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6x4xf32>) probabilities(%p : tensor<6x8xbf16>) at(%i, %i)
-      {capture_maps = [], scale = 1.0 : f32} -> tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6x4xf32>, tensor<6x8xbf16>
+func.func @s8_rows(%q: tensor<6x2x2xbf16>, %k: tensor<8x4xbf16>, %v: tensor<4x4x2xbf16>, %s: tensor<6x8xf32>, %m: tensor<6xf32>, %a: tensor<6x4xf32>, %p: tensor<6x4x2xbf16>, %i: index) {
+  // expected-error @+1 {{expected no groups beside queries in rows, got 'tensor<6x2x2xbf16>'}}
+  %r:5 = attn.online_step rows ins(%q, %k, %v : tensor<6x2x2xbf16>, tensor<8x4xbf16>, tensor<4x4x2xbf16>)
+      outs(%s, %m, %m, %a : tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6x4xf32>) probabilities(%p : tensor<6x4x2xbf16>) at(%i, %i)
+      {capture_maps = [], scale = 1.0 : f32} -> tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6x4xf32>, tensor<6x4x2xbf16>
   return
 }
 

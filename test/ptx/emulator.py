@@ -1,11 +1,11 @@
 """emulator.py FILE BASE BYTES: runs kernels for test/ptx/Driver.cpp.
 
 FILE is the number of an open file that holds the memory of the device, whose addresses begin at BASE. Standard input has
-requests, each a line and then bytes; the answer to each is the line "ok" or the reason why it failed. ATTN_FAKE_LATE=1 ends
-asynchronous copies as late as possible.
+requests, each a line and then bytes; the answer to each is the line "ok" or the reason why it failed. Every second launch of
+a kernel ends asynchronous copies as late as possible, the others at once.
 """
+import collections
 import mmap
-import os
 import sys
 
 import numpy as np
@@ -15,8 +15,8 @@ import program
 
 file, base, size = (int(argument) for argument in sys.argv[1:4])
 memory = np.frombuffer(mmap.mmap(file, size), np.uint8)
-late = os.environ.get("ATTN_FAKE_LATE") == "1"
 modules = {}
+launches = collections.Counter()  # of each kernel
 
 
 def load(number, length):
@@ -27,6 +27,8 @@ def launch(number, name, count, threads, shared_bytes, argument_bytes, *spans):
     arguments = sys.stdin.buffer.read(int(argument_bytes))
     allocations = [tuple(int(part) for part in span.split(":")) for span in spans]
     device = machine.Memory("global", memory, base, allocations)
+    late = launches[number, name] % 2 == 1
+    launches[number, name] += 1
     for block in range(int(count)):
         machine.Block(modules[number], modules[number].kernels[name], block, int(threads), int(shared_bytes), arguments,
                       device, late).run()

@@ -17,6 +17,7 @@ TYPES = {"pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16":
          "u64": np.uint64, "s64": np.int64, "f64": np.float64, "f16": np.float16}
 WIDER = {np.uint16: np.uint32, np.int16: np.int32, np.uint32: np.uint64, np.int32: np.int64}
 LEAST_NORMAL = np.float32(2.0 ** -126)
+NAN = np.array([0x7fffffff], np.uint32).view(np.float32)
 CHUNK = 20000  # instructions after which a warp lets the others run
 
 
@@ -39,9 +40,14 @@ def from_tf32(bits):
     return (bits & np.uint32(0xffffe000)).view(np.float32)
 
 
+def canonical(numbers):
+    """The hardware has one NaN as the result of arithmetic."""
+    return np.where(np.isnan(numbers), NAN, numbers) if np.isnan(numbers).any() else numbers
+
+
 def flush(numbers):
     """Subnormal numbers as zeros of their sign."""
-    return np.where(np.abs(numbers) < LEAST_NORMAL, np.copysign(np.float32(0), numbers), numbers)
+    return canonical(np.where(np.abs(numbers) < LEAST_NORMAL, np.copysign(np.float32(0), numbers), numbers))
 
 
 class Memory:
@@ -615,5 +621,5 @@ class Decoder:
             products = matrix(warp, left, left_at, (16, depth)) @ matrix(warp, right, right_at, (depth, 8))
             before = [read(warp) for read in starts]
             for i, name in enumerate(sums):
-                warp.set(name, before[i] + products[group + 8 * (i >> 1), 2 * in_group + (i & 1)], mask)
+                warp.set(name, canonical(before[i] + products[group + 8 * (i >> 1), 2 * in_group + (i & 1)]), mask)
         return execute

@@ -450,9 +450,9 @@ TEST(Targets, AreChosenByName) {
   EXPECT_EQ(names("x86-64,x86-64-v4,x86-64"), "x86-64-v4 x86-64 ");
   EXPECT_EQ(
       names("x86_64-v3"),
-      "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, got 'x86_64-v3'");
+      "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, sm_80, got 'x86_64-v3'");
   EXPECT_EQ(names("x86-64,"),
-            "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, got ''");
+            "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, sm_80, got ''");
 }
 
 } // namespace

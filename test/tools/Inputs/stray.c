@@ -21,7 +21,7 @@ static const attn_tensor_info x = {"x", shape, 1, 2, 32, 0, 0, {0, -1, 0}}, y = 
 #else
 #define LEVEL "aarch64"
 #endif
-static const attn_variant_info variant = {LEVEL, "", run, workspace, NULL, 0, 0, "", "", ""};
+static const attn_variant_info variant = {LEVEL, "", run, workspace, NULL, 0, 0, "", "", "", 1, 0, NULL, NULL};
 static const attn_function_info f = {"f", 1, 1, 0, 0, 1, 0, &x, &y, NULL, NULL, &variant, NULL};
 static const attn_library_info library = {ATTN_ABI_VERSION, sizeof(attn_library_info), "stray", "", "{}", 1, 0, &f};
 const attn_library_info *attn_query(void) { return &library; }

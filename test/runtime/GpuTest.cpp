@@ -1,0 +1,322 @@
+//===- GpuTest.cpp - functions for GPUs ------------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The driver is that of test/ptx/Driver.cpp, which records the calls; kernels do nothing. GpuTest.NoDriver runs without it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fixture.h"
+#include "attn_kernel.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <unistd.h>
+
+namespace {
+
+/// What the kernel scale_0 gets.
+struct Context {
+  const void *x;
+  void *y;
+  const void *weights;
+  int64_t size;
+};
+
+int64_t taskCount = 3;
+
+void run(const attn_kernel_call *call) {
+  Context context = {call->inputs[0], call->outputs[0], call->weights, call->dims[0]};
+  call->launch(call->device, 0, taskCount, &context);
+}
+void computeWorkspace(const int64_t *, int64_t bytes[2]) { bytes[0] = 100, bytes[1] = 0; }
+void pack(const void *const *weights, void *packed) {
+  std::copy_n(static_cast<const float *>(weights[0]), 4, static_cast<float *>(packed));
+}
+
+const attn_dim_info shape = {0, 0, 0}, four = {4, -1, 0};
+const attn_tensor_info x = {"x", &shape, 1, kDLFloat, 32, 0, 0, {}},
+                       y = {"y", &shape, 1, kDLFloat, 32, 0, 0, {}},
+                       w = {"w", &four, 1, kDLFloat, 32, 0, 0, {}};
+const attn_symbol_info symbol = {"x.0", 0, 100, nullptr, 0, 0};
+const attn_kernel_info kernel = {"scale_0", 64, 2048, sizeof(Context)};
+const attn_variant_info variants[] = {
+    {"sm_90a", "sm_90a", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCUDA, 1, &kernel,
+     ".visible .entry scale_0(...)"},
+    {"sm_80", "sm_80", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCUDA, 1, &kernel,
+     ".visible .entry scale_0(...)"},
+    {"any", "", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCPU, 0, nullptr, nullptr},
+};
+const attn_function_info functions[] = {
+    {"scale", 1, 1, 1, 1, 3, 0, &x, &y, &w, &symbol, variants, nullptr},
+    {"on_cpu", 1, 1, 1, 1, 1, 0, &x, &y, &w, &symbol, &variants[2], nullptr},
+};
+const attn_library_info library = {
+    ATTN_ABI_VERSION, sizeof(library), "gpu", "attn", "{}", 2, 0, functions};
+
+const attn_library_info *query() { return &library; }
+
+template <typename F> F find(const char *name) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  return driver ? reinterpret_cast<F>(dlsym(driver, name)) : nullptr;
+}
+
+class GpuTest : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!find<void *>("cuInit"))
+      GTEST_SKIP() << "needs the driver of test/ptx";
+    for (const char *name : {"ATTN_FAKE_FAIL", "ATTN_FAKE_CAPABILITY"})
+      unsetenv(name);
+    taskCount = 3;
+    log = testing::TempDir() + "gpu-test-" + std::to_string(getpid());
+    setenv("ATTN_FAKE_LOG", log.c_str(), 1);
+    int (*create)(void **, unsigned, int) = find<int (*)(void **, unsigned, int)>("cuCtxCreate_v2");
+    ASSERT_EQ(create(&context, 0, 0), 0);
+    attn_library *opened = nullptr;
+    ASSERT_EQ(attn_library_from_query(query, &opened), ATTN_OK);
+    gpuLibrary.reset(opened);
+    resetLog();
+  }
+  void TearDown() override {
+    unsetenv("ATTN_FAKE_LOG");
+    unsetenv("ATTN_FAKE_FAIL");
+    unlink(log.c_str());
+  }
+
+  attn_status create(Function &function, const char *level = nullptr, DLDevice device = {kDLCUDA, 0},
+                     const char *name = "scale") {
+    attn_function *created = nullptr;
+    attn_function_options options = {sizeof options, level, device};
+    attn_status status = attn_function_create(gpuLibrary.get(), name, &options, &created);
+    function.reset(created);
+    return status;
+  }
+
+  Weights pack(const attn_function *function) {
+    Tensor<float> tensor({4}, 1);
+    const char *names[] = {"w"};
+    const DLTensor *tensors[] = {&tensor.dl};
+    attn_weights *weights = nullptr;
+    EXPECT_EQ(attn_weights_create(function, names, tensors, 1, &weights), ATTN_OK);
+    return Weights(weights);
+  }
+
+  attn_status call(attn_function *function, attn_weights *weights,
+                   attn_call_options options = attn_call_options()) {
+    options.size = sizeof options;
+    const DLTensor *in = &input.dl, *out = &output.dl;
+    return attn_call(function, weights, &in, 1, &out, 1, &options);
+  }
+
+  /// The calls of the driver since the last look, by name.
+  std::vector<std::string> calls(bool withDetails = false) {
+    std::ifstream file(log);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);)
+      lines.push_back(withDetails ? line : line.substr(0, line.find(' ')));
+    resetLog();
+    return lines;
+  }
+  void resetLog() { std::ofstream(log, std::ios::trunc); }
+  void fail(const char *plan) { setenv("ATTN_FAKE_FAIL", plan, 1); }
+  void expectError(attn_status status, attn_status expected, const char *message) {
+    EXPECT_EQ(status, expected);
+    EXPECT_STREQ(attn_last_error(), message);
+  }
+
+  /// A tensor of the device. The runtime never reads its memory.
+  struct OnDevice : Tensor<float> {
+    alignas(16) float memory[8] = {};
+    explicit OnDevice(int number) : Tensor<float>({4}) {
+      dl.device = {kDLCUDA, number};
+      dl.data = memory;
+    }
+  };
+
+  std::string log;
+  void *context = nullptr;
+  Library gpuLibrary;
+  OnDevice input{0}, output{0};
+};
+
+using Names = std::vector<std::string>;
+
+TEST(GpuTestWithout, NoDriver) {
+  if (find<void *>("cuInit"))
+    GTEST_SKIP() << "needs a machine without a driver";
+  attn_library *opened = nullptr;
+  ASSERT_EQ(attn_library_from_query(query, &opened), ATTN_OK);
+  Library holder(opened);
+  attn_function *created = nullptr;
+  attn_function_options options = {sizeof options, nullptr, {kDLCUDA, 0}};
+  EXPECT_EQ(attn_function_create(opened, "scale", &options, &created), ATTN_ERROR_DRIVER);
+  EXPECT_EQ(std::string(attn_last_error()).find("scale: expected a GPU driver, got: "), 0u);
+  options.device = {};
+  EXPECT_EQ(attn_function_create(opened, "scale", &options, &created), ATTN_OK); // on the CPU
+  EXPECT_STREQ(attn_function_level(created), "any");
+  attn_function_release(created);
+}
+
+TEST_F(GpuTest, LoadsOnceAndLaunchesOnTheStream) {
+  Function function;
+  ASSERT_EQ(create(function), ATTN_OK) << attn_last_error();
+  EXPECT_STREQ(attn_function_level(function.get()), "sm_80");
+  Weights weights = pack(function.get());
+  calls();
+  attn_call_options options = {};
+  options.stream = reinterpret_cast<void *>(7);
+  ASSERT_EQ(call(function.get(), weights.get(), options), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuModuleLoadData", "cuModuleGetFunction",
+                            "cuFuncSetAttribute", "cuMemAlloc_v2", "cuMemcpyHtoD_v2",
+                            "cuMemAllocAsync", "cuLaunchKernel", "cuMemFreeAsync"}));
+  ASSERT_EQ(call(function.get(), weights.get(), options), ATTN_OK);
+  EXPECT_EQ(calls(/*withDetails=*/true),
+            (Names{"cuCtxGetCurrent", "cuMemAllocAsync 128 stream 7",
+                   "cuLaunchKernel scale_0 grid 3 block 64 shared 2048 stream 7",
+                   "cuMemFreeAsync stream 7"}));
+  alignas(64) char workspace[128];
+  options.workspace = workspace;
+  options.workspace_bytes = sizeof workspace;
+  ASSERT_EQ(call(function.get(), weights.get(), options), ATTN_OK);
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuLaunchKernel"}));
+  weights.reset();
+  EXPECT_EQ(calls(), (Names{"cuCtxPushCurrent_v2", "cuMemFree_v2"}));
+  function.reset();
+  gpuLibrary.reset();
+  EXPECT_EQ(calls(), (Names{"cuCtxPushCurrent_v2", "cuModuleUnload"}));
+}
+
+TEST_F(GpuTest, TwoContexts) {
+  Function function;
+  ASSERT_EQ(create(function), ATTN_OK);
+  Weights weights = pack(function.get());
+  ASSERT_EQ(call(function.get(), weights.get()), ATTN_OK);
+  auto createContext = find<int (*)(void **, unsigned, int)>("cuCtxCreate_v2");
+  auto destroyContext = find<int (*)(void *)>("cuCtxDestroy_v2");
+  auto setCurrent = find<int (*)(void *)>("cuCtxSetCurrent");
+  void *other = nullptr;
+  ASSERT_EQ(createContext(&other, 0, 0), 0);
+  calls();
+  ASSERT_EQ(call(function.get(), weights.get()), ATTN_OK);
+  Names names = calls();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleLoadData"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuMemcpyHtoD_v2"), 1);
+  ASSERT_EQ(setCurrent(context), 0);
+  calls();
+  ASSERT_EQ(call(function.get(), weights.get()), ATTN_OK);
+  names = calls();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleLoadData"), 0);
+  // The driver frees what is in a context with it.
+  ASSERT_EQ(destroyContext(other), 0);
+  calls();
+  weights.reset();
+  function.reset();
+  gpuLibrary.reset();
+  names = calls();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuMemFree_v2"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleUnload"), 1);
+}
+
+TEST_F(GpuTest, TensorsElsewhere) {
+  Function function;
+  ASSERT_EQ(create(function), ATTN_OK);
+  Weights weights = pack(function.get());
+  input.dl.device = {kDLCPU, 0};
+  expectError(call(function.get(), weights.get()), ATTN_ERROR_DEVICE,
+              "scale: argument 'x' expected device type 2 (CUDA), got 1");
+  input.dl.device = {kDLCUDA, 1};
+  expectError(call(function.get(), weights.get()), ATTN_ERROR_DEVICE,
+              "scale: argument 'x' expected device 0, got 1");
+  input.dl.device = {kDLCUDA, 0};
+  input.dl.byte_offset = 4;
+  EXPECT_EQ(call(function.get(), weights.get()), ATTN_ERROR_ALIGNMENT);
+  Function onCpu;
+  ASSERT_EQ(create(onCpu, nullptr, {}), ATTN_OK);
+  input.dl.byte_offset = 0;
+  expectError(call(onCpu.get(), weights.get()), ATTN_ERROR_DEVICE,
+              "scale: argument 'x' expected device type 1 (CPU), got 2");
+}
+
+TEST_F(GpuTest, Levels) {
+  Function function;
+  setenv("ATTN_FAKE_CAPABILITY", "90", 1);
+  ASSERT_EQ(create(function), ATTN_OK);
+  EXPECT_STREQ(attn_function_level(function.get()), "sm_90a");
+  setenv("ATTN_FAKE_CAPABILITY", "120", 1); // code with a letter runs on no later GPU
+  ASSERT_EQ(create(function), ATTN_OK);
+  EXPECT_STREQ(attn_function_level(function.get()), "sm_80");
+  setenv("ATTN_FAKE_CAPABILITY", "75", 1);
+  expectError(create(function), ATTN_ERROR_LEVEL,
+              "scale: expected a GPU that runs one of sm_90a, sm_80, any, got one without sm_80");
+  expectError(create(function, "sm_80", {}), ATTN_ERROR_LEVEL,
+              "scale: level expected a level that this GPU runs, got 'sm_80', which needs sm_80");
+  expectError(create(function, "any"), ATTN_ERROR_LEVEL,
+              "scale: level expected a level for a GPU, got 'any'");
+  expectError(create(function, nullptr, {kDLCUDA, 0}, "on_cpu"), ATTN_ERROR_LEVEL,
+              "on_cpu: expected a level for a GPU among any, got none");
+  unsetenv("ATTN_FAKE_CAPABILITY");
+  EXPECT_EQ(create(function, "sm_80", {}), ATTN_OK);
+  expectError(create(function, nullptr, {kDLCUDA, 5}), ATTN_ERROR_DRIVER,
+              "scale: expected the driver to describe the device, got CUDA_ERROR_INVALID_DEVICE");
+}
+
+TEST_F(GpuTest, ErrorsOfTheDriver) {
+  Function function;
+  ASSERT_EQ(create(function), ATTN_OK);
+  Weights weights = pack(function.get());
+  static const std::pair<const char *, const char *> kErrors[] = {
+      {"cuCtxGetCurrent:201", "have a current context, got CUDA_ERROR_INVALID_CONTEXT"},
+      {"cuModuleLoadData:2", "load the kernels, got CUDA_ERROR_OUT_OF_MEMORY"},
+      {"cuModuleGetFunction:1", "find the kernels, got CUDA_ERROR_INVALID_VALUE"},
+      {"cuFuncSetAttribute:1", "find the kernels, got CUDA_ERROR_INVALID_VALUE"},
+      {"cuMemAlloc_v2:2", "copy the weights to the device, got CUDA_ERROR_OUT_OF_MEMORY"},
+      {"cuMemcpyHtoD_v2:1", "copy the weights to the device, got CUDA_ERROR_INVALID_VALUE"},
+      {"cuMemAllocAsync:2", "allocate the workspace, got CUDA_ERROR_OUT_OF_MEMORY"},
+      {"cuLaunchKernel:700", "launch a kernel, got CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {"cuMemFreeAsync:12345", "free the workspace, got an error without a name"},
+  };
+  for (auto [plan, message] : kErrors) {
+    fail(plan);
+    EXPECT_EQ(call(function.get(), weights.get()), ATTN_ERROR_DRIVER);
+    EXPECT_EQ(attn_last_error(), std::string("scale: expected the driver to ") + message);
+  }
+  unsetenv("ATTN_FAKE_FAIL");
+  EXPECT_EQ(call(function.get(), weights.get()), ATTN_OK) << attn_last_error();
+}
+
+TEST_F(GpuTest, ContextOfAnotherDevice) {
+  Function function;
+  ASSERT_EQ(create(function, nullptr, {kDLCUDA, 1}), ATTN_OK);
+  Weights weights = pack(function.get());
+  input.dl.device = output.dl.device = {kDLCUDA, 1};
+  expectError(call(function.get(), weights.get()), ATTN_ERROR_DEVICE,
+              "scale: expected a current context of device 1, got 0");
+}
+
+TEST_F(GpuTest, TasksAndOptions) {
+  Function function;
+  ASSERT_EQ(create(function), ATTN_OK);
+  Weights weights = pack(function.get());
+  taskCount = int64_t(1) << 31;
+  expectError(call(function.get(), weights.get()), ATTN_ERROR_SHAPE,
+              "scale: expected at most 2147483647 tasks, got 2147483648");
+  taskCount = 0;
+  calls();
+  EXPECT_EQ(call(function.get(), weights.get()), ATTN_OK);
+  Names names = calls();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuLaunchKernel"), 0);
+  attn_call_options options = {};
+  options.workers = 2;
+  expectError(call(function.get(), weights.get(), options), ATTN_ERROR_USAGE,
+              "scale: expected no parallel_for, pool or workers for a GPU, got some");
+  Function onCpu;
+  ASSERT_EQ(create(onCpu, "any", {}), ATTN_OK);
+  options = {};
+  options.stream = &options;
+  expectError(call(onCpu.get(), weights.get(), options), ATTN_ERROR_USAGE,
+              "scale: expected a null stream, got one");
+}
+
+} // namespace
