@@ -98,6 +98,7 @@ struct DistributeLoops : attn::impl::DistributeLoopsBase<DistributeLoops> {
     auto isFirst = scf::IfOp::create(
         b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread(), b.constant(0)));
     op->moveBefore(isFirst.thenYield());
+    b.setInsertionPointAfter(isFirst);
     gpu::BarrierOp::create(b);
   }
 };

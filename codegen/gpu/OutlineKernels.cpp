@@ -6,7 +6,7 @@
 //       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648>} {...}
 // becomes
 //   func.func private @f.attend(index, index, index, memref<?x64xf16>)
-//       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648, kernel = 0, arguments = 64>}
+//       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648, arguments = 64>}
 //   gpu.module @kernels [#nvvm.target<chip = "sm_80">] {
 //     llvm.mlir.global external @shared() {addr_space = 3} : !llvm.array<0 x i8>     dynamic shared memory
 //     llvm.func @f_attend_0(%context: !llvm.ptr {llvm.byval = !llvm.struct<(i64, struct<(ptr, ptr, i64, ..)>)>})

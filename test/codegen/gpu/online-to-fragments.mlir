@@ -1,0 +1,54 @@
+// RUN: attn-opt %s -attn-gpu-online-to-fragments -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck %s
+
+// 16 queries, 16 keys and 16 elements of a value in one warp: each lane has two maxima, two sums and eight accumulators.
+// CHECK-LABEL: func private @attend
+// CHECK-DAG: %[[MAX:.+]] = memref.alloca() : memref<2xf32>
+// CHECK-DAG: memref.alloca() : memref<8xf32>
+// Products of queries and keys.
+// CHECK: nvgpu.ldmatrix %{{.+}} {numTiles = 4 : i32, transpose = false}
+// CHECK-COUNT-2: nvvm.mma.sync
+// A bound for each query, compared with the columns.
+// CHECK: %[[HIDDEN:.+]] = arith.cmpi sle, %{{.+}}, %{{.+}} : i32
+// CHECK: arith.select %[[HIDDEN]], %{{.+}}, %{{.+}} : f32
+// CHECK: gpu.shuffle xor %{{.+}}, %c1_i32
+// CHECK: gpu.shuffle xor %{{.+}}, %c2_i32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK: memref.store %{{.+}}, %[[MAX]]
+// Values that are not finite are multiplied as zeros and ones.
+// CHECK: %[[ANY:.+]] = nvvm.vote.sync any
+// CHECK: scf.if %[[ANY]] {
+// CHECK: nvgpu.ldmatrix %{{.+}} {numTiles = 4 : i32, transpose = true}
+// CHECK-COUNT-6: nvvm.mma.sync
+// CHECK: } else {
+// CHECK-COUNT-2: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: scf.if
+// CHECK: memref.store %{{.+}}, %{{.+}} : memref<10x16xf16>
+func.func private @attend(%i: index, %worker: index, %o: memref<10x16xf16>) attributes {attn.launch = #attn.launch<threads = 32>} {
+  %q = memref.alloca() : memref<1x16x24xf16, #gpu.address_space<workgroup>>
+  %k = memref.alloca() : memref<1x16x24xf16, #gpu.address_space<workgroup>>
+  %qt = memref.subview %q[0, 0, 0] [1, 10, 16] [1, 1, 1] : memref<1x16x24xf16, #gpu.address_space<workgroup>> to memref<10x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>
+  %kt = memref.subview %k[0, 0, 0] [1, 16, 16] [1, 1, 1] : memref<1x16x24xf16, #gpu.address_space<workgroup>> to memref<16x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>
+  %m = memref.alloca() : memref<16xf32, #gpu.address_space<private>>
+  %l = memref.alloca() : memref<16xf32, #gpu.address_space<private>>
+  %a = memref.alloca() : memref<16x16xf32, #gpu.address_space<private>>
+  %mq = memref.subview %m[0] [10] [1] : memref<16xf32, #gpu.address_space<private>> to memref<10xf32, strided<[1]>, #gpu.address_space<private>>
+  %lq = memref.subview %l[0] [10] [1] : memref<16xf32, #gpu.address_space<private>> to memref<10xf32, strided<[1]>, #gpu.address_space<private>>
+  %aq = memref.subview %a[0, 0] [10, 16] [1, 1] : memref<16x16xf32, #gpu.address_space<private>> to memref<10x16xf32, strided<[16, 1]>, #gpu.address_space<private>>
+  attn.online_init rows outs(%mq, %lq, %aq : memref<10xf32, strided<[1]>, #gpu.address_space<private>>, memref<10xf32, strided<[1]>, #gpu.address_space<private>>, memref<10x16xf32, strided<[16, 1]>, #gpu.address_space<private>>)
+  attn.online_step rows ins(%qt, %kt, %kt : memref<10x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>, memref<16x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>, memref<16x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>)
+    outs(%aq, %mq, %lq, %aq : memref<10x16xf32, strided<[16, 1]>, #gpu.address_space<private>>, memref<10xf32, strided<[1]>, #gpu.address_space<private>>, memref<10xf32, strided<[1]>, #gpu.address_space<private>>, memref<10x16xf32, strided<[16, 1]>, #gpu.address_space<private>>)
+    at(%i, %i) mask(#attn.causal) {capture_maps = [], scale = 1.0 : f32}
+  attn.online_finish rows ins(%lq, %aq : memref<10xf32, strided<[1]>, #gpu.address_space<private>>, memref<10x16xf32, strided<[16, 1]>, #gpu.address_space<private>>) outs(%o : memref<10x16xf16>)
+  return
+}
+
+// -----
+
+func.func private @warps(%i: index, %worker: index, %o: memref<10x16xf16>) attributes {attn.launch = #attn.launch<threads = 64>} {
+  %m = memref.alloca() : memref<16xf32, #gpu.address_space<private>>
+  %a = memref.alloca() : memref<16x16xf32, #gpu.address_space<private>>
+  // expected-error @+1 {{expected whole matrices of queries in registers for each of 2 warps, got 'memref<16x16xf32, #gpu.address_space<private>>'}}
+  attn.online_init rows outs(%m, %m, %a : memref<16xf32, #gpu.address_space<private>>, memref<16xf32, #gpu.address_space<private>>, memref<16x16xf32, #gpu.address_space<private>>)
+  return
+}
