@@ -15,6 +15,7 @@
 #include "passes/plan/Planner.h"
 #include "support/RunPasses.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/InitAllDialects.h"
@@ -579,6 +580,15 @@ llvm::Expected<CompileReport> Compilation::run() {
   addTargetEmission(manager);
   if (failed(runPasses(manager, *model.module)))
     return fail(firstError.empty() ? "stage emit failed" : llvm::Twine(firstError));
+  for (ModuleOp level : model.module->getOps<ModuleOp>())
+    for (auto code : level.getOps<LLVM::GlobalOp>()) {
+      auto text = dyn_cast_or_null<StringAttr>(code.getValueOrNull());
+      std::string stage = ("emit." + getTarget(level).getLevel()).str();
+      if (llvm::Error error = dump(getStages().size() + 2, stage, ".ptx", [&](llvm::raw_ostream &os) {
+            os << (text ? text.getValue().rtrim('\0') : "");
+          }))
+        return std::move(error);
+    }
   std::string library = toIdentifier(llvm::sys::path::stem(options.output));
   llvm::Expected<LLVMModule> ir = lowerToLLVMIR(
       *model.module, library, options.embedWeights ? ArrayRef(weights) : ArrayRef<Weight>());

@@ -35,6 +35,10 @@ gpu_driver = os.path.join(config.attn_build_dir, "test", "ptx", "driver")
 emulator = os.path.join(config.test_source_root, "ptx", "emulator.py")
 config.substitutions.append(("%gpu_driver", gpu_driver))
 config.substitutions.append(("%gpu", f"env LD_LIBRARY_PATH={gpu_driver} 'ATTN_FAKE_EMULATOR={sys.executable} {emulator}'"))
+# NVIDIA's assembler checks the kernels where there is one: on PATH, or the program that ATTN_PTXAS names.
+if ptxas := os.environ.get("ATTN_PTXAS") or shutil.which("ptxas"):
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
 if torch := lit_config.params.get("torch"):  # scripts/test --torch DIR
     config.available_features.add("torch")
     config.substitutions.append(("%torch", os.path.join(torch, "bin", "python")))

@@ -3,7 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Predictions count cycles of one multiprocessor from published rates per multiprocessor and cycle: of GPUs from sm_80 on,
-// 1024 multiply-adds of 16-bit factors, 16 exponentials, 128 bytes from shared memory, and 64 other operations on f32.
+// 1024 multiply-adds of 16-bit factors, 16 exponentials, 64 other operations on f32, 128 bytes from shared memory and 48 bytes
+// from the L2 cache.
 // No prediction has been compared with a measurement yet.
 //
 //===----------------------------------------------------------------------===//
@@ -23,14 +24,15 @@ static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 1
 /// The most queries of a warp, and the warps that a block of threads has if there are enough queries.
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
 
-/// The most registers of a thread, and those that addresses, maxima and sums take.
-static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 56;
+/// The most registers of a thread, and those that addresses, maxima, sums and factors take: of f32, factors are split into
+/// three parts each.
+static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegistersOfF32 = 124;
 
 /// The multiprocessors of a typical GPU.
 static constexpr int64_t kMultiprocessors = 108;
 
-/// The most threads and blocks of threads of a multiprocessor at a time.
-static constexpr int64_t kMostThreads = 2048, kMostBlocks = 32;
+/// The most threads and blocks of threads of a multiprocessor at a time, and its shared memory, of a typical GPU.
+static constexpr int64_t kMostThreads = 2048, kMostBlocks = 32, kSharedBytes = 164 * 1024;
 
 static int64_t rowsOfWarp(int64_t queries) {
   return std::clamp<int64_t>(queries / kWarpsOfBlock, kMatrixRows, kRowsOfWarp);
@@ -57,8 +59,10 @@ struct Needs {
   Needs(const AttentionShape &shape, PlanAttr plan) {
     int64_t rows = rowsOfWarp(plan.getQ());
     threads = plan.getQ() / rows * kWarp;
-    // The accumulators, then the scores or the rounded probabilities and a factor.
-    registers = rows * (llvm::alignTo(shape.e, 16) + plan.getK()) / kWarp + kOtherRegisters;
+    // The accumulators and the scores, which become probabilities: of f32, in three parts.
+    bool isF32 = shape.element.isF32();
+    registers = rows * (llvm::alignTo(shape.e, 16) + plan.getK() * (isF32 ? 3 : 1)) / kWarp +
+                (isF32 ? kOtherRegistersOfF32 : kOtherRegisters);
     SharedTile queries = {plan.getQ(), shape.d, shape.element},
                keys = {plan.getK(), shape.d, shape.element},
                values = {plan.getK(), shape.e, shape.element};
@@ -75,7 +79,7 @@ struct Needs {
   /// The blocks of threads that a multiprocessor runs at a time.
   int64_t blocksAtOnce(GpuAttr gpu) const {
     return std::max<int64_t>(
-        1, std::min({kMostBlocks, kMostThreads / threads, int64_t(gpu.getShared()) / shared,
+        1, std::min({kMostBlocks, kMostThreads / threads, kSharedBytes / shared,
                      int64_t(gpu.getRegisters()) / (std::min(registers, kMostRegisters) * threads)}));
   }
 };
@@ -89,11 +93,12 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
   double multiplies = products / 1024 * (shape.element.isF32() ? 6 : 1);
   // Each warp reads the keys, the values and its own queries.
   double reads = warps * bytes * (k * double(shape.d + shape.e) + rows * double(shape.d)) / 128;
+  double copies = bytes * k * double(shape.d + shape.e) / 48;
   double softmax = q * k * (1.0 / 16 + 8.0 / 64) + q * double(shape.e) / 64;
   // With several blocks of threads, one computes its softmax while another one multiplies.
   double step = needs.blocksAtOnce(gpu) > 1
-                    ? std::max({multiplies, reads, softmax}) + 0.25 * std::min(multiplies, softmax)
-                    : std::max(multiplies, reads) + softmax;
+                    ? std::max({multiplies, reads, copies, softmax}) + 0.25 * std::min(multiplies, softmax)
+                    : std::max(copies, std::max(multiplies, reads) + softmax);
   double tasks = double(shape.heads) * shape.groups * llvm::divideCeil(shape.queries, plan.getQ());
   double steps = std::ceil(double(shape.keys) / k) + 1; // one for the start and the end
   double rounds = tasks / kMultiprocessors;

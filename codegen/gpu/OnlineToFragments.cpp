@@ -349,6 +349,9 @@ void Step::addValues(Value value, bool isGuarded) {
       sums.push_back({Sums{state.loadSums(b, block, column), none, none},
                       Sums{state.loadSums(b, block, column + 1), none, none}});
     for (size_t k = 0; k < probabilities.front().size(); ++k) {
+      // This path is rare, so factors need not be loaded early, which would take registers.
+      if (isGuarded)
+        NVVM::SyncWarpOp::create(b, b.i32(-1));
       auto right = loadValues(value, k, column);
       for (int64_t half : {0, 1}) {
         NonFinite::Parts parts;
@@ -429,7 +432,10 @@ void Step::run(OnlineStepOp op) {
   Value value = wholeTile(op.getValue());
   if (!scores.hidesPairs())
     return addValues(value, /*isGuarded=*/false);
-  auto hasSpecial = scf::IfOp::create(b, testValues(value), /*withElseRegion=*/true);
+  Value isSpecial = testValues(value);
+  // Otherwise LLVM would keep the factors of all values in registers from here to the products.
+  NVVM::SyncWarpOp::create(b, b.i32(-1));
+  auto hasSpecial = scf::IfOp::create(b, isSpecial, /*withElseRegion=*/true);
   b.setInsertionPointToStart(hasSpecial.thenBlock());
   addValues(value, /*isGuarded=*/true);
   b.setInsertionPointToStart(hasSpecial.elseBlock());

@@ -98,6 +98,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     builder.getDenseI32ArrayAttr({int32_t(launch.getThreads()), 1, 1}));
+    // NVIDIA's assembler spills a few registers of some kernels if it may aim at more blocks of threads at a time.
+    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     // Numbers below the normal ones would take more instructions.
     kernel.setPassthroughAttr(builder.getArrayAttr(
         {builder.getStrArrayAttr({"denormal-fp-math-f32", "preserve-sign,preserve-sign"})}));

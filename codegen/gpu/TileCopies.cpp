@@ -80,7 +80,6 @@ void SharedTile::clearPadding(ThreadBuilder &b, Value tiles, int64_t stages,
 
 void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value validColumns,
                       bool isAligned, Value tiles, Value stage, int64_t threads) const {
-  Value zero = b.constant(0);
   auto isValid = [&](Value row, Value column) -> Value {
     Value valid = b.isLess(row, validRows);
     return validColumns
@@ -92,15 +91,13 @@ void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value val
     forEachOfThread(b, rows * inRow, threads, /*unrolls=*/true, [&](Value number) {
       Value row = b.divide(number, inRow),
             column = b.multiply(b.remainder(number, inRow), chunk());
-      Value valid = isValid(row, column);
-      // What is not valid is not read: its address need not be valid, but that of the first element is.
-      auto orFirst = [&](Value index) -> Value {
-        return arith::SelectOp::create(b, valid, index, zero);
-      };
+      // What is not valid is not read, so its address need not be valid.
+      Value count =
+          arith::SelectOp::create(b, isValid(row, column), b.constant(chunk()), b.constant(0));
       nvgpu::DeviceAsyncCopyOp::create(
           b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), tiles,
-          ValueRange{stage, row, column}, source, ValueRange{orFirst(row), orFirst(column)},
-          b.getIndexAttr(chunk()), orFirst(b.constant(chunk())), /*bypassL1=*/b.getUnitAttr());
+          ValueRange{stage, row, column}, source, ValueRange{row, column},
+          b.getIndexAttr(chunk()), count, /*bypassL1=*/b.getUnitAttr());
     });
     return;
   }

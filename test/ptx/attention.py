@@ -71,25 +71,34 @@ TYPES = {"bf16": 2e-2, "f16": 3e-3, "f32": 2e-5}
 SHAPES = [(70, 130, 64, 64, 2), (20, 50, 96, 72, 1), (33, 200, 40, 24, 1), (1, 77, 128, 128, 2), (150, 40, 20, 9, 2), (64, 64, 256, 256, 1)]
 
 
+def get_combinations(everything):
+    return [(shape, variant, element) for i, shape in enumerate(SHAPES) for j, variant in enumerate(VARIANTS)
+            for l, element in enumerate(TYPES) if i == 0 or (i + j + l) % 3 == 0 or everything]
+
+
+def write(folder, shape, variant, element):
+    """Writes the module of a combination, and returns its path."""
+    queries, keys, d, e, key_heads = shape
+    arguments, captures, maps, mask, score = VARIANTS[variant]
+    path = folder / f"{variant}-{element}-{queries}x{keys}x{d}x{e}-{key_heads}.mlir"
+    path.write_text(ATTENTION.format(d=d, e=e, t=element, keyheads=key_heads, kh="h" if key_heads == 2 else "0", arguments=arguments,
+                                     captures=captures, maps=maps, mask=mask, score=score))
+    return path
+
+
 def main():
     folder, first, count = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    combinations = [(shape, variant, element) for i, shape in enumerate(SHAPES) for j, variant in enumerate(VARIANTS)
-                    for l, element in enumerate(TYPES) if i == 0 or (i + j + l) % 3 == 0 or "all" in sys.argv]
-    combinations = combinations[first::count]
-    for (queries, keys, d, e, key_heads), variant, element in combinations:
-        name = f"{variant}-{element}-{queries}x{keys}x{d}x{e}-{key_heads}"
-        arguments, captures, maps, mask, score = VARIANTS[variant]
-        text = ATTENTION.format(d=d, e=e, t=element, keyheads=key_heads, kh="h" if key_heads == 2 else "0", arguments=arguments,
-                                captures=captures, maps=maps, mask=mask, score=score)
-        path = folder / f"{name}.mlir"
-        path.write_text(text)
-        dims = ["--dim=q.0=1", f"--dim=q.2={queries}", f"--dim=k.2={keys}"]
+    combinations = get_combinations("all" in sys.argv)[first::count]
+    for shape, variant, element in combinations:
+        path = write(folder, shape, variant, element)
+        dims = ["--dim=q.0=1", f"--dim=q.2={shape[0]}", f"--dim=k.2={shape[1]}"]
         result = subprocess.run(["attn-run", path, "--device=cuda", "--reference", f"--tolerance={TYPES[element]}", *dims],
                                 capture_output=True, text=True)
         if result.returncode:
-            sys.exit(f"{name}: {result.stderr}")
-        print(name, result.stdout.splitlines()[-1], flush=True)
+            sys.exit(f"{path.stem}: {result.stderr}")
+        print(path.stem, result.stdout.splitlines()[-1], flush=True)
     print(len(combinations), "combinations are right")
 
 
-main()
+if __name__ == "__main__":
+    main()

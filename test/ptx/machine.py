@@ -554,6 +554,8 @@ class Decoder:
         return execute
 
     def do_bar(self):
+        if self.parts[1] == "warp":  # the lanes of a warp run together
+            return lambda warp, mask: None
         number = int(self.operands[0])
         threads = int(self.operands[1]) if len(self.operands) > 1 else None
 

@@ -6,7 +6,6 @@
 // CHECK-DAG: %[[RIGHT:.+]] = memref.alloca() {alignment = 16 : i64} : memref<2x32x72xf16, #gpu.address_space<workgroup>>
 // CHECK-DAG: %[[SUMS:.+]] = memref.alloca() : memref<16xf32>
 // CHECK: scf.for %{{.+}} = %c0 to %{{.+}} step %c64
-// CHECK: scf.for %{{.+}} = %c0 to %c30 step %c32
 // CHECK: nvgpu.device_async_copy
 // CHECK: nvvm.cp.async.commit.group
 // CHECK: scf.for %{{.+}} = %c0 to %c96 step %c64
