@@ -43,7 +43,7 @@ attn_status attnrt_open(const char *path, int *descriptor, size_t *size) {
 
 attn_status attnrt_map(const char *path, attnrt_file *file) {
   int descriptor;
-  size_t size;
+  size_t size = 0;
   *file = (attnrt_file){NULL, 0};
   attn_status status = attnrt_open(path, &descriptor, &size);
   if (status)

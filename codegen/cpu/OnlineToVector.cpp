@@ -24,8 +24,8 @@
 // attn.online_init, attn.online_probabilities, attn.online_merge and attn.online_finish are lowered likewise; finish also
 // transposes. If L does not divide the number of queries, the last vector of queries is masked. OnlineRows.h lowers ops
 // with queries in rows.
-// ScoreRegion.h defines the units of scores and max. All operands with queries are f32 buffers with adjacent queries;
-// the output of finish may have any strides.
+// ScoreRegion.h defines the units of scores and max. Operands with queries are buffers with adjacent queries, of f32 or, in
+// groups, of the type of keys and values; the output of finish may have any strides.
 // Test: test/codegen/cpu/online-to-vector.mlir, test/codegen/cpu/online-assembly.mlir, test/run/merge.test
 //
 //===----------------------------------------------------------------------===//

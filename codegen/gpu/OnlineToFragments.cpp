@@ -233,9 +233,10 @@ private:
   }
   /// Whether some value of the tile is not finite: an i1, the same in all lanes.
   Value testValues(Value value);
-  /// Adds the products of probabilities and values to the accumulators. If `isGuarded`, a value that is not finite counts
-  /// only where its probability is not 0.
-  void addValues(Value value, bool isGuarded);
+  /// Adds the products of probabilities and values to the accumulators.
+  void addValues(Value value);
+  /// The same for one accumulator; a value that is not finite counts only where its probability is not 0.
+  void addFiniteValues(Value value, int64_t block, int64_t column);
 
   const Fragments &state;
   ThreadBuilder b;
@@ -335,56 +336,46 @@ Value Step::testValues(Value value) {
                                   NVVM::VoteSyncKind::any);
 }
 
-void Step::addValues(Value value, bool isGuarded) {
-  NonFinite nonFinite(cast<FloatType>(getElementTypeOrSelf(value.getType())));
-  Value zero = b.f32(0);
-  Accumulator none = {zero, zero, zero, zero};
+void Step::addValues(Value value) {
   for (int64_t column = 0; column < state.columns(); column += 2) {
-    // For each block of rows and each half of the columns: sums of products, and of the probabilities of infinities.
-    struct Sums {
-      Accumulator products, positive, negative;
-    };
-    SmallVector<std::array<Sums, 2>> sums;
+    SmallVector<std::array<Accumulator, 2>> sums;
     for (int64_t block = 0; block < state.blocks(); ++block)
-      sums.push_back({Sums{state.loadSums(b, block, column), none, none},
-                      Sums{state.loadSums(b, block, column + 1), none, none}});
+      sums.push_back({state.loadSums(b, block, column), state.loadSums(b, block, column + 1)});
     for (size_t k = 0; k < probabilities.front().size(); ++k) {
-      // This path is rare, so factors need not be loaded early, which would take registers.
-      if (isGuarded)
-        NVVM::SyncWarpOp::create(b, b.i32(-1));
       auto right = loadValues(value, k, column);
-      for (int64_t half : {0, 1}) {
-        NonFinite::Parts parts;
-        if (isGuarded)
-          parts = nonFinite.split(b, right[half]);
-        for (auto [block, ofBlock] : llvm::enumerate(sums)) {
-          const Factor &left = probabilities[block][k];
-          Sums &sum = ofBlock[half];
-          multiply.multiply(b, left, isGuarded ? parts.finite : right[half], sum.products);
-          if (isGuarded) {
-            multiply.multiply(b, left, parts.positive, sum.positive);
-            multiply.multiply(b, left, parts.negative, sum.negative);
-          }
-        }
-      }
+      for (auto [block, ofBlock] : llvm::enumerate(sums))
+        for (int64_t half : {0, 1})
+          multiply.multiply(b, probabilities[block][k], right[half], ofBlock[half]);
     }
     for (auto [block, ofBlock] : llvm::enumerate(sums))
-      for (int64_t half : {0, 1}) {
-        Sums &sum = ofBlock[half];
-        auto addWhere = [&](const Accumulator &weights, double infinity) {
-          for (auto [product, weight] : llvm::zip_equal(sum.products, weights)) {
-            Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, weight, zero);
-            product = createAdd(b, product,
-                                arith::SelectOp::create(b, counts, b.f32(infinity), zero));
-          }
-        };
-        if (isGuarded) {
-          addWhere(sum.positive, kInfinity);
-          addWhere(sum.negative, -kInfinity);
-        }
-        state.storeSums(b, sum.products, block, column + half);
-      }
+      for (int64_t half : {0, 1})
+        state.storeSums(b, ofBlock[half], block, column + half);
   }
+}
+
+void Step::addFiniteValues(Value value, int64_t block, int64_t column) {
+  NonFinite nonFinite(cast<FloatType>(getElementTypeOrSelf(value.getType())));
+  Value zero = b.f32(0);
+  Accumulator sums = state.loadSums(b, block, column), positive = {zero, zero, zero, zero},
+              negative = positive;
+  for (auto [k, left] : llvm::enumerate(probabilities[block])) {
+    // This path is rare: factors that are loaded early would take registers from the others.
+    NVVM::SyncWarpOp::create(b, b.i32(-1));
+    Factor right = loadValues(value, k, column / 2 * 2)[column % 2];
+    NonFinite::Parts parts = nonFinite.split(b, right);
+    multiply.multiply(b, left, parts.finite, sums);
+    multiply.multiply(b, left, parts.positive, positive);
+    multiply.multiply(b, left, parts.negative, negative);
+  }
+  auto addWhere = [&](const Accumulator &weights, double infinity) {
+    for (auto [sum, weight] : llvm::zip_equal(sums, weights)) {
+      Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, weight, zero);
+      sum = createAdd(b, sum, arith::SelectOp::create(b, counts, b.f32(infinity), zero));
+    }
+  };
+  addWhere(positive, kInfinity);
+  addWhere(negative, -kInfinity);
+  state.storeSums(b, sums, block, column);
 }
 
 /// Writes the probabilities of a tile.
@@ -431,15 +422,17 @@ void Step::run(OnlineStepOp op) {
     update(block);
   Value value = wholeTile(op.getValue());
   if (!scores.hidesPairs())
-    return addValues(value, /*isGuarded=*/false);
+    return addValues(value);
   Value isSpecial = testValues(value);
   // Otherwise LLVM would keep the factors of all values in registers from here to the products.
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   auto hasSpecial = scf::IfOp::create(b, isSpecial, /*withElseRegion=*/true);
   b.setInsertionPointToStart(hasSpecial.thenBlock());
-  addValues(value, /*isGuarded=*/true);
+  for (int64_t block = 0; block < state.blocks(); ++block)
+    for (int64_t column = 0; column < state.columns(); ++column)
+      addFiniteValues(value, block, column);
   b.setInsertionPointToStart(hasSpecial.elseBlock());
-  addValues(value, /*isGuarded=*/false);
+  addValues(value);
 }
 
 void Lowering::lower(OnlineStepOp op) {

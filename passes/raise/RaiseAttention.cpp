@@ -20,7 +20,8 @@
 // the scores hide, the attention has {empty_row = zero}. A column that is concatenated to the scores, and whose
 // probabilities a slice drops, is a sink.
 //
-// Left alone, with a remark at the softmax: a graph for which this cannot be shown, and element types other than f32.
+// Left alone, with a remark at the softmax: a graph for which this cannot be shown, and element types that attention is not
+// compiled for (isAttentionElement).
 // Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
