@@ -48,14 +48,16 @@ enum {
     (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,          \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments,    \
      void **extra))                                                                                \
-  X(allocate, "cuMemAlloc_v2", (cu_pointer *memory, size_t bytes))                                 \
+  X(allocate, "cuMemAlloc_v2", (cu_pointer * memory, size_t bytes))                                \
   X(release, "cuMemFree_v2", (cu_pointer memory))                                                  \
   X(copy_in, "cuMemcpyHtoD_v2", (cu_pointer to, const void *from, size_t bytes))                   \
-  X(allocate_async, "cuMemAllocAsync", (cu_pointer *memory, size_t bytes, void *stream))           \
+  X(allocate_async, "cuMemAllocAsync", (cu_pointer * memory, size_t bytes, void *stream))          \
   X(release_async, "cuMemFreeAsync", (cu_pointer memory, void *stream))
 
 #define DECLARE(member, symbol, parameters) cu_result(*member) parameters;
-static struct driver { DRIVER_FUNCTIONS(DECLARE) } cu;
+static struct driver {
+  DRIVER_FUNCTIONS(DECLARE)
+} cu;
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static char absence[256]; ///< why there is no driver; empty if there is one
@@ -124,7 +126,7 @@ struct attnrt_loaded {
   unsigned long long context_id;
   void *context, *module;
   const char *image;
-  size_t bytes; ///< of this struct
+  size_t bytes;    ///< of this struct
   void *kernels[]; ///< by number
 };
 
@@ -155,8 +157,8 @@ static attn_status load_kernels(const attn_function *function, attnrt_loaded *en
     const attn_kernel_info *kernel = &variant->kernels[i];
     error = cu.get_function(&entry->kernels[i], entry->module, kernel->name);
     if (!error)
-      error = cu.set_attribute(entry->kernels[i], CU_FUNCTION_SHARED_BYTES,
-                               (int)kernel->shared_bytes);
+      error =
+          cu.set_attribute(entry->kernels[i], CU_FUNCTION_SHARED_BYTES, (int)kernel->shared_bytes);
   }
   if (!error)
     return ATTN_OK;
@@ -165,8 +167,8 @@ static attn_status load_kernels(const attn_function *function, attnrt_loaded *en
 }
 
 /// Loads the code of the function into the current context, if it is not there.
-static attn_status load(const attn_function *function, void *context,
-                        unsigned long long context_id, attnrt_loaded **loaded) {
+static attn_status load(const attn_function *function, void *context, unsigned long long context_id,
+                        attnrt_loaded **loaded) {
   const attn_variant_info *variant = function->variant;
   *loaded = find_loaded(function->library, variant->image, context_id);
   if (*loaded)
@@ -181,7 +183,8 @@ static attn_status load(const attn_function *function, void *context,
       status = attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
                            function->info->name, bytes);
     } else {
-      *entry = (attnrt_loaded){.context_id = context_id, .context = context, .image = variant->image};
+      *entry =
+          (attnrt_loaded){.context_id = context_id, .context = context, .image = variant->image};
       status = load_kernels(function, entry);
     }
     if (status) {

@@ -79,8 +79,9 @@ struct Needs {
   /// The blocks of threads that a multiprocessor runs at a time.
   int64_t blocksAtOnce(GpuAttr gpu) const {
     return std::max<int64_t>(
-        1, std::min({kMostBlocks, kMostThreads / threads, kSharedBytes / shared,
-                     int64_t(gpu.getRegisters()) / (std::min(registers, kMostRegisters) * threads)}));
+        1,
+        std::min({kMostBlocks, kMostThreads / threads, kSharedBytes / shared,
+                  int64_t(gpu.getRegisters()) / (std::min(registers, kMostRegisters) * threads)}));
   }
 };
 } // namespace
@@ -96,9 +97,10 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
   double copies = bytes * k * double(shape.d + shape.e) / 48;
   double softmax = q * k * (1.0 / 16 + 8.0 / 64) + q * double(shape.e) / 64;
   // With several blocks of threads, one computes its softmax while another one multiplies.
-  double step = needs.blocksAtOnce(gpu) > 1
-                    ? std::max({multiplies, reads, copies, softmax}) + 0.25 * std::min(multiplies, softmax)
-                    : std::max(copies, std::max(multiplies, reads) + softmax);
+  double step =
+      needs.blocksAtOnce(gpu) > 1
+          ? std::max({multiplies, reads, copies, softmax}) + 0.25 * std::min(multiplies, softmax)
+          : std::max(copies, std::max(multiplies, reads) + softmax);
   double tasks = double(shape.heads) * shape.groups * llvm::divideCeil(shape.queries, plan.getQ());
   double steps = std::ceil(double(shape.keys) / k) + 1; // one for the start and the end
   double rounds = tasks / kMultiprocessors;
@@ -123,6 +125,7 @@ SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &sh
       add(q, k);
   // A head that is too large for every tile gets the smallest one, and an error later.
   if (predictions.empty())
-    predictions.push_back({PlanAttr::get(gpu.getContext(), Schedule::Phased, 32, 16, 1, 0, false, true), 0});
+    predictions.push_back(
+        {PlanAttr::get(gpu.getContext(), Schedule::Phased, 32, 16, 1, 0, false, true), 0});
   return predictions;
 }

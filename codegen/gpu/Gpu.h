@@ -22,8 +22,8 @@ struct GpuTarget : Target {
   constexpr GpuTarget(llvm::StringLiteral level, llvm::ArrayRef<llvm::StringLiteral> features,
                       llvm::StringLiteral ptx, unsigned shared, unsigned registers,
                       GpuCapabilities has)
-      : Target{level, "nvptx64-nvidia-cuda", features, makeGpuAttr}, ptx(ptx), shared(shared), registers(registers),
-        has(has) {}
+      : Target{level, "nvptx64-nvidia-cuda", features, makeGpuAttr}, ptx(ptx), shared(shared),
+        registers(registers), has(has) {}
 
 private:
   static TargetInterface makeGpuAttr(const Target &target, mlir::MLIRContext *context);

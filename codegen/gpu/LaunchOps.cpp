@@ -47,7 +47,8 @@ struct LaunchOps : attn::impl::LaunchOpsBase<LaunchOps> {
       bool accesses = effects && (effects.hasEffect<MemoryEffects::Read>() ||
                                   effects.hasEffect<MemoryEffects::Write>());
       if (accesses && !isa<CountTilesOp>(op))
-        return op->emitError() << "expected an op that runs on a GPU, got '" << op->getName() << "'";
+        return op->emitError() << "expected an op that runs on a GPU, got '" << op->getName()
+                               << "'";
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())
@@ -56,8 +57,9 @@ struct LaunchOps : attn::impl::LaunchOpsBase<LaunchOps> {
 
   static void launch(Operation *op) {
     OpBuilder builder(op);
-    auto task = scf::ForallOp::create(builder, op->getLoc(), ArrayRef<OpFoldResult>{builder.getIndexAttr(1)},
-                                      ValueRange{}, std::nullopt);
+    auto task = scf::ForallOp::create(builder, op->getLoc(),
+                                      ArrayRef<OpFoldResult>{builder.getIndexAttr(1)}, ValueRange{},
+                                      std::nullopt);
     op->moveBefore(task.getTerminator());
   }
 };

@@ -60,8 +60,8 @@ static void lower(PackMaskOp op) {
               from.append({at[rank - 1], b.add(first, i)});
               Value element = memref::LoadOp::create(b, mask, from);
               Value isSet = createDenseTest(b, loc, element, Polarity::Nonzero);
-              Value bit = arith::ShLIOp::create(
-                  b, arith::ExtUIOp::create(b, b.getI32Type(), isSet), b.toI32(i));
+              Value bit = arith::ShLIOp::create(b, arith::ExtUIOp::create(b, b.getI32Type(), isSet),
+                                                b.toI32(i));
               scf::YieldOp::create(b, arith::OrIOp::create(b, carried[0], bit).getResult());
             });
         memref::StoreOp::create(b, loop.getResult(0), words, at);
@@ -76,7 +76,8 @@ static Value vote(ThreadBuilder &b, NVVM::VoteSyncKind kind, Value condition) {
 static void lower(TestMaskOp op) {
   ThreadBuilder b(op.getLoc(), op);
   Value words = op.getWords(), zero = b.constant(0), one = b.constant(1);
-  Value numWords = memref::DimOp::create(b, words, 0), numQueries = memref::DimOp::create(b, words, 1);
+  Value numWords = memref::DimOp::create(b, words, 0),
+        numQueries = memref::DimOp::create(b, words, 1);
   Value no = arith::ConstantOp::create(b, b.getBoolAttr(false)),
         yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   // Words in which every pair, or no pair, is kept.

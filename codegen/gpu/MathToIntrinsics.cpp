@@ -52,8 +52,8 @@ struct MathToIntrinsics : attn::impl::MathToIntrinsicsBase<MathToIntrinsics> {
       Type type = op->getResult(0).getType();
       std::string intrinsic;
       llvm::raw_string_ostream(intrinsic) << "llvm." << name << "." << type;
-      auto call = LLVM::CallIntrinsicOp::create(builder, op->getLoc(), type,
-                                                builder.getStringAttr(intrinsic), op->getOperands());
+      auto call = LLVM::CallIntrinsicOp::create(
+          builder, op->getLoc(), type, builder.getStringAttr(intrinsic), op->getOperands());
       op->replaceAllUsesWith(call);
       op->erase();
     });

@@ -35,9 +35,10 @@ std::array<Factor, 2> MatrixMultiply::loadMatrices(ThreadBuilder &b, Value tile,
                                              ValueRange{row, column}, transposes, 4);
   std::array<Factor, 2> factors;
   for (int64_t i = 0; i < 4; ++i) {
-    Value elements = inRegister == 1
-                         ? vector::ExtractOp::create(b, matrices, ArrayRef<int64_t>{i, 0}).getResult()
-                         : vector::ExtractOp::create(b, matrices, i).getResult();
+    Value elements =
+        inRegister == 1
+            ? vector::ExtractOp::create(b, matrices, ArrayRef<int64_t>{i, 0}).getResult()
+            : vector::ExtractOp::create(b, matrices, i).getResult();
     factors[i / 2].push_back(toRegister(b, elements));
   }
   return factors;
@@ -77,8 +78,7 @@ std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile
   for (int64_t half : {0, 1})
     for (int64_t i : {0, 1}) {
       Value value = memref::LoadOp::create(
-          b, tile,
-          ValueRange{b.add(inRows, i * second), b.add(inColumns, half * kMatrixColumns)});
+          b, tile, ValueRange{b.add(inRows, i * second), b.add(inColumns, half * kMatrixColumns)});
       factors[half].push_back(toRegister(b, value));
     }
   return factors;
@@ -138,9 +138,8 @@ struct Split {
     for (Value bits : factor) {
       Value whole = LLVM::BitcastOp::create(b, b.getF32Type(), bits);
       Value first = arith::AndIOp::create(b, bits, b.i32(int32_t(0xffffe000)));
-      Value isFinite =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                arith::AndIOp::create(b, bits, exponent), exponent);
+      Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                             arith::AndIOp::create(b, bits, exponent), exponent);
       // The first bits of some NaN are those of an infinity.
       Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, whole, whole);
       great.push_back(arith::SelectOp::create(b, isNaN, b.i32(0x7fffffff), first));

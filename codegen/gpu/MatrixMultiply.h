@@ -46,7 +46,8 @@ public:
   std::array<Factor, 2> loadRightRows(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
                                       mlir::Value column, bool isBesideLoaded) const;
   /// The left factors of a product that sums over the columns of `accumulators`, rounded to the element type.
-  llvm::SmallVector<Factor> toLeft(ThreadBuilder &b, llvm::ArrayRef<Accumulator> accumulators) const;
+  llvm::SmallVector<Factor> toLeft(ThreadBuilder &b,
+                                   llvm::ArrayRef<Accumulator> accumulators) const;
 
   /// Adds left * right to `sums`.
   void multiply(ThreadBuilder &b, const Factor &left, const Factor &right, Accumulator &sums) const;

@@ -35,8 +35,9 @@ static Value bitAnd(ThreadBuilder &b, Value x, Value y) { return arith::AndIOp::
 
 /// An f16 register is a vector; all others are integers.
 static Value toBits(ThreadBuilder &b, Value value) {
-  return value.getType().isInteger() ? value
-                                     : LLVM::BitcastOp::create(b, b.getI32Type(), value).getResult();
+  return value.getType().isInteger()
+             ? value
+             : LLVM::BitcastOp::create(b, b.getI32Type(), value).getResult();
 }
 
 Value NonFinite::test(ThreadBuilder &b, Value value) const {
@@ -66,8 +67,8 @@ NonFinite::Parts NonFinite::split(ThreadBuilder &b, const Factor &factor) const 
                          : LLVM::BitcastOp::create(b, value.getType(), x).getResult());
     };
     Value isSpecial = test(b, value);
-    Value isNaN = arith::AddIOp::create(b, bitAnd(b, bits, constant(b, ~signs)),
-                                        constant(b, aboveInfinity));
+    Value isNaN =
+        arith::AddIOp::create(b, bitAnd(b, bits, constant(b, ~signs)), constant(b, aboveInfinity));
     Value isPositive = arith::OrIOp::create(b, flip(bits), isNaN),
           isNegative = arith::OrIOp::create(b, bits, isNaN);
     add(parts.finite, bitAnd(b, bits, flip(select(isSpecial, all))));

@@ -53,9 +53,8 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr int64_t kLanesOfRow = 4;
 
 static Value createExp2(ThreadBuilder &b, Value x) {
-  return LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
-                                       b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
-                                       ValueRange{x})
+  return LLVM::CallIntrinsicOp::create(
+             b, b.getF32Type(), b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"), ValueRange{x})
       .getResult(0);
 }
 
@@ -81,9 +80,9 @@ static Value createReplace(ThreadBuilder &b, Value x, double from, Value by) {
 static Value reduceRow(ThreadBuilder &b, Value value,
                        function_ref<Value(ThreadBuilder &, Value, Value)> combine) {
   for (int64_t distance = 1; distance < kLanesOfRow; distance *= 2) {
-    Value other = gpu::ShuffleOp::create(b, value, int32_t(distance), int32_t(kWarp),
-                                         gpu::ShuffleMode::XOR)
-                      .getShuffleResult();
+    Value other =
+        gpu::ShuffleOp::create(b, value, int32_t(distance), int32_t(kWarp), gpu::ShuffleMode::XOR)
+            .getShuffleResult();
     value = combine(b, value, other);
   }
   return value;
@@ -218,7 +217,8 @@ private:
   /// The keys that the buffer of the tile has room for.
   int64_t getTileKeys() {
     auto view = key.getDefiningOp<memref::SubViewOp>();
-    return view ? view.getSourceType().getDimSize(1) : cast<MemRefType>(key.getType()).getDimSize(0);
+    return view ? view.getSourceType().getDimSize(1)
+                : cast<MemRefType>(key.getType()).getDimSize(0);
   }
   /// The whole buffer of a tile, with its padding, as rows of static length.
   Value wholeTile(Value operand);
@@ -256,8 +256,9 @@ Value Step::wholeTile(Value operand) {
   MemRefType source = view.getSourceType();
   SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), b.getIndexAttr(source.getDimSize(1)),
                                      b.getIndexAttr(source.getDimSize(2))};
-  MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-      source.getShape().drop_front(), source, view.getMixedOffsets(), sizes, view.getMixedStrides());
+  MemRefType type = memref::SubViewOp::inferRankReducedResultType(source.getShape().drop_front(),
+                                                                  source, view.getMixedOffsets(),
+                                                                  sizes, view.getMixedStrides());
   return memref::SubViewOp::create(b, type, view.getSource(), view.getMixedOffsets(), sizes,
                                    view.getMixedStrides());
 }
@@ -269,11 +270,10 @@ void Step::computeProducts() {
   for (int64_t d = 0; d < size; d += multiply.depth()) {
     SmallVector<Factor> left;
     for (int64_t block = 0; block < state.blocks(); ++block)
-      left.push_back(
-          multiply.loadLeft(b, query, b.add(state.firstRow(b), block * kMatrixRows), d));
+      left.push_back(multiply.loadLeft(b, query, b.add(state.firstRow(b), block * kMatrixRows), d));
     for (int64_t pair = 0; pair < keyMatrices / 2; ++pair)
-      for (auto [half, right] : llvm::enumerate(
-               multiply.loadRight(b, key, b.constant(pair * 2 * kMatrixColumns), d)))
+      for (auto [half, right] :
+           llvm::enumerate(multiply.loadRight(b, key, b.constant(pair * 2 * kMatrixColumns), d)))
         for (auto [row, factor] : llvm::zip_equal(rows, left))
           multiply.multiply(b, factor, right, row[2 * pair + half]);
   }
@@ -306,10 +306,10 @@ void Step::update(int64_t block) {
         Value &sum = sumsOf[(2 * i + odd) % 4];
         sum = sum ? createAdd(b, sum, p) : p;
       }
-    Value sum = createAdd(b, createAdd(b, sumsOf[0], sumsOf[1]), createAdd(b, sumsOf[2], sumsOf[3]));
-    state.sum.store(
-        b, createMultiplyAdd(b, state.sum.load(b, 2 * block + half), change[half], sum),
-        2 * block + half);
+    Value sum =
+        createAdd(b, createAdd(b, sumsOf[0], sumsOf[1]), createAdd(b, sumsOf[2], sumsOf[3]));
+    state.sum.store(b, createMultiplyAdd(b, state.sum.load(b, 2 * block + half), change[half], sum),
+                    2 * block + half);
     state.max.store(b, after, 2 * block + half);
   }
   for (int64_t column = 0; column < state.columns(); ++column) {
@@ -326,8 +326,7 @@ Value Step::testValues(Value value) {
   Value tests;
   for (int64_t column = 0; column < state.columns(); column += 2)
     for (size_t k = 0; k < probabilities.front().size(); ++k)
-      for (const Factor &right :
-           loadValues(value, k, column))
+      for (const Factor &right : loadValues(value, k, column))
         for (Value element : right) {
           Value test = nonFinite.test(b, element);
           tests = tests ? arith::OrIOp::create(b, tests, test).getResult() : test;
@@ -395,8 +394,8 @@ void Step::run(OnlineProbabilitiesOp op) {
       Value sum = reduceRow(b, state.sum.load(b, i), createAdd);
       Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
       Value factor = arith::DivFOp::create(b, b.f32(1), sum);
-      Value origin = createMultiply(
-          b, createReplace(b, state.max.load(b, i), -kInfinity, zero), minusScale);
+      Value origin =
+          createMultiply(b, createReplace(b, state.max.load(b, i), -kInfinity, zero), minusScale);
       Value row = b.add(b.add(firstRow, b.divide(b.lane(), kLanesOfRow)), 8 * half);
       auto exists = scf::IfOp::create(b, b.isLess(row, numQueries));
       OpBuilder::InsertionGuard guard(b);
@@ -508,7 +507,8 @@ LogicalResult Lowering::lower(linalg::LinalgOp op) {
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                         b.remainder(b.lane(), kLanesOfRow), b.constant(0));
   for (int64_t i = 0; i < 2 * state->blocks(); ++i) {
-    Value row = b.min(b.add(b.add(state->firstRow(b), b.divide(b.lane(), kLanesOfRow)), 8 * i), last);
+    Value row =
+        b.min(b.add(b.add(state->firstRow(b), b.divide(b.lane(), kLanesOfRow)), 8 * i), last);
     IRMapping mapping;
     for (auto [operand, argument] :
          llvm::zip_equal(op->getOpOperands(), op.getBlock()->getArguments())) {
@@ -551,8 +551,9 @@ LogicalResult Lowering::run() {
         return failure();
       continue;
     }
-    llvm::TypeSwitch<Operation *>(op).Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(
-        [&](auto online) { lower(online); });
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(
+            [&](auto online) { lower(online); });
   }
   return success();
 }

@@ -59,8 +59,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     StringRef ptx = static_cast<const GpuTarget &>(**target).ptx;
     Attribute chip = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, (*target)->triple,
                                                (*target)->level, ptx);
-    auto kernels = gpu::GPUModuleOp::create(builder, level.getLoc(), "kernels",
-                                            builder.getArrayAttr(chip));
+    auto kernels =
+        gpu::GPUModuleOp::create(builder, level.getLoc(), "kernels", builder.getArrayAttr(chip));
     OpBuilder inside = OpBuilder::atBlockBegin(kernels.getBody());
     auto bytes = LLVM::LLVMArrayType::get(inside.getI8Type(), 0);
     shared = LLVM::GlobalOp::create(inside, level.getLoc(), bytes, /*isConstant=*/false,
@@ -89,11 +89,13 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
           return IntegerAttr::get(IntegerType::get(space.getContext(), 64), number);
         });
     auto pointer = LLVM::LLVMPointerType::get(&getContext());
-    SmallVector<Type> fields = llvm::map_to_vector(
-        task.getArgumentTypes().drop_front(2), [&](Type type) { return converter.convertType(type); });
+    SmallVector<Type> fields =
+        llvm::map_to_vector(task.getArgumentTypes().drop_front(2),
+                            [&](Type type) { return converter.convertType(type); });
     auto context = LLVM::LLVMStructType::getLiteral(&getContext(), fields);
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), {pointer});
-    auto kernel = LLVM::LLVMFuncOp::create(builder, task.getLoc(), getKernelName(task.getName(), number), type);
+    auto kernel = LLVM::LLVMFuncOp::create(builder, task.getLoc(),
+                                           getKernelName(task.getName(), number), type);
     kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
@@ -115,8 +117,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
       BlockArgument argument = entry.getArgument(2 + i);
       if (argument.use_empty())
         continue;
-      Value place = LLVM::GEPOp::create(b, pointer, context, given,
-                                        ArrayRef<LLVM::GEPArg>{0, int32_t(i)});
+      Value place =
+          LLVM::GEPOp::create(b, pointer, context, given, ArrayRef<LLVM::GEPArg>{0, int32_t(i)});
       Value value = LLVM::LoadOp::create(b, field, place);
       if (field != argument.getType())
         value = UnrealizedConversionCastOp::create(b, argument.getType(), value).getResult(0);
@@ -132,7 +134,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
             b, b.getLoc(), converter, MemRefType::Builder(memory.getType()).setShape({0}),
             LLVM::AddressOfOp::create(b, shared));
         memory.replaceAllUsesWith(
-            UnrealizedConversionCastOp::create(b, memory.getType(), Value(descriptor)).getResult(0));
+            UnrealizedConversionCastOp::create(b, memory.getType(), Value(descriptor))
+                .getResult(0));
         op->erase();
       } else if (isa<func::ReturnOp>(op)) {
         OpBuilder end(op);

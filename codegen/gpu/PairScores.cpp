@@ -74,7 +74,8 @@ static Value evaluate(ThreadBuilder &b, const KeptSet &set, unsigned constraint,
   dims.push_back(b.add(origin.back(), key));
   for (unsigned capture : set.symbols)
     symbols.push_back(elements[capture] ? toIndex(b, elements[capture]) : b.constant(0));
-  return affine::expandAffineExpr(b, b.getLoc(), set.pairs.getConstraint(constraint), dims, symbols);
+  return affine::expandAffineExpr(b, b.getLoc(), set.pairs.getConstraint(constraint), dims,
+                                  symbols);
 }
 
 static arith::CmpIPredicate predicateOf(const KeptSet &set, unsigned constraint) {
@@ -97,8 +98,8 @@ PairScores::Row PairScores::createRow(ThreadBuilder &b, Value row) const {
       if (!slope)
         continue;
       Value zero = b.constant(0);
-      Value base = evaluate(b, set, i, origin, result.query, *slope ? laneColumn(b) : zero,
-                            result.captures);
+      Value base =
+          evaluate(b, set, i, origin, result.query, *slope ? laneColumn(b) : zero, result.captures);
       if (*slope == 0) {
         condition = arith::CmpIOp::create(b, predicateOf(set, i), base, zero);
         continue;
@@ -183,8 +184,7 @@ void PairScores::apply(ThreadBuilder &b, Value row, MutableArrayRef<Accumulator>
           score = createRegion(b, score, ofLane, key, elements);
         Value isKept = kept.empty() ? Value() : createKept(b, ofLane, column, key, elements);
         if (end) {
-          Value exists =
-              arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.i32(column), end);
+          Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.i32(column), end);
           isKept = isKept ? arith::AndIOp::create(b, isKept, exists).getResult() : exists;
         }
         if (isKept)

@@ -50,10 +50,12 @@ private:
 
   /// One query of a lane: what does not vary with the key.
   struct Row {
-    mlir::Value query;                         ///< in the tile, at most the last one
-    llvm::SmallVector<mlir::Value> captures;   ///< null where the element varies with the key
-    llvm::SmallVector<mlir::Value> conditions; ///< of the constraints of all sets, in order; null where they vary
-    llvm::SmallVector<mlir::Value> bounds;     ///< i32: such a condition holds if slope * column is at least the bound
+    mlir::Value query;                       ///< in the tile, at most the last one
+    llvm::SmallVector<mlir::Value> captures; ///< null where the element varies with the key
+    llvm::SmallVector<mlir::Value>
+        conditions; ///< of the constraints of all sets, in order; null where they vary
+    llvm::SmallVector<mlir::Value>
+        bounds; ///< i32: such a condition holds if slope * column is at least the bound
   };
   Row createRow(ThreadBuilder &b, mlir::Value row) const;
   mlir::Value createCapture(ThreadBuilder &b, unsigned capture, mlir::Value row,

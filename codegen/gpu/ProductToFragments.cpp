@@ -194,8 +194,8 @@ void Lowering::copyTiles(ThreadBuilder &b, Value row, Value column, Value k, Val
     int64_t length = type.getDimSize(matrix.columns);
     bool isAligned = hasAlignedRows(matrix.buffer) && matrix.columns + 1 == type.getRank() &&
                      !ShapedType::isDynamic(length) && length % tile.chunk() == 0;
-    tile.copy(b, part, b.subtract(firstEnd, first), b.subtract(secondEnd, second), isAligned,
-              tiles, stage, threads);
+    tile.copy(b, part, b.subtract(firstEnd, first), b.subtract(secondEnd, second), isAligned, tiles,
+              stage, threads);
   };
   copy(product.left, leftTile, leftTiles, row, k, numRows, numProducts);
   if (product.isRightInRows)
@@ -220,10 +220,9 @@ void Lowering::addProducts(ThreadBuilder &b, Value stage) {
       ofRows.push_back(multiply.loadLeft(b, left, b.add(warpRow(b), block * kMatrixRows), k));
     for (int64_t column = 0; column < vectors; column += 2) {
       Value first = b.add(warpColumn(b), column * kMatrixColumns);
-      auto factors = product.isRightInRows
-                         ? multiply.loadRightRows(b, right, b.constant(k), first,
-                                                  /*isBesideLoaded=*/true)
-                         : multiply.loadRight(b, right, first, k);
+      auto factors = product.isRightInRows ? multiply.loadRightRows(b, right, b.constant(k), first,
+                                                                    /*isBesideLoaded=*/true)
+                                           : multiply.loadRight(b, right, first, k);
       for (int64_t half : {0, 1})
         for (int64_t block = 0; block < blocks(); ++block)
           multiply.multiply(b, ofRows[block], factors[half], accumulators[block][column + half]);
@@ -257,7 +256,8 @@ void Lowering::store(ThreadBuilder &b, Value row, Value column) {
           SmallVector<Value> indices(rank, b.constant(0));
           indices[product.out.rows] = product.isOutTransposed ? c : r;
           indices[product.out.columns] = product.isOutTransposed ? r : c;
-          Value sum = memref::LoadOp::create(b, sums, b.constant(place(block, tile, 2 * half + odd)));
+          Value sum =
+              memref::LoadOp::create(b, sums, b.constant(place(block, tile, 2 * half + odd)));
           Value before = memref::LoadOp::create(b, buffer, indices);
           memref::StoreOp::create(b, arith::AddFOp::create(b, before, sum), buffer, indices);
         }
@@ -287,7 +287,8 @@ void Lowering::run() {
   sums = memref::AllocaOp::create(top, MemRefType::get({place(blocks(), 0, 0)}, top.getF32Type()));
   numRows = product.left.size(b, product.left.rows);
   numProducts = product.left.size(b, product.left.columns);
-  numColumns = product.right.size(b, product.isRightInRows ? product.right.columns : product.right.rows);
+  numColumns =
+      product.right.size(b, product.isRightInRows ? product.right.columns : product.right.rows);
   Value zero = b.constant(0);
   auto ofRows = scf::ForOp::create(b, zero, numRows, b.constant(leftTile.rows));
   ThreadBuilder inRows(b.getLoc(), OpBuilder::atBlockBegin(ofRows.getBody()));
@@ -304,7 +305,8 @@ struct ProductToFragments : attn::impl::ProductToFragmentsBase<ProductToFragment
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     auto launch = function->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
-    if (function.isDeclaration() || !launch || launch.getThreads() != kWarpRows * kWarpColumns * kWarp)
+    if (function.isDeclaration() || !launch ||
+        launch.getThreads() != kWarpRows * kWarpColumns * kWarp)
       return;
     SmallVector<Product> products;
     function.walk([&](linalg::LinalgOp op) {

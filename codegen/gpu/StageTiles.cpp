@@ -66,7 +66,8 @@ static SmallVector<StepTiles> findSteps(Operation *op) {
   SmallVector<StepTiles> steps;
   op->walk([&](Operation *inner) {
     if (auto step = dyn_cast<OnlineStepOp>(inner))
-      steps.push_back({inner, &step.getQueryMutable(), &step.getKeyMutable(), &step.getValueMutable()});
+      steps.push_back(
+          {inner, &step.getQueryMutable(), &step.getKeyMutable(), &step.getValueMutable()});
     else if (auto step = dyn_cast<OnlineProbabilitiesOp>(inner))
       steps.push_back({inner, &step.getQueryMutable(), &step.getKeyMutable(), nullptr});
   });
@@ -134,8 +135,8 @@ LogicalResult Staging::verify() {
     }
     for (OpOperand *operand : step.keyAndValue())
       if (chain.hasLoops() && !operand->get().getDefiningOp<memref::SubViewOp>())
-        return step.op->emitOpError() << "expected tiles of buffers of keys and values, got "
-                                      << operand->get().getType();
+        return step.op->emitOpError()
+               << "expected tiles of buffers of keys and values, got " << operand->get().getType();
   }
   return success();
 }
@@ -155,8 +156,8 @@ Staging::Staged Staging::stage(Value operand, int64_t rows, int64_t stages) {
   return {tile, buffer};
 }
 
-std::pair<Value, Value> Staging::rowsAt(ThreadBuilder &b, Value operand, Operation *op,
-                                        Value first, int64_t count) {
+std::pair<Value, Value> Staging::rowsAt(ThreadBuilder &b, Value operand, Operation *op, Value first,
+                                        int64_t count) {
   // What the tile depends on inside of `op`, at another key.
   IRMapping mapping;
   if (first)
@@ -234,9 +235,9 @@ LogicalResult Staging::run() {
   auto [source, numQueries] = rowsAt(b, first.query->get(), chain.ops.front(), /*first=*/{}, 0);
   queries.tile.copy(b, source, numQueries, /*validColumns=*/{}, hasAlignedRows(source),
                     queries.buffer, zero, threads);
-  query = queries.tile.view(b, queries.buffer, zero, memref::getMixedSize(b, b.getLoc(), source, 0));
-  copyTiles(b, chain.ops.front(),
-            chain.hasLoops() ? chain.loop(0).getLowerBound() : Value(), zero);
+  query =
+      queries.tile.view(b, queries.buffer, zero, memref::getMixedSize(b, b.getLoc(), source, 0));
+  copyTiles(b, chain.ops.front(), chain.hasLoops() ? chain.loop(0).getLowerBound() : Value(), zero);
   if (!chain.hasLoops()) {
     waitForCopies(b);
     replaceOperands(chain.ops.front(), zero);

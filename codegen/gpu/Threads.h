@@ -24,9 +24,7 @@ inline constexpr int64_t kWarp = 32;
 struct ThreadBuilder : mlir::ImplicitLocOpBuilder {
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  mlir::Value constant(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(*this, value);
-  }
+  mlir::Value constant(int64_t value) { return mlir::arith::ConstantIndexOp::create(*this, value); }
   mlir::Value f32(double value) {
     return mlir::arith::ConstantOp::create(*this, getF32FloatAttr(value));
   }
@@ -36,9 +34,7 @@ struct ThreadBuilder : mlir::ImplicitLocOpBuilder {
   mlir::Value toI32(mlir::Value index) {
     return mlir::arith::IndexCastOp::create(*this, getI32Type(), index);
   }
-  mlir::Value add(mlir::Value a, mlir::Value b) {
-    return createOrFold<mlir::arith::AddIOp>(a, b);
-  }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return createOrFold<mlir::arith::AddIOp>(a, b); }
   mlir::Value add(mlir::Value a, int64_t b) { return b == 0 ? a : add(a, constant(b)); }
   mlir::Value subtract(mlir::Value a, mlir::Value b) {
     return createOrFold<mlir::arith::SubIOp>(a, b);
@@ -52,12 +48,8 @@ struct ThreadBuilder : mlir::ImplicitLocOpBuilder {
   mlir::Value remainder(mlir::Value a, int64_t b) {
     return createOrFold<mlir::arith::RemUIOp>(a, constant(b));
   }
-  mlir::Value min(mlir::Value a, mlir::Value b) {
-    return createOrFold<mlir::arith::MinSIOp>(a, b);
-  }
-  mlir::Value max(mlir::Value a, mlir::Value b) {
-    return createOrFold<mlir::arith::MaxSIOp>(a, b);
-  }
+  mlir::Value min(mlir::Value a, mlir::Value b) { return createOrFold<mlir::arith::MinSIOp>(a, b); }
+  mlir::Value max(mlir::Value a, mlir::Value b) { return createOrFold<mlir::arith::MaxSIOp>(a, b); }
   mlir::Value isLess(mlir::Value a, mlir::Value b) {
     return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::slt, a, b);
   }

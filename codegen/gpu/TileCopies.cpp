@@ -19,7 +19,8 @@ bool attn::hasAlignedRows(Value buffer) {
     return false;
   int64_t chunk = 128 / type.getElementTypeBitWidth();
   if (auto subview = buffer.getDefiningOp<memref::SubViewOp>()) {
-    return isMultiple(subview.getMixedOffsets().back(), chunk) && !subview.getDroppedDims().test(subview.getSourceType().getRank() - 1) &&
+    return isMultiple(subview.getMixedOffsets().back(), chunk) &&
+           !subview.getDroppedDims().test(subview.getSourceType().getRank() - 1) &&
            getConstantIntValue(subview.getMixedStrides().back()) == 1 &&
            hasAlignedRows(subview.getSource());
   }
@@ -89,15 +90,14 @@ void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value val
   if (isAligned && columns % chunk() == 0) {
     int64_t inRow = columns / chunk();
     forEachOfThread(b, rows * inRow, threads, /*unrolls=*/true, [&](Value number) {
-      Value row = b.divide(number, inRow),
-            column = b.multiply(b.remainder(number, inRow), chunk());
+      Value row = b.divide(number, inRow), column = b.multiply(b.remainder(number, inRow), chunk());
       // What is not valid is not read, so its address need not be valid.
       Value count =
           arith::SelectOp::create(b, isValid(row, column), b.constant(chunk()), b.constant(0));
-      nvgpu::DeviceAsyncCopyOp::create(
-          b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), tiles,
-          ValueRange{stage, row, column}, source, ValueRange{row, column},
-          b.getIndexAttr(chunk()), count, /*bypassL1=*/b.getUnitAttr());
+      nvgpu::DeviceAsyncCopyOp::create(b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), tiles,
+                                       ValueRange{stage, row, column}, source,
+                                       ValueRange{row, column}, b.getIndexAttr(chunk()), count,
+                                       /*bypassL1=*/b.getUnitAttr());
     });
     return;
   }

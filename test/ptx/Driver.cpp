@@ -30,7 +30,14 @@
 
 namespace {
 
-enum Error { Success = 0, InvalidValue = 1, OutOfMemory = 2, InvalidDevice = 101, InvalidContext = 201, IllegalAddress = 700 };
+enum Error {
+  Success = 0,
+  InvalidValue = 1,
+  OutOfMemory = 2,
+  InvalidDevice = 101,
+  InvalidContext = 201,
+  IllegalAddress = 700
+};
 
 struct Context {
   unsigned long long id;
@@ -116,7 +123,8 @@ struct Device {
     int file = memfd_create("device", 0);
     if (file < 0 || ftruncate(file, kBytes))
       abort();
-    memory = static_cast<char *>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    memory =
+        static_cast<char *>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
     emulator.start(file, uintptr_t(memory), kBytes);
   }
 };
@@ -155,7 +163,8 @@ int allocate(uint64_t *address, size_t bytes) {
   std::lock_guard<std::mutex> lock(d.mutex);
   if (bytes == 0)
     return InvalidValue;
-  size_t at = (d.used + Device::kGap + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
+  size_t at =
+      (d.used + Device::kGap + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
   if (bytes > Device::kBytes || at + bytes + Device::kGap > Device::kBytes)
     return OutOfMemory;
   d.used = at + bytes;
@@ -309,10 +318,9 @@ API(cuModuleLoadData, void **module, const void *image) {
   auto *loaded = new Module{d.numModules++, static_cast<const char *>(image)};
   *module = loaded;
   if (d.emulator.isRunning()) {
-    std::string answer =
-        d.emulator.ask("module " + std::to_string(loaded->number) + " " +
-                           std::to_string(loaded->image.size()),
-                       loaded->image.data(), loaded->image.size());
+    std::string answer = d.emulator.ask("module " + std::to_string(loaded->number) + " " +
+                                            std::to_string(loaded->image.size()),
+                                        loaded->image.data(), loaded->image.size());
     if (answer != "ok\n") {
       fprintf(stderr, "emulator: %s", answer.c_str());
       return InvalidValue;
@@ -343,7 +351,8 @@ API(cuFuncSetAttribute, void *function, int attribute, int value) {
 }
 
 API(cuLaunchKernel, void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
-    unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **) {
+    unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments,
+    void **) {
   auto *kernel = static_cast<Function *>(function);
   BEGIN(kernel->name + " grid " + std::to_string(gridX) + " block " + std::to_string(blockX) +
         " shared " + std::to_string(sharedBytes) + " stream " + std::to_string(uintptr_t(stream)))
@@ -425,6 +434,7 @@ API(cuEventSynchronize, void *) { return Success; }
 
 API(cuEventElapsedTime, float *milliseconds, void *first, void *second) {
   auto *from = static_cast<timespec *>(first), *to = static_cast<timespec *>(second);
-  *milliseconds = float(1e3 * double(to->tv_sec - from->tv_sec) + 1e-6 * double(to->tv_nsec - from->tv_nsec));
+  *milliseconds =
+      float(1e3 * double(to->tv_sec - from->tv_sec) + 1e-6 * double(to->tv_nsec - from->tv_nsec));
   return Success;
 }

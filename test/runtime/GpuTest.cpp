@@ -52,8 +52,8 @@ const attn_function_info functions[] = {
     {"scale", 1, 1, 1, 1, 3, 0, &x, &y, &w, &symbol, variants, nullptr},
     {"on_cpu", 1, 1, 1, 1, 1, 0, &x, &y, &w, &symbol, &variants[2], nullptr},
 };
-const attn_library_info library = {
-    ATTN_ABI_VERSION, sizeof(library), "gpu", "attn", "{}", 2, 0, functions};
+const attn_library_info library = {ATTN_ABI_VERSION, sizeof(library), "gpu", "attn", "{}", 2, 0,
+                                   functions};
 
 const attn_library_info *query() { return &library; }
 
@@ -85,8 +85,8 @@ protected:
     unlink(log.c_str());
   }
 
-  attn_status create(Function &function, const char *level = nullptr, DLDevice device = {kDLCUDA, 0},
-                     const char *name = "scale") {
+  attn_status create(Function &function, const char *level = nullptr,
+                     DLDevice device = {kDLCUDA, 0}, const char *name = "scale") {
     attn_function *created = nullptr;
     attn_function_options options = {sizeof options, level, device};
     attn_status status = attn_function_create(gpuLibrary.get(), name, &options, &created);
