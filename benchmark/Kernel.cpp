@@ -68,7 +68,9 @@ Error Kernel::load(const std::string &path, const Target &target) {
   if (Error error = check(attn_library_load(path.c_str(), &loaded)))
     return error;
   rt::Library library(loaded); // may be released early: a function keeps the library alive
-  attn_function_options options = {sizeof(options), target.level.data()};
+  attn_function_options options = {};
+  options.size = sizeof options;
+  options.level = target.level.data();
   attn_function *created = nullptr;
   if (Error error = check(attn_function_create(loaded, "forward", &options, &created)))
     return error;

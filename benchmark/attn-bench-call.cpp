@@ -44,7 +44,7 @@ const attn_variant_info kVariant = {
 #else
     "aarch64",
 #endif
-    "",       run, workspace, pack, 64, 1, "", "", ""};
+    "",       run, workspace, pack, 64, 1, "", "", "", kDLCPU, 0, nullptr, nullptr};
 const attn_function_info kFunction = {
     "f",      kInputs,  kOutputs,  1,      2, 1, 0, kTensors, kTensors + kInputs,
     &kWeight, kSymbols, &kVariant, nullptr};

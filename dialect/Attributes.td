@@ -83,7 +83,7 @@ def Attn_GpuCapabilities : I32BitEnum<"GpuCapabilities", "what single instructio
 def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_TargetInterface>]> {
   let summary = "the properties of the GPU that a module is compiled for";
   let description = [{
-    The attribute has what passes need to know about a GPU. Tiles and the number of threads follow from these properties.
+    The attribute has what passes need to know about a GPU. The planner chooses tiles and threads from these properties.
     `level` names the architecture, as in sm_80; the code generator looks up the instruction set by it.
 
     `shared` is the most bytes of shared memory that one block of threads can have, and `registers` is the number of
@@ -93,7 +93,7 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
     * `matrices`: multiply matrices of 16-bit floats, or of f32 rounded to tf32, that the lanes of a warp hold.
 
     ```mlir
-    module attributes {attn.target = #attn.gpu<"sm_80", shared = 166912, registers = 65536, has = copies|matrices>} {}
+    module attributes {attn.target = #attn.gpu<"sm_80", shared = 101376, registers = 65536, has = copies|matrices>} {}
     ```
   }];
   let parameters = (ins
@@ -110,8 +110,8 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
 def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
   let summary = "the threads and the shared memory of the block that runs a task on a GPU";
   let description = [{
-    Task function of a module for GPUs: `threads` threads, in warps of 32, run one task together. They share `shared`
-    bytes of memory. In `emit`, `kernel` is the number of the task among the kernels of the module, and `arguments` is
+    The attribute is on a task function of a module for GPUs. A block of `threads` threads, in warps of 32, runs one task
+    and has `shared` bytes of shared memory. In `emit`, `kernel` is the number of the task among the kernels of the module, and `arguments` is
     the size of its arguments in bytes.
 
     ```mlir
@@ -151,8 +151,9 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
 
     With `transposes`, each step transposes its values to `(e, k / g, g)`, which instructions that multiply tiles read.
 
-    With `in_place`, steps read queries, keys and values where they are and in their own type, and queries come first.
-    This is for machines whose steps move tiles to faster memory themselves. It is for the schedule phased only.
+    With `in_place`, steps read queries, keys and values where they are and in their own type, and have `rows`: queries
+    are the first dimension of scores and accumulators. This is for machines whose steps copy tiles to faster memory
+    themselves, and for the schedule phased only.
 
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
@@ -207,8 +208,8 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
   let summary = "the rows of a task, and the group of ops that the task computes";
   let description = [{
     `attn-plan-products` and `attn-group-rows` write the attribute as `attn.task`, the `schedule` stage reads it, and
-    users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns, or
-    `columns` columns of it if that is not 0. All
+    users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns; if
+    `columns` is not 0, it computes only so many columns of the panel. All
     ops with the same `group` share their tasks: a task computes `rows` rows of each of these ops, with all columns, one
     op after the other. `rows` is at most 2^20. Rows do not cross batch items: the last task of a batch item has the rows that are left.
 

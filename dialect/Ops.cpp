@@ -135,8 +135,8 @@ public:
                              << " of " << operand << ", got " << size;
   }
 
-  /// Records the sizes of `value`, a tile with the dimensions `names`. With a `group`, elements along dimension `grouped`
-  /// are in groups of that size.
+  /// Records the sizes of `value`, a tile with the dimensions `names`. With a `group`, elements along dimension
+  /// `grouped` are in groups of that size.
   LogicalResult recordGroups(StringRef operand, Value value, ArrayRef<StringRef> names,
                              int64_t group, size_t grouped = 0) {
     if (group == 1)
@@ -471,10 +471,11 @@ static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
   return success();
 }
 
-/// The greatest unit of maxima: with a larger one, the factor of the exponent, unit * log2(e), might overflow.
-static constexpr float kGreatestUnit = 0x1p126;
+/// The least and the greatest unit of maxima. With a lesser one, the factor of the exponent, unit * log2(e), might be
+/// subnormal, which GPUs flush to 0; with a greater one, it might overflow.
+static constexpr float kLeastUnit = 0x1p-126f, kGreatestUnit = 0x1p126f;
 
-static bool isUnit(float scale) { return scale > 0 && scale <= kGreatestUnit; }
+static bool isUnit(float scale) { return scale >= kLeastUnit && scale <= kGreatestUnit; }
 
 template <typename OpTy> static float unitOf(OpTy op) {
   float scale = op.getScale().convertToFloat();

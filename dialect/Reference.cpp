@@ -371,8 +371,8 @@ static SmallVector<ReferenceTensor> getAll(ValueRange outs, const ReferenceValue
   return llvm::map_to_vector(outs, [&](Value out) { return values.at(out); });
 }
 
-/// `tensor` with its last two dimensions swapped if the op has queries in `rows`. The functions below have queries in the
-/// last dimension.
+/// `tensor` with its last two dimensions swapped if the op has queries in `rows`. The functions below have queries in
+/// the last dimension.
 static ReferenceTensor withQueriesLast(ReferenceTensor tensor, bool rows) {
   if (!rows)
     return tensor;

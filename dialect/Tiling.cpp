@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// In attn.attention, batch, q and e are parallel; k and d are reductions. attn-decode takes tiles of k, each with a state of
-// its own, and attn-tile-keys makes the loop over keys, because it handles bounds and masks. The tile steps have the loops
-// (k, q). Their d and e are no loops: a tile has the scores of whole rows, and tiles of e would each update max and sum.
+// In attn.attention, batch, q and e are parallel; k and d are reductions. attn-decode takes tiles of k, each with a
+// state of its own, and attn-tile-keys makes the loop over keys, because it handles bounds and masks. The tile steps
+// have the loops (k, q). Their d and e are no loops: a tile has the scores of whole rows, and tiles of e would each
+// update max and sum.
 //
 // Splits keys into parts like this (part %n of 128 keys; attn.online_merge adds the parts to the old state):
 //   attn.online_step ins(%q, %k, %v : 64x48, 512x64, 512x64) outs(%s, %m, %l, %a : 512x48, 48, 48, 64x48) at(%i, 0)
@@ -401,7 +402,8 @@ OnlineProbabilitiesOp::getTiledImplementation(OpBuilder &builder, ArrayRef<OpFol
 //===----------------------------------------------------------------------===//
 
 // The scratch of a part is that of its keys. The states are new tensors whose first dimension is the part. A loop that
-// is not parallel (tile_reduction_using_for) adds all its tiles to part 0, because a step has one state for all its keys.
+// is not parallel (tile_reduction_using_for) adds all its tiles to part 0, because a step has one state for all its
+// keys.
 
 FailureOr<SmallVector<Value>> OnlineStepOp::generateInitialTensorForPartialReduction(
     OpBuilder &builder, Location loc, ArrayRef<OpFoldResult> sizes, const SetVector<unsigned> &) {

@@ -86,7 +86,7 @@ typedef enum attn_status {
   ATTN_ERROR_LEVEL = 5,      ///< a level that the library lacks or that this CPU cannot run
   ATTN_ERROR_COUNT = 6,      ///< too few or too many inputs, outputs or weights
   ATTN_ERROR_NULL = 7,       ///< a null tensor, shape or data
-  ATTN_ERROR_DEVICE = 8,     ///< a tensor or a context of another device than that of the function
+  ATTN_ERROR_DEVICE = 8,     ///< a tensor or a context on another device than the function's
   ATTN_ERROR_DTYPE = 9,      ///< a wrong element type, or more than one lane
   ATTN_ERROR_RANK = 10,      ///< a wrong number of dimensions
   ATTN_ERROR_SHAPE = 11,     ///< a size that is wrong, out of range, or not equal to another
@@ -97,7 +97,8 @@ typedef enum attn_status {
   ATTN_ERROR_WEIGHTS = 16,   ///< weights absent, unexpected, or packed for other code
   ATTN_ERROR_WORKSPACE = 17, ///< workspace too small, misaligned, or beyond 2^63 bytes
   ATTN_ERROR_FILE = 18,      ///< a file that cannot be read or written, or has a wrong content
-  ATTN_ERROR_DRIVER = 19     ///< no GPU driver, or an error of it, whose name is in the message
+  ATTN_ERROR_DRIVER =
+      19 ///< the GPU driver is missing or returned an error, which the message names
 } attn_status;
 
 /// The message of the last error on this thread, such as "forward: argument 'x' expected rank 3,
@@ -160,8 +161,8 @@ typedef struct attn_function_options {
   /// The level to use, such as "x86-64-v3". Null: the level that the environment variable
   /// ATTN_LEVEL names, or if it is not set, the best level of the library that this CPU supports.
   const char *level;
-  /// The device that runs the function and holds its tensors: {kDLCUDA, number} for a GPU. Zeros: the kind of device of
-  /// `level`, and its first device; without a level, the CPU.
+  /// The device that runs the function and holds its tensors: {kDLCUDA, number} for a GPU. If all fields are 0, it is
+  /// the first device of the kind that `level` is for; without a level, it is the CPU.
   DLDevice device;
 } attn_function_options;
 
@@ -323,7 +324,8 @@ typedef struct attn_call_options {
   attn_parallel_for_fn parallel_for; ///< null: the calling thread does all the work
   void *pool;                        ///< first argument of parallel_for
   int64_t workers; ///< number of workers; 0 is allowed with attn_pool_parallel_for
-  void *stream;    ///< the CUstream of a call on a GPU; null: the default stream, or the call is on the CPU
+  void *
+      stream; ///< the CUstream of a call on a GPU; null: the default stream, or the call is on the CPU
   attn_statistics *statistics;
   void *user_data;     ///< for the error handler
   int32_t skip_checks; ///< 1: tensors and values are not checked; they must match the signature

@@ -30,8 +30,9 @@ typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 /// returns when all are done. Two tasks that run at the same time have different workers.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
-/// Runs `count` tasks of kernel `kernel` of the variant on `device`, after the launches before it. Copies `context`, the
-/// arguments of the tasks, before it returns. A failure is recorded in `device`, and later launches then do nothing.
+/// Starts `count` tasks of kernel number `kernel` of the variant, after the launches before. `device` is the runtime's
+/// state of the call; a failure is recorded there, and later launches then do nothing. `context` has the arguments of
+/// the tasks, which are copied before the function returns.
 typedef void (*attn_launch_fn)(void *device, int64_t kernel, int64_t count, const void *context);
 
 /// The attention tiles of one worker: tiles of queries by keys whose scores it computed, and tiles
@@ -121,17 +122,18 @@ typedef struct attn_tensor_info {
   const attn_dim_info *shape;
   int32_t rank;
   uint8_t dtype_code, dtype_bits;
-  uint8_t bounded; ///< 1: every element must lie in [0, bound]; checked before the call (lengths)
-  uint8_t in_out;  ///< 1: an input that the kernel also writes to
+  uint8_t
+      bounded; ///< 1: every element must lie in [0, bound]; checked before a call on a CPU (lengths)
+  uint8_t in_out; ///< 1: an input that the kernel also writes to
   attn_dim_info bound;
 } attn_tensor_info;
 
 /// A task of a function that runs on a GPU: a kernel with one parameter, the context.
 typedef struct attn_kernel_info {
-  const char *name;     ///< in the image
-  int64_t threads;      ///< of the block that runs one task; the grid is one-dimensional
-  int64_t shared_bytes; ///< of dynamic shared memory
-  int64_t context_bytes;
+  const char *name;      ///< in the image
+  int64_t threads;       ///< of the block that runs one task; the grid is one-dimensional
+  int64_t shared_bytes;  ///< of dynamic shared memory
+  int64_t context_bytes; ///< size of the arguments
 } attn_kernel_info;
 
 /// The code of one function for one ISA level.
@@ -148,8 +150,9 @@ typedef struct attn_variant_info {
   const char *workspace_text; ///< the formula of attn_workspace_fn, for people
   const char *report;         ///< what was fused and how, one line each
   const char *schedules;      ///< of the attentions, in order: "per-head, unfused"
-  /// The kind of device that holds inputs, outputs, weights and workspaces, as in DLPack: kDLCPU 1, kDLCUDA 2. In a variant
-  /// for kDLCUDA, `features` is the compute capability, and all other code runs on the CPU.
+  /// The kind of device that holds inputs, outputs, weights and workspaces, as in DLPack: kDLCPU 1, kDLCUDA 2. In a
+  /// variant for kDLCUDA, `features` names the compute capability, such as sm_80; `run`, `workspace` and `pack` run on
+  /// the CPU.
   int32_t device_type;
   int32_t num_kernels;
   const attn_kernel_info *kernels;

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The driver, libcuda.so.1, is opened when a GPU is first asked for, so the runtime builds and runs without it. Code is loaded
-// once into each CUDA context, at the first call there, and weights are copied there once. After that, a call only launches
-// kernels, and with a workspace of the caller it does nothing that could not be captured into a CUDA graph.
+// The driver, libcuda.so.1, is opened when a GPU is first asked for, so the runtime builds and runs without it. Code is
+// loaded once into each CUDA context, at the first call there, and weights are copied there once. After that, a call
+// only adds work to its stream.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,6 @@ enum {
   CU_CAPABILITY_MAJOR = 75,
   CU_CAPABILITY_MINOR = 76,
   CU_FUNCTION_SHARED_BYTES = 8,
-  CU_ERROR_INVALID_CONTEXT = 201,
 };
 
 /// The functions of the driver that the runtime calls, by the names of their symbols.
@@ -50,7 +49,9 @@ enum {
      void **extra))                                                                                \
   X(allocate, "cuMemAlloc_v2", (cu_pointer * memory, size_t bytes))                                \
   X(release, "cuMemFree_v2", (cu_pointer memory))                                                  \
-  X(copy_in, "cuMemcpyHtoD_v2", (cu_pointer to, const void *from, size_t bytes))                   \
+  X(copy_in, "cuMemcpyHtoDAsync_v2",                                                               \
+    (cu_pointer to, const void *from, size_t bytes, void *stream))                                 \
+  X(wait, "cuStreamSynchronize", (void *stream))                                                   \
   X(allocate_async, "cuMemAllocAsync", (cu_pointer * memory, size_t bytes, void *stream))          \
   X(release_async, "cuMemFreeAsync", (cu_pointer memory, void *stream))
 
@@ -148,22 +149,42 @@ static attnrt_loaded *find_loaded(attn_library *library, const char *image,
   return entry;
 }
 
-static attn_status load_kernels(const attn_function *function, attnrt_loaded *entry) {
-  const attn_variant_info *variant = function->variant;
+/// What failed while a lock was held. It is reported after that: the application's handler of errors may call the
+/// library.
+typedef struct failure {
+  const char *action; ///< of the driver; null: the allocation of `bytes`
+  cu_result error;
+  size_t bytes; ///< 0 with a null action: nothing failed
+} failure;
+
+static attn_status report(const attn_function_info *info, failure failure) {
+  if (failure.action)
+    return fail(info, failure.action, failure.error);
+  if (failure.bytes)
+    return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
+                       info->name, failure.bytes);
+  return ATTN_OK;
+}
+
+static failure load_kernels(const attn_variant_info *variant, attnrt_loaded *entry) {
   cu_result error = cu.load(&entry->module, variant->image);
   if (error)
-    return fail(function->info, "load the kernels", error);
-  for (int32_t i = 0; i < variant->num_kernels && !error; ++i) {
+    return (failure){"load the kernels", error, 0};
+  for (int32_t i = 0; i < variant->num_kernels; ++i) {
     const attn_kernel_info *kernel = &variant->kernels[i];
+    const char *action = "find a kernel";
     error = cu.get_function(&entry->kernels[i], entry->module, kernel->name);
-    if (!error)
+    if (!error) {
+      action = "give a kernel its shared memory";
       error =
           cu.set_attribute(entry->kernels[i], CU_FUNCTION_SHARED_BYTES, (int)kernel->shared_bytes);
+    }
+    if (error) {
+      cu.unload(entry->module);
+      return (failure){action, error, 0};
+    }
   }
-  if (!error)
-    return ATTN_OK;
-  cu.unload(entry->module);
-  return fail(function->info, "find the kernels", error);
+  return (failure){NULL, 0, 0};
 }
 
 /// Loads the code of the function into the current context, if it is not there.
@@ -173,21 +194,20 @@ static attn_status load(const attn_function *function, void *context, unsigned l
   *loaded = find_loaded(function->library, variant->image, context_id);
   if (*loaded)
     return ATTN_OK;
-  attn_status status = ATTN_OK;
+  failure failed = {NULL, 0, 0};
   pthread_mutex_lock(&lists);
   *loaded = find_loaded(function->library, variant->image, context_id);
   if (!*loaded) {
     size_t bytes = sizeof **loaded + (size_t)variant->num_kernels * sizeof(void *);
     attnrt_loaded *entry = attnrt_allocate(bytes, _Alignof(attnrt_loaded));
     if (!entry) {
-      status = attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
-                           function->info->name, bytes);
+      failed.bytes = bytes;
     } else {
       *entry =
           (attnrt_loaded){.context_id = context_id, .context = context, .image = variant->image};
-      status = load_kernels(function, entry);
+      failed = load_kernels(variant, entry);
     }
-    if (status) {
+    if (failed.action || failed.bytes) {
       attnrt_free(entry, bytes, _Alignof(attnrt_loaded));
     } else {
       entry->next = atomic_load(&function->library->loaded);
@@ -197,7 +217,7 @@ static attn_status load(const attn_function *function, void *context, unsigned l
     }
   }
   pthread_mutex_unlock(&lists);
-  return status;
+  return report(function->info, failed);
 }
 
 static attnrt_uploaded *find_uploaded(attnrt_packed *packed, unsigned long long context_id) {
@@ -207,49 +227,61 @@ static attnrt_uploaded *find_uploaded(attnrt_packed *packed, unsigned long long 
   return entry;
 }
 
-static attn_status upload(attnrt_packed *packed, void *context, unsigned long long context_id) {
+/// Copies the weights, and waits for the copy: calls on other streams use them from then on.
+static failure upload(attnrt_packed *packed, void *context, unsigned long long context_id,
+                      void *stream) {
   attnrt_uploaded *entry = ATTNRT_NEW(attnrt_uploaded, 1);
   if (!entry)
-    return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
-                       packed->function->name, sizeof *entry);
+    return (failure){NULL, 0, sizeof *entry};
   size_t bytes = (size_t)packed->variant->packed_bytes;
   *entry = (attnrt_uploaded){.context_id = context_id, .context = context};
   cu_result error = bytes ? cu.allocate(&entry->data, bytes) : 0;
-  if (!error && bytes && (error = cu.copy_in(entry->data, packed->data, bytes)))
-    cu.release(entry->data);
+  if (!error && bytes) {
+    error = cu.copy_in(entry->data, packed->data, bytes, stream);
+    if (!error)
+      error = cu.wait(stream);
+    if (error)
+      cu.release(entry->data);
+  }
   if (error) {
     ATTNRT_DELETE(attnrt_uploaded, 1, entry);
-    return fail(packed->function, "copy the weights to the device", error);
+    return (failure){"copy the weights to the device", error, 0};
   }
   entry->next = atomic_load(&packed->uploaded);
   atomic_store(&packed->uploaded, entry);
-  return ATTN_OK;
+  return (failure){NULL, 0, 0};
 }
 
 /// The weights in the memory of the current context, where they are copied if they are not there.
 static attn_status find_weights(const attnrt_packed *given, void *context,
-                                unsigned long long context_id, const void **data) {
+                                unsigned long long context_id, void *stream, const void **data) {
   attnrt_packed *packed = (attnrt_packed *)given; // its lists are internal
-  attn_status status = ATTN_OK;
+  failure failed = {NULL, 0, 0};
   attnrt_uploaded *entry = find_uploaded(packed, context_id);
   if (!entry) {
     pthread_mutex_lock(&lists);
     entry = find_uploaded(packed, context_id);
     if (!entry) {
-      status = upload(packed, context, context_id);
+      failed = upload(packed, context, context_id, stream);
       entry = find_uploaded(packed, context_id);
     }
     pthread_mutex_unlock(&lists);
   }
   *data = entry ? (const void *)(uintptr_t)entry->data : NULL;
-  return status;
+  return report(packed->function, failed);
+}
+
+/// Makes the context of an entry current. Fails if its owner has destroyed it, and with it all modules and memory; a
+/// new context may be at the same address.
+static bool enter(void *context, unsigned long long context_id) {
+  unsigned long long id;
+  return !cu.context_id(context, &id) && id == context_id && !cu.push(context);
 }
 
 void attnrt_cuda_unload(attnrt_loaded *loaded) {
   while (loaded) {
     attnrt_loaded *next = loaded->next;
-    // A context that its owner destroyed has taken its modules along.
-    if (!cu.push(loaded->context)) {
+    if (enter(loaded->context, loaded->context_id)) {
       cu.unload(loaded->module);
       cu.pop(&loaded->context);
     }
@@ -261,7 +293,7 @@ void attnrt_cuda_unload(attnrt_loaded *loaded) {
 void attnrt_cuda_release_weights(attnrt_uploaded *uploaded) {
   while (uploaded) {
     attnrt_uploaded *next = uploaded->next;
-    if (uploaded->data && !cu.push(uploaded->context)) {
+    if (uploaded->data && enter(uploaded->context, uploaded->context_id)) {
       cu.release(uploaded->data);
       cu.pop(&uploaded->context);
     }
@@ -307,19 +339,21 @@ attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *
   attnrt_loaded *loaded = NULL;
   cu_result error = cu.context(&context);
   if (!error && !context)
-    error = CU_ERROR_INVALID_CONTEXT;
+    return attnrt_fail(ATTN_ERROR_DEVICE,
+                       "%s: expected a current CUDA context on the calling thread, got none",
+                       function->info->name);
   if (!error)
     error = cu.device_of_context(&device);
   if (!error)
     error = cu.context_id(context, &context_id);
   if (error)
-    return fail(function->info, "have a current context", error);
+    return fail(function->info, "describe the current context", error);
   if (device != function->device.device_id)
     return attnrt_fail(ATTN_ERROR_DEVICE, "%s: expected a current context of device %d, got %d",
                        function->info->name, (int)function->device.device_id, device);
   attn_status status = load(function, context, context_id, &loaded);
   if (!status && weights)
-    status = find_weights(weights, context, context_id, &call->weights);
+    status = find_weights(weights, context, context_id, stream, &call->weights);
   if (status)
     return status;
 

@@ -35,8 +35,8 @@ static attn_status find_lacking(const attn_function_info *info, const attn_varia
 
 static const char *name_device(int32_t type) { return type == kDLCPU ? "CPU" : "GPU"; }
 
-/// Finds the code for the requested level, or for the best level that the device supports. A device of type 0 gets the type
-/// of the level; without a level, it is the CPU.
+/// Finds the code for the requested level, or for the best level that the device supports. A device of type 0 gets the
+/// type of the level; without a level, it is the CPU.
 static attn_status choose_variant(const attn_function_info *info, const char *level,
                                   DLDevice *device, const attn_variant_info **variant) {
   const char *asked = "level", *environment = getenv("ATTN_LEVEL");
@@ -66,10 +66,9 @@ static attn_status choose_variant(const attn_function_info *info, const char *le
       return ATTN_OK;
     }
     if (level)
-      return attnrt_fail(ATTN_ERROR_LEVEL,
-                         "%s: %s expected a level that this %s runs, got '%s', which needs %.*s",
-                         info->name, asked, name_device(candidate->device_type), level, (int)length,
-                         lacking);
+      return attnrt_fail(
+          ATTN_ERROR_LEVEL, "%s: %s expected a level that this %s runs, got '%s', which needs %.*s",
+          info->name, asked, name_device(candidate->device_type), level, (int)length, lacking);
   }
   if (level)
     return attnrt_fail(ATTN_ERROR_LEVEL, "%s: %s expected one of %s, got '%s'", info->name, asked,

@@ -11,8 +11,8 @@
 //     %q = memref.view %shared[0] : .. to memref<1x64x72xbf16, #gpu.address_space<workgroup>>
 //     %k = memref.view %shared[9216] : ...
 //
-// Buffers of which one is last used before the other is first used may share memory: there is a barrier in between, since
-// every op ends with one.
+// Two buffers whose uses do not overlap in time may share memory: after the last access of an op to shared memory, all
+// threads of the block wait at a barrier.
 // Test: test/codegen/gpu/assign-shared.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -31,7 +31,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Bytes to whose multiples buffers are placed: those of asynchronous copies.
+/// Buffers begin at multiples of 16 bytes, as asynchronous copies need.
 static constexpr int64_t kAlignment = 16;
 
 namespace {

@@ -2,10 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Predictions count cycles of one multiprocessor from published rates per multiprocessor and cycle: of GPUs from sm_80 on,
-// 1024 multiply-adds of 16-bit factors, 16 exponentials, 64 other operations on f32, 128 bytes from shared memory and 48 bytes
-// from the L2 cache.
-// No prediction has been compared with a measurement yet.
+// Predictions count cycles of one multiprocessor of an A100, from its published rates per multiprocessor and cycle:
+// 1024 multiply-adds of 16-bit factors, 16 exponentials, 64 other operations on f32, 128 bytes from shared memory and
+// 48 bytes from the L2 cache. No prediction has been compared with a measurement yet.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +23,17 @@ static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 1
 /// The most queries of a warp, and the warps that a block of threads has if there are enough queries.
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
 
-/// The most registers of a thread, and those that addresses, maxima, sums and factors take: of f32, factors are split into
-/// three parts each.
+/// The most registers of a thread, and those that addresses, maxima, sums and factors take: of f32, factors are split
+/// into three parts each.
 static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegistersOfF32 = 124;
 
-/// The multiprocessors of a typical GPU.
+/// The registers that masks and regions of scores need.
+static constexpr int64_t kMaskRegisters = 56;
+
+/// The multiprocessors of an A100.
 static constexpr int64_t kMultiprocessors = 108;
 
-/// The most threads and blocks of threads of a multiprocessor at a time, and its shared memory, of a typical GPU.
+/// The most threads and blocks of threads of a multiprocessor at a time, and its shared memory, of an A100.
 static constexpr int64_t kMostThreads = 2048, kMostBlocks = 32, kSharedBytes = 164 * 1024;
 
 static int64_t rowsOfWarp(int64_t queries) {
@@ -44,6 +46,11 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   return BlockAttr::get(gpu.getContext(), rowsOfWarp(rows),
                         std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, 8),
                         /*depth=*/0);
+}
+
+bool attn::hasRegisters(BlockAttr block) {
+  return block.getRows() % kMatrixRows == 0 &&
+         block.getRows() * block.getVectors() * kMatrixColumns / kWarp <= kMostRegisters / 2;
 }
 
 TaskSize attn::planTask(BlockAttr block) {
@@ -63,6 +70,8 @@ struct Needs {
     bool isF32 = shape.element.isF32();
     registers = rows * (llvm::alignTo(shape.e, 16) + plan.getK() * (isF32 ? 3 : 1)) / kWarp +
                 (isF32 ? kOtherRegistersOfF32 : kOtherRegisters);
+    if (shape.mask || shape.hasRegion)
+      registers += kMaskRegisters;
     SharedTile queries = {plan.getQ(), shape.d, shape.element},
                keys = {plan.getK(), shape.d, shape.element},
                values = {plan.getK(), shape.e, shape.element};
@@ -72,9 +81,8 @@ struct Needs {
     shared = bytes(queries, 1) + bytes(keys, 2) + bytes(values, 2);
   }
 
-  bool fit(GpuAttr gpu) const {
-    return shared <= int64_t(gpu.getShared()) && registers <= kMostRegisters;
-  }
+  bool fitShared(GpuAttr gpu) const { return shared <= int64_t(gpu.getShared()); }
+  bool fit(GpuAttr gpu) const { return fitShared(gpu) && registers <= kMostRegisters; }
 
   /// The blocks of threads that a multiprocessor runs at a time.
   int64_t blocksAtOnce(GpuAttr gpu) const {
@@ -110,22 +118,23 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
 }
 
 SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &shape) {
-  auto isFaster = [](const Prediction &a, const Prediction &b) { return a.cost < b.cost; };
-  SmallVector<Prediction> predictions;
-  auto add = [&](int64_t q, int64_t k) {
-    auto plan = PlanAttr::get(gpu.getContext(), Schedule::Phased, q, k, /*group=*/1, /*part=*/0,
-                              /*transposes=*/false, /*in_place=*/true);
-    if (!Needs(shape, plan).fit(gpu))
-      return;
-    Prediction prediction = {plan, predictPlan(gpu, shape, plan)};
-    predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
-  };
+  SmallVector<PlanAttr> plans;
   for (int64_t q : kQueryTiles)
     for (int64_t k : kKeyTiles)
-      add(q, k);
-  // A head that is too large for every tile gets the smallest one, and an error later.
-  if (predictions.empty())
-    predictions.push_back(
-        {PlanAttr::get(gpu.getContext(), Schedule::Phased, 32, 16, 1, 0, false, true), 0});
-  return predictions;
+      plans.push_back(PlanAttr::get(gpu.getContext(), Schedule::Phased, q, k, /*group=*/1,
+                                    /*part=*/0, /*transposes=*/false, /*in_place=*/true));
+  SmallVector<Prediction> predictions;
+  for (PlanAttr plan : plans)
+    if (Needs(shape, plan).fit(gpu))
+      predictions.push_back({plan, predictPlan(gpu, shape, plan)});
+  llvm::sort(predictions, [](auto &a, auto &b) { return a.cost < b.cost; });
+  if (!predictions.empty())
+    return predictions;
+  // The plan that spills the fewest registers. A head that is too large for every tile gets an error later.
+  auto *least = llvm::min_element(plans, [&](PlanAttr a, PlanAttr b) {
+    Needs ofA(shape, a), ofB(shape, b);
+    return std::make_tuple(!ofA.fitShared(gpu), ofA.registers, -a.getQ()) <
+           std::make_tuple(!ofB.fitShared(gpu), ofB.registers, -b.getQ());
+  });
+  return {{*least, predictPlan(gpu, shape, *least)}};
 }

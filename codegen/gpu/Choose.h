@@ -18,6 +18,9 @@ double predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan);
 BlockAttr planBlock(GpuAttr gpu, const ProductShape &shape);
 TaskSize planTask(BlockAttr block);
 
+/// Whether a warp has registers for the accumulators of `block`, in whole matrices.
+bool hasRegisters(BlockAttr block);
+
 } // namespace attn
 
 #endif // ATTN_CODEGEN_GPU_CHOOSE_H

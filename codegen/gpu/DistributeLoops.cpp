@@ -4,7 +4,7 @@
 //
 //   func.func private @f.map(...) attributes {attn.launch = #attn.launch<threads = 256>} {
 //     scf.parallel (%i, %j) = (0, 0) to (%n, 768) step (1, 1) { ... }
-//     linalg.generic {iterator_types = ["reduction"]} ...                     // one element
+//     linalg.generic {iterator_types = ["reduction"]} ... outs(%sum : memref<f32>)
 // becomes
 //   func.func private @f.map(...) attributes {attn.launch = #attn.launch<threads = 256>} {
 //     scf.for %k = %thread to %n * 768 step 256 {
@@ -12,7 +12,7 @@
 //       ...
 //     }
 //     gpu.barrier                                                             // what follows may read all elements
-//     scf.if %thread == 0 { linalg.generic ... }
+//     scf.if %thread == 0 { scf.for ... the sum }
 //     gpu.barrier
 //
 // Neighbouring threads have neighbouring elements of the last loop. Test: test/codegen/gpu/distribute-loops.mlir
@@ -75,7 +75,7 @@ struct DistributeLoops : attn::impl::DistributeLoopsBase<DistributeLoops> {
     for (linalg::LinalgOp op : ops) {
       rewriter.setInsertionPoint(op);
       if (op.getNumParallelLoops() == 0) {
-        oneThread(op);
+        oneThread(rewriter, op);
       } else {
         if (failed(linalg::linalgOpToParallelLoops(rewriter, op))) {
           op.emitError() << "expected an op that runs on a GPU, got one without loops";
@@ -93,11 +93,13 @@ struct DistributeLoops : attn::impl::DistributeLoopsBase<DistributeLoops> {
       distribute(rewriter, loop, getThreads(function));
   }
 
-  static void oneThread(Operation *op) {
+  static void oneThread(IRRewriter &rewriter, linalg::LinalgOp op) {
     ThreadBuilder b(op->getLoc(), op);
     auto isFirst = scf::IfOp::create(
         b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread(), b.constant(0)));
-    op->moveBefore(isFirst.thenYield());
+    rewriter.setInsertionPoint(isFirst.thenYield());
+    (void)linalg::linalgOpToLoops(rewriter, op);
+    rewriter.eraseOp(op);
     b.setInsertionPointAfter(isFirst);
     gpu::BarrierOp::create(b);
   }

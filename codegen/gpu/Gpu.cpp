@@ -70,6 +70,10 @@ static void addEmission(OpPassManager &level) {
 }
 
 static void addPasses(StringRef stage, OpPassManager &level) {
+  if (stage == "plan") {
+    level.addNestedPass<func::FuncOp>(createSplitSoftmax());
+    level.addNestedPass<func::FuncOp>(createOrderKeys());
+  }
   if (stage == "bufferize") {
     level.addNestedPass<func::FuncOp>(createLaunchOps());
     level.addNestedPass<func::FuncOp>(createPlaceTemporaries());
@@ -114,6 +118,16 @@ struct Planner : PlannerInterface::ExternalModel<Planner, GpuAttr> {
   TaskSize planTask(Attribute gpu, const ProductShape &shape, BlockAttr block) const {
     return attn::planTask(block);
   }
+  bool hasRegisters(Attribute, const ProductShape &, BlockAttr block) const {
+    return attn::hasRegisters(block);
+  }
+  ArrayAttr mapTasks(Attribute gpu, int64_t rank) const {
+    SmallVector<Attribute> mapping;
+    for (int64_t i = 0; i < rank; ++i)
+      mapping.push_back(gpu::GPUBlockMappingAttr::get(
+          gpu.getContext(), gpu::MappingId(int64_t(gpu::MappingId::LinearDim0) + i)));
+    return ArrayAttr::get(gpu.getContext(), mapping);
+  }
   int64_t getLanes(Attribute) const { return kMatrixColumns; }
   int64_t getCacheBytes(Attribute) const { return 0; }
   Panel choosePanel(Attribute, const ProductShape &) const { return {0, 1}; }
@@ -138,6 +152,7 @@ struct Codegen : CodegenInterface::ExternalModel<Codegen, GpuAttr> {
 static void registerInterfaces(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
     GpuAttr::attachInterface<Planner, Codegen>(*context);
+    context->getOrLoadDialect<gpu::GPUDialect>(); // for mapTasks()
   });
 }
 

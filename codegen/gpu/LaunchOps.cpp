@@ -8,6 +8,7 @@
 //   func.func @forward(%x: memref<64xf32>, %y: memref<64xf32>, ...) {
 //     scf.forall (%task) in (1) { linalg.generic ... ins(%x) outs(%y) }
 //
+// Tasks get clones of memref.get_global, which OutlineKernels resolves to arrays in memory of the GPU.
 // The entry itself runs on the CPU, which cannot read such memory. An op that is not lowered for threads and accesses
 // elements there is an error, at the line of the user's model. Test: test/codegen/gpu/launch-ops.mlir
 //
@@ -17,8 +18,10 @@
 #include "codegen/gpu/Threads.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -37,10 +40,12 @@ struct LaunchOps : attn::impl::LaunchOpsBase<LaunchOps> {
     if (function.isDeclaration() || (kernel && kernel == "pack"))
       return;
     WalkResult walk = function.walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
-      if (isa<scf::ForallOp>(op))
-        return WalkResult::skip(); // a task
+      if (auto task = dyn_cast<scf::ForallOp>(op)) {
+        cloneConstants(task);
+        return WalkResult::skip();
+      }
       if (isa<linalg::LinalgOp, PackMaskOp>(op)) {
-        launch(op);
+        cloneConstants(launch(op));
         return WalkResult::skip();
       }
       auto effects = dyn_cast<MemoryEffectOpInterface>(op);
@@ -55,12 +60,23 @@ struct LaunchOps : attn::impl::LaunchOpsBase<LaunchOps> {
       signalPassFailure();
   }
 
-  static void launch(Operation *op) {
+  /// Kernels have copies of constant arrays: those of the entry are in memory of the CPU.
+  static void cloneConstants(scf::ForallOp task) {
+    llvm::SetVector<Value> used;
+    getUsedValuesDefinedAbove(task.getRegion(), used);
+    OpBuilder builder = OpBuilder::atBlockBegin(task.getBody());
+    for (Value value : used)
+      if (auto constant = value.getDefiningOp<memref::GetGlobalOp>())
+        replaceAllUsesInRegionWith(value, builder.clone(*constant)->getResult(0), task.getRegion());
+  }
+
+  static scf::ForallOp launch(Operation *op) {
     OpBuilder builder(op);
     auto task = scf::ForallOp::create(builder, op->getLoc(),
                                       ArrayRef<OpFoldResult>{builder.getIndexAttr(1)}, ValueRange{},
                                       std::nullopt);
     op->moveBefore(task.getTerminator());
+    return task;
   }
 };
 } // namespace

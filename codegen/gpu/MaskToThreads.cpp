@@ -13,7 +13,7 @@
 // becomes
 //   %begin, %end, %all = scf.for %w = 0 to 2 {
 //     %any, %every = scf.for %q = %lane to 48 step 32 { some bit of %words[%w, %q], every bit of it }
-//     the first and the last %w with a vote for %any of the lanes of the warp, and the votes for %every
+//     the first %w with a vote for %any of the lanes of the warp, one past the last one, and the votes for %every
 //   }
 // Each warp tests all words, so that no warp waits for another one. Test: test/codegen/gpu/mask-to-threads.mlir
 //
@@ -103,6 +103,7 @@ static void lower(TestMaskOp op) {
               end = arith::SelectOp::create(b, any, b.add(w, 1), carried[1]);
         scf::YieldOp::create(b, ValueRange{begin, end, arith::AndIOp::create(b, carried[2], all)});
       });
+  gpu::BarrierOp::create(b); // what follows may overwrite the words
   op->replaceAllUsesWith(loop.getResults());
   op.erase();
 }

@@ -27,7 +27,8 @@ Value MatrixMultiply::toRegister(ThreadBuilder &b, Value value) const {
   return LLVM::BitcastOp::create(b, b.getI32Type(), value);
 }
 
-/// Four matrices of 8 rows of 16 bytes, at the addresses that the lanes give. The first two and the last two are factors.
+/// Four matrices of 8 rows of 16 bytes, at the addresses that the lanes give. The first two and the last two are
+/// factors.
 std::array<Factor, 2> MatrixMultiply::loadMatrices(ThreadBuilder &b, Value tile, Value row,
                                                    Value column, bool transposes) const {
   int64_t inRegister = 32 / element.getIntOrFloatBitWidth();
@@ -69,8 +70,8 @@ std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile
     return loadMatrices(b, tile, b.add(b.remainder(lane, 16), row),
                         b.add(b.multiply(b.divide(lane, 16), chunk()), column),
                         /*transposes=*/true);
-  // ldmatrix transposes 16-bit elements only. Elements t and t + 4 of the depth are the same rows or, beside toLeft(), rows
-  // 2t and 2t + 1.
+  // ldmatrix transposes 16-bit elements only. Elements t and t + 4 of the depth are the same rows or, beside toLeft(),
+  // rows 2t and 2t + 1.
   std::array<Factor, 2> factors;
   int64_t first = isBesideLoaded ? 1 : 2, second = isBesideLoaded ? 4 : 1;
   Value inRows = b.add(b.multiply(b.remainder(lane, 4), first), row),
@@ -128,8 +129,8 @@ static void multiplyOnce(ThreadBuilder &b, Type element, ValueRange left, ValueR
 }
 
 namespace {
-/// A factor of f32 as the sum of `great`, of tf32, and `rest`, whose first bits are of tf32. `finite` is `great` without
-/// infinities: the product of an infinity and a rest of 0 would be NaN.
+/// A factor of f32 as the sum of `great`, of tf32, and `rest`, whose first bits are of tf32. `finite` is `great`
+/// without infinities: the product of an infinity and a rest of 0 would be NaN.
 struct Split {
   Factor great, finite, rest;
 

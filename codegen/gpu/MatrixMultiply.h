@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // The lanes of a warp hold matrices together. Lane l, with g = l / 4 and t = l % 4, holds of a 16 x 8 accumulator the
-// elements (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1), in this order. The PTX manual (mma.m16n8k16, mma.m16n8k8)
-// gives the lanes of the factors.
+// elements (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1), in this order. The PTX manual (mma.m16n8k16,
+// mma.m16n8k8) gives the lanes of the factors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using Accumulator = std::array<mlir::Value, 4>;
 using Factor = llvm::SmallVector<mlir::Value, 4>;
 
 /// Multiplies matrices of one element type and adds the products to f32. Factors of f32 are split into two numbers of
-/// tf32, whose three greatest products are added: the error of a product is at most 2^-20 of it.
+/// tf32, whose three greatest products are added: the error of a product is at most 2^-19 of it.
 class MatrixMultiply {
 public:
   /// None if no instruction multiplies `element`.
@@ -33,7 +33,7 @@ public:
 
   /// The products that one instruction adds to each sum.
   int64_t depth() const { return 2 * chunk(); }
-  /// The elements of 16 bytes: ldmatrix reads them at once, and cp.async copies them at once.
+  /// The number of elements in 16 bytes, which ldmatrix reads at once and cp.async copies at once.
   int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }
 
   /// The left factor, 16 x depth, at (row, column) of `tile`, which is in shared memory.
@@ -41,8 +41,9 @@ public:
   /// Two right factors, depth x 8 each, whose columns are the 16 rows from `row` of `tile`.
   std::array<Factor, 2> loadRight(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
                                   int64_t column) const;
-  /// Two right factors, depth x 8 each, at (row, column) of `tile`, whose rows are theirs. Their order is that of the columns
-  /// of a left factor from loadLeft() or from toLeft().
+  /// Two right factors, depth x 8 each: element (i, j) is element (row + i, column + j) of `tile`. For f32, toLeft()
+  /// permutes the columns of its factors; `isBesideLoaded` tells that the left factor comes from loadLeft(), which does
+  /// not.
   std::array<Factor, 2> loadRightRows(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
                                       mlir::Value column, bool isBesideLoaded) const;
   /// The left factors of a product that sums over the columns of `accumulators`, rounded to the element type.

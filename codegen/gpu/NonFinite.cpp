@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The exponent of an element that is not finite has ones only: adding its least bit carries into the sign's place, which is
-// 0 before. A NaN is greater than the infinity: adding what reaches from the infinity to the sign's place carries likewise.
-// No sum carries into the next element.
+// In an infinity or NaN all bits of the exponent are 1, so adding 1 to the exponent sets the bit of the sign, which was
+// cleared before. A NaN has other bits too: adding 0x7fffff (f32) to its bits without the sign sets the bit of the
+// sign, and adding it to those of an infinity does not. No sum carries into the next element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,7 @@ NonFinite::Parts NonFinite::split(ThreadBuilder &b, const Factor &factor) const 
   for (Value value : factor) {
     Value bits = toBits(b, value);
     auto flip = [&](Value x) -> Value { return arith::XOrIOp::create(b, x, constant(b, ~0u)); };
-    // Elements of 0 or 1 where the flags are set, times `by`.
+    // For each element: `by` where its flag is set, else 0.
     auto select = [&](Value flags, uint32_t by) -> Value {
       flags = bitAnd(b, flags, constant(b, signs));
       Value bit = arith::ShRUIOp::create(b, flags, b.i32(signBit));

@@ -12,13 +12,13 @@
 //   %p = ex2(%s - %m)    %a = ex2(%max - %m)    %sum = %a * %sum + %p
 //   %acc = %a * %acc + nvvm.mma.sync of %p, rounded, and rows of %v
 //
-// A warp has 16 queries or a multiple. A lane holds whole accumulators (MatrixMultiply.h): of each query, it has two
-// neighbouring keys in eight. Sums of probabilities stay apart in the 4 lanes of a query until attn.online_finish. All
-// indices into the memory of a lane are constants, so LLVM keeps it in registers.
+// A warp has a multiple of 16 queries. Its lanes share each 16 x 8 accumulator (MatrixMultiply.h): a lane has two
+// neighbouring keys of two queries. The 4 lanes of a query keep partial sums of its probabilities, which
+// attn.online_finish adds. All indices into the memory of a lane are constants, so LLVM keeps it in registers.
 //
-// Where pairs are hidden, their probabilities are 0, but 0 * NaN is NaN. Then a warp first tests whether all values of the
-// tile are finite. If some are not, it multiplies with 0 in their place, and two more products of the probabilities tell
-// which outputs have an infinite value, or a NaN, of a probability other than 0 as a summand.
+// A hidden pair has probability 0, but 0 * NaN is NaN. So if pairs can be hidden, a warp first tests whether all values
+// of the tile are finite. If not, it multiplies with 0 in place of each infinity and NaN. Two more products count the
+// kept values that are infinite or NaN; where the count is positive, the infinity is added to the output.
 // Test: test/codegen/gpu/online-to-fragments.mlir, test/ptx/
 //
 //===----------------------------------------------------------------------===//
@@ -71,10 +71,42 @@ static Value createMultiply(ThreadBuilder &b, Value x, Value y) {
 static Value createMultiplyAdd(ThreadBuilder &b, Value x, Value y, Value z) {
   return math::FmaOp::create(b, x, y, z);
 }
-static Value createReplace(ThreadBuilder &b, Value x, double from, Value by) {
-  Value isEqual = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, b.f32(from));
-  return arith::SelectOp::create(b, isEqual, by, x);
+static Value createSubtract(ThreadBuilder &b, Value x, Value y) {
+  return arith::SubFOp::create(b, x, y);
 }
+static Value createIsLowest(ThreadBuilder &b, Value x) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, b.f32(-kInfinity));
+}
+
+namespace {
+/// Exponents of two of the probabilities of one query: (score - subtracted) * scale + added. One of `subtracted` and
+/// `added` is 0: a large maximum is subtracted, which is exact; any other takes part in one multiply-add per score.
+struct Exponents {
+  Exponents(ThreadBuilder &b, Value max, double scale) : scale(b.f32(scale)) {
+    // The rounding error of a smaller maximum times the scale is at most 2^-13.
+    double large = 4096 / scale;
+    Value zero = b.f32(0);
+    isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, math::AbsFOp::create(b, max),
+                                    b.f32(large));
+    // As long as every score is -inf, so is the maximum, and -inf - -inf would be NaN.
+    Value origin = arith::SelectOp::create(b, createIsLowest(b, max), zero, max);
+    subtracted = arith::SelectOp::create(b, isLarge, origin, zero);
+    added = arith::SelectOp::create(b, isLarge, zero, createMultiply(b, origin, b.f32(-scale)));
+  }
+
+  /// The probability of a score from which `subtracted` is already subtracted.
+  Value probability(ThreadBuilder &b, Value difference) const {
+    return createExp2(b, createMultiplyAdd(b, difference, scale, added));
+  }
+  /// The factor of probabilities relative to `before`, which makes them relative to this.
+  Value changeFrom(ThreadBuilder &b, const Exponents &before) const {
+    return createExp2(b, createMultiplyAdd(b, createSubtract(b, before.subtracted, subtracted),
+                                           scale, createSubtract(b, added, before.added)));
+  }
+
+  Value scale, isLarge, subtracted, added;
+};
+} // namespace
 
 /// Combines the values of the lanes that share a query; each of them gets the result.
 static Value reduceRow(ThreadBuilder &b, Value value,
@@ -226,6 +258,8 @@ private:
   void computeProducts();
   /// Replaces the scores of 16 queries by probabilities, and updates their state.
   void update(int64_t block);
+  /// Subtracts from the scores of 16 queries what the exponents subtract.
+  void subtract(Row &row, ArrayRef<Exponents> exponents);
   /// The factors for columns `column` and `column` + 1 of the accumulators, for the `k`-th factor of probabilities.
   std::array<Factor, 2> loadValues(Value value, int64_t k, int64_t column) {
     return multiply.loadRightRows(b, value, b.constant(k * multiply.depth()),
@@ -279,11 +313,34 @@ void Step::computeProducts() {
   }
 }
 
+void Step::subtract(Row &row, ArrayRef<Exponents> exponents) {
+  // Large maxima are rare, so warps without one skip the subtractions.
+  Value isLarge = arith::OrIOp::create(b, exponents[0].isLarge, exponents[1].isLarge);
+  Value any =
+      NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), isLarge, NVVM::VoteSyncKind::any);
+  SmallVector<Value> scores, differences;
+  for (Accumulator &sums : row)
+    scores.append(sums.begin(), sums.end());
+  auto subtracts = scf::IfOp::create(b, ValueRange(scores).getTypes(), any, /*addThenBlock=*/true,
+                                     /*addElseBlock=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(subtracts.elseBlock());
+    scf::YieldOp::create(b, scores);
+    b.setInsertionPointToStart(subtracts.thenBlock());
+    for (auto [i, score] : llvm::enumerate(scores))
+      differences.push_back(createSubtract(b, score, exponents[i % 4 / 2].subtracted));
+    scf::YieldOp::create(b, differences);
+  }
+  for (auto [i, difference] : llvm::enumerate(subtracts.getResults()))
+    row[i / 4][i % 4] = difference;
+}
+
 void Step::update(int64_t block) {
   Row &row = rows[block];
   scores.apply(b, b.add(state.firstRow(b), block * kMatrixRows), row);
-  Value scale = b.f32(scores.exponentScale());
-  Value zero = b.f32(0), minusScale = b.f32(-scores.exponentScale());
+  Value zero = b.f32(0);
+  SmallVector<Exponents> exponents;
   std::array<Value, 2> change;
   for (int64_t half : {0, 1}) {
     Value greatest;
@@ -294,15 +351,21 @@ void Step::update(int64_t block) {
       }
     Value before = state.max.load(b, 2 * block + half);
     Value after = createMax(b, before, reduceRow(b, greatest, createMax));
-    // As long as every score is -inf, so is the maximum, and -inf - -inf would be NaN.
-    Value origin = createMultiply(b, createReplace(b, after, -kInfinity, zero), minusScale);
-    change[half] = createExp2(b, createMultiplyAdd(b, before, scale, origin));
+    state.max.store(b, after, 2 * block + half);
+    exponents.emplace_back(b, after, scores.exponentScale());
+    Exponents exponentsBefore(b, before, scores.exponentScale());
+    // As long as the maximum is -inf, there are no probabilities.
+    change[half] = arith::SelectOp::create(b, createIsLowest(b, before), zero,
+                                           exponents.back().changeFrom(b, exponentsBefore));
+  }
+  subtract(row, exponents);
+  for (int64_t half : {0, 1}) {
     // Four sums keep the chain of additions short.
     std::array<Value, 4> sumsOf;
     for (auto [i, sums] : llvm::enumerate(row))
       for (int64_t odd : {0, 1}) {
         Value &p = sums[2 * half + odd];
-        p = createExp2(b, createMultiplyAdd(b, p, scale, origin));
+        p = exponents[half].probability(b, p);
         Value &sum = sumsOf[(2 * i + odd) % 4];
         sum = sum ? createAdd(b, sum, p) : p;
       }
@@ -310,7 +373,6 @@ void Step::update(int64_t block) {
         createAdd(b, createAdd(b, sumsOf[0], sumsOf[1]), createAdd(b, sumsOf[2], sumsOf[3]));
     state.sum.store(b, createMultiplyAdd(b, state.sum.load(b, 2 * block + half), change[half], sum),
                     2 * block + half);
-    state.max.store(b, after, 2 * block + half);
   }
   for (int64_t column = 0; column < state.columns(); ++column) {
     Accumulator sums = state.loadSums(b, block, column);
@@ -358,7 +420,7 @@ void Step::addFiniteValues(Value value, int64_t block, int64_t column) {
   Accumulator sums = state.loadSums(b, block, column), positive = {zero, zero, zero, zero},
               negative = positive;
   for (auto [k, left] : llvm::enumerate(probabilities[block])) {
-    // This path is rare: factors that are loaded early would take registers from the others.
+    // Without this barrier, factors would be loaded early, in registers that the common path needs.
     NVVM::SyncWarpOp::create(b, b.i32(-1));
     Factor right = loadValues(value, k, column / 2 * 2)[column % 2];
     NonFinite::Parts parts = nonFinite.split(b, right);
@@ -382,7 +444,6 @@ void Step::run(OnlineProbabilitiesOp op) {
   computeProducts();
   Value out = op.getProbabilities(), zero = b.f32(0);
   Value numQueries = memref::DimOp::create(b, out, 0), numKeys = memref::DimOp::create(b, out, 1);
-  Value scale = b.f32(scores.exponentScale()), minusScale = b.f32(-scores.exponentScale());
   bool isNaN = op.getEmptyRow() == EmptyRow::NaN;
   Value emptyRow = b.f32(isNaN ? std::numeric_limits<double>::quiet_NaN() : 0.0);
   Value firstColumn = b.multiply(b.remainder(b.lane(), kLanesOfRow), 2);
@@ -394,8 +455,10 @@ void Step::run(OnlineProbabilitiesOp op) {
       Value sum = reduceRow(b, state.sum.load(b, i), createAdd);
       Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
       Value factor = arith::DivFOp::create(b, b.f32(1), sum);
-      Value origin =
-          createMultiply(b, createReplace(b, state.max.load(b, i), -kInfinity, zero), minusScale);
+      // The probability of a pair that the mask hides is 0. That of another pair with a score of -inf is NaN if the sum
+      // of its row is NaN, and otherwise 0.
+      Value hidden = scores.hasMask() ? zero : createMultiply(b, zero, factor);
+      Exponents exponents(b, state.max.load(b, i), scores.exponentScale());
       Value row = b.add(b.add(firstRow, b.divide(b.lane(), kLanesOfRow)), 8 * half);
       auto exists = scf::IfOp::create(b, b.isLess(row, numQueries));
       OpBuilder::InsertionGuard guard(b);
@@ -403,8 +466,11 @@ void Step::run(OnlineProbabilitiesOp op) {
       for (auto [column, sums] : llvm::enumerate(rows[block]))
         for (int64_t odd : {0, 1}) {
           Value at = b.add(firstColumn, int64_t(column) * kMatrixColumns + odd);
-          Value p = createExp2(b, createMultiplyAdd(b, sums[2 * half + odd], scale, origin));
-          p = arith::SelectOp::create(b, isEmpty, emptyRow, createMultiply(b, p, factor));
+          Value score = sums[2 * half + odd];
+          Value p = exponents.probability(b, createSubtract(b, score, exponents.subtracted));
+          p = createMultiply(b, p, factor);
+          p = arith::SelectOp::create(b, createIsLowest(b, score), hidden, p);
+          p = arith::SelectOp::create(b, isEmpty, emptyRow, p);
           auto isKey = scf::IfOp::create(b, b.isLess(at, numKeys));
           OpBuilder::InsertionGuard inner(b);
           b.setInsertionPointToStart(isKey.thenBlock());
@@ -423,7 +489,7 @@ void Step::run(OnlineStepOp op) {
   if (!scores.hidesPairs())
     return addValues(value);
   Value isSpecial = testValues(value);
-  // Otherwise LLVM would keep the factors of all values in registers from here to the products.
+  // Without this barrier, LLVM would keep the factors of all values in registers from here to the products.
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   auto hasSpecial = scf::IfOp::create(b, isSpecial, /*withElseRegion=*/true);
   b.setInsertionPointToStart(hasSpecial.thenBlock());
@@ -482,6 +548,7 @@ void Lowering::lower(OnlineFinishOp op) {
         }
       }
     }
+  gpu::BarrierOp::create(b); // what follows may read the output
   op.erase();
 }
 

@@ -29,6 +29,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 using namespace mlir;
@@ -42,8 +43,10 @@ using namespace attn;
 
 /// Shared memory is address space 3 of LLVM's NVPTX.
 static constexpr unsigned kSharedSpace = 3;
-/// Tiles for copies of whole tensors must begin at multiples of 1024 bytes.
-static constexpr uint64_t kSharedAlignment = 1024;
+/// Asynchronous copies write 16 bytes at a time.
+static constexpr uint64_t kSharedAlignment = 16;
+/// The bytes of parameters of a kernel that all drivers accept.
+static constexpr int64_t kMostArguments = 4352;
 
 namespace {
 struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
@@ -72,12 +75,28 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
       if (!launch || task.isDeclaration())
         continue;
       int64_t arguments = outline(inside, task, launch, number);
+      if (arguments > kMostArguments) {
+        task.emitError() << "expected a task that needs at most " << kMostArguments
+                         << " bytes of arguments, got " << arguments << " bytes";
+        return signalPassFailure();
+      }
       task->setAttr(AttnDialect::kLaunchAttr,
                     LaunchAttr::get(&getContext(), launch.getThreads(), launch.getShared(),
                                     number++, arguments));
     }
     if (number == 0)
-      kernels.erase();
+      return kernels.erase();
+    copyGlobals(level, kernels);
+  }
+
+  /// Copies the constant arrays that kernels read.
+  static void copyGlobals(ModuleOp level, gpu::GPUModuleOp kernels) {
+    SymbolTable globals(level), copies(kernels);
+    OpBuilder builder = OpBuilder::atBlockBegin(kernels.getBody());
+    kernels.walk([&](memref::GetGlobalOp use) {
+      if (!copies.lookup(use.getName()))
+        copies.insert(builder.clone(*globals.lookup(use.getName())));
+    });
   }
 
   /// Moves the body of `task` to a kernel, and returns the size of its context in bytes.
@@ -102,7 +121,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
                     builder.getDenseI32ArrayAttr({int32_t(launch.getThreads()), 1, 1}));
     // NVIDIA's assembler spills a few registers of some kernels if it may aim at more blocks of threads at a time.
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
-    // Numbers below the normal ones would take more instructions.
+    // f32 arithmetic that flushes subnormal numbers to zero takes fewer instructions.
     kernel.setPassthroughAttr(builder.getArrayAttr(
         {builder.getStrArrayAttr({"denormal-fp-math-f32", "preserve-sign,preserve-sign"})}));
     kernel.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(context));

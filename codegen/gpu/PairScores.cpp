@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Most constraints of masks are linear in k. For such a constraint, a lane computes one bound for each of its queries, and
-// compares it with constants, one for each key. Bounds are clamped to what the columns can reach, so 32 bits hold them for
-// any sequence length.
+// Most constraints of masks are linear in k. For such a constraint, a lane computes one bound for each of its queries,
+// and compares it with constants, one for each key. Bounds are clamped to what the columns can reach, so 32 bits hold
+// them for any sequence length. A constraint that is not linear, or too steep for 32 bits, is evaluated for each pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +18,12 @@
 using namespace mlir;
 using namespace attn;
 
+/// The steepest slope for which slope * column fits in 32 bits for any column of a tile.
+static constexpr int64_t kSteepest = 1 << 20;
+
 double PairScores::exponentScale() const { return unit * llvm::numbers::log2e; }
 
-/// The column of the accumulators of this lane that `column`, a column of lane 0, stands for.
+/// The first column that this lane holds of each accumulator; it holds this one and the next one.
 static Value laneColumn(ThreadBuilder &b) { return b.multiply(b.remainder(b.lane(), 4), 2); }
 
 Value PairScores::keyAt(ThreadBuilder &b, int64_t column) const {
@@ -63,7 +66,9 @@ std::optional<int64_t> PairScores::slopeOf(const KeptSet &set, unsigned constrai
   AffineExpr k = getAffineDimExpr(set.pairs.getNumDims() - 1, expr.getContext());
   auto slope = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
       expr.replace(k, k + 1) - expr, set.pairs.getNumDims(), set.pairs.getNumSymbols()));
-  return slope ? std::optional(slope.getValue()) : std::nullopt;
+  if (!slope || std::abs(slope.getValue()) > kSteepest)
+    return std::nullopt;
+  return slope.getValue();
 }
 
 /// The value of a constraint for a pair with these coordinates. Elements that the constraint does not read may be null.
@@ -166,7 +171,11 @@ void PairScores::apply(ThreadBuilder &b, Value row, MutableArrayRef<Accumulator>
   Value end;
   if (isPartial())
     end = b.toI32(b.subtract(memref::DimOp::create(b, key, 0), laneColumn(b)));
-  bool readsKeys = !captures.empty() || !region.empty();
+  bool readsKeys =
+      !captures.empty() || !region.empty() || llvm::any_of(kept, [&](const KeptSet &set) {
+        return llvm::any_of(llvm::seq(set.pairs.getNumConstraints()),
+                            [&](unsigned i) { return !slopeOf(set, i); });
+      });
   for (int64_t half : {0, 1}) {
     Row ofLane = createRow(b, b.add(b.add(row, b.divide(b.lane(), 4)), 8 * half));
     for (auto [tile, sums] : llvm::enumerate(products))

@@ -13,8 +13,8 @@ namespace attn {
 
 /// How a tile step with queries in rows turns products K Q^T into scores, for the pairs that one lane holds.
 ///
-/// Where the unit of max is the scale, products stay unchanged, and the scale is folded into the factor of the exponent.
-/// Otherwise the scores are computed as the op defines them.
+/// Where the unit of max is the scale, products stay unchanged, and the scale is folded into the factor of the
+/// exponent. Otherwise the scores are computed as the op defines them.
 class PairScores {
 public:
   /// `columns` is the number of columns of the accumulators of one query: at least that of the keys.
@@ -34,11 +34,12 @@ public:
 
   /// Whether some scores can be -inf: those of hidden pairs, of keys beyond the tile, or those of a region.
   bool canHide() const { return !kept.empty() || !region.empty() || isPartial(); }
+  bool hasMask() const { return !kept.empty(); }
   /// Whether the probability of some pair is 0 whatever its value contains.
   bool hidesPairs() const { return !kept.empty() || isPartial(); }
 
-  /// Replaces products by scores, -inf where a pair is hidden. `products` has the accumulators of 16 queries, the first of
-  /// which is `row` of the tile, with 8 keys each.
+  /// Replaces products by scores, -inf where a pair is hidden. `products` has the accumulators of 16 queries, the first
+  /// of which is `row` of the tile, with 8 keys each.
   void apply(ThreadBuilder &b, mlir::Value row, llvm::MutableArrayRef<Accumulator> products) const;
 
 private:

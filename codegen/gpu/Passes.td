@@ -9,6 +9,22 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SplitSoftmax : Pass<"attn-gpu-split-softmax", "::mlir::func::FuncOp"> {
+  let summary = "split softmaxes outside of attention into maxima, sums and elementwise ops";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/SplitSoftmax.cpp`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::linalg::LinalgDialect"];
+}
+
+def OrderKeys : Pass<"attn-gpu-order-keys", "::mlir::func::FuncOp"> {
+  let summary = "transpose keys and values that do not lie in rows";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/OrderKeys.cpp`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def PlaceTemporaries : Pass<"attn-gpu-place-temporaries", "::mlir::func::FuncOp"> {
   let summary = "decide which temporaries of a task lie in registers and which in shared memory";
   let description = [{
@@ -19,7 +35,7 @@ def PlaceTemporaries : Pass<"attn-gpu-place-temporaries", "::mlir::func::FuncOp"
 }
 
 def LaunchOps : Pass<"attn-gpu-launch-ops", "::mlir::func::FuncOp"> {
-  let summary = "make a task of each op on elements that is in none";
+  let summary = "wrap each op outside of tasks in a task of its own";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/LaunchOps.cpp`.
   }];
@@ -44,7 +60,7 @@ def StageTiles : Pass<"attn-gpu-stage-tiles", "::mlir::func::FuncOp"> {
 }
 
 def OnlineToFragments : Pass<"attn-gpu-online-to-fragments", "::mlir::func::FuncOp"> {
-  let summary = "lower the online softmax to products of matrices that a warp holds";
+  let summary = "lower the online softmax to mma.sync";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/OnlineToFragments.cpp`.
   }];
@@ -55,7 +71,7 @@ def OnlineToFragments : Pass<"attn-gpu-online-to-fragments", "::mlir::func::Func
 }
 
 def ProductToFragments : Pass<"attn-gpu-product-to-fragments", "::mlir::func::FuncOp"> {
-  let summary = "lower products of matrices to products of matrices that a warp holds";
+  let summary = "lower matrix products to mma.sync";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/ProductToFragments.cpp`.
   }];
@@ -83,7 +99,7 @@ def DistributeLoops : Pass<"attn-gpu-distribute-loops", "::mlir::func::FuncOp"> 
 }
 
 def AssignShared : Pass<"attn-gpu-assign-shared", "::mlir::ModuleOp"> {
-  let summary = "give buffers in shared memory their places";
+  let summary = "assign offsets in shared memory";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/AssignShared.cpp`.
   }];
@@ -99,7 +115,7 @@ def OutlineKernels : Pass<"attn-gpu-outline-kernels", "::mlir::ModuleOp"> {
 }
 
 def MathToIntrinsics : Pass<"attn-gpu-math-to-intrinsics", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "keep functions that are instructions out of upstream's math library";
+  let summary = "lower sqrt, fma, max and the like to intrinsics of LLVM";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/MathToIntrinsics.cpp`.
   }];
@@ -107,7 +123,7 @@ def MathToIntrinsics : Pass<"attn-gpu-math-to-intrinsics", "::mlir::gpu::GPUModu
 }
 
 def EmbedKernels : Pass<"attn-gpu-embed-kernels", "::mlir::ModuleOp"> {
-  let summary = "make the code of kernels a constant of the library";
+  let summary = "compile kernels to PTX, a constant of the library";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/EmbedKernels.cpp`.
   }];

@@ -11,8 +11,9 @@
 //     %bytes = memref.alloca() : memref<8192xi8, #gpu.address_space<workgroup>>
 //     %t = memref.view %bytes[0] : .. to memref<64x64xbf16, #gpu.address_space<workgroup>>
 //
-// A buffer in registers belongs to the block of threads that runs the task: each thread holds some of its elements. States
-// of online softmaxes are such buffers, and so is the scratch of their steps, which disappears when the steps are lowered.
+// A buffer in registers belongs to the block of threads that runs the task: each thread holds some of its elements.
+// States of online softmaxes are such buffers, and so is the scratch of their steps, which disappears when the steps
+// are lowered.
 // Test: test/codegen/gpu/place-temporaries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -76,7 +77,9 @@ static WalkResult placeInRegisters(memref::AllocOp alloc) {
 
 static WalkResult placeInSharedMemory(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
-  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = type.getElementType().isIndex()
+                      ? sizeof(int64_t)
+                      : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   for (int64_t size : type.getShape())
     bytes *= ShapedType::isDynamic(size) ? 1 : size;
   for (Value size : alloc.getDynamicSizes()) {

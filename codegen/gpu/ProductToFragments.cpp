@@ -14,8 +14,8 @@
 //     }
 //     %y += %sums
 //
-// Four warps are two rows and two columns of blocks. Unit loops are dropped. The pass leaves alone products whose loops are
-// not one row, one column and one sum; DistributeLoops gives each of their outputs a thread.
+// Four warps are two rows and two columns of blocks. Unit loops are dropped. The pass leaves alone products whose loops
+// are not one row, one column and one sum; DistributeLoops gives each of their outputs a thread.
 // Test: test/codegen/gpu/product-to-fragments.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -14,8 +14,9 @@
 //   scf.for %j = %full_hi to %hi step %c64 { the same }       // its first tile was copied by the loop before
 //   wait for the copies of this thread
 //
-// There are two buffers for tiles of keys and two for tiles of values, which take turns. Rows beyond the last key are zeros.
-// Loops are handled together if each begins where the one before ends. A step outside such a loop waits for its own tile.
+// Tiles of keys and values are double-buffered: while one step computes, the copies of the next tile run. Rows beyond
+// the last key are zeros. Loops are handled together if each begins where the one before ends. A step outside such a
+// loop waits for its own tile.
 // Test: test/codegen/gpu/stage-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -104,8 +105,8 @@ private:
   /// The keys of a tile.
   int64_t keys();
   Staged stage(Value operand, int64_t rows, int64_t stages);
-  /// `count` rows of `operand`, a tile in a step of `op`, and how many of them exist. In a loop, they begin where the tile
-  /// would at `first` in place of the loop's variable.
+  /// `count` rows of `operand`, a tile in a step of `op`, and how many of them exist. In a loop, they begin where the
+  /// tile would at `first` in place of the loop's variable.
   std::pair<Value, Value> rowsAt(ThreadBuilder &b, Value operand, Operation *op, Value first,
                                  int64_t count);
   void copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn);
@@ -143,7 +144,7 @@ LogicalResult Staging::verify() {
 
 int64_t Staging::keys() {
   if (chain.hasLoops())
-    return *getConstantIntValue(chain.loop(0).getStep());
+    return llvm::alignTo(*getConstantIntValue(chain.loop(0).getStep()), kKeysOfProduct);
   auto type = cast<MemRefType>(chain.steps.front().key->get().getType());
   return llvm::alignTo(type.getDimSize(0), kKeysOfProduct);
 }
@@ -228,7 +229,7 @@ LogicalResult Staging::run() {
   queries = stage(first.query->get(), first.getTileQueries(), 1);
   for (OpOperand *operand : first.keyAndValue())
     tiles.push_back(stage(operand->get(), keys(), stages));
-  // Which of two tiles the next step reads. LLVM keeps it in a register.
+  // The number, 0 or 1, of the buffer that the next step reads. LLVM keeps it in a register.
   Value turn = memref::AllocaOp::create(top, MemRefType::get({}, top.getIndexType()));
   memref::StoreOp::create(b, zero, turn, ValueRange{});
 
@@ -242,7 +243,7 @@ LogicalResult Staging::run() {
     waitForCopies(b);
     replaceOperands(chain.ops.front(), zero);
     b.setInsertionPointAfter(chain.ops.front());
-    gpu::BarrierOp::create(b); // others may write to the tiles now
+    gpu::BarrierOp::create(b); // from here on, other threads may overwrite the tiles
     return success();
   }
   for (unsigned i = 0; i < chain.ops.size(); ++i) {

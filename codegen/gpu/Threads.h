@@ -1,4 +1,4 @@
-//===- Threads.h - where a thread works ---------------------------*- C++ -*-===//
+//===- Threads.h - helpers for code that runs on threads ----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -20,7 +20,8 @@ namespace attn {
 /// Threads of a warp.
 inline constexpr int64_t kWarp = 32;
 
-/// Writes the arithmetic of threads. All values are of type index unless stated.
+/// A builder with short forms for index arithmetic, constants and the numbers of thread, lane and warp. All values are
+/// of type index unless stated.
 struct ThreadBuilder : mlir::ImplicitLocOpBuilder {
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 

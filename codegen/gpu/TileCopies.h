@@ -11,11 +11,9 @@
 
 namespace attn {
 
-/// A tile in shared memory: `rows` of `columns` elements, with zeros up to a multiple of 16, which is a multiple of the depth
-/// and of the columns of products of matrices.
-///
-/// Each row is followed by 16 bytes that nothing uses. The number of 16-byte pieces of a row is therefore odd, and ldmatrix,
-/// which reads 16 bytes of 8 neighbouring rows at once, finds them in different banks of the memory.
+/// A tile in shared memory: `rows` of `columns` elements. Rows are padded with zeros to a multiple of 16 elements, as
+/// mma.sync needs, and then with 16 unused bytes, so that the pitch of rows is an odd number of 16-byte units and
+/// ldmatrix, which reads 16 bytes of 8 neighbouring rows at once, has no bank conflicts.
 struct SharedTile {
   int64_t rows, columns;
   mlir::Type element;
@@ -32,19 +30,19 @@ struct SharedTile {
                    mlir::OpFoldResult rows) const;
   /// Writes the zeros to all `stages`, by all `threads`.
   void clearPadding(ThreadBuilder &b, mlir::Value tiles, int64_t stages, int64_t threads) const;
-  /// Copies the first `validRows` rows and `validColumns` columns of `source` to tile `stage`, by all `threads`, and sets the
-  /// other elements to zero. Null: all columns are valid. The copies end when the thread waits for its asynchronous copies;
-  /// the tile is complete when all threads have waited. `isAligned` tells that rows begin at multiples of 16 bytes, and that
-  /// the number of valid columns is a multiple of the elements in 16 bytes.
+  /// Copies the first `validRows` rows and `validColumns` columns of `source` to tile `stage`, by all `threads`, and
+  /// sets the other elements to zero. Null: all columns are valid. The copies end when the thread waits for its
+  /// asynchronous copies; the tile is complete when all threads have waited. `isAligned` tells that rows begin at
+  /// multiples of 16 bytes, and that the number of valid columns is a multiple of the elements in 16 bytes.
   void copy(ThreadBuilder &b, mlir::Value source, mlir::Value validRows, mlir::Value validColumns,
             bool isAligned, mlir::Value tiles, mlir::Value stage, int64_t threads) const;
 };
 
-/// Whether `buffer` is in global memory, and every row begins at a multiple of 16 bytes. The buffers of a call begin at such
-/// addresses.
+/// Whether `buffer` is in global memory, and every row begins at a multiple of 16 bytes. The buffers of a call begin at
+/// such addresses.
 bool hasAlignedRows(mlir::Value buffer);
 
-/// Runs `body` on each number below `count` by the thread whose turn it is.
+/// Distributes the numbers below `count` among the threads, and runs `body` on each.
 void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
                      llvm::function_ref<void(mlir::Value)> body);
 

@@ -10,11 +10,12 @@
 //   %a = linalg.generic {attn.task = #attn.task<rows = 24, group = 0>} ...
 //   %y = linalg.contract {attn.task = #attn.task<rows = 24, group = 0>} ...
 //
-// Ops that compute row by row and read each other's rows can be a group: products with weights, normalisations, and
-// the elementwise ops around them. An op that needs several rows, such as an attention, separates groups. A group saves
-// a barrier between its ops, and its rows stay in L1 and L2. It loses if its weights do not stay in L2, because each task
-// reads all of them, or if the tasks are too few. So the pass forms a group only if its weights take at most half of L2,
-// and gives each task as few rows as are worth a task. Products that a task of an attention computes are left to it.
+// Ops that compute row by row and read each other's rows can be a group: products with weights, normalisations, and the
+// elementwise ops around them. An op that needs several rows, such as an attention, separates groups. A group saves a
+// barrier between its ops, and its rows stay in L1 and L2. It loses if its weights do not stay in L2, because each task
+// reads all of them, or if the tasks are too few. So the pass forms a group only if its weights take at most half of
+// L2, and gives each task as few rows as are worth a task. Products that a task of an attention computes are left to
+// it.
 //
 // The pass changes attributes only: its result can be edited and compilation resumed from it.
 // Test: test/passes/plan/group-rows.mlir, test/tools/resume.test

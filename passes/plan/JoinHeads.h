@@ -13,12 +13,12 @@
 
 namespace attn {
 
-/// The product that computes `value`, directly or, if JoinHeads.cpp has joined the heads, through a reshape. Null if there
-/// is none.
+/// The product that computes `value`, directly or, if JoinHeads.cpp has joined the heads, through a reshape. Null if
+/// there is none.
 mlir::linalg::LinalgOp findProjection(mlir::Value value);
 
-/// The number of heads of keys in one product, if the products that compute query, key and value each can be one product
-/// for all heads, or are one already; otherwise 1.
+/// The number of heads of keys in one product, if the products that compute query, key and value each can be one
+/// product for all heads, or are one already; otherwise 1.
 int64_t countJoinedHeads(AttentionOp op);
 
 } // namespace attn

@@ -11,10 +11,10 @@
 //           ins(%x, %p) outs(%i3)
 //   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
 //
-// A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that
-// has n is packed if it is a weight, and transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is
-// packed from its rows. If the machine has an instruction that adds products in groups, such as pairs of bf16, k becomes
-// a dimension of groups and one of the elements of a group, in the weight by packing and in the other operand by a view:
+// A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that has n
+// is packed if it is a weight, and transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is packed
+// from its rows. If the machine has an instruction that adds products in groups, such as pairs of bf16, k becomes a
+// dimension of groups and one of the elements of a group, in the weight by packing and in the other operand by a view:
 //
 //   %p = attn.pack group(2) ins(%w) outs(%e : tensor<12x384x64x2xbf16>)
 //   %x3 = tensor.expand_shape %x [[0], [1, 2]] : tensor<?x768xbf16> into tensor<?x384x2xbf16>
@@ -100,7 +100,8 @@ static Value beforeRounding(Value value) {
   return op && isRounding(op) ? op.getDpsInputs()[0] : value;
 }
 
-/// A view of `value` in which dimension `dim` is split into groups of `group` elements. The group divides its static size.
+/// A view of `value` in which dimension `dim` is split into groups of `group` elements. The group divides its static
+/// size.
 static Value withGroups(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t group) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape;

@@ -7,9 +7,9 @@
 //   %c = linalg.contract {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 96>}
 //          ... ins(%x, %w : ...)
 //
-// The planner of the machine chooses the block for the innermost dimension of the output, and the part of the product that a
-// task computes, which counts if the product gets tasks of its own. The pass changes attributes only: its result can be edited
-// and compilation resumed from it. A product that has an attribute keeps it.
+// The planner of the machine chooses the block for the innermost dimension of the output, and the part of the product
+// that a task computes, which counts if the product gets tasks of its own. The pass changes attributes only: its result
+// can be edited and compilation resumed from it. A product that has an attribute keeps it.
 //
 // An attention contains its products until code generation. It gets `attn.blocks`, the blocks of the product of queries
 // and keys, and of that of probabilities and values, for the schedule and the tiles of its plan:
@@ -48,13 +48,12 @@ static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, Bl
 /// The shapes of the products of an attention, by their names in `attn.blocks`.
 static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp op) {
   PlanAttr plan = *op.getPlan();
-  // Queries are the columns of products, or else their rows: then scores have a column for each key, and outputs one for
-  // each element.
+  // Queries are the columns of products, or else their rows: then scores have a column for each key, and outputs one
+  // for each element.
   bool hasQueryColumns =
       !plan.getInPlace() &&
       llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule());
-  bool isTiled =
-      hasQueryColumns || plan.getInPlace() || plan.getSchedule() == Schedule::Decode;
+  bool isTiled = hasQueryColumns || plan.getInPlace() || plan.getSchedule() == Schedule::Decode;
   int64_t keys = isTiled ? plan.getK() : op.getStaticSize(op.getKDim());
   int64_t e = op.getStaticSize(op.getEDim());
   auto known = [](int64_t size) {

@@ -47,8 +47,8 @@ struct AttentionShape {
 /// What the plan of a product depends on.
 struct ProductShape {
   static ProductShape get(mlir::linalg::LinalgOp product);
-  /// The number of products of each sum; none if it is known only at the call, or if the sum runs over several dimensions
-  /// that are not one dimension in groups.
+  /// The number of products of each sum; none if it is known only at the call, or if the sum runs over several
+  /// dimensions that are not one dimension in groups.
   static std::optional<int64_t> getDepth(mlir::linalg::LinalgOp product);
 
   int64_t columns;              ///< of the output's rows; kDynamic for an unknown number
@@ -71,7 +71,8 @@ struct TaskSize {
   int64_t rows, columns;
 };
 
-/// Tasks of about equally many rows: whole register blocks of them, if `block` is not null, and enough work to pay for a task.
+/// Tasks of about equally many rows: whole register blocks of them, if `block` is not null, and enough work to pay for
+/// a task.
 TaskSize planRows(const ProductShape &shape, BlockAttr block);
 
 /// A plan and its predicted time, in multiply-adds of one full vector.

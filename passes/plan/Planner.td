@@ -49,6 +49,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         return true;
       }]>,
        InterfaceMethod<[{
+        The `mapping` of the loop over the tasks of an attention, with one attribute for each of its `rank` dimensions.
+        Null: a loop with one task may become the body of that task.
+      }],
+                       "::mlir::ArrayAttr", "mapTasks", (ins "int64_t":$rank), [{}], [{
+        return nullptr;
+      }]>,
+       InterfaceMethod<[{
         The number of columns of a product that are computed together: the lanes of a vector. A row of any other length
         leaves some of them empty.
       }],

@@ -13,9 +13,10 @@
 // Sums, scores and the softmax stay f32. The function gets the attribute attn.compute too, which the report and the
 // manifest show. A value is rounded once, whatever reads it.
 //
-// A product is rounded if the machine has an instruction for such factors and its group divides the length of the sum. An
-// attention is rounded if it is predicted to be faster then, the rounding included, or if it has a plan with groups already.
-// With few queries it is not: reading keys and values takes the time, and rounding reads them once more. A function without attn.compute on a module around it is left alone.
+// A product is rounded if the machine has an instruction for such factors and its group divides the length of the sum.
+// An attention is rounded if it is predicted to be faster then, the rounding included, or if it has a plan with groups
+// already. With few queries it is not: reading keys and values takes the time, and rounding reads them once more. A
+// function without attn.compute on a module around it is left alone.
 // Test: test/passes/plan/round-factors.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/plan/Planner.h"
 #include "passes/schedule/TileAndFuse.h"
 
 using namespace mlir;
@@ -33,10 +34,15 @@ struct Phased : attn::impl::PhasedBase<Phased> {
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : findUnscheduled(getOperation(), Schedule::Phased)) {
       rewriter.setInsertionPoint(op);
-      if (failed(tileByQuery(rewriter, op))) {
+      FailureOr<Operation *> tiled = tileByQuery(rewriter, op);
+      if (failed(tiled)) {
         op.emitError() << "expected an attention that tiles by query, got one that does not";
         return signalPassFailure();
       }
+      auto tasks = (*tiled)->getParentOfType<scf::ForallOp>();
+      auto planner = dyn_cast_if_present<PlannerInterface>(getTarget(tasks));
+      if (ArrayAttr mapping = planner ? planner.mapTasks(tasks.getRank()) : ArrayAttr())
+        tasks.setMappingAttr(mapping);
     }
   }
 };

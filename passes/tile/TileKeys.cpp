@@ -16,22 +16,22 @@
 //
 // With a packed dense mask, one loop from %lo, rounded down to a whole word, tests each tile and counts it:
 //   %begin, %end, %all = attn.test_mask %words
-// If no word has a kept pair, the tile is skipped. If every pair is kept, the step is without the packed mask. Otherwise
-// the step has the keys of the words [%begin, %end) and the whole mask.
+// If no word has a kept pair, the tile is skipped. If every pair is kept, the step is without the packed mask.
+// Otherwise the step has the keys of the words [%begin, %end) and the whole mask.
 //
 // A scale below 1 is split into a power of two and a rest from 1 to 2. The packed queries are multiplied by the power,
 // which has no rounding error unless a scaled query is a denormal number; the exponential applies the rest. A product
 // then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
 // scale might overflow where no score does.
 //
-// With a group in the plan, steps have queries, values and probabilities in groups, in the type of the keys. Otherwise, tiles
-// of other types than the scores are converted to that type first, except with queries in rows.
+// With a group in the plan, steps have queries, values and probabilities in groups, in the type of the keys. Otherwise,
+// tiles of other types than the scores are converted to that type first, except with queries in rows.
 //
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
-// values keep their type, because their products convert them in registers. With `in_place` in the plan, queries are rows
-// too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A state becomes the buffers of its outputs,
-// without attn.online_finish. If the op is a part that begins at another key than 0, the range of its mask is made
-// relative to that key.
+// values keep their type, because their products convert them in registers. With `in_place` in the plan, queries are
+// rows too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A state
+// becomes the buffers of its outputs, without attn.online_finish. If the op is a part that begins at another key than
+// 0, the range of its mask is made relative to that key.
 //
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
 // the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
@@ -140,8 +140,8 @@ private:
   /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
   State step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
              MaskInterface mask);
-  /// The step over the words of the tile in which the packed parts of the mask keep any pair; none if there are none. If
-  /// the packed parts keep every pair, the step is without them.
+  /// The step over the words of the tile in which the packed parts of the mask keep any pair; none if there are none.
+  /// If the packed parts keep every pair, the step is without them.
   State stepIfKept(const State &before, Value query, OpFoldResult k0, OpFoldResult ks);
   /// Whether each tile is tested against packed parts of the mask.
   bool testsTiles() const { return !parts.packed.empty(); }
@@ -634,7 +634,7 @@ KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldRes
     OpBuilder::InsertionGuard inner(rewriter);
     yield(ifAll.thenBlock(), [&] { return stepAt(k0, ks, parts.rest); });
     yield(ifAll.elseBlock(), [&] {
-      if (inPlace()) // whole tiles are in fast memory
+      if (inPlace()) // leaving out keys of a tile would save no copy
         return stepAt(k0, ks, op.getMaskAttr());
       OpFoldResult first = apply(d0 + d1 * kKeysPerWord, {k0, begin});
       OpFoldResult count = apply({d0 - d1 * kKeysPerWord, (d2 - d1) * kKeysPerWord},

@@ -2,15 +2,16 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Has the functions of the CUDA driver that attn calls. Kernels run in the emulator of this folder, a process of its own that
-// shares the memory of the device. Programs find this library through LD_LIBRARY_PATH. Environment variables:
+// This library has the functions of the CUDA driver that attn calls. Kernels run in the emulator of this folder, a
+// process of its own that shares the memory of the device. Programs find this library through LD_LIBRARY_PATH.
+// Environment variables:
 //   ATTN_FAKE_EMULATOR    the command that starts the emulator; without it, kernels do nothing
 //   ATTN_FAKE_LOG         a file that gets a line for each call
 //   ATTN_FAKE_FAIL        "cuMemAlloc_v2:2:3" makes call 3 of cuMemAlloc_v2 return error 2; call 0 means all
 //   ATTN_FAKE_CAPABILITY  the compute capability, 80 by default
 //
-// Addresses of the device are addresses of this process, but only the emulator, copies and sets may use them. Around each
-// allocation are bytes that no kernel may touch. New memory has bytes of 0xff, which are NaN.
+// Only the emulator and the functions that copy access the memory of the device, although its addresses are valid in
+// this process. Around each allocation are bytes that no kernel may touch. New memory has bytes of 0xff, which are NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -109,6 +110,8 @@ private:
 
 struct Device {
   static constexpr size_t kBytes = size_t(1) << 30, kGap = 512, kAlignment = 256;
+  static constexpr size_t kConstants =
+      1 << 20; ///< at the end of memory: constant arrays, which the emulator places
 
   std::mutex mutex;
   char *memory = nullptr;
@@ -165,7 +168,7 @@ int allocate(uint64_t *address, size_t bytes) {
     return InvalidValue;
   size_t at =
       (d.used + Device::kGap + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
-  if (bytes > Device::kBytes || at + bytes + Device::kGap > Device::kBytes)
+  if (bytes > Device::kBytes || at + bytes + Device::kGap > Device::kBytes - Device::kConstants)
     return OutOfMemory;
   d.used = at + bytes;
   *address = uintptr_t(d.memory + at);
@@ -233,15 +236,26 @@ API(cuDeviceGetAttribute, int *value, int attribute, int) {
   BEGIN()
   const char *text = getenv("ATTN_FAKE_CAPABILITY");
   int capability = text ? atoi(text) : 80;
-  *value = attribute == 75 ? capability / 10 : capability % 10;
-  return attribute == 75 || attribute == 76 ? Success : InvalidValue;
+  const std::map<int, int> values = {{16, 1}, {75, capability / 10}, {76, capability % 10}};
+  auto found = values.find(attribute);
+  if (found == values.end())
+    return InvalidValue;
+  *value = found->second;
+  return Success;
 }
 
 API(cuCtxCreate_v2, void **context, unsigned, int) {
   BEGIN()
   std::lock_guard<std::mutex> lock(device().mutex);
-  *context = new char;
-  device().contexts[*context] = {device().contexts.size() + 1};
+  static unsigned long long numCreated;
+  // As in the real driver, a new context may lie where a destroyed one was.
+  *context = nullptr;
+  for (auto &[address, other] : device().contexts)
+    if (!other.isAlive)
+      *context = address;
+  if (!*context)
+    *context = new char;
+  device().contexts[*context] = {1000 + ++numCreated};
   current = *context;
   return Success;
 }
@@ -407,6 +421,14 @@ API(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
   return Success;
 }
 
+API(cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, void *stream) {
+  BEGIN("stream " + std::to_string(uintptr_t(stream)))
+  if (!isInside(to, bytes))
+    return InvalidValue;
+  memcpy(reinterpret_cast<void *>(to), from, bytes);
+  return Success;
+}
+
 API(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes) {
   BEGIN()
   if (!isInside(from, bytes))
@@ -436,5 +458,16 @@ API(cuEventElapsedTime, float *milliseconds, void *first, void *second) {
   auto *from = static_cast<timespec *>(first), *to = static_cast<timespec *>(second);
   *milliseconds =
       float(1e3 * double(to->tv_sec - from->tv_sec) + 1e-6 * double(to->tv_nsec - from->tv_nsec));
+  return Success;
+}
+
+API(cuStreamCreate, void **stream, unsigned) {
+  BEGIN()
+  *stream = new char;
+  return Success;
+}
+
+API(cuStreamSynchronize, void *) {
+  BEGIN()
   return Success;
 }

@@ -1,8 +1,8 @@
 """emulator.py FILE BASE BYTES: runs kernels for test/ptx/Driver.cpp.
 
-FILE is the number of an open file that holds the memory of the device, whose addresses begin at BASE. Standard input has
-requests, each a line and then bytes; the answer to each is the line "ok" or the reason why it failed. Every second launch of
-a kernel ends asynchronous copies as late as possible, the others at once.
+FILE is the number of an open file that holds the memory of the device, whose addresses begin at BASE. Its last bytes are for
+constant arrays of modules. Standard input has requests, each a line and then bytes; the answer to each is the line "ok" or
+the reason why it failed. Every second launch of a kernel ends asynchronous copies as late as possible, the others at once.
 """
 import collections
 import mmap
@@ -17,16 +17,23 @@ file, base, size = (int(argument) for argument in sys.argv[1:4])
 memory = np.frombuffer(mmap.mmap(file, size), np.uint8)
 modules = {}
 launches = collections.Counter()  # of each kernel
+constants = []  # the address and the size of each constant array
+ALIGNMENT = 256
 
 
 def load(number, length):
-    modules[number] = program.parse(sys.stdin.buffer.read(int(length)).decode())
+    module = modules[number] = program.parse(sys.stdin.buffer.read(int(length)).decode())
+    for name, content in module.constants.items():
+        end = constants[-1][0] if constants else base + size
+        module.addresses[name] = (end - len(content)) // ALIGNMENT * ALIGNMENT
+        constants.append((module.addresses[name], len(content)))
+        memory[module.addresses[name] - base:][:len(content)] = np.frombuffer(content, np.uint8)
 
 
 def launch(number, name, count, threads, shared_bytes, argument_bytes, *spans):
     arguments = sys.stdin.buffer.read(int(argument_bytes))
     allocations = [tuple(int(part) for part in span.split(":")) for span in spans]
-    device = machine.Memory("global", memory, base, allocations)
+    device = machine.Memory("global", memory, base, allocations + constants)
     late = launches[number, name] % 2 == 1
     launches[number, name] += 1
     for block in range(int(count)):

@@ -231,6 +231,8 @@ class Decoder:
             return lambda warp: warp.special[operand].astype(dtype)
         if operand.startswith(("0f", "0d")):
             value = np.full(32, int(operand[2:], 16), np.uint32 if operand[1] == "f" else np.uint64)
+        elif operand in self.program.addresses:
+            value = np.full(32, self.program.addresses[operand], np.uint64)
         elif operand in self.program.shared:
             value = np.zeros(32, np.uint64)
         elif operand in self.kernel.parameters:

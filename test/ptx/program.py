@@ -28,6 +28,8 @@ class Program:
     target: str
     kernels: dict
     shared: set  # names of variables at the beginning of dynamic shared memory
+    constants: dict  # name: the bytes of an array in global memory
+    addresses: dict = field(default_factory=dict)  # name: where such an array is
 
 
 def split_operands(text):
@@ -100,7 +102,9 @@ def parse(text):
     for match in re.finditer(r"\.visible \.entry (\w+)\((.*?)\)(.*?)\n\{\n(.*?)\n\}", text, re.DOTALL):
         kernels[match[1]] = parse_kernel(match[1], match[2], match[4])
     shared = set(re.findall(r"\.extern \.shared \.align \d+ \.b8 (\w+)\[\]", text))
-    return Program(re.search(r"\.target (\w+)", text)[1], kernels, shared)
+    constants = {name: bytes(int(value) for value in values.split(","))
+                 for name, values in re.findall(r"\.global \.align \d+ \.b8 (\w+)\[\d+\] = \{([\d, ]+)\};", text)}
+    return Program(re.search(r"\.target (\w+)", text)[1], kernels, shared, constants)
 
 
 def successors(kernel, i):

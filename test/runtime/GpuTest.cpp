@@ -168,9 +168,10 @@ TEST_F(GpuTest, LoadsOnceAndLaunchesOnTheStream) {
   attn_call_options options = {};
   options.stream = reinterpret_cast<void *>(7);
   ASSERT_EQ(call(function.get(), weights.get(), options), ATTN_OK) << attn_last_error();
-  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuModuleLoadData", "cuModuleGetFunction",
-                            "cuFuncSetAttribute", "cuMemAlloc_v2", "cuMemcpyHtoD_v2",
-                            "cuMemAllocAsync", "cuLaunchKernel", "cuMemFreeAsync"}));
+  EXPECT_EQ(calls(),
+            (Names{"cuCtxGetCurrent", "cuModuleLoadData", "cuModuleGetFunction",
+                   "cuFuncSetAttribute", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2",
+                   "cuStreamSynchronize", "cuMemAllocAsync", "cuLaunchKernel", "cuMemFreeAsync"}));
   ASSERT_EQ(call(function.get(), weights.get(), options), ATTN_OK);
   EXPECT_EQ(calls(/*withDetails=*/true),
             (Names{"cuCtxGetCurrent", "cuMemAllocAsync 128 stream 7",
@@ -202,14 +203,17 @@ TEST_F(GpuTest, TwoContexts) {
   ASSERT_EQ(call(function.get(), weights.get()), ATTN_OK);
   Names names = calls();
   EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleLoadData"), 1);
-  EXPECT_EQ(std::count(names.begin(), names.end(), "cuMemcpyHtoD_v2"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuMemcpyHtoDAsync_v2"), 1);
   ASSERT_EQ(setCurrent(context), 0);
   calls();
   ASSERT_EQ(call(function.get(), weights.get()), ATTN_OK);
   names = calls();
   EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleLoadData"), 0);
-  // The driver frees what is in a context with it.
+  // The driver frees what is in a context with it. What a new context at the same address has is not touched.
   ASSERT_EQ(destroyContext(other), 0);
+  void *next = nullptr;
+  ASSERT_EQ(createContext(&next, 0, 0), 0);
+  ASSERT_EQ(next, other);
   calls();
   weights.reset();
   function.reset();
@@ -267,12 +271,13 @@ TEST_F(GpuTest, ErrorsOfTheDriver) {
   ASSERT_EQ(create(function), ATTN_OK);
   Weights weights = pack(function.get());
   static const std::pair<const char *, const char *> kErrors[] = {
-      {"cuCtxGetCurrent:201", "have a current context, got CUDA_ERROR_INVALID_CONTEXT"},
+      {"cuCtxGetCurrent:201", "describe the current context, got CUDA_ERROR_INVALID_CONTEXT"},
       {"cuModuleLoadData:2", "load the kernels, got CUDA_ERROR_OUT_OF_MEMORY"},
-      {"cuModuleGetFunction:1", "find the kernels, got CUDA_ERROR_INVALID_VALUE"},
-      {"cuFuncSetAttribute:1", "find the kernels, got CUDA_ERROR_INVALID_VALUE"},
+      {"cuModuleGetFunction:1", "find a kernel, got CUDA_ERROR_INVALID_VALUE"},
+      {"cuFuncSetAttribute:1", "give a kernel its shared memory, got CUDA_ERROR_INVALID_VALUE"},
       {"cuMemAlloc_v2:2", "copy the weights to the device, got CUDA_ERROR_OUT_OF_MEMORY"},
-      {"cuMemcpyHtoD_v2:1", "copy the weights to the device, got CUDA_ERROR_INVALID_VALUE"},
+      {"cuMemcpyHtoDAsync_v2:1", "copy the weights to the device, got CUDA_ERROR_INVALID_VALUE"},
+      {"cuStreamSynchronize:700", "copy the weights to the device, got CUDA_ERROR_ILLEGAL_ADDRESS"},
       {"cuMemAllocAsync:2", "allocate the workspace, got CUDA_ERROR_OUT_OF_MEMORY"},
       {"cuLaunchKernel:700", "launch a kernel, got CUDA_ERROR_ILLEGAL_ADDRESS"},
       {"cuMemFreeAsync:12345", "free the workspace, got an error without a name"},
@@ -293,6 +298,15 @@ TEST_F(GpuTest, ContextOfAnotherDevice) {
   input.dl.device = output.dl.device = {kDLCUDA, 1};
   expectError(call(function.get(), weights.get()), ATTN_ERROR_DEVICE,
               "scale: expected a current context of device 1, got 0");
+}
+
+TEST_F(GpuTest, NoContext) {
+  Function function;
+  ASSERT_EQ(create(function), ATTN_OK);
+  Weights weights = pack(function.get());
+  ASSERT_EQ(find<int (*)(void *)>("cuCtxSetCurrent")(nullptr), 0);
+  expectError(call(function.get(), weights.get()), ATTN_ERROR_DEVICE,
+              "scale: expected a current CUDA context on the calling thread, got none");
 }
 
 TEST_F(GpuTest, TasksAndOptions) {

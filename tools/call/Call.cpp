@@ -7,6 +7,7 @@
 #include "tools/call/Call.h"
 #include "tools/call/Arguments.h"
 #include "tools/call/FmaPeak.h"
+#include "tools/call/GpuPeak.h"
 #include "tools/call/JSON.h"
 #include "tools/call/Latency.h"
 
@@ -76,8 +77,9 @@ static Failure parseDevice(const std::string &text, DLDevice &device) {
   if (text == "cuda")
     return {};
   static constexpr std::string_view kPrefix = "cuda:";
-  if (text.compare(0, kPrefix.size(), kPrefix) || device.device_id < 0 ||
-      !parseInteger(std::string_view(text).substr(kPrefix.size()), device.device_id))
+  if (text.compare(0, kPrefix.size(), kPrefix) ||
+      !parseInteger(std::string_view(text).substr(kPrefix.size()), device.device_id) ||
+      device.device_id < 0)
     return refuse("expected --device of cuda or cuda:<number>, got '%s'", text.c_str());
   return {};
 }
@@ -89,7 +91,7 @@ Failure CallOptions::check() const {
   if (Failure failure = parseDevice(this->device, device))
     return failure;
   if (device.device_type && (threads > 1 || concurrency > 1))
-    return refuse("expected no --threads and --concurrency with --device, got some");
+    return refuse("expected no --threads or --concurrency with --device, got one");
   for (auto [name, value] : {std::pair("tolerance", tolerance), std::pair("gflop", gflop)})
     if (!std::isfinite(value) || value < 0)
       return refuse("expected --%s of at least 0, got %g", name, value);
@@ -270,41 +272,57 @@ Failure Call::callGuarded(GuardedMemory::Side side, char pattern, const rt::Weig
   return {};
 }
 
-Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
-  Arguments arguments(inputs, results, inOut);
-  attn_function_options forced = functionOptions(options);
-  arguments.setDevice(forced.device);
+struct Call::OnGpu {
+  OnGpu(std::vector<Array> &inputs, std::vector<Array> &results, const std::vector<int32_t> &inOut)
+      : arguments(inputs, results, inOut) {}
+
+  Arguments arguments;
+  std::vector<GpuMemory> memory; ///< of the tensors, outputs after inputs
+  GpuMemory workspace;
+  int64_t workspaceBytes = 0;
+};
+
+Failure Call::placeOnGpu(OnGpu &call, char pattern) {
+  call.arguments.setDevice(functionOptions(options).device);
   attn_workspace size = {};
   size.size = sizeof(size);
-  if (Failure failure = toFailure(attn_workspace_size(
-          function.get(), arguments.getInputs(), arguments.getNumInputs(), options.threads, &size)))
+  if (Failure failure =
+          toFailure(attn_workspace_size(function.get(), call.arguments.getInputs(),
+                                        call.arguments.getNumInputs(), options.threads, &size)))
     return failure;
-  GpuMemory workspace;
-  std::vector<GpuMemory> memory(arguments.getNumInputs() + arguments.getNumOutputs());
+  call.workspaceBytes = size.total;
   auto fill = [&](GpuMemory &into, const std::vector<char> &data) -> Failure {
     if (Failure failure = into.allocate(data.size()))
       return failure;
     return gpu.copyIn(into.get(), data.data(), data.size());
   };
-  if (Failure failure = fill(workspace, std::vector<char>(size.total, pattern)))
+  if (Failure failure = fill(call.workspace, std::vector<char>(size.total, pattern)))
     return failure;
-  for (size_t i = 0; i < memory.size(); ++i) {
+  call.memory.resize(call.arguments.getNumInputs() + call.arguments.getNumOutputs());
+  for (size_t i = 0; i < call.memory.size(); ++i) {
     bool isInput = i < inputs.size();
     const Array &array = isInput ? inputs[i] : results[i - inputs.size()];
-    if (Failure failure =
-            fill(memory[i], isInput ? array.data : std::vector<char>(array.data.size(), pattern)))
+    std::vector<char> patterns(isInput ? 0 : array.data.size(), pattern);
+    if (Failure failure = fill(call.memory[i], isInput ? array.data : patterns))
       return failure;
-    arguments.setData(i, memory[i].data());
+    call.arguments.setData(i, call.memory[i].data());
   }
-  callOptions.workspace = workspace.data();
-  callOptions.workspace_bytes = size.total;
-  if (Failure failure = call(arguments, weights, callOptions))
+  return {};
+}
+
+Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
+  OnGpu onGpu(inputs, results, inOut);
+  if (Failure failure = placeOnGpu(onGpu, pattern))
+    return failure;
+  callOptions.workspace = onGpu.workspace.data();
+  callOptions.workspace_bytes = onGpu.workspaceBytes;
+  if (Failure failure = call(onGpu.arguments, weights, callOptions))
     return failure;
   if (Failure failure = gpu.synchronize())
     return failure;
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<char> after(inputs[i].data.size());
-    if (Failure failure = gpu.copyOut(after.data(), memory[i].get(), after.size()))
+    if (Failure failure = gpu.copyOut(after.data(), onGpu.memory[i].get(), after.size()))
       return failure;
     bool isInOut = std::find(inOut.begin(), inOut.end(), int32_t(i)) != inOut.end();
     if (!isInOut && after != inputs[i].data)
@@ -314,7 +332,7 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
   for (size_t i = 0; i < results.size(); ++i) {
     size_t from = i < numOutputs ? inputs.size() + i : inOut[i - numOutputs];
     if (Failure failure =
-            gpu.copyOut(results[i].data.data(), memory[from].get(), results[i].data.size()))
+            gpu.copyOut(results[i].data.data(), onGpu.memory[from].get(), results[i].data.size()))
       return failure;
   }
   return {};
@@ -453,8 +471,8 @@ struct Difference {
 };
 } // namespace
 
-/// Fails if the shapes differ, or if an element is finite in only one array. Error messages call `got` by `name`, and say
-/// that `expected` comes from `source`.
+/// Fails if the shapes differ, or if an element is finite in only one array. Error messages call `got` by `name`, and
+/// say that `expected` comes from `source`.
 static Failure compare(const Array &got, const std::string &name, const Array &expected,
                        const std::string &source, Difference &difference) {
   if (expected.shape != got.shape)
@@ -534,6 +552,58 @@ static std::string getCpuModel() {
 #endif
 }
 
+/// The least number of calls that are measured.
+static constexpr size_t kLeastCalls = 3;
+
+Failure Call::measureOnGpu(double seconds) {
+  OnGpu onGpu(inputs, results, inOut);
+  if (Failure failure = placeOnGpu(onGpu, 0))
+    return failure;
+  attn_call_options callOptions = {};
+  callOptions.workspace = onGpu.workspace.data();
+  callOptions.workspace_bytes = onGpu.workspaceBytes;
+  double peak = 0;
+  if (Failure failure = measureMatrixPeak(gpu, peak))
+    return failure;
+  // The first call, which loads the code, is not measured.
+  if (Failure failure = call(onGpu.arguments, weights, callOptions))
+    return failure;
+  Latencies times;
+  Gpu::Timer timer;
+  for (double total = 0; total < seconds * 1e3 || times.ms.size() < kLeastCalls;) {
+    double ms = 0;
+    if (Failure failure = timer.start())
+      return failure;
+    if (Failure failure = call(onGpu.arguments, weights, callOptions))
+      return failure;
+    if (Failure failure = timer.stop())
+      return failure;
+    if (Failure failure = timer.getMilliseconds(ms))
+      return failure;
+    times.ms.push_back(ms);
+    total += ms;
+  }
+  std::sort(times.ms.begin(), times.ms.end());
+  double median = times.percentile(50), rate = options.gflop * 1e3 / median;
+  measured = {{"device", quoteJSON(gpu.getName())},
+              {"flops", toJSONNumber(options.gflop * 1e9)},
+              {"max_ms", toJSONNumber(times.max())},
+              {"median_ms", toJSONNumber(median)},
+              {"min_ms", toJSONNumber(times.min())},
+              {"peak_gflops", toJSONNumber(peak)},
+              {"repetitions", std::to_string(times.ms.size())}};
+  if (options.json)
+    return {};
+  std::string text =
+      format("min %.4f ms, median %.4f, max %.4f of %zu calls; workspace %lld bytes", times.min(),
+             median, times.max(), times.ms.size(), (long long)onGpu.workspaceBytes);
+  if (options.gflop > 0)
+    text += format("; %.2f TFLOP/s, %.1f%% of the peak of mma.sync with bf16 of %.2f", rate / 1e3,
+                   100 * rate / peak, peak / 1e3);
+  print(text + "; " + gpu.getName() + "\n");
+  return {};
+}
+
 Failure Call::measure() {
   double seconds = 1;
   if (!options.benchmark->empty()) {
@@ -542,6 +612,8 @@ Failure Call::measure() {
     if (*end || !std::isfinite(seconds) || seconds < 0)
       return refuse("expected seconds, got '%s'", options.benchmark->c_str());
   }
+  if (gpu.isOpen())
+    return measureOnGpu(seconds);
   struct Tensors {
     std::vector<Array> inputs, results;
   };

@@ -92,8 +92,13 @@ private:
                attn_call_options callOptions);
   Failure callGuarded(GuardedMemory::Side side, char pattern, const rt::Weights &weights,
                       attn_call_options callOptions);
-  /// Calls on the GPU, with copies of inputs and results there. `pattern` fills outputs and workspace before.
+  /// The tensors and the workspace of a call, in memory of the GPU.
+  struct OnGpu;
+  /// Copies the inputs to the GPU. `pattern` fills outputs and workspace.
+  Failure placeOnGpu(OnGpu &call, char pattern);
+  /// Calls on the GPU, checks that its inputs stay as they are, and copies the results back.
   Failure callOnGpu(char pattern, attn_call_options callOptions);
+  Failure measureOnGpu(double seconds);
   Failure callThrice(attn_call_options callOptions);
   Failure mapWeights(rt::Weights &mapped);
   Failure summarize();

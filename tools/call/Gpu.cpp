@@ -17,10 +17,17 @@ using namespace attn;
   X(errorName, "cuGetErrorName", (int, const char **))                                             \
   X(deviceGet, "cuDeviceGet", (int *, int))                                                        \
   X(deviceName, "cuDeviceGetName", (char *, int, int))                                             \
+  X(attribute, "cuDeviceGetAttribute", (int *, int, int))                                          \
   X(retain, "cuDevicePrimaryCtxRetain", (void **, int))                                            \
   X(releaseContext, "cuDevicePrimaryCtxRelease_v2", (int))                                         \
   X(setCurrent, "cuCtxSetCurrent", (void *))                                                       \
   X(synchronize, "cuCtxSynchronize", ())                                                           \
+  X(load, "cuModuleLoadData", (void **, const void *))                                             \
+  X(unload, "cuModuleUnload", (void *))                                                            \
+  X(getFunction, "cuModuleGetFunction", (void **, void *, const char *))                           \
+  X(launch, "cuLaunchKernel",                                                                      \
+    (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,         \
+     void **, void **))                                                                            \
   X(allocate, "cuMemAlloc_v2", (uint64_t *, size_t))                                               \
   X(release, "cuMemFree_v2", (uint64_t))                                                           \
   X(copyIn, "cuMemcpyHtoD_v2", (uint64_t, const void *, size_t))                                   \
@@ -78,6 +85,9 @@ Failure Gpu::open(int number) {
   if (!error)
     error = cu.deviceName(text, sizeof text, device);
   name = text;
+  static constexpr int kMultiprocessorCount = 16; // the driver's number of the attribute
+  if (!error)
+    error = cu.attribute(&numMultiprocessors, kMultiprocessorCount, device);
   if (!error)
     error = cu.retain(&context, device);
   if (!error)
@@ -98,6 +108,24 @@ Failure Gpu::copyIn(uint64_t to, const void *from, size_t bytes) const {
 
 Failure Gpu::copyOut(void *to, uint64_t from, size_t bytes) const {
   return bytes ? cu.check("copy from the device", cu.copyOut(to, from, bytes)) : Failure();
+}
+
+GpuKernel::~GpuKernel() {
+  if (module)
+    cu.unload(module);
+}
+
+Failure GpuKernel::load(const char *ptx, const char *name) {
+  int error = cu.load(&module, ptx);
+  if (!error)
+    error = cu.getFunction(&function, module, name);
+  return cu.check("load a kernel", error);
+}
+
+Failure GpuKernel::launch(unsigned blocks, unsigned threads, const void *argument) const {
+  void *arguments[] = {const_cast<void *>(argument)};
+  return cu.check("launch a kernel",
+                  cu.launch(function, blocks, 1, 1, threads, 1, 1, 0, nullptr, arguments, nullptr));
 }
 
 Gpu::Timer::~Timer() {

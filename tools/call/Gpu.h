@@ -28,6 +28,7 @@ public:
   Failure open(int number);
   bool isOpen() const { return context != nullptr; }
   const std::string &getName() const { return name; }
+  int getNumMultiprocessors() const { return numMultiprocessors; }
 
   /// Waits for all work. Reports the errors of kernels, too.
   Failure synchronize() const;
@@ -51,8 +52,24 @@ public:
 
 private:
   int device = 0;
+  int numMultiprocessors = 0;
   void *context = nullptr;
   std::string name;
+};
+
+/// A kernel with one parameter, a struct.
+class GpuKernel {
+public:
+  GpuKernel() = default;
+  GpuKernel(const GpuKernel &) = delete;
+  ~GpuKernel();
+
+  /// Loads `name` from a text of PTX.
+  Failure load(const char *ptx, const char *name);
+  Failure launch(unsigned blocks, unsigned threads, const void *argument) const;
+
+private:
+  void *module = nullptr, *function = nullptr;
 };
 
 /// Memory of the current context.

@@ -14,8 +14,9 @@
 // CHECK: gpu.barrier
 // One sum: one thread.
 // CHECK: scf.if
-// CHECK-NEXT: linalg.generic
+// CHECK: scf.for
 // CHECK: gpu.barrier
+// CHECK-NOT: linalg.
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 func.func private @map(%i: index, %worker: index, %x: memref<?x768xf32>, %y: memref<?x768xf32>, %r: memref<?xf32>, %s: memref<f32>)

@@ -17,6 +17,20 @@ func.func @outside(%x: memref<8xf32>, %y: memref<8xf32>) {
 
 // -----
 
+// Tasks have their own constant arrays.
+// CHECK-LABEL: func @constant
+// CHECK: scf.forall
+// CHECK: %[[TABLE:.+]] = memref.get_global @table
+// CHECK: linalg.copy ins(%[[TABLE]]
+memref.global "private" constant @table : memref<4xf32> = dense<[1.0, 2.0, 3.0, 4.0]>
+func.func @constant(%x: memref<4xf32>) {
+  %table = memref.get_global @table : memref<4xf32>
+  linalg.copy ins(%table : memref<4xf32>) outs(%x : memref<4xf32>)
+  return
+}
+
+// -----
+
 // Packing runs on the CPU.
 // CHECK-LABEL: func @f.pack
 // CHECK-NOT: scf.forall

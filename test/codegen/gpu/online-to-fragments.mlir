@@ -12,8 +12,12 @@
 // CHECK: arith.select %[[HIDDEN]], %{{.+}}, %{{.+}} : f32
 // CHECK: gpu.shuffle xor %{{.+}}, %c1_i32
 // CHECK: gpu.shuffle xor %{{.+}}, %c2_i32
-// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
 // CHECK: memref.store %{{.+}}, %[[MAX]]
+// Large maxima are subtracted.
+// CHECK: %[[LARGE:.+]] = nvvm.vote.sync any
+// CHECK: scf.if %[[LARGE]] -> (f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK: arith.subf
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
 // Values that are not finite are multiplied as zeros and ones.
 // CHECK: %[[ANY:.+]] = nvvm.vote.sync any
 // CHECK: scf.if %[[ANY]] {

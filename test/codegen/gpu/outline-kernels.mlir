@@ -3,7 +3,7 @@
 // CHECK-LABEL: func private @f.attend(index, index, index, memref<?x64xf16>)
 // CHECK-SAME: attn.launch = #attn.launch<threads = 128, shared = 2048, arguments = 64>
 // CHECK: gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_80", features = "+ptx80">]
-// CHECK: llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
+// CHECK: llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
 // CHECK: llvm.func @f_attend_0(%[[CONTEXT:.+]]: !llvm.ptr {llvm.byval = [[TYPE:!llvm.struct<\(i64, struct<\(ptr, ptr, i64, array<2 x i64>, array<2 x i64>\)>\)>]], nvvm.grid_constant})
 // CHECK-SAME: nvvm.kernel
 // CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>

@@ -1,0 +1,140 @@
+"""graphs.py FOLDER: graphs around an attention, and unusual ones, on an emulated GPU against the reference in float64."""
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+MAPS = """
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#kt = affine_map<(q, k, d, e) -> (d, k)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#vt = affine_map<(q, k, d, e) -> (e, k)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+#ot = affine_map<(q, k, d, e) -> (e, q)>
+#p = affine_map<(q, k, d, e) -> (q, k)>
+"""
+
+
+def attention(queries, keys, element, key_map="#k", value_map="#v", out_map="#o", mask=""):
+    shape = {"#k": f"{keys}x32", "#kt": f"32x{keys}", "#v": f"{keys}x48", "#vt": f"48x{keys}", "#o": f"{queries}x48",
+             "#ot": f"48x{queries}"}
+    q, k, v, o = (f"tensor<{size}x{element}>" for size in (f"{queries}x32", shape[key_map], shape[value_map], shape[out_map]))
+    return MAPS + f"""
+func.func @attention(%q: {q}, %k: {k}, %v: {v}) -> {o} {{
+  %empty = tensor.empty() : {o}
+  %o = attn.attention ins(%q, %k, %v : {q}, {k}, {v}) outs(%empty : {o}) {mask}
+    {{indexing_maps = [#q, {key_map}, {value_map}, {out_map}], scale = 0.125 : f32}} -> {o}
+  return %o : {o}
+}}
+"""
+
+
+GRAPHS = {
+    # One task, whose loop must not be folded.
+    "one-task": attention(20, 90, "f16"),
+    "one-query": attention(1, 90, "bf16", mask="mask(#attn.causal<offset = 40>)"),
+    # The output is written across rows by other threads than those that computed it.
+    "out-in-columns": attention(150, 90, "f16", out_map="#ot"),
+    "out-in-columns-f32": attention(40, 90, "f32", out_map="#ot"),
+    "keys-in-columns": attention(40, 200, "f16", key_map="#kt", value_map="#vt"),
+    "keys-in-columns-short": attention(40, 9, "f32", key_map="#kt"),
+    "softmax": """
+func.func @f(%x: tensor<30x100xf32>) -> tensor<30x100xf32> {
+  %init = tensor.empty() : tensor<30x100xf32>
+  %y = linalg.softmax dimension(1) ins(%x : tensor<30x100xf32>) outs(%init : tensor<30x100xf32>) -> tensor<30x100xf32>
+  return %y : tensor<30x100xf32>
+}
+""",
+    "sum-of-all": """
+func.func @f(%x: tensor<30x20xf32>) -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %init = tensor.empty() : tensor<f32>
+  %filled = linalg.fill ins(%zero : f32) outs(%init : tensor<f32>) -> tensor<f32>
+  %y = linalg.reduce { arith.addf } ins(%x : tensor<30x20xf32>) outs(%filled : tensor<f32>) dimensions = [0, 1]
+  return %y : tensor<f32>
+}
+""",
+    "constants": """
+func.func @f(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %c = arith.constant dense<[1.0, 2.0, -3.0, 4.5]> : tensor<4xf32>
+  %init = tensor.empty() : tensor<8x4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%x, %c : tensor<8x4xf32>, tensor<4xf32>) outs(%init : tensor<8x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %s = arith.mulf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+""",
+}
+
+
+def run(path, *options):
+    result = subprocess.run(["attn-run", path, "--device=cuda", *options], capture_output=True, text=True)
+    if result.returncode:
+        sys.exit(f"{path.stem}: {result.stderr}")
+    return result.stdout
+
+
+def save(folder, name, text, *arrays):
+    path = folder / f"{name}.mlir"
+    path.write_text(text)
+    options = [f"--output-dir={folder / name}"]
+    for i, array in enumerate(arrays):
+        np.save(folder / f"{name}-{i}.npy", array)
+        options.append(f"--input={folder / f'{name}-{i}.npy'}")
+    return path, options
+
+
+def check_large_scores(folder):
+    """Equal scores have equal probabilities at any magnitude: the output is the mean of the values."""
+    for element, size in (("f32", 1e5), ("f32", 700.0), ("f16", 1e4), ("f32", 3e15)):
+        dtype = np.float16 if element == "f16" else np.float32
+        values = np.random.default_rng(3).standard_normal((400, 48)).astype(dtype)
+        path, options = save(folder, f"large-{element}-{size:g}", attention(5, 400, element), np.full((5, 32), size, dtype),
+                             np.full((400, 32), size, dtype), values)
+        run(path, *options)
+        error = np.abs(np.load(folder / path.stem / "0.npy") - values.astype(np.float64).mean(0)).max()
+        assert error < (2e-3 if element == "f16" else 1e-6), f"{path.stem}: error {error}"
+        print(path.stem, "error", error)
+
+
+def check_hidden_probabilities(folder):
+    """The probability of a hidden pair is 0 also in a row that is NaN."""
+    text = MAPS + """
+func.func @attention(%q: tensor<40x32xf32>, %k: tensor<50x32xf32>, %v: tensor<50x48xf32>) -> (tensor<40x48xf32>, tensor<40x50xf32>) {
+  %empty = tensor.empty() : tensor<40x48xf32>
+  %none = tensor.empty() : tensor<40x50xf32>
+  %o:2 = attn.attention ins(%q, %k, %v : tensor<40x32xf32>, tensor<50x32xf32>, tensor<50x48xf32>)
+    outs(%empty, %none : tensor<40x48xf32>, tensor<40x50xf32>) mask(#attn.causal)
+    {indexing_maps = [#q, #k, #v, #o, #p], scale = 0.125 : f32} -> tensor<40x48xf32>, tensor<40x50xf32>
+  return %o#0, %o#1 : tensor<40x48xf32>, tensor<40x50xf32>
+}
+"""
+    rng = np.random.default_rng(4)
+    q, k, v = (rng.standard_normal(shape).astype(np.float32) for shape in ((40, 32), (50, 32), (50, 48)))
+    k[3] = np.nan
+    path, options = save(folder, "hidden", text, q, k, v)
+    run(path, *options)
+    probabilities = np.load(folder / "hidden" / "1.npy")
+    row, column = np.indices(probabilities.shape)
+    assert (probabilities[column > row] == 0).all(), "a hidden pair has another probability than 0"
+    assert np.isnan(probabilities[(row >= 3) & (column <= row)]).all() and np.isfinite(probabilities[:3]).all()
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for name, text in GRAPHS.items():
+        path, _ = save(folder, name, text)
+        tolerance = "3e-3" if "f16" in text else "2e-2" if "bf16" in text else "2e-5"
+        tolerance = "2e-2" if "bf16" in text else tolerance
+        print(name, run(path, "--reference", f"--tolerance={tolerance}").splitlines()[-1], flush=True)
+    check_large_scores(folder)
+    check_hidden_probabilities(folder)
+
+
+main()

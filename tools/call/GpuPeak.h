@@ -1,0 +1,19 @@
+//===- GpuPeak.h - how fast a GPU multiplies matrices -------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_CALL_GPUPEAK_H
+#define ATTN_TOOLS_CALL_GPUPEAK_H
+
+#include "tools/call/Gpu.h"
+
+namespace attn {
+
+/// Measures the GFLOP/s of the instruction mma.sync.m16n8k16 with bf16 factors in registers, on all multiprocessors.
+Failure measureMatrixPeak(const Gpu &gpu, double &gflops);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_CALL_GPUPEAK_H
