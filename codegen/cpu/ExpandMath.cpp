@@ -80,8 +80,7 @@ static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
       floatConstant(builder, loc, x.getType(), std::ldexp(1, int(type.getFPMantissaWidth()) - 1));
   Value sum = arith::AddFOp::create(builder, loc, magnitude, large);
   Value rounded = arith::SubFOp::create(builder, loc, sum, large);
-  Value isSmall =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude, large);
+  Value isSmall = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, magnitude, large);
   Value result = arith::SelectOp::create(builder, loc, isSmall, rounded, magnitude);
   return math::CopySignOp::create(builder, loc, result, x);
 }
@@ -90,8 +89,8 @@ static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
 static Value createCorrected(OpBuilder &builder, Location loc, Value x, Value rounded,
                              arith::CmpFPredicate beyond, double step) {
   Value isBeyond = arith::CmpFOp::create(builder, loc, beyond, rounded, x);
-  Value corrected = arith::SubFOp::create(builder, loc, rounded,
-                                          floatConstant(builder, loc, x.getType(), step));
+  Value corrected =
+      arith::SubFOp::create(builder, loc, rounded, floatConstant(builder, loc, x.getType(), step));
   Value result = arith::SelectOp::create(builder, loc, isBeyond, corrected, rounded);
   // The floor of 0.5 is 0, and the floor of -0 is -0.
   return math::CopySignOp::create(builder, loc, result, x);
@@ -113,16 +112,17 @@ static Value createTrunc(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, floor, x);
 }
 
-/// Expands functions for which MLIR has polynomials in f32, and the math.fma ops of these polynomials.
-static LogicalResult approximate(Operation *root) {
+/// Expands functions for which MLIR has polynomials in f32 and, unless `keepFma`, the math.fma ops of these polynomials.
+static LogicalResult approximate(Operation *root, bool keepFma) {
   RewritePatternSet patterns(root->getContext());
   populatePolynomialApproximateErfPattern(patterns);
   if (failed(applyPatternsGreedily(root, std::move(patterns))))
     return failure();
+  if (keepFma)
+    return success();
   root->walk([](math::FmaOp op) {
     OpBuilder builder(op);
-    op.replaceAllUsesWith(
-        createMultiplyAdd(builder, op.getLoc(), op.getA(), op.getB(), op.getC()));
+    op.replaceAllUsesWith(createMultiplyAdd(builder, op.getLoc(), op.getA(), op.getB(), op.getC()));
     op.erase();
   });
   return success();
@@ -167,13 +167,16 @@ static bool isOfAnyFloat(Operation *op) {
 
 namespace {
 struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
+  using ExpandMathBase::ExpandMathBase;
+
   void runOnOperation() override {
-    if (failed(approximate(getOperation())))
+    if (failed(approximate(getOperation(), keepFma)))
       return signalPassFailure();
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       bool isCall = isa_and_nonnull<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op);
-      if (isCall && !isa<math::AbsFOp, math::AbsIOp, math::CopySignOp, math::SqrtOp>(op))
+      if (isCall && !isa<math::AbsFOp, math::AbsIOp, math::CopySignOp, math::SqrtOp>(op) &&
+          !(keepFma && isa<math::FmaOp>(op)))
         ops.push_back(op);
     });
     for (Operation *op : ops) {

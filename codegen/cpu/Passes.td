@@ -106,6 +106,8 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
     roundings of f32, scalars or vectors, so that no library call remains. Functions that are instructions on every
     machine stay; any other function is an error. For an example, see the header of `codegen/cpu/ExpandMath.cpp`.
   }];
+  let options = [Option<"keepFma", "keep-fma", "bool", "false",
+                        "Keep math.fma, an instruction of the machine on scalars too">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
