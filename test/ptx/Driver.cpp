@@ -377,20 +377,51 @@ API(cuLaunchKernel, void *function, unsigned gridX, unsigned gridY, unsigned gri
   std::lock_guard<std::mutex> lock(d.mutex);
   if (!d.emulator.isRunning())
     return Success;
-  // The size of the parameter is in the PTX: ".param .align 8 .b8 name_param_0[392]".
-  std::string start = ".entry " + kernel->name + "(";
-  size_t at = kernel->module->image.find("_param_0[", kernel->module->image.find(start));
-  size_t bytes = at == std::string::npos ? 0 : atol(kernel->module->image.c_str() + at + 9);
+  // The sizes of the parameters are in the PTX: ".param .align 8 .b8 name_param_0[392]".
+  const std::string &image = kernel->module->image;
+  size_t begin = image.find(".entry " + kernel->name + "("), end = image.find(')', begin);
+  std::string sizes, data;
+  for (size_t at = image.find("_param_", begin); at < end; at = image.find("_param_", at + 1)) {
+    size_t bytes = atol(image.c_str() + image.find('[', at) + 1);
+    sizes += (sizes.empty() ? "" : ",") + std::to_string(bytes);
+    data.append(static_cast<const char *>(*arguments++), bytes);
+  }
   std::string line = "launch " + std::to_string(kernel->module->number) + " " + kernel->name + " " +
                      std::to_string(gridX) + " " + std::to_string(blockX) + " " +
-                     std::to_string(sharedBytes) + " " + std::to_string(bytes);
+                     std::to_string(sharedBytes) + " " + sizes;
   for (auto [address, size] : d.allocations)
     line += " " + std::to_string(address) + ":" + std::to_string(size);
-  std::string answer = d.emulator.ask(line, arguments[0], bytes);
+  std::string answer = d.emulator.ask(line, data.data(), data.size());
   if (answer == "ok\n")
     return Success;
   fprintf(stderr, "emulator: %s", answer.c_str());
   return IllegalAddress;
+}
+
+/// Writes what asynchronous.py reads, and refuses what the real driver refuses.
+API(cuTensorMapEncodeTiled, uint64_t *map, int type, unsigned rank, uint64_t address,
+    const uint64_t *sizes, const uint64_t *strides, const unsigned *box, const unsigned *steps,
+    int interleave, int swizzle, int, int) {
+  BEGIN()
+  const unsigned elementBytes = type == 0 ? 1 : type == 1 ? 2 : 4;
+  constexpr int k128Bytes = 3;
+  if (type > 2 || rank < 1 || rank > 5 || address % 16 || uintptr_t(map) % 64 || interleave ||
+      swizzle != k128Bytes || box[0] * elementBytes > 128)
+    return InvalidValue;
+  memset(map, 0, 128);
+  map[0] = 0x6174746e;
+  map[1] = address;
+  map[2] = rank;
+  map[3] = elementBytes;
+  for (unsigned i = 0; i < rank; ++i) {
+    if (sizes[i] == 0 || sizes[i] > uint64_t(1) << 32 || box[i] == 0 || box[i] > 256 ||
+        steps[i] != 1 || (i > 0 && (strides[i - 1] % 16 || strides[i - 1] >> 40)))
+      return InvalidValue;
+    map[4 + i] = (sizes[i] & 0xffffffff) | uint64_t(box[i]) << 32;
+    if (i > 0)
+      map[9 + i - 1] = strides[i - 1];
+  }
+  return Success;
 }
 
 API(cuMemAlloc_v2, uint64_t *address, size_t bytes) {

@@ -31,13 +31,16 @@ def load(number, length):
 
 
 def launch(number, name, count, threads, shared_bytes, argument_bytes, *spans):
-    arguments = sys.stdin.buffer.read(int(argument_bytes))
+    kernel = modules[number].kernels[name]
+    arguments = bytearray(kernel.parameter_bytes)
+    for (offset, _), size in zip(kernel.parameters.values(), argument_bytes.split(",")):
+        arguments[offset:offset + int(size)] = sys.stdin.buffer.read(int(size))
     allocations = [tuple(int(part) for part in span.split(":")) for span in spans]
     device = machine.Memory("global", memory, base, allocations + constants)
     late = launches[number, name] % 2 == 1
     launches[number, name] += 1
     for block in range(int(count)):
-        machine.Block(modules[number], modules[number].kernels[name], block, int(threads), int(shared_bytes), arguments,
+        machine.Block(modules[number], kernel, block, int(threads), int(shared_bytes), arguments,
                       device, late).run()
 
 

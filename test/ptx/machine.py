@@ -9,6 +9,9 @@ import re
 
 import numpy as np
 
+import asynchronous
+from asynchronous import Fault
+
 LANES = np.arange(32)
 ALL = np.ones(32, bool)
 # PTX types without a fixed meaning, such as b32, are unsigned.
@@ -16,13 +19,9 @@ TYPES = {"pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16":
          "s16": np.int16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32, "f32": np.float32, "b64": np.uint64,
          "u64": np.uint64, "s64": np.int64, "f64": np.float64, "f16": np.float16}
 WIDER = {np.uint16: np.uint32, np.int16: np.int32, np.uint32: np.uint64, np.int32: np.int64}
-LEAST_NORMAL = np.float32(2.0 ** -126)
+EXPONENT, SIGN = np.uint32(0x7f800000), np.uint32(0x80000000)
 NAN = np.array([0x7fffffff], np.uint32).view(np.float32)
 CHUNK = 20000  # instructions after which a warp lets the others run
-
-
-class Fault(Exception):
-    """The program did what the machine forbids."""
 
 
 def from_bf16(bits):
@@ -42,12 +41,19 @@ def from_tf32(bits):
 
 def canonical(numbers):
     """The hardware has one NaN as the result of arithmetic."""
-    return np.where(np.isnan(numbers), NAN, numbers) if np.isnan(numbers).any() else numbers
+    is_nan = np.isnan(numbers)
+    return np.where(is_nan, NAN, numbers) if is_nan.any() else numbers
 
 
 def flush(numbers):
     """Subnormal numbers as zeros of their sign."""
-    return canonical(np.where(np.abs(numbers) < LEAST_NORMAL, np.copysign(np.float32(0), numbers), numbers))
+    bits = canonical(numbers).view(np.uint32)
+    return np.where(bits & EXPONENT == 0, bits & SIGN, bits).view(np.float32)
+
+
+def some(mask):
+    """A mask with its one form if it has all lanes, and None if it has none."""
+    return ALL if mask.all() else mask if mask.any() else None
 
 
 class Memory:
@@ -91,9 +97,17 @@ class Block:
         shared = np.full(-(-max(shared_bytes, 8) // 8) * 8, 0xff, np.uint8)
         self.memories = {"global": memory, "shared": Memory("shared", shared, 0, [(0, shared_bytes)]),
                          "param": Memory("param", parameters)}
-        self.barriers = {}  # number: [threads that arrived, times that it was complete]
+        self.unfenced = np.zeros(shared.size, np.uint8)  # 1 + the number of the warp that wrote a byte for itself and others
+        self.copies = []  # of boxes, that run
+        self.barriers = {}  # by number
 
     def run(self):
+        with np.errstate(all="ignore"):
+            self.run_warps()
+        if self.copies:
+            raise Fault("the block ends before its copies")
+
+    def run_warps(self):
         warps = [Warp(self, i) for i in range(self.threads // 32)]
         running = [(warp, warp.run()) for warp in warps]
         while running:
@@ -105,15 +119,31 @@ class Block:
                 except StopIteration:
                     moved = True
             running = still
-            if running and not moved:
+            if not moved and self.copies:
+                self.run_copies()
+            elif running and not moved:
                 places = ", ".join(self.kernel.instructions[warp.position].text for warp, _ in running)
                 raise Fault(f"all threads wait: {places}")
 
-    def arrive(self, number, threads):
-        arrived = self.barriers.setdefault(number, [0, 0])
-        arrived[0] += 32
-        if arrived[0] == threads:
-            arrived[0], arrived[1] = 0, arrived[1] + 1
+    def run_copies(self):
+        while self.copies:
+            self.copies.pop(0).run()
+
+
+class Barrier:
+    """Counts threads, and the times that all have arrived. Each time may reduce a condition to whether it holds somewhere."""
+
+    def __init__(self):
+        self.arrived, self.times, self.holds, self.results = 0, 0, False, {}
+
+    def arrive(self, threads, holds):
+        self.arrived += 32
+        self.holds |= bool(holds)
+        if self.arrived > threads:
+            raise Fault(f"{self.arrived} threads arrive at a barrier of {threads}")
+        if self.arrived == threads:
+            self.results[self.times] = self.holds
+            self.arrived, self.times, self.holds = 0, self.times + 1, False
 
 
 class Warp:
@@ -127,51 +157,66 @@ class Warp:
             self.special[name] = np.zeros(32)
         self.special = {name: value.astype(np.uint32) for name, value in self.special.items()}
         self.copies, self.groups = [], []  # asynchronous copies since the last commit, and groups of them before
-        self.waits_for = None  # a barrier and its count
+        self.waits_for = None  # a barrier, its count, and the register that gets its result
+        self.products = asynchronous.Products()
+        self.polls, self.stalled_at = False, None  # whether it looked at a barrier in vain, and where it did so before
 
     def run(self):
         """Runs all lanes. Yields whether the warp moved, whenever another warp may run."""
         kernel, count = self.block.kernel, 0
         steps = decode(self.block.program, kernel)
-        # Lanes at an instruction, and where they join those below them.
+        # Lanes at an instruction, and where they join those below them. No mask is empty.
         stack = [[0, ALL, None]]
         while stack:
-            position, mask, join = stack[-1]
-            if position == join or position == len(steps) or not mask.any():
+            top = stack[-1]
+            position, mask, join = top
+            if position == join or position == len(steps):
                 stack.pop()
                 continue
             self.position = position
             instruction, execute = kernel.instructions[position], steps[position]
             active = mask
             if instruction.predicate is not None:
-                active = mask & (self.registers[instruction.predicate] ^ instruction.negated)
+                active = some(mask & (self.registers[instruction.predicate] ^ instruction.negated))
             count += 1
-            stack[-1][0] = position + 1
-            if instruction.opcode.startswith("bra"):
+            top[0] = position + 1
+            if execute is not None:
+                if active is None:
+                    continue
+                execute(self, active)
+                if self.waits_for:
+                    (barrier, times, target), self.waits_for, first = self.waits_for, None, True
+                    while barrier.times == times:
+                        yield first
+                        first = False
+                    if target:
+                        self.set(target, np.full(32, barrier.results[times]), ALL)
+                if self.polls:
+                    self.polls, moved = False, self.stalled_at != position
+                    self.stalled_at = position
+                    yield moved
+            elif instruction.opcode.startswith("bra"):
                 target = kernel.labels[instruction.operands[0]]
-                if active is mask or (active == mask).all():
-                    stack[-1][0] = target
-                elif active.any():
-                    join = kernel.joins[position]
-                    stack[-1][0] = join
+                if active is mask or active is not None and (active == mask).all():
+                    top[0] = target
+                elif active is not None:
+                    top[0] = join = kernel.joins[position]
                     stack.append([position + 1, mask & ~active, join])
                     stack.append([target, active, join])
                 if target <= position and count > CHUNK:
                     count = 0
                     yield True
-            elif instruction.opcode == "ret":
+            elif active is not None:  # the lanes end
                 for entry in stack:
-                    entry[1] = entry[1] & ~active
-            elif active.any():
-                with np.errstate(all="ignore"):
-                    execute(self, ALL if active.all() else active)
-                if self.waits_for:
-                    (number, times), self.waits_for, first = self.waits_for, None, True
-                    while self.block.barriers[number][1] == times:
-                        yield first
-                        first = False
-        if self.copies or self.groups:
-            raise Fault("the kernel ends before its asynchronous copies")
+                    entry[1] = some(entry[1] & ~active)
+                stack = [entry for entry in stack if entry[1] is not None]
+        if self.copies or self.groups or self.products.open or self.products.groups:
+            raise Fault("the kernel ends before its asynchronous copies or products")
+
+    def poll(self, is_over):
+        self.polls = not is_over
+        if is_over:
+            self.stalled_at = None
 
     def set(self, name, value, mask):
         if mask is not ALL:
@@ -192,17 +237,18 @@ class Warp:
             address = np.array([int(target[lane])], np.int64)
             bytes_of["shared"].check(address, size, size)
             bytes_of["shared"].views[1][int(target[lane]):int(target[lane]) + size] = values[:size]
+            self.block.unfenced[int(target[lane]):int(target[lane]) + size] = self.number + 1
 
 
 def decode(program, kernel):
     """A function for each instruction of `kernel`, which executes it on the lanes of a mask."""
     if not hasattr(kernel, "steps"):
-        kernel.steps = [None if instruction.opcode.startswith("bra") or instruction.opcode == "ret"
+        kernel.steps = [None if instruction.opcode.startswith("bra") or instruction.opcode in ("ret", "exit")
                         else Decoder(program, kernel, instruction).decode() for instruction in kernel.instructions]
     return kernel.steps
 
 
-class Decoder:
+class Decoder(asynchronous.Instructions):
     """Makes the function of one instruction. The methods named after opcodes return it."""
 
     def __init__(self, program, kernel, instruction):
@@ -503,11 +549,30 @@ class Decoder:
     def do_st(self):
         (space, size), address, sources = self.memory(), self.address(self.operands[0]), self.operands[1]
         reads = [self.read(name, self.type) for name in (sources if isinstance(sources, list) else [sources])]
-        return lambda warp, mask: warp.block.memories[space].store(
-            address(warp)[mask], size, [read(warp)[mask].view(f"u{size}") for read in reads])
+
+        def execute(warp, mask):
+            places = address(warp)[mask]
+            warp.block.memories[space].store(places, size, [read(warp)[mask].view(f"u{size}") for read in reads])
+            if space == "shared":
+                warp.block.unfenced[(places[:, None] + np.arange(size * len(reads))).ravel()] = warp.number + 1
+        return execute
+
+    def do_red(self):
+        if self.instruction.opcode != "red.global.or.b32":
+            raise Fault(f"an instruction that the emulator lacks: {self.instruction.text}")
+        address, value = self.address(self.operands[0]), self.read(self.operands[1], "b32")
+
+        def execute(warp, mask):
+            memory = warp.block.memories["global"]
+            for lane in np.nonzero(mask)[0]:
+                place = address(warp)[lane:lane + 1]
+                memory.store(place, 4, [memory.load(place, 4, 1)[0] | value(warp)[lane:lane + 1]])
+        return execute
 
     def do_cp(self):
         opcode = self.instruction.opcode
+        if opcode.startswith("cp.async.bulk.tensor"):
+            return self.copy_box()
         if opcode == "cp.async.commit_group":
             def commit(warp, mask):
                 warp.groups.append(warp.copies)
@@ -558,15 +623,21 @@ class Decoder:
     def do_bar(self):
         if self.parts[1] == "warp":  # the lanes of a warp run together
             return lambda warp, mask: None
-        number = int(self.operands[0])
-        threads = int(self.operands[1]) if len(self.operands) > 1 else None
+        reduces = self.parts[1] == "red"  # the operands are then the target, the barrier, the threads, and a condition
+        if reduces and self.parts[2:] != ["or", "pred"]:
+            raise Fault(f"an instruction that the emulator lacks: {self.instruction.text}")
+        reads = [self.read(name, "u32") for name in (self.operands[1:3] if reduces else self.operands)]
+        condition = self.read(self.operands[3], "pred") if reduces else None
 
         def execute(warp, mask):
             if mask is not ALL:
                 raise Fault("a barrier for some lanes only")
-            times = warp.block.barriers.setdefault(number, [0, 0])[1]
-            warp.block.arrive(number, threads or warp.block.threads)
-            warp.waits_for = (number, times)
+            number, threads = (self.one(read, warp, mask) for read in (reads + [lambda warp: np.full(32, warp.block.threads)])[:2])
+            barrier = warp.block.barriers.setdefault(number, Barrier())
+            times = barrier.times
+            barrier.arrive(threads, reduces and condition(warp).any())
+            if "arrive" not in self.parts:
+                warp.waits_for = (barrier, times, self.operands[0] if reduces else None)
         return execute
 
     do_barrier = do_bar
@@ -575,6 +646,9 @@ class Decoder:
         def execute(warp, mask):
             raise Fault("the kernel stopped itself")
         return execute
+
+    def from_half(self, element):
+        return from_bf16 if element == "bf16" else lambda x: x.view(np.float16).astype(np.float32)
 
     # Matrices: the lanes of a warp hold their elements as the manual of PTX says.
 
@@ -604,8 +678,7 @@ class Decoder:
         else:
             left_at = [(group + 8 * (i & 1), 2 * in_group + 8 * (i >> 1) + j) for i in range(4) for j in range(2)]
             right_at = [(2 * in_group + 8 * i + j, group) for i in range(2) for j in range(2)]
-            convert = from_bf16 if element == "bf16" else lambda x: x.view(np.float16).astype(np.float32)
-            depth = 16
+            convert, depth = self.from_half(element), 16
 
             def unpack(x):
                 return [convert((x >> np.uint32(16 * j)).astype(np.uint16)) for j in range(2)]

@@ -113,7 +113,7 @@ def successors(kernel, i):
     if instruction.opcode.startswith("bra"):
         target = kernel.labels[instruction.operands[0]]
         return [target] if instruction.predicate is None else [target, i + 1]
-    if instruction.opcode in ("ret", "exit"):
+    if instruction.opcode in ("ret", "exit", "trap"):
         return [end] if instruction.predicate is None else [end, i + 1]
     return [i + 1]
 
