@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a struct or a rule of this file changes meaning.
-#define ATTN_ABI_VERSION 6
+#define ATTN_ABI_VERSION 7
 
 /// Alignment in bytes of workspaces, of packed weights and of weights embedded in a library.
 #define ATTN_ALIGNMENT 64
@@ -128,12 +128,26 @@ typedef struct attn_tensor_info {
   attn_dim_info bound;
 } attn_tensor_info;
 
-/// A task of a function that runs on a GPU: a kernel with one parameter, the context.
+/// A tensor in global memory from which a kernel copies boxes. The context has its descriptor: two pointers, of which the
+/// second counts, and 64-bit numbers, which are an offset, a size for each dimension and a stride for each dimension, all
+/// in elements. A box has `rows` elements in dimension `dim`, 128 bytes in the last dimension, and one element in the
+/// others. In shared memory its rows lie one after the other, with the 16-byte units of a row swizzled by 128 bytes.
+typedef struct attn_tensor_map_info {
+  int64_t offset; ///< of the descriptor in the context, in bytes
+  int32_t rank, dim, rows, element_bytes;
+} attn_tensor_map_info;
+
+/// The most dimensions of such a tensor.
+#define ATTN_TENSOR_MAP_RANK 5
+
+/// A task of a function that runs on a GPU: a kernel whose parameters are the context and a CUtensorMap for each of `maps`.
 typedef struct attn_kernel_info {
   const char *name;      ///< in the image
   int64_t threads;       ///< of the block that runs one task; the grid is one-dimensional
   int64_t shared_bytes;  ///< of dynamic shared memory
-  int64_t context_bytes; ///< size of the arguments
+  int64_t context_bytes; ///< size of the context
+  int32_t num_maps, reserved;
+  const attn_tensor_map_info *maps;
 } attn_kernel_info;
 
 /// The code of one function for one ISA level.
@@ -156,7 +170,8 @@ typedef struct attn_variant_info {
   int32_t device_type;
   int32_t num_kernels;
   const attn_kernel_info *kernels;
-  const char *image; ///< PTX that ends with a zero, for all functions of the library
+  const char *
+      image; ///< PTX that ends with a zero, or a fat binary of CUDA, for all functions of the library
 } attn_variant_info;
 
 typedef struct attn_function_info {

@@ -46,14 +46,13 @@ static attn_status check_arguments(const attn_function *function, const DLTensor
                                    const DLTensor *const *outputs, arguments *a) {
   const attn_function_info *info = function->info;
   memset(a->symbols.origins, 0, sizeof a->symbols.origins);
-  attn_status status =
-      attnrt_check_shapes(info, info->inputs, inputs, info->num_inputs, function->device,
-                          &a->symbols);
+  attn_status status = attnrt_check_shapes(info, info->inputs, inputs, info->num_inputs,
+                                           function->device, &a->symbols);
   if (!status)
     status = attnrt_compute_symbols(info, &a->symbols);
   if (!status)
-    status = attnrt_check_shapes(info, info->outputs, outputs, info->num_outputs,
-                                 function->device, &a->symbols);
+    status = attnrt_check_shapes(info, info->outputs, outputs, info->num_outputs, function->device,
+                                 &a->symbols);
   for (int32_t i = 0; i < info->num_inputs + info->num_outputs && !status; ++i) {
     const DLTensor *tensor = i < info->num_inputs ? inputs[i] : outputs[i - info->num_inputs];
     attnrt_argument argument = {info, info_of(info, i), tensor, function->device};
@@ -110,8 +109,10 @@ static attn_status check_stream(const attn_function_info *info, const attn_call_
 
 /// The number of workers defaults to that of an attn_pool, and to one without a parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
-  if (options->stream)
-    return attnrt_fail(ATTN_ERROR_USAGE, "%s: expected a null stream, got one", info->name);
+  if (options->stream || options->range_errors)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "%s: expected a null stream and null range_errors for a CPU, got one",
+                       info->name);
   if (!options->parallel_for) {
     if (options->pool || options->workers > 1)
       return attnrt_fail(ATTN_ERROR_USAGE,
@@ -220,7 +221,7 @@ static attn_status run_on_gpu(const attn_function *function, const attnrt_packed
                            .dims = a->symbols.values,
                            .workspace = options->workspace};
   statistics->tiles_run = statistics->tiles_skipped = 0; // GPUs do not count them
-  return attnrt_cuda_run(function, weights, options->stream, size->total, &call);
+  return attnrt_cuda_run(function, weights, options, size->total, &call);
 }
 
 static int64_t now(void) {

@@ -4,7 +4,7 @@
 //
 // The driver, libcuda.so.1, is opened when a GPU is first asked for, so the runtime builds and runs without it. Code is
 // loaded once into each CUDA context, at the first call there, and weights are copied there once. After that, a call
-// only adds work to its stream.
+// only adds work to its stream. Tensor maps, which kernels get by value, are encoded when an argument changes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,17 @@ enum {
   CU_CAPABILITY_MAJOR = 75,
   CU_CAPABILITY_MINOR = 76,
   CU_FUNCTION_SHARED_BYTES = 8,
+  // Of tensor maps. The type of elements only matters for the number outside of a tensor, which is 0 here.
+  CU_TENSOR_UINT8 = 0,
+  CU_TENSOR_UINT16 = 1,
+  CU_TENSOR_UINT32 = 2,
+  CU_SWIZZLE_128_BYTES = 3,
+  CU_L2_PROMOTION_256_BYTES = 3,
 };
+/// CUtensorMap.
+typedef struct cu_tensor_map {
+  _Alignas(64) uint64_t opaque[16];
+} cu_tensor_map;
 
 /// The functions of the driver that the runtime calls, by the names of their symbols.
 #define DRIVER_FUNCTIONS(X)                                                                        \
@@ -47,6 +57,10 @@ enum {
     (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,          \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments,    \
      void **extra))                                                                                \
+  X(encode, "cuTensorMapEncodeTiled",                                                              \
+    (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *sizes,           \
+     const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,          \
+     int swizzle, int promotion, int fill))                                                        \
   X(allocate, "cuMemAlloc_v2", (cu_pointer * memory, size_t bytes))                                \
   X(release, "cuMemFree_v2", (cu_pointer memory))                                                  \
   X(copy_in, "cuMemcpyHtoDAsync_v2",                                                               \
@@ -122,13 +136,76 @@ attn_status attnrt_cuda_check(const attn_function_info *info, const attn_variant
 
 //===-- Code and weights in a context -------------------------------------===//
 
+/// What a tensor map depends on, and the map. Calls with the same arguments encode it once.
+typedef struct cached_map {
+  cu_tensor_map map;
+  const void *address; ///< null: nothing is cached
+  int64_t sizes[ATTN_TENSOR_MAP_RANK], strides[ATTN_TENSOR_MAP_RANK];
+} cached_map;
+
+/// A kernel in a context.
+typedef struct loaded_kernel {
+  void *function;
+  cached_map *maps; ///< one for each of the kernel
+} loaded_kernel;
+
+/// The kernel that checks ranges, and its one parameter. Thread i checks value i.
+struct range_check {
+  const void *data;
+  int64_t count, bound;
+  uint32_t *word;
+  uint32_t bit, element_bytes; ///< 4 or 8
+};
+#define THREADS_OF_CHECK 256
+static const char range_check_ptx[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry attn_check(\n.param .align 8 .b8 attn_check_param_0[40]\n)\n{\n"
+    ".reg .pred %p<4>;\n.reg .b32 %r<5>;\n.reg .b64 %rd<8>;\n"
+    "ld.param.b64 %rd1, [attn_check_param_0];\n"
+    "ld.param.b64 %rd2, [attn_check_param_0+8];\n"
+    "ld.param.b64 %rd3, [attn_check_param_0+16];\n"
+    "ld.param.b64 %rd4, [attn_check_param_0+24];\n"
+    "ld.param.b32 %r1, [attn_check_param_0+32];\n"
+    "ld.param.b32 %r2, [attn_check_param_0+36];\n"
+    "cvta.to.global.u64 %rd1, %rd1;\n"
+    "cvta.to.global.u64 %rd4, %rd4;\n"
+    "mov.u32 %r3, %ctaid.x;\n"
+    "mov.u32 %r4, %tid.x;\n"
+    "mul.wide.u32 %rd5, %r3, 256;\n"
+    "cvt.u64.u32 %rd6, %r4;\n"
+    "add.s64 %rd5, %rd5, %rd6;\n"
+    "setp.ge.s64 %p1, %rd5, %rd2;\n"
+    "@%p1 bra $end;\n"
+    "setp.eq.s32 %p2, %r2, 8;\n"
+    "@%p2 bra $wide;\n"
+    "shl.b64 %rd6, %rd5, 2;\n"
+    "add.s64 %rd6, %rd1, %rd6;\n"
+    "ld.global.b32 %r4, [%rd6];\n"
+    "cvt.s64.s32 %rd7, %r4;\n"
+    "bra $compare;\n"
+    "$wide:\n"
+    "shl.b64 %rd6, %rd5, 3;\n"
+    "add.s64 %rd6, %rd1, %rd6;\n"
+    "ld.global.b64 %rd7, [%rd6];\n"
+    "$compare:\n" // as unsigned numbers, those below 0 are greater than the bound
+    "setp.le.u64 %p3, %rd7, %rd3;\n"
+    "@%p3 bra $end;\n"
+    "red.global.or.b32 [%rd4], %r1;\n"
+    "$end:\n"
+    "ret;\n}\n";
+
 struct attnrt_loaded {
   attnrt_loaded *next;
   unsigned long long context_id;
   void *context, *module;
+  void *check_module; ///< null until a call asks for the check of ranges
+  void *check;
   const char *image;
-  size_t bytes;    ///< of this struct
-  void *kernels[]; ///< by number
+  pthread_mutex_t cache; ///< serves `check`, `check_module` and `maps`
+  cached_map *maps;      ///< of all kernels
+  size_t num_maps;
+  size_t bytes;            ///< of this struct
+  loaded_kernel kernels[]; ///< by number
 };
 
 struct attnrt_uploaded {
@@ -166,18 +243,36 @@ static attn_status report(const attn_function_info *info, failure failure) {
   return ATTN_OK;
 }
 
+static void free_loaded(attnrt_loaded *entry) {
+  if (entry->maps)
+    ATTNRT_DELETE(cached_map, entry->num_maps, entry->maps);
+  pthread_mutex_destroy(&entry->cache);
+  attnrt_free(entry, entry->bytes, _Alignof(attnrt_loaded));
+}
+
 static failure load_kernels(const attn_variant_info *variant, attnrt_loaded *entry) {
+  for (int32_t i = 0; i < variant->num_kernels; ++i)
+    entry->num_maps += (size_t)variant->kernels[i].num_maps;
+  if (entry->num_maps) {
+    entry->maps = ATTNRT_NEW(cached_map, entry->num_maps);
+    if (!entry->maps)
+      return (failure){NULL, 0, entry->num_maps * sizeof *entry->maps};
+    memset(entry->maps, 0, entry->num_maps * sizeof *entry->maps);
+  }
+  cached_map *maps = entry->maps;
   cu_result error = cu.load(&entry->module, variant->image);
   if (error)
     return (failure){"load the kernels", error, 0};
   for (int32_t i = 0; i < variant->num_kernels; ++i) {
     const attn_kernel_info *kernel = &variant->kernels[i];
     const char *action = "find a kernel";
-    error = cu.get_function(&entry->kernels[i], entry->module, kernel->name);
+    entry->kernels[i].maps = maps;
+    maps += kernel->num_maps;
+    error = cu.get_function(&entry->kernels[i].function, entry->module, kernel->name);
     if (!error) {
       action = "give a kernel its shared memory";
-      error =
-          cu.set_attribute(entry->kernels[i], CU_FUNCTION_SHARED_BYTES, (int)kernel->shared_bytes);
+      error = cu.set_attribute(entry->kernels[i].function, CU_FUNCTION_SHARED_BYTES,
+                               (int)kernel->shared_bytes);
     }
     if (error) {
       cu.unload(entry->module);
@@ -198,20 +293,23 @@ static attn_status load(const attn_function *function, void *context, unsigned l
   pthread_mutex_lock(&lists);
   *loaded = find_loaded(function->library, variant->image, context_id);
   if (!*loaded) {
-    size_t bytes = sizeof **loaded + (size_t)variant->num_kernels * sizeof(void *);
+    size_t bytes = sizeof **loaded + (size_t)variant->num_kernels * sizeof(loaded_kernel);
     attnrt_loaded *entry = attnrt_allocate(bytes, _Alignof(attnrt_loaded));
     if (!entry) {
       failed.bytes = bytes;
     } else {
-      *entry =
-          (attnrt_loaded){.context_id = context_id, .context = context, .image = variant->image};
+      *entry = (attnrt_loaded){.context_id = context_id,
+                               .context = context,
+                               .image = variant->image,
+                               .cache = PTHREAD_MUTEX_INITIALIZER,
+                               .bytes = bytes};
       failed = load_kernels(variant, entry);
     }
     if (failed.action || failed.bytes) {
-      attnrt_free(entry, bytes, _Alignof(attnrt_loaded));
+      if (entry)
+        free_loaded(entry);
     } else {
       entry->next = atomic_load(&function->library->loaded);
-      entry->bytes = bytes;
       atomic_store(&function->library->loaded, entry);
       *loaded = entry;
     }
@@ -283,9 +381,11 @@ void attnrt_cuda_unload(attnrt_loaded *loaded) {
     attnrt_loaded *next = loaded->next;
     if (enter(loaded->context, loaded->context_id)) {
       cu.unload(loaded->module);
+      if (loaded->check_module)
+        cu.unload(loaded->check_module);
       cu.pop(&loaded->context);
     }
-    attnrt_free(loaded, loaded->bytes, _Alignof(attnrt_loaded));
+    free_loaded(loaded);
     loaded = next;
   }
 }
@@ -304,13 +404,64 @@ void attnrt_cuda_release_weights(attnrt_uploaded *uploaded) {
 
 //===-- Calls -------------------------------------------------------------===//
 
+static int64_t size_of(const attn_dim_info *dim, const int64_t *symbols) {
+  return dim->symbol < 0 ? dim->size : symbols[dim->symbol];
+}
+
 /// What a call needs to launch kernels.
 typedef struct launches {
   const attn_function *function;
-  const attnrt_loaded *loaded;
+  attnrt_loaded *loaded;
   void *stream;
   attn_status status; ///< of the first launch that failed
 } launches;
+
+/// Encodes the map of the tensor whose descriptor is in the context, unless `cached` has it. A tensor without elements has
+/// no map; its kernel copies nothing from it.
+static cu_result encode(const attn_tensor_map_info *info, const char *context, cached_map *cached) {
+  const char *descriptor = context + info->offset;
+  const char *address;
+  int64_t numbers[1 + 2 * ATTN_TENSOR_MAP_RANK]; // the offset, the sizes and the strides
+  memcpy(&address, descriptor + sizeof address, sizeof address);
+  memcpy(numbers, descriptor + 2 * sizeof address, (1 + 2 * (size_t)info->rank) * sizeof *numbers);
+  address += numbers[0] * info->element_bytes;
+  const int64_t *sizes = numbers + 1, *strides = sizes + info->rank;
+  size_t bytes = (size_t)info->rank * sizeof *sizes;
+  if (cached->address == address && !memcmp(cached->sizes, sizes, bytes) &&
+      !memcmp(cached->strides, strides, bytes))
+    return 0;
+  // The driver counts dimensions from the last one on.
+  uint64_t inner_sizes[ATTN_TENSOR_MAP_RANK], inner_strides[ATTN_TENSOR_MAP_RANK];
+  uint32_t box[ATTN_TENSOR_MAP_RANK], steps[ATTN_TENSOR_MAP_RANK];
+  for (int32_t i = 0; i < info->rank; ++i) {
+    int32_t dim = info->rank - 1 - i;
+    if (sizes[dim] == 0)
+      return 0;
+    inner_sizes[i] = (uint64_t)sizes[dim];
+    box[i] = i == 0             ? 128u / (uint32_t)info->element_bytes
+             : dim == info->dim ? (uint32_t)info->rows
+                                : 1;
+    steps[i] = 1;
+    if (i > 0) // the innermost stride is one element
+      inner_strides[i - 1] = (uint64_t)strides[dim] * (uint64_t)info->element_bytes;
+  }
+  int type = info->element_bytes == 1   ? CU_TENSOR_UINT8
+             : info->element_bytes == 2 ? CU_TENSOR_UINT16
+                                        : CU_TENSOR_UINT32;
+  cached->address = NULL;
+  cu_result error =
+      cu.encode(&cached->map, type, (uint32_t)info->rank, (void *)address, inner_sizes,
+                inner_strides, box, steps, 0, CU_SWIZZLE_128_BYTES, CU_L2_PROMOTION_256_BYTES, 0);
+  if (!error) {
+    cached->address = address;
+    memcpy(cached->sizes, sizes, bytes);
+    memcpy(cached->strides, strides, bytes);
+  }
+  return error;
+}
+
+/// The most tensor maps of a kernel: its parameters have at most 4 KiB.
+#define MOST_MAPS 32
 
 /// An attn_launch_fn.
 static void launch(void *device, int64_t number, int64_t count, const void *context) {
@@ -318,21 +469,87 @@ static void launch(void *device, int64_t number, int64_t count, const void *cont
   if (l->status || count <= 0)
     return;
   const attn_kernel_info *kernel = &l->function->variant->kernels[number];
-  void *arguments[] = {(void *)context};
+  loaded_kernel *loaded = &l->loaded->kernels[number];
   if (count > INT32_MAX) {
     l->status = attnrt_fail(ATTN_ERROR_SHAPE, "%s: expected at most %d tasks, got %" PRId64,
                             l->function->info->name, INT32_MAX, count);
     return;
   }
-  cu_result error =
-      cu.launch(l->loaded->kernels[number], (unsigned)count, 1, 1, (unsigned)kernel->threads, 1, 1,
-                (unsigned)kernel->shared_bytes, l->stream, arguments, NULL);
+  cu_tensor_map maps[MOST_MAPS];
+  void *arguments[1 + MOST_MAPS] = {(void *)context};
+  if (kernel->num_maps) {
+    cu_result error = 0;
+    pthread_mutex_lock(&l->loaded->cache);
+    for (int32_t i = 0; i < kernel->num_maps && !error; ++i) {
+      error = encode(&kernel->maps[i], context, &loaded->maps[i]);
+      maps[i] = loaded->maps[i].map;
+      arguments[1 + i] = &maps[i];
+    }
+    pthread_mutex_unlock(&l->loaded->cache);
+    if (error) {
+      l->status = fail(l->function->info, "describe a tensor", error);
+      return;
+    }
+  }
+  cu_result error = cu.launch(loaded->function, (unsigned)count, 1, 1, (unsigned)kernel->threads, 1,
+                              1, (unsigned)kernel->shared_bytes, l->stream, arguments, NULL);
   if (error)
     l->status = fail(l->function->info, "launch a kernel", error);
 }
 
+static failure load_check(attnrt_loaded *loaded) {
+  void *module;
+  cu_result error = cu.load(&module, range_check_ptx);
+  if (error)
+    return (failure){"load the check of ranges", error, 0};
+  error = cu.get_function(&loaded->check, module, "attn_check");
+  if (error) {
+    cu.unload(module);
+    return (failure){"find the check of ranges", error, 0};
+  }
+  loaded->check_module = module;
+  return (failure){NULL, 0, 0};
+}
+
+/// Launches the checks of the inputs whose values have a range.
+static attn_status check_ranges(const launches *l, const attn_kernel_call *call, uint32_t *word) {
+  const attn_function_info *info = l->function->info;
+  for (int32_t i = 0; i < info->num_inputs; ++i) {
+    const attn_tensor_info *input = &info->inputs[i];
+    if (!input->bounded)
+      continue;
+    attnrt_loaded *loaded = l->loaded;
+    failure failed = {NULL, 0, 0};
+    pthread_mutex_lock(&loaded->cache);
+    if (!loaded->check_module)
+      failed = load_check(loaded);
+    pthread_mutex_unlock(&loaded->cache);
+    if (failed.action)
+      return report(info, failed);
+    struct range_check check = {.data = call->inputs[i],
+                                .count = 1,
+                                .bound = size_of(&input->bound, call->dims),
+                                .word = word,
+                                .bit = UINT32_C(1) << (i < 31 ? i : 31),
+                                .element_bytes = input->dtype_bits / 8u};
+    for (int32_t axis = 0; axis < input->rank; ++axis)
+      check.count *= size_of(&input->shape[axis], call->dims);
+    if (check.count == 0)
+      continue;
+    void *arguments[] = {&check};
+    int64_t blocks = (check.count + THREADS_OF_CHECK - 1) / THREADS_OF_CHECK;
+    cu_result error = cu.launch(loaded->check, (unsigned)blocks, 1, 1, THREADS_OF_CHECK, 1, 1, 0,
+                                l->stream, arguments, NULL);
+    if (error)
+      return fail(info, "launch a kernel", error);
+  }
+  return ATTN_OK;
+}
+
 attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *weights,
-                            void *stream, int64_t workspace_bytes, attn_kernel_call *call) {
+                            const attn_call_options *options, int64_t workspace_bytes,
+                            attn_kernel_call *call) {
+  void *stream = options->stream;
   void *context = NULL;
   int device = -1;
   unsigned long long context_id = 0;
@@ -358,6 +575,8 @@ attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *
     return status;
 
   launches l = {function, loaded, stream, ATTN_OK};
+  if (options->range_errors && (status = check_ranges(&l, call, options->range_errors)))
+    return status;
   call->launch = launch;
   call->device = &l;
   cu_pointer own = 0;

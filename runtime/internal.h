@@ -93,10 +93,11 @@ int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at
 attn_status attnrt_cuda_check(const attn_function_info *info, const attn_variant_info *variant,
                               int device_id, bool *runs);
 
-/// Runs the function in the current context, on `stream`. `call` has all but weights, launch and device; a null
-/// workspace is allocated on the stream.
+/// Runs the function in the current context, on the stream of `options`, after the checks for their `range_errors`. `call`
+/// has all but weights, launch and device; a null workspace is allocated on the stream.
 attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *weights,
-                            void *stream, int64_t workspace_bytes, attn_kernel_call *call);
+                            const attn_call_options *options, int64_t workspace_bytes,
+                            attn_kernel_call *call);
 
 void attnrt_cuda_unload(attnrt_loaded *loaded);              ///< null is ignored
 void attnrt_cuda_release_weights(attnrt_uploaded *uploaded); ///< null is ignored

@@ -236,10 +236,16 @@ private:
     if (auto compute = entry->getAttrOfType<TypeAttr>(AttnDialect::kComputeAttr))
       llvm::raw_string_ostream(variant.compute) << compute.getValue();
     for (auto task : level.getOps<func::FuncOp>())
-      if (auto launch = task->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr))
-        variant.kernels.push_back({getKernelName(task.getName(), launch.getKernel()),
-                                   launch.getThreads(), launch.getShared(),
-                                   launch.getArguments()});
+      if (auto launch = task->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr)) {
+        KernelInfo &kernel = variant.kernels.emplace_back(
+            KernelInfo{getKernelName(task.getName(), launch.getKernel()),
+                       launch.getThreads() + launch.getProducers(), launch.getShared(),
+                       launch.getArguments()});
+        if (launch.getMaps())
+          for (auto map : launch.getMaps().getAsRange<TensorMapAttr>())
+            kernel.maps.push_back(
+                {map.getOffset(), map.getRank(), map.getDim(), map.getRows(), map.getBytes()});
+      }
     if (pack) {
       FailureOr<PackedLayout> written = packedLayout(pack), read = packedLayout(entry);
       if (failed(written) || failed(read))
@@ -358,6 +364,18 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                         out.attribute("threads", kernel.threads);
                         out.attribute("shared", kernel.shared);
                         out.attribute("context", kernel.context);
+                        if (kernel.maps.empty())
+                          return;
+                        out.attributeArray("tensor_maps", [&] {
+                          for (const TensorMapInfo &map : kernel.maps)
+                            out.object([&] {
+                              out.attribute("offset", map.offset);
+                              out.attribute("rank", map.rank);
+                              out.attribute("dim", map.dim);
+                              out.attribute("rows", map.rows);
+                              out.attribute("bytes", map.bytes);
+                            });
+                        });
                       });
                   });
               });
@@ -427,10 +445,18 @@ static bool fromJSON(const json::Value &value, SymbolInfo &symbol, json::Path pa
          mapper.map("max", symbol.max);
 }
 
+static bool fromJSON(const json::Value &value, TensorMapInfo &map, json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  return mapper && mapper.map("offset", map.offset) && mapper.map("rank", map.rank) &&
+         mapper.map("dim", map.dim) && mapper.map("rows", map.rows) &&
+         mapper.map("bytes", map.bytes);
+}
+
 static bool fromJSON(const json::Value &value, KernelInfo &kernel, json::Path path) {
   json::ObjectMapper mapper(value, path);
   return mapper && mapper.map("name", kernel.name) && mapper.map("threads", kernel.threads) &&
-         mapper.map("shared", kernel.shared) && mapper.map("context", kernel.context);
+         mapper.map("shared", kernel.shared) && mapper.map("context", kernel.context) &&
+         mapper.mapOptional("tensor_maps", kernel.maps);
 }
 
 static bool fromJSON(const json::Value &value, VariantInfo &variant, json::Path path) {

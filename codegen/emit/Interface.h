@@ -55,10 +55,16 @@ struct SymbolInfo {
       std::nullopt; ///< computes a symbol that no input carries from the carried ones
 };
 
+/// A tensor from which a kernel copies boxes: attn_tensor_map_info.
+struct TensorMapInfo {
+  int64_t offset, rank, dim, rows, bytes;
+};
+
 /// A task that runs on a GPU: attn_kernel_info.
 struct KernelInfo {
   std::string name;
   int64_t threads, shared, context;
+  std::vector<TensorMapInfo> maps = {};
 };
 
 struct VariantInfo {

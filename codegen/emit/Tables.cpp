@@ -154,13 +154,26 @@ private:
     return array(table);
   }
 
+  llvm::Constant *maps(llvm::ArrayRef<TensorMapInfo> infos) {
+    std::vector<llvm::Constant *> table;
+    using T = attn_tensor_map_info;
+    for (const TensorMapInfo &info : infos)
+      table.push_back(
+          structure(sizeof(T), {FIELD(offset, i64(info.offset)), FIELD(rank, i32(info.rank)),
+                                FIELD(dim, i32(info.dim)), FIELD(rows, i32(info.rows)),
+                                FIELD(element_bytes, i32(info.bytes))}));
+    return array(table);
+  }
+
   llvm::Constant *kernels(llvm::ArrayRef<KernelInfo> infos) {
     std::vector<llvm::Constant *> table;
     using T = attn_kernel_info;
     for (const KernelInfo &info : infos)
-      table.push_back(structure(
-          sizeof(T), {FIELD(name, text(info.name)), FIELD(threads, i64(info.threads)),
-                      FIELD(shared_bytes, i64(info.shared)), FIELD(context_bytes, i64(info.context))}));
+      table.push_back(
+          structure(sizeof(T),
+                    {FIELD(name, text(info.name)), FIELD(threads, i64(info.threads)),
+                     FIELD(shared_bytes, i64(info.shared)), FIELD(context_bytes, i64(info.context)),
+                     FIELD(num_maps, i32(info.maps.size())), FIELD(maps, maps(info.maps))}));
     return array(table);
   }
 
@@ -173,7 +186,8 @@ private:
     static constexpr int32_t kCPU = 1, kCUDA = 2;
     bool isOnGpu = !info.kernels.empty();
     llvm::Constant *image =
-        isOnGpu ? module.getGlobalVariable("kernels." + info.level, /*AllowInternal=*/true) : null();
+        isOnGpu ? module.getGlobalVariable("kernels." + info.level, /*AllowInternal=*/true)
+                : null();
     using T = attn_variant_info;
     return structure(
         sizeof(T),
@@ -181,8 +195,7 @@ private:
          FIELD(run, code("")), FIELD(workspace, code(".workspace")), FIELD(pack, pack),
          FIELD(packed_bytes, i64(info.packedBytes)), FIELD(packed_hash, i64(info.packedHash)),
          FIELD(workspace_text, text(info.workspace)), FIELD(report, text(info.report)),
-         FIELD(schedules, text(info.schedules)),
-         FIELD(device_type, i32(isOnGpu ? kCUDA : kCPU)),
+         FIELD(schedules, text(info.schedules)), FIELD(device_type, i32(isOnGpu ? kCUDA : kCPU)),
          FIELD(num_kernels, i32(info.kernels.size())), FIELD(kernels, kernels(info.kernels)),
          FIELD(image, image)});
   }

@@ -189,7 +189,9 @@ TEST_F(CallTest, NewerOptionsMustBeUnused) {
 TEST_F(CallTest, StreamIsReserved) {
   attn_call_options options = callOptions();
   options.stream = this;
-  expectRefused(ATTN_ERROR_USAGE, "forward: expected a null stream, got one", &options);
+  expectRefused(ATTN_ERROR_USAGE,
+                "forward: expected a null stream and null range_errors for a CPU, got one",
+                &options);
 }
 
 TEST_F(CallTest, WorkersWithoutParallelFor) {

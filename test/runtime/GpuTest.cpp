@@ -40,7 +40,7 @@ const attn_tensor_info x = {"x", &shape, 1, kDLFloat, 32, 0, 0, {}},
                        y = {"y", &shape, 1, kDLFloat, 32, 0, 0, {}},
                        w = {"w", &four, 1, kDLFloat, 32, 0, 0, {}};
 const attn_symbol_info symbol = {"x.0", 0, 100, nullptr, 0, 0};
-const attn_kernel_info kernel = {"scale_0", 64, 2048, sizeof(Context)};
+const attn_kernel_info kernel = {"scale_0", 64, 2048, sizeof(Context), 0, 0, nullptr};
 const attn_variant_info variants[] = {
     {"sm_90a", "sm_90a", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCUDA, 1, &kernel,
      ".visible .entry scale_0(...)"},
@@ -48,11 +48,36 @@ const attn_variant_info variants[] = {
      ".visible .entry scale_0(...)"},
     {"any", "", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCPU, 0, nullptr, nullptr},
 };
+/// What the kernel box_0 gets: the descriptor of the input, from which it copies boxes of 16 rows.
+struct BoxContext {
+  int64_t size;
+  const void *allocated, *aligned;
+  int64_t offset, sizes[2], strides[2];
+};
+
+void runBox(const attn_kernel_call *call) {
+  int64_t size = call->dims[0];
+  BoxContext context = {size, nullptr, call->inputs[0], 0, {size, 64}, {64, 1}};
+  call->launch(call->device, 0, 1, &context);
+}
+void needNoWorkspace(const int64_t *, int64_t bytes[2]) { bytes[0] = bytes[1] = 0; }
+
+const attn_tensor_map_info box = {offsetof(BoxContext, allocated), 2, 0, 16, 2};
+const attn_kernel_info boxKernel = {"box_0", 128, 2048, sizeof(BoxContext), 1, 0, &box};
+const attn_dim_info rows[] = {{0, 0, 0}, {64, -1, 0}}, three = {3, -1, 0};
+const attn_tensor_info boxes = {"boxes", rows, 2, kDLFloat, 16, 0, 0, {}},
+                       inputsOfBox[] = {boxes, {"lengths", &three, 1, kDLInt, 32, 1, 0, {0, 0, 0}}};
+const attn_symbol_info rowsOfBox = {"boxes.0", 0, 100, nullptr, 0, 0};
+const attn_variant_info boxVariant = {
+    "sm_90a", "sm_90a", runBox, needNoWorkspace, nullptr, 0,          0,
+    "0",      "",       "",     kDLCUDA,         1,       &boxKernel, ".visible .entry box_0(...)"};
+
 const attn_function_info functions[] = {
     {"scale", 1, 1, 1, 1, 3, 0, &x, &y, &w, &symbol, variants, nullptr},
     {"on_cpu", 1, 1, 1, 1, 1, 0, &x, &y, &w, &symbol, &variants[2], nullptr},
+    {"box", 2, 0, 0, 1, 1, 0, inputsOfBox, nullptr, nullptr, &rowsOfBox, &boxVariant, nullptr},
 };
-const attn_library_info library = {ATTN_ABI_VERSION, sizeof(library), "gpu", "attn", "{}", 2, 0,
+const attn_library_info library = {ATTN_ABI_VERSION, sizeof(library), "gpu", "attn", "{}", 3, 0,
                                    functions};
 
 const attn_library_info *query() { return &library; }
@@ -328,9 +353,84 @@ TEST_F(GpuTest, TasksAndOptions) {
   Function onCpu;
   ASSERT_EQ(create(onCpu, "any", {}), ATTN_OK);
   options = {};
-  options.stream = &options;
-  expectError(call(onCpu.get(), weights.get(), options), ATTN_ERROR_USAGE,
-              "scale: expected a null stream, got one");
+  for (void *attn_call_options::*member :
+       {&attn_call_options::stream, &attn_call_options::range_errors}) {
+    options = {};
+    options.*member = &options;
+    expectError(call(onCpu.get(), weights.get(), options), ATTN_ERROR_USAGE,
+                "scale: expected a null stream and null range_errors for a CPU, got one");
+  }
+}
+
+/// A call of the function "box".
+struct BoxCall {
+  alignas(64) char memory[4096], lengthsMemory[64];
+  int64_t shape[2] = {20, 64}, three = 3;
+  DLTensor boxes = {memory, {kDLCUDA, 0}, 2, {kDLFloat, 16, 1}, shape, nullptr, 0};
+  DLTensor lengths = {lengthsMemory, {kDLCUDA, 0}, 1, {kDLInt, 32, 1}, &three, nullptr, 0};
+
+  attn_status run(attn_function *function, void *rangeErrors = nullptr) {
+    attn_call_options options = {};
+    options.size = sizeof options;
+    options.range_errors = rangeErrors;
+    const DLTensor *inputs[] = {&boxes, &lengths};
+    return attn_call(function, nullptr, inputs, 2, nullptr, 0, &options);
+  }
+};
+
+TEST_F(GpuTest, TensorMaps) {
+  setenv("ATTN_FAKE_CAPABILITY", "90", 1);
+  Function function;
+  ASSERT_EQ(create(function, nullptr, {kDLCUDA, 0}, "box"), ATTN_OK) << attn_last_error();
+  BoxCall box;
+  fail("cuTensorMapEncodeTiled:1");
+  expectError(box.run(function.get()), ATTN_ERROR_DRIVER,
+              "box: expected the driver to describe a tensor, got CUDA_ERROR_INVALID_VALUE");
+  unsetenv("ATTN_FAKE_FAIL");
+  calls();
+  ASSERT_EQ(box.run(function.get()), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuTensorMapEncodeTiled", "cuLaunchKernel"}));
+  ASSERT_EQ(box.run(function.get()), ATTN_OK); // the map is kept
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuLaunchKernel"}));
+  box.shape[0] = 10;
+  ASSERT_EQ(box.run(function.get()), ATTN_OK);
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuTensorMapEncodeTiled", "cuLaunchKernel"}));
+  box.boxes.data = box.memory + 64;
+  ASSERT_EQ(box.run(function.get()), ATTN_OK);
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuTensorMapEncodeTiled", "cuLaunchKernel"}));
+  box.shape[0] = 0; // the driver refuses such a tensor, and the kernel does not read it
+  ASSERT_EQ(box.run(function.get()), ATTN_OK);
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuLaunchKernel"}));
+}
+
+TEST_F(GpuTest, RangeErrors) {
+  setenv("ATTN_FAKE_CAPABILITY", "90", 1);
+  Function function;
+  ASSERT_EQ(create(function, nullptr, {kDLCUDA, 0}, "box"), ATTN_OK);
+  BoxCall box;
+  uint32_t word = 0;
+  ASSERT_EQ(box.run(function.get()), ATTN_OK);
+  calls();
+  fail("cuModuleLoadData:2");
+  expectError(box.run(function.get(), &word), ATTN_ERROR_DRIVER,
+              "box: expected the driver to load the check of ranges, got CUDA_ERROR_OUT_OF_MEMORY");
+  fail("cuModuleGetFunction:1");
+  expectError(box.run(function.get(), &word), ATTN_ERROR_DRIVER,
+              "box: expected the driver to find the check of ranges, got CUDA_ERROR_INVALID_VALUE");
+  unsetenv("ATTN_FAKE_FAIL");
+  calls();
+  ASSERT_EQ(box.run(function.get(), &word), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(calls(/*withDetails=*/true),
+            (Names{"cuCtxGetCurrent", "cuModuleLoadData", "cuModuleGetFunction attn_check",
+                   "cuLaunchKernel attn_check grid 1 block 256 shared 0 stream 0",
+                   "cuLaunchKernel box_0 grid 1 block 128 shared 2048 stream 0"}));
+  ASSERT_EQ(box.run(function.get(), &word), ATTN_OK);
+  Names names = calls();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleLoadData"), 0);
+  function.reset();
+  gpuLibrary.reset();
+  names = calls();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleUnload"), 2);
 }
 
 } // namespace

@@ -119,7 +119,7 @@ TEST(LibraryTest, NotOurs) {
 
 TEST(LibraryTest, OtherAbiVersion) {
   expectLoadRefused(NEXT_ABI_LIBRARY,
-                    "library '" NEXT_ABI_LIBRARY "': expected ABI version 6, got 7");
+                    "library '" NEXT_ABI_LIBRARY "': expected ABI version 7, got 8");
 }
 
 TEST(LibraryTest, NullDescription) {

@@ -316,10 +316,23 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
     return failure;
   callOptions.workspace = onGpu.workspace.data();
   callOptions.workspace_bytes = onGpu.workspaceBytes;
+  // A CPU refuses values outside of their range; a GPU tells of them after the call.
+  uint32_t rangeErrors = 0;
+  GpuMemory word;
+  if (Failure failure = word.allocate(sizeof rangeErrors))
+    return failure;
+  if (Failure failure = gpu.copyIn(word.get(), &rangeErrors, sizeof rangeErrors))
+    return failure;
+  callOptions.range_errors = word.data();
   if (Failure failure = call(onGpu.arguments, weights, callOptions))
     return failure;
   if (Failure failure = gpu.synchronize())
     return failure;
+  if (Failure failure = gpu.copyOut(&rangeErrors, word.get(), sizeof rangeErrors))
+    return failure;
+  if (rangeErrors)
+    return refuse("expected values of input %d in their range, got others",
+                  __builtin_ctz(rangeErrors));
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<char> after(inputs[i].data.size());
     if (Failure failure = gpu.copyOut(after.data(), onGpu.memory[i].get(), after.size()))
