@@ -524,6 +524,7 @@ llvm::Expected<CompileReport> Compilation::run() {
   EmitOptions emission;
   emission.output = options.output;
   emission.sanitizer = options.sanitizer;
+  emission.cubin = options.cubin;
   llvm::Expected<OutputKind> kind = getOutputKind(options.output);
   if (!kind)
     return kind.takeError();
@@ -531,6 +532,8 @@ llvm::Expected<CompileReport> Compilation::run() {
       (*kind == OutputKind::MLIR || *kind == OutputKind::LLVMIR))
     return fail("expected no --sanitize with an output of .ll or .mlir, got '" + options.output +
                 "'");
+  if (options.cubin && (*kind == OutputKind::MLIR || *kind == OutputKind::LLVMIR))
+    return fail("expected no --cubin with an output of .ll or .mlir, got '" + options.output + "'");
   if (options.embedWeights && *kind == OutputKind::MLIR)
     return fail("expected no --embed-weights with an output of .mlir, got '" + options.output +
                 "'");
@@ -584,9 +587,9 @@ llvm::Expected<CompileReport> Compilation::run() {
     for (auto code : level.getOps<LLVM::GlobalOp>()) {
       auto text = dyn_cast_or_null<StringAttr>(code.getValueOrNull());
       std::string stage = ("emit." + getTarget(level).getLevel()).str();
-      if (llvm::Error error = dump(getStages().size() + 2, stage, ".ptx", [&](llvm::raw_ostream &os) {
-            os << (text ? text.getValue().rtrim('\0') : "");
-          }))
+      if (llvm::Error error =
+              dump(getStages().size() + 2, stage, ".ptx",
+                   [&](llvm::raw_ostream &os) { os << (text ? text.getValue().rtrim('\0') : ""); }))
         return std::move(error);
     }
   std::string library = toIdentifier(llvm::sys::path::stem(options.output));

@@ -37,6 +37,7 @@ struct CompileOptions {
       compute; ///< a type that products of f32 may round their factors to, such as bf16; empty for none
   bool requireFused = false;
   bool lint = false;         ///< look for mistakes in attentions
+  bool cubin = false;        ///< add machine code for GPUs
   bool embedWeights = false; ///< store weights in the library, not in a file beside it
   Sanitizer sanitizer = Sanitizer::None;
   /// Called with the text of the module after each stage, before any file is written.

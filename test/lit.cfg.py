@@ -39,6 +39,8 @@ config.substitutions.append(("%gpu", f"env LD_LIBRARY_PATH={gpu_driver} 'ATTN_FA
 if ptxas := os.environ.get("ATTN_PTXAS") or shutil.which("ptxas"):
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+if shutil.which("ptxas") and shutil.which("fatbinary"):
+    config.available_features.add("fatbinary")
 if torch := lit_config.params.get("torch"):  # scripts/test --torch DIR
     config.available_features.add("torch")
     config.substitutions.append(("%torch", os.path.join(torch, "bin", "python")))

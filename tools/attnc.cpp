@@ -62,6 +62,9 @@ int main(int argc, char **argv) {
                              cl::desc("Size of a dynamic dimension, for --explain-mask"));
   cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
                              cl::desc("Put the weights into the library, not into a file"));
+  cl::opt<bool> cubin("cubin", cl::cat(attnCategory()),
+                      cl::desc("Add machine code for GPUs, which ptxas and fatbinary of CUDA make; "
+                               "they must be on PATH"));
   NameOption sanitize(
       "sanitize", cl::value_desc("name"), cl::cat(attnCategory()),
       cl::desc("Check every access at run time, in programs with the sanitizer"),
@@ -93,6 +96,7 @@ int main(int argc, char **argv) {
   options.dumpStages = dumpStages;
   options.from = from;
   options.embedWeights = embedWeights;
+  options.cubin = cubin;
   if (sanitize == "address")
     options.sanitizer = Sanitizer::Address;
   else if (sanitize == "thread")

@@ -7,6 +7,7 @@
 #include "codegen/emit/Emit.h"
 
 #include "codegen/Codegen.h"
+#include "codegen/emit/FatBinary.h"
 #include "codegen/emit/Link.h"
 #include "codegen/emit/OutputFiles.h"
 #include "codegen/emit/Passes.h"
@@ -354,6 +355,9 @@ llvm::Error attn::emitLLVMIR(LLVMModule ir, const EmitOptions &options) {
   llvm::Expected<LibraryInfo> library = readTables(*ir.module);
   if (!library)
     return library.takeError();
+  if (options.cubin)
+    if (llvm::Error error = makeFatBinaries(*ir.module, *library))
+      return error;
 
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream stream(code);

@@ -39,6 +39,7 @@ struct EmitOptions {
   /// The weights that the import read. May be empty: users then supply their own.
   llvm::ArrayRef<Weight> weights;
   Sanitizer sanitizer = Sanitizer::None;
+  bool cubin = false; ///< add machine code for GPUs (FatBinary.h)
 };
 
 /// Registers the translations to LLVM IR, which tools and passes need.

@@ -1,0 +1,24 @@
+//===- FatBinary.h - machine code of GPUs beside PTX --------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_EMIT_FATBINARY_H
+#define ATTN_CODEGEN_EMIT_FATBINARY_H
+
+#include "codegen/emit/Interface.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+
+namespace attn {
+
+/// Replaces the PTX of each level for GPUs, a constant of `module`, by a fat binary: machine code for the GPUs of the level,
+/// and the PTX, which the driver compiles on other GPUs. CUDA's programs ptxas and fatbinary, which must be on PATH, make
+/// it. Fails if `library` has no level for GPUs.
+llvm::Error makeFatBinaries(llvm::Module &module, const LibraryInfo &library);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_EMIT_FATBINARY_H
