@@ -69,17 +69,22 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "expected a group of more than 1 and the schedule per-head or phased "
                           "with transposes = true, got group = "
                        << group << " and " << stringifySchedule(schedule);
-  if (inPlace && (group != 1 || schedule != Schedule::Phased))
-    return emitError() << "expected no group and the schedule phased with in_place = true, got "
-                          "group = "
-                       << group << " and " << stringifySchedule(schedule);
+  if (inPlace && (group != 1 || (schedule != Schedule::Phased && !isDecode)))
+    return emitError()
+           << "expected no group and the schedule phased or decode with in_place = true, got "
+              "group = "
+           << group << " and " << stringifySchedule(schedule);
   return success();
 }
 
 LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t threads, int64_t shared, int64_t, int64_t) {
+                                 int64_t threads, int64_t producers, int64_t shared, int64_t,
+                                 int64_t, ArrayAttr) {
   if (threads < 32 || threads > 1024 || threads % 32 != 0)
     return emitError() << "expected 32 to 1024 threads in warps of 32, got " << threads;
+  if (producers < 0 || threads + producers > 1024 || producers % 32 != 0)
+    return emitError() << "expected at most 1024 threads in warps of 32, got producers = "
+                       << producers << " beside " << threads;
   if (shared < 0)
     return emitError() << "expected no negative number of bytes, got shared = " << shared;
   return success();
@@ -100,8 +105,9 @@ LogicalResult TaskAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   if (rows < 1 || rows > kMost)
     return emitError() << "expected a task of 1 to " << kMost << " rows, got rows = " << rows;
   if (columns < 0 || (columns > 0 && group))
-    return emitError() << "expected no negative number of columns, and none in a group, got columns = "
-                       << columns;
+    return emitError()
+           << "expected no negative number of columns, and none in a group, got columns = "
+           << columns;
   if (group && *group < 0)
     return emitError() << "expected no negative number of a group, got group = " << *group;
   return success();

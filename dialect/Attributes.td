@@ -75,7 +75,8 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
 def Attn_GpuCapabilities : I32BitEnum<"GpuCapabilities", "what single instructions of a GPU can do", [
     I32BitEnumCaseNone<"None", "none">,
     I32BitEnumCaseBit<"Copies", 0, "copies">,  // copy from global to shared memory while the thread goes on
-    I32BitEnumCaseBit<"Matrices", 1, "matrices"> // multiply matrices of a warp
+    I32BitEnumCaseBit<"Matrices", 1, "matrices">,    // multiply matrices of a warp
+    I32BitEnumCaseBit<"Warpgroups", 2, "warpgroups"> // multiply matrices of four warps, from shared memory
   ]> {
   let cppNamespace = "::attn";
 }
@@ -90,7 +91,8 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
     32-bit registers of a multiprocessor. `has` names what single instructions can do:
 
     * `copies`: copy 16 bytes from global to shared memory asynchronously;
-    * `matrices`: multiply matrices of 16-bit floats, or of f32 rounded to tf32, that the lanes of a warp hold.
+    * `matrices`: multiply matrices of 16-bit floats, or of f32 rounded to tf32, that the lanes of a warp hold;
+    * `warpgroups`: multiply matrices of 16-bit floats that lie in shared memory, by four warps together.
 
     ```mlir
     module attributes {attn.target = #attn.gpu<"sm_80", shared = 101376, registers = 65536, has = copies|matrices>} {}
@@ -107,26 +109,46 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
   }];
 }
 
+def Attn_TensorMapAttr : Attn_Attr<"TensorMap", "tensor_map"> {
+  let summary = "a tensor from which a kernel copies boxes";
+  let description = [{
+    A tensor map tells a GPU the place, sizes and strides of a tensor, and the size of a box of it that one instruction
+    copies. The runtime makes it before a launch. The tensor has `rank` dimensions and elements of `bytes` bytes; it is
+    the memref whose descriptor is at byte `offset` of the arguments of the task. A box has `rows` elements in
+    dimension `dim`, 128 bytes in the last dimension, and one element in the others.
+
+    ```mlir
+    #attn.tensor_map<offset = 8, rank = 4, dim = 2, rows = 128, bytes = 2>
+    ```
+  }];
+  let parameters = (ins "int64_t":$offset, "int64_t":$rank, "int64_t":$dim, "int64_t":$rows, "int64_t":$bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
   let summary = "the threads and the shared memory of the block that runs a task on a GPU";
   let description = [{
     The attribute is on a task function of a module for GPUs. A block of `threads` threads, in warps of 32, runs one task
-    and has `shared` bytes of shared memory. In `emit`, `kernel` is the number of the task among the kernels of the module, and `arguments` is
-    the size of its arguments in bytes.
+    and has `shared` bytes of shared memory. `producers` more threads, behind these, only copy to shared memory. In
+    `emit`, `kernel` is the number of the task among the kernels of the module, `arguments` is the size of its arguments
+    in bytes, and `maps` are the tensor maps that follow them.
 
     ```mlir
-    #attn.launch<threads = 128, shared = 81920>
+    #attn.launch<threads = 256, producers = 128, shared = 81920>
     ```
   }];
-  let parameters = (ins "int64_t":$threads, DefaultValuedParameter<"int64_t", "0">:$shared,
+  let parameters = (ins "int64_t":$threads, DefaultValuedParameter<"int64_t", "0">:$producers,
+                        DefaultValuedParameter<"int64_t", "0">:$shared,
                         DefaultValuedParameter<"int64_t", "0">:$kernel,
-                        DefaultValuedParameter<"int64_t", "0">:$arguments);
-  let builders = [AttrBuilder<(ins "int64_t":$threads, "int64_t":$shared, CArg<"int64_t", "0">:$kernel,
-                                  CArg<"int64_t", "0">:$arguments), [{
-    return $_get($_ctxt, threads, shared, kernel, arguments);
+                        DefaultValuedParameter<"int64_t", "0">:$arguments,
+                        OptionalParameter<"::mlir::ArrayAttr">:$maps);
+  let builders = [AttrBuilder<(ins "int64_t":$threads, CArg<"int64_t", "0">:$producers, CArg<"int64_t", "0">:$shared,
+                                  CArg<"int64_t", "0">:$kernel, CArg<"int64_t", "0">:$arguments,
+                                  CArg<"::mlir::ArrayAttr", "{}">:$maps), [{
+    return $_get($_ctxt, threads, producers, shared, kernel, arguments, maps);
   }]>];
   let skipDefaultBuilders = 1;
-  let assemblyFormat = [{ `<` struct($threads, $shared, $kernel, $arguments) `>` }];
+  let assemblyFormat = [{ `<` struct($threads, $producers, $shared, $kernel, $arguments, $maps) `>` }];
   let genVerifyDecl = 1;
 }
 

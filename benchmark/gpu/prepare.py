@@ -14,7 +14,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "test" / "ptx"))
 import attention
 
-TARGETS = "x86-64,x86-64-v3,x86-64-v4,sm_80"
+TARGETS = "x86-64,x86-64-v3,x86-64-v4,sm_80,sm_90a"
 
 
 def compile_model(model, library):
@@ -34,7 +34,7 @@ def main():
     shutil.rmtree(build)
 
     tests = []
-    for shape, variant, element in attention.get_combinations(everything=False):
+    for shape, variant, element, _ in attention.get_combinations(everything=False):
         path = attention.write(libraries, shape, variant, element)
         compile_model(path, path.with_suffix(".so"))
         tests.append({"library": path.stem + ".so", "dims": {"q.0": 2, "q.2": shape[0], "k.2": shape[1]},

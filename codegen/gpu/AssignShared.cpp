@@ -31,7 +31,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Buffers begin at multiples of 16 bytes, as asynchronous copies need.
+/// Buffers begin at multiples of their alignment, and of 16 bytes, as asynchronous copies need.
 static constexpr int64_t kAlignment = 16;
 
 namespace {
@@ -58,8 +58,9 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
                              << " bytes of shared memory, got " << used;
         return signalPassFailure();
       }
-      function->setAttr(AttnDialect::kLaunchAttr,
-                        LaunchAttr::get(&getContext(), launch.getThreads(), used));
+      function->setAttr(
+          AttnDialect::kLaunchAttr,
+          LaunchAttr::get(&getContext(), launch.getThreads(), launch.getProducers(), used));
     }
   }
 
@@ -84,6 +85,7 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
     int64_t end = 0;
     for (memref::AllocaOp alloca : buffers) {
       MemRefType type = alloca.getType();
+      uint64_t alignment = std::max<uint64_t>(alloca.getAlignment().value_or(0), kAlignment);
       Place place;
       place.bytes = llvm::alignTo(
           type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8), kAlignment);
@@ -93,7 +95,7 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
         moved = false;
         for (const Place &other : places)
           if (place.conflicts(other)) {
-            place.offset = other.offset + other.bytes;
+            place.offset = llvm::alignTo(other.offset + other.bytes, alignment);
             moved = true;
           }
       }

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/gpu/Passes.h"
-#include "codegen/gpu/Threads.h"
+#include "codegen/gpu/WarpgroupMultiply.h"
 #include "passes/Product.h"
 
 using namespace mlir;
@@ -27,7 +27,7 @@ namespace attn {
 using namespace attn;
 
 /// The threads of a task with a product of matrices, and of one without.
-static constexpr int64_t kThreadsOfProduct = 4 * kWarp, kTypicalThreads = 256;
+static constexpr int64_t kThreadsOfProduct = kWarpsOfProduct * kWarp, kTypicalThreads = 256;
 
 static FailureOr<int64_t> countThreads(func::FuncOp task) {
   int64_t threads = 0;

@@ -2,23 +2,24 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Predictions count cycles of one multiprocessor of an A100, from its published rates per multiprocessor and cycle:
-// 1024 multiply-adds of 16-bit factors, 16 exponentials, 64 other operations on f32, 128 bytes from shared memory and
-// 48 bytes from the L2 cache. No prediction has been compared with a measurement yet.
+// Predictions count cycles of one multiprocessor, from the published rates of an A100 or, for levels with wgmma, of an
+// H100 (struct Rates). No prediction has been compared with a measurement yet.
 //
 //===----------------------------------------------------------------------===//
 
 #include "codegen/gpu/Choose.h"
 #include "codegen/gpu/MatrixMultiply.h"
 #include "codegen/gpu/TileCopies.h"
+#include "codegen/gpu/WarpgroupMultiply.h"
 
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
 
-/// Queries and keys of a tile to try.
+/// Queries and keys of a tile to try, where warps multiply and where warpgroups do.
 static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 16, 128};
+static constexpr int64_t kKeyTilesOfWarpgroups[] = {128, 112, 96, 80, 64, 48, 32, 16};
 
 /// The most queries of a warp, and the warps that a block of threads has if there are enough queries.
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
@@ -30,21 +31,61 @@ static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegi
 /// The registers that masks and regions of scores need.
 static constexpr int64_t kMaskRegisters = 56;
 
-/// The multiprocessors of an A100.
-static constexpr int64_t kMultiprocessors = 108;
+/// Where warpgroups multiply: the most registers of a thread if two warpgroups share a multiprocessor with the warps that
+/// copy (ProduceTiles.cpp), and those that all but accumulators, scores and probabilities take. Operands of masks and regions
+/// need more, and so do masks that hide keys on both sides, whose partial tiles are two loops.
+static constexpr int64_t kMostRegistersOfWarpgroups = 240, kOtherRegistersOfWarpgroups = 44,
+                         kCaptureRegistersOfWarpgroups = 64, kTwoSidesRegistersOfWarpgroups = 40;
 
-/// The most threads and blocks of threads of a multiprocessor at a time, and its shared memory, of an A100.
-static constexpr int64_t kMostThreads = 2048, kMostBlocks = 32, kSharedBytes = 164 * 1024;
+/// Of the schedule decode: the keys of a part where their number is known only at the call, the least tiles of a part, and
+/// the cycles that a second launch takes.
+static constexpr int64_t kTypicalPart = 512, kLeastTilesOfPart = 2;
+static constexpr double kCyclesOfLaunch = 4000;
 
-static int64_t rowsOfWarp(int64_t queries) {
-  return std::clamp<int64_t>(queries / kWarpsOfBlock, kMatrixRows, kRowsOfWarp);
+/// Cycles of a step of a warpgroup that nothing hides, and those until bytes of global memory arrive.
+static constexpr double kLatencyOfStep = 100, kLatencyOfCopy = 600;
+
+/// The most columns of a product of a warpgroup.
+static constexpr int64_t kColumnsOfWarpgroup = 128;
+
+namespace {
+/// What a GPU does: its multiprocessors; of one of them, in a cycle, multiply-adds of 16-bit factors, exponentials, other
+/// operations on f32, and bytes that come from shared memory and from the L2 cache; and how many threads, blocks of threads
+/// and bytes of shared memory it has room for.
+struct Rates {
+  double multiprocessors, multiplies, exponentials, operations, sharedBytes, copiedBytes;
+  int64_t threads, blocks, shared;
+
+  static const Rates &of(GpuAttr gpu) {
+    static constexpr Rates a100 = {108, 1024, 16, 64, 128, 48, 2048, 32, 164 * 1024},
+                           h100 = {132, 2048, 16, 128, 128, 40, 2048, 32, 228 * 1024};
+    return gpu.can(GpuCapabilities::Warpgroups) ? h100 : a100;
+  }
+};
+} // namespace
+
+/// Whether a tile of `rows` rows is a product of whole warpgroups.
+static bool isByWarpgroups(GpuAttr gpu, Type element, int64_t rows) {
+  return rows % kWarpgroupRows == 0 &&
+         multipliesByWarpgroups(gpu, element, kWarpgroupWarps, kMatrixRows, kColumnsOfWarpgroup);
+}
+
+static int64_t rowsOfWarp(GpuAttr gpu, Type element, int64_t rows) {
+  if (isByWarpgroups(gpu, element, rows))
+    return kMatrixRows;
+  return std::clamp<int64_t>(rows / kWarpsOfBlock, kMatrixRows, kRowsOfWarp);
 }
 
 BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
   int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
-  return BlockAttr::get(gpu.getContext(), rowsOfWarp(rows),
-                        std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, 8),
+  Type element = shape.types.a;
+  // A tile of many rows is split into whole ones.
+  if (rows > kWarpgroupRows)
+    rows = llvm::alignTo(rows, kWarpgroupRows);
+  int64_t most = isByWarpgroups(gpu, element, rows) ? kColumnsOfWarpgroup / kMatrixColumns : 8;
+  return BlockAttr::get(gpu.getContext(), rowsOfWarp(gpu, element, rows),
+                        std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, most),
                         /*depth=*/0);
 }
 
@@ -53,88 +94,166 @@ bool attn::hasRegisters(BlockAttr block) {
          block.getRows() * block.getVectors() * kMatrixColumns / kWarp <= kMostRegisters / 2;
 }
 
-TaskSize attn::planTask(BlockAttr block) {
-  // Two by two warps.
-  return {2 * block.getRows(), 2 * block.getVectors() * kMatrixColumns};
+TaskSize attn::planTask(GpuAttr gpu, const ProductShape &shape, BlockAttr block) {
+  int64_t columns = block.getVectors() * kMatrixColumns;
+  int64_t above = rowsOfWarps(
+      multipliesByWarpgroups(gpu, shape.types.a, kWarpsOfProduct, block.getRows(), columns));
+  return {above * block.getRows(), kWarpsOfProduct / above * columns};
+}
+
+/// The inequalities that tell which pairs the mask keeps.
+static int64_t countConstraints(const AttentionShape &shape) {
+  int64_t count = 0;
+  if (shape.mask)
+    for (const KeptSet &set : shape.mask.kept(shape.numBatch))
+      count += set.pairs.getNumConstraints();
+  return count;
 }
 
 namespace {
 /// What a block of threads needs.
 struct Needs {
+  GpuAttr gpu;
+  bool byWarpgroups;
   int64_t threads, registers, shared;
 
-  Needs(const AttentionShape &shape, PlanAttr plan) {
-    int64_t rows = rowsOfWarp(plan.getQ());
+  Needs(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan)
+      : gpu(gpu), byWarpgroups(isByWarpgroups(gpu, shape.element, plan.getQ())) {
+    int64_t rows = rowsOfWarp(gpu, shape.element, plan.getQ());
     threads = plan.getQ() / rows * kWarp;
     // The accumulators and the scores, which become probabilities: of f32, in three parts.
     bool isF32 = shape.element.isF32();
-    registers = rows * (llvm::alignTo(shape.e, 16) + plan.getK() * (isF32 ? 3 : 1)) / kWarp +
-                (isF32 ? kOtherRegistersOfF32 : kOtherRegisters);
-    if (shape.mask || shape.hasRegion)
-      registers += kMaskRegisters;
-    SharedTile queries = {plan.getQ(), shape.d, shape.element},
-               keys = {plan.getK(), shape.d, shape.element},
-               values = {plan.getK(), shape.e, shape.element};
-    auto bytes = [](const SharedTile &tile, int64_t stages) {
+    int64_t scores = plan.getK() * (isF32 ? 3 : 1), others = kOtherRegisters;
+    if (isF32)
+      others = kOtherRegistersOfF32;
+    if (byWarpgroups) {
+      // Probabilities, two in a register, stay while the next scores are computed.
+      scores += plan.getK() / 2;
+      others = kOtherRegistersOfWarpgroups;
+      if (shape.hasRegion || shape.hasCaptures)
+        others += kCaptureRegistersOfWarpgroups;
+      else if (countConstraints(shape) > 1)
+        others += kTwoSidesRegistersOfWarpgroups;
+      threads += kWarpgroupWarps * kWarp; // that copy
+    } else if (shape.mask || shape.hasRegion) {
+      others += kMaskRegisters;
+    }
+    registers = rows * (llvm::alignTo(shape.e, 16) + scores) / kWarp + others;
+    auto bytes = [&](int64_t rows, int64_t columns, int64_t stages) {
+      SharedTile tile = {rows, columns, shape.element, byWarpgroups};
       return stages * tile.rows * tile.pitch() * tile.element.getIntOrFloatBitWidth() / 8;
     };
-    shared = bytes(queries, 1) + bytes(keys, 2) + bytes(values, 2);
+    shared = bytes(plan.getQ(), shape.d, 1) + bytes(plan.getK(), shape.d, 2) +
+             bytes(plan.getK(), shape.e, 2);
   }
 
-  bool fitShared(GpuAttr gpu) const { return shared <= int64_t(gpu.getShared()); }
-  bool fit(GpuAttr gpu) const { return fitShared(gpu) && registers <= kMostRegisters; }
+  int64_t mostRegisters() const {
+    return byWarpgroups ? kMostRegistersOfWarpgroups : kMostRegisters;
+  }
+  bool fitShared() const { return shared + kBarrierBytes <= int64_t(gpu.getShared()); }
+  bool fit() const { return fitShared() && registers <= mostRegisters(); }
 
   /// The blocks of threads that a multiprocessor runs at a time.
-  int64_t blocksAtOnce(GpuAttr gpu) const {
-    return std::max<int64_t>(
-        1,
-        std::min({kMostBlocks, kMostThreads / threads, kSharedBytes / shared,
-                  int64_t(gpu.getRegisters()) / (std::min(registers, kMostRegisters) * threads)}));
+  int64_t blocksAtOnce() const {
+    const Rates &rates = Rates::of(gpu);
+    int64_t ofThread = byWarpgroups ? kRegistersOfLaunch : std::min(registers, kMostRegisters);
+    return std::max<int64_t>(1,
+                             std::min({rates.blocks, rates.threads / threads, rates.shared / shared,
+                                       int64_t(gpu.getRegisters()) / (ofThread * threads)}));
   }
+
+private:
+  /// Room for barriers and the alignment of tiles; and the registers of a thread when a kernel of 384 threads starts.
+  static constexpr int64_t kBarrierBytes = 1024, kRegistersOfLaunch = 168;
 };
 } // namespace
 
-double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan) {
-  Needs needs(shape, plan);
-  double q = plan.getQ(), k = plan.getK(), rows = rowsOfWarp(plan.getQ()), warps = q / rows;
-  double bytes = shape.element.getIntOrFloatBitWidth() / 8.0;
-  double products = q * k * double(shape.d + shape.e);
-  double multiplies = products / 1024 * (shape.element.isF32() ? 6 : 1);
-  // Each warp reads the keys, the values and its own queries.
-  double reads = warps * bytes * (k * double(shape.d + shape.e) + rows * double(shape.d)) / 128;
-  double copies = bytes * k * double(shape.d + shape.e) / 48;
-  double softmax = q * k * (1.0 / 16 + 8.0 / 64) + q * double(shape.e) / 64;
-  // With several blocks of threads, one computes its softmax while another one multiplies.
-  double step =
-      needs.blocksAtOnce(gpu) > 1
-          ? std::max({multiplies, reads, copies, softmax}) + 0.25 * std::min(multiplies, softmax)
-          : std::max(copies, std::max(multiplies, reads) + softmax);
-  double tasks = double(shape.heads) * shape.groups * llvm::divideCeil(shape.queries, plan.getQ());
-  double steps = std::ceil(double(shape.keys) / k) + 1; // one for the start and the end
-  double rounds = tasks / kMultiprocessors;
-  if (shape.knowsBatch) // otherwise there are many tasks
-    rounds = std::ceil(rounds);
-  return rounds * steps * step;
+/// The tasks that attend whole rows of queries, in tiles of `q`.
+static int64_t countTasks(const AttentionShape &shape, int64_t q) {
+  return shape.heads * shape.groups * llvm::divideCeil(shape.queries, q);
 }
 
-SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &shape) {
+/// The keys of a part for the schedule decode, with tiles of q queries and k keys; 0 if tasks attend all keys because there
+/// are enough tasks, or not enough keys.
+static int64_t choosePart(GpuAttr gpu, const AttentionShape &shape, int64_t q, int64_t k) {
+  int64_t tasks = countTasks(shape, q), wanted = int64_t(Rates::of(gpu).multiprocessors);
+  if (2 * tasks > wanted || shape.returnsProbabilities)
+    return 0;
+  if (!shape.knowsKeys)
+    return llvm::alignTo(kTypicalPart, k);
+  int64_t parts = std::min(wanted / tasks, shape.keys / (kLeastTilesOfPart * k));
+  return parts < 2 ? 0 : llvm::alignTo(llvm::divideCeil(shape.keys, parts), k);
+}
+
+double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan) {
+  Needs needs(gpu, shape, plan);
+  const Rates &rates = Rates::of(gpu);
+  double q = plan.getQ(), k = plan.getK(), rows = rowsOfWarp(gpu, shape.element, plan.getQ()),
+         warps = q / rows;
+  double tasks = double(countTasks(shape, plan.getQ())), keys = double(shape.keys), merge = 0;
+  if (int64_t part = plan.getPart()) {
+    tasks *= std::ceil(keys / double(part));
+    keys = double(part);
+    merge = kCyclesOfLaunch;
+  }
+  double blocks = double(needs.blocksAtOnce());
+  if (shape.knowsBatch) // otherwise there are many tasks
+    blocks = std::clamp(tasks / rates.multiprocessors, 1.0, blocks);
+
+  double bytes = shape.element.getIntOrFloatBitWidth() / 8.0;
+  double products = q * k * double(shape.d + shape.e);
+  double multiplies = products / rates.multiplies * (shape.element.isF32() ? 6 : 1);
+  // Each warp reads the keys, the values and its own queries. mma.sync has half the rate of wgmma.
+  double reads =
+      warps * bytes * (k * double(shape.d + shape.e) + rows * double(shape.d)) / rates.sharedBytes;
+  if (needs.byWarpgroups)
+    reads = 0;
+  else if (gpu.can(GpuCapabilities::Warpgroups))
+    multiplies *= 2;
+  // Copies run one step ahead, those by other warps two steps.
+  double latency = kLatencyOfCopy / (blocks * (needs.byWarpgroups ? 2 : 1));
+  double copies = std::max(bytes * k * double(shape.d + shape.e) / rates.copiedBytes, latency);
+  double softmax = q * k * (1 / rates.exponentials + 8 / rates.operations) +
+                   q * double(shape.e) / rates.operations;
+  // Steps without a mask overlap products with a softmax, and so do several blocks of threads.
+  bool overlaps =
+      needs.byWarpgroups ? warps > kWarpgroupWarps || !shape.mask : needs.blocksAtOnce() > 1;
+  double step = overlaps ? std::max({multiplies, reads, copies, softmax}) +
+                               0.25 * std::min(multiplies, softmax)
+                         : std::max(copies, std::max(multiplies, reads) + softmax);
+  // Each step has latencies that nothing hides.
+  step += needs.byWarpgroups ? kLatencyOfStep : 0;
+  double steps = std::ceil(keys / k) + 1; // one for the start and the end
+  double rounds = tasks / rates.multiprocessors;
+  if (shape.knowsBatch)
+    rounds = std::ceil(rounds);
+  return rounds * steps * step + merge;
+}
+
+SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &shape,
+                                           std::optional<Schedule> only) {
   SmallVector<PlanAttr> plans;
   for (int64_t q : kQueryTiles)
-    for (int64_t k : kKeyTiles)
-      plans.push_back(PlanAttr::get(gpu.getContext(), Schedule::Phased, q, k, /*group=*/1,
-                                    /*part=*/0, /*transposes=*/false, /*in_place=*/true));
+    for (int64_t k : isByWarpgroups(gpu, shape.element, q) ? ArrayRef(kKeyTilesOfWarpgroups)
+                                                           : ArrayRef(kKeyTiles))
+      for (Schedule schedule : {Schedule::Phased, Schedule::Decode}) {
+        int64_t part = schedule == Schedule::Decode ? choosePart(gpu, shape, q, k) : 0;
+        if (only ? schedule == *only : schedule == Schedule::Phased || part)
+          plans.push_back(PlanAttr::get(gpu.getContext(), schedule, q, k, /*group=*/1, part,
+                                        /*transposes=*/false, /*in_place=*/true));
+      }
   SmallVector<Prediction> predictions;
   for (PlanAttr plan : plans)
-    if (Needs(shape, plan).fit(gpu))
+    if (Needs(gpu, shape, plan).fit())
       predictions.push_back({plan, predictPlan(gpu, shape, plan)});
   llvm::sort(predictions, [](auto &a, auto &b) { return a.cost < b.cost; });
-  if (!predictions.empty())
+  if (!predictions.empty() || plans.empty())
     return predictions;
   // The plan that spills the fewest registers. A head that is too large for every tile gets an error later.
   auto *least = llvm::min_element(plans, [&](PlanAttr a, PlanAttr b) {
-    Needs ofA(shape, a), ofB(shape, b);
-    return std::make_tuple(!ofA.fitShared(gpu), ofA.registers, -a.getQ()) <
-           std::make_tuple(!ofB.fitShared(gpu), ofB.registers, -b.getQ());
+    Needs ofA(gpu, shape, a), ofB(gpu, shape, b);
+    return std::make_tuple(!ofA.fitShared(), ofA.registers, -a.getQ()) <
+           std::make_tuple(!ofB.fitShared(), ofB.registers, -b.getQ());
   });
   return {{*least, predictPlan(gpu, shape, *least)}};
 }

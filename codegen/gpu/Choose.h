@@ -11,12 +11,13 @@
 
 namespace attn {
 
-llvm::SmallVector<Prediction> predictPlans(GpuAttr gpu, const AttentionShape &shape);
+llvm::SmallVector<Prediction> predictPlans(GpuAttr gpu, const AttentionShape &shape,
+                                           std::optional<Schedule> only);
 double predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan);
 
 /// The part of a product that one warp computes: rows, and matrices of 8 columns as its vectors.
 BlockAttr planBlock(GpuAttr gpu, const ProductShape &shape);
-TaskSize planTask(BlockAttr block);
+TaskSize planTask(GpuAttr gpu, const ProductShape &shape, BlockAttr block);
 
 /// Whether a warp has registers for the accumulators of `block`, in whole matrices.
 bool hasRegisters(BlockAttr block);

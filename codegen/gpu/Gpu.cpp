@@ -30,12 +30,13 @@ using namespace mlir;
 using namespace attn;
 
 namespace attn::targets {
-extern const GpuTarget sm_80;
+extern const GpuTarget sm_90a, sm_80;
 } // namespace attn::targets
 
 /// The levels, better ones first.
 static const Target *const kTargets[] = {
-    &targets::sm_80, // mma.sync, cp.async
+    &targets::sm_90a, // wgmma
+    &targets::sm_80,  // mma.sync, cp.async
 };
 
 TargetInterface GpuTarget::makeGpuAttr(const Target &target, MLIRContext *context) {
@@ -56,6 +57,7 @@ static void addEmission(OpPassManager &level) {
   OpPassManager &kernels = level.nest<gpu::GPUModuleOp>();
   kernels.addPass(createConvertNVGPUToNVVMPass());
   kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createMem2Reg()); // before canonicalisation makes choices between two memories
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createCanonicalizerPass());
@@ -85,12 +87,14 @@ static void addPasses(StringRef stage, OpPassManager &level) {
   }
   if (stage == "vectorize") {
     level.addPass(createAssignThreads());
-    level.addNestedPass<func::FuncOp>(createStageTiles());
+    level.addNestedPass<func::FuncOp>(createProduceTiles());
+    level.addNestedPass<func::FuncOp>(createStageTiles()); // of the other tasks
     level.addNestedPass<func::FuncOp>(createOnlineToFragments());
+    level.addNestedPass<func::FuncOp>(createMergeToThreads());
     level.addNestedPass<func::FuncOp>(createProductToFragments());
     level.addNestedPass<func::FuncOp>(createMaskToThreads());
     level.addNestedPass<func::FuncOp>(createDistributeLoops());
-    level.addNestedPass<func::FuncOp>(createExpandMath());
+    level.addNestedPass<func::FuncOp>(createExpandMath({/*keepFma=*/true}));
     level.addPass(createCanonicalizerPass());
     level.addPass(createCSEPass());
     level.addPass(createAssignShared());
@@ -106,8 +110,8 @@ static void addPasses(StringRef stage, OpPassManager &level) {
 namespace {
 struct Planner : PlannerInterface::ExternalModel<Planner, GpuAttr> {
   SmallVector<Prediction> predictPlans(Attribute gpu, const AttentionShape &shape,
-                                       std::optional<Schedule>) const {
-    return attn::predictPlans(cast<GpuAttr>(gpu), shape);
+                                       std::optional<Schedule> only) const {
+    return attn::predictPlans(cast<GpuAttr>(gpu), shape, only);
   }
   double predictPlan(Attribute gpu, const AttentionShape &shape, PlanAttr plan) const {
     return attn::predictPlan(cast<GpuAttr>(gpu), shape, plan);
@@ -116,7 +120,7 @@ struct Planner : PlannerInterface::ExternalModel<Planner, GpuAttr> {
     return planBlock(cast<GpuAttr>(gpu), shape);
   }
   TaskSize planTask(Attribute gpu, const ProductShape &shape, BlockAttr block) const {
-    return attn::planTask(block);
+    return attn::planTask(cast<GpuAttr>(gpu), shape, block);
   }
   bool hasRegisters(Attribute, const ProductShape &, BlockAttr block) const {
     return attn::hasRegisters(block);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/gpu/MatrixMultiply.h"
+#include "codegen/gpu/TileCopies.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -32,8 +33,14 @@ Value MatrixMultiply::toRegister(ThreadBuilder &b, Value value) const {
 std::array<Factor, 2> MatrixMultiply::loadMatrices(ThreadBuilder &b, Value tile, Value row,
                                                    Value column, bool transposes) const {
   int64_t inRegister = 32 / element.getIntOrFloatBitWidth();
-  Value matrices = nvgpu::LdMatrixOp::create(b, VectorType::get({4, inRegister}, element), tile,
-                                             ValueRange{row, column}, transposes, 4);
+  SmallVector<Value> at = {row, column};
+  if (isSwizzled(tile)) {
+    int64_t rows = cast<MemRefType>(tile.getType()).getDimSize(0);
+    at = {createSwizzledPlace(b, rows, row, column)};
+    tile = memref::CollapseShapeOp::create(b, tile, ArrayRef<ReassociationIndices>{{0, 1}});
+  }
+  Value matrices = nvgpu::LdMatrixOp::create(b, VectorType::get({4, inRegister}, element), tile, at,
+                                             transposes, 4);
   std::array<Factor, 2> factors;
   for (int64_t i = 0; i < 4; ++i) {
     Value elements =
@@ -66,6 +73,8 @@ std::array<Factor, 2> MatrixMultiply::loadRight(ThreadBuilder &b, Value tile, Va
 std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile, Value row,
                                                     Value column, bool isBesideLoaded) const {
   Value lane = b.lane();
+  if (isSwizzled(tile)) // each address is computed on its own
+    lane = arith::IndexCastOp::create(b, b.getIndexType(), createOpaque(b, b.toI32(lane)));
   if (!element.isF32())
     return loadMatrices(b, tile, b.add(b.remainder(lane, 16), row),
                         b.add(b.multiply(b.divide(lane, 16), chunk()), column),
@@ -100,9 +109,14 @@ SmallVector<Factor> MatrixMultiply::toLeft(ThreadBuilder &b,
     factors.emplace_back();
     for (const Accumulator &sums : accumulators.slice(i, 2))
       for (int64_t row : {0, 2}) {
-        Value pair = vector::FromElementsOp::create(b, VectorType::get(2, b.getF32Type()),
-                                                    ValueRange{sums[row], sums[row + 1]});
-        pair = arith::TruncFOp::create(b, VectorType::get(2, element), pair);
+        // The first operand is the upper half. LLVM would move an fptrunc into later blocks, so that more registers are
+        // in use before it.
+        Value pair = LLVM::CallIntrinsicOp::create(b, VectorType::get(2, element),
+                                                   b.getStringAttr(element.isBF16()
+                                                                       ? "llvm.nvvm.ff2bf16x2.rn"
+                                                                       : "llvm.nvvm.ff2f16x2.rn"),
+                                                   ValueRange{sums[row + 1], sums[row]})
+                         .getResult(0);
         factors.back().push_back(toRegister(b, pair));
       }
   }

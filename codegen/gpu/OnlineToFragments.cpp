@@ -27,6 +27,7 @@
 #include "codegen/gpu/PairScores.h"
 #include "codegen/gpu/Passes.h"
 #include "codegen/gpu/TileCopies.h"
+#include "codegen/gpu/WarpgroupMultiply.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -51,12 +52,6 @@ using namespace attn;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Lanes that share a query.
 static constexpr int64_t kLanesOfRow = 4;
-
-static Value createExp2(ThreadBuilder &b, Value x) {
-  return LLVM::CallIntrinsicOp::create(
-             b, b.getF32Type(), b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"), ValueRange{x})
-      .getResult(0);
-}
 
 static Value createAdd(ThreadBuilder &b, Value x, Value y) {
   return arith::AddFOp::create(b, x, y);
@@ -122,7 +117,7 @@ static Value reduceRow(ThreadBuilder &b, Value value,
 
 namespace {
 
-/// The memory of a lane for a buffer in registers: `count` elements of f32.
+/// The memory of a lane for a buffer in registers, element by element.
 struct LaneMemory {
   Value memory;
 
@@ -139,7 +134,11 @@ struct Fragments {
   int64_t queries; ///< of the tile
   int64_t size;    ///< of a head
   int64_t rows;    ///< of queries of a warp
+  int64_t warps;   ///< of the block of threads
+  Value group;     ///< the warpgroup of this thread
+  Value accBuffer; ///< of the accumulators in the task
   LaneMemory max, sum, acc;
+  LaneMemory probabilities; ///< i32: factors that wait to be multiplied; where wgmma multiplies
 
   int64_t blocks() const { return rows / kMatrixRows; }
   int64_t columns() const { return llvm::divideCeil(size, 2 * kMatrixColumns) * 2; }
@@ -180,6 +179,7 @@ private:
   void lower(OnlineProbabilitiesOp op);
   void lower(OnlineFinishOp op);
   LogicalResult lower(linalg::LinalgOp op);
+  void lowerCopy(linalg::CopyOp op);
 
   func::FuncOp function;
   int64_t warps;
@@ -190,8 +190,17 @@ private:
 } // namespace
 
 LogicalResult Lowering::findStates() {
+  // The most keys of a tile whose probabilities wait for the next step.
+  int64_t keysOfOverlap = 0;
+  function.walk([&](OnlineStepOp op) {
+    if (op->hasAttr(AttnDialect::kOverlapAttr))
+      keysOfOverlap =
+          std::max(keysOfOverlap, cast<MemRefType>(op.getKey().getType()).getDimSize(0));
+  });
   WalkResult walk = function.walk([&](OnlineInitOp op) -> WalkResult {
     Value acc = rootOf(op.getAcc()), max = rootOf(op.getMax());
+    if (isIn(acc, sharedSpace(op.getContext())))
+      return WalkResult::advance(); // MergeToThreads lowers it
     auto type = cast<MemRefType>(acc.getType());
     if (!op.getRows() || !isIn(acc, registerSpace(op.getContext())) || !type.hasStaticShape() ||
         type.getDimSize(0) % (warps * kMatrixRows) != 0)
@@ -201,13 +210,25 @@ LogicalResult Lowering::findStates() {
     state.queries = type.getDimSize(0);
     state.size = type.getDimSize(1);
     state.rows = state.queries / warps;
+    state.warps = warps;
+    state.accBuffer = acc;
     ThreadBuilder b(op.getLoc(), OpBuilder::atBlockBegin(&function.front()));
+    // NVIDIA's assembler knows that the result of a shuffle is the same in all lanes, and computes with it in registers of
+    // the warp.
+    Value ofThread = b.toI32(b.divide(b.warp(), kWarpgroupWarps));
+    state.group = arith::IndexCastOp::create(
+        b, b.getIndexType(),
+        gpu::ShuffleOp::create(b, ofThread, 0, int32_t(kWarp), gpu::ShuffleMode::IDX)
+            .getShuffleResult());
     auto allocate = [&](int64_t count) {
       return LaneMemory{memref::AllocaOp::create(b, MemRefType::get({count}, b.getF32Type()))};
     };
     state.max = allocate(2 * state.blocks());
     state.sum = allocate(2 * state.blocks());
     state.acc = allocate(4 * state.blocks() * state.columns());
+    if (keysOfOverlap)
+      state.probabilities = {memref::AllocaOp::create(
+          b, MemRefType::get({keysOfOverlap * kMatrixRows / kWarp / 2}, b.getI32Type()))};
     states.insert({max, state});
     maxOfSum[rootOf(op.getSum())] = max;
     return WalkResult::advance();
@@ -239,6 +260,7 @@ struct Step {
   Step(OpTy op, const Fragments &state)
       : state(state), b(op.getLoc(), op), query(op.getQuery()), key(op.getKey()),
         multiply(*MatrixMultiply::get(getElementTypeOrSelf(key.getType()))),
+        isByWarpgroups(isSwizzled(key)),
         keyMatrices(llvm::divideCeil(getTileKeys(), 2 * kMatrixColumns) * 2),
         scores(op, keyMatrices * kMatrixColumns) {}
 
@@ -246,6 +268,7 @@ struct Step {
   void run(OnlineProbabilitiesOp op);
 
 private:
+  WarpgroupMultiply wide() { return WarpgroupMultiply(getElementTypeOrSelf(key.getType())); }
   /// The keys that the buffer of the tile has room for.
   int64_t getTileKeys() {
     auto view = key.getDefiningOp<memref::SubViewOp>();
@@ -256,19 +279,43 @@ private:
   Value wholeTile(Value operand);
   using Row = SmallVector<Accumulator>; // the accumulators of 16 queries
   void computeProducts();
-  /// Replaces the scores of 16 queries by probabilities, and updates their state.
-  void update(int64_t block);
+  /// wgmma of queries and keys, which waits or only starts.
+  void computeProductsByWarpgroups(bool waits);
+  /// Factors by which sums of two queries change, as their maxima do.
+  using Change = std::array<Value, 2>;
+  /// Replaces the scores of 16 queries by probabilities, and updates the maxima and sums. Returns what the accumulators
+  /// must be multiplied with.
+  Change computeProbabilities(int64_t block);
+  static void scale(ThreadBuilder &b, Accumulator &sums, const Change &change) {
+    for (auto [i, sum] : llvm::enumerate(sums))
+      sum = createMultiply(b, sum, change[i / 2]);
+  }
   /// Subtracts from the scores of 16 queries what the exponents subtract.
   void subtract(Row &row, ArrayRef<Exponents> exponents);
   /// The factors for columns `column` and `column` + 1 of the accumulators, for the `k`-th factor of probabilities.
   std::array<Factor, 2> loadValues(Value value, int64_t k, int64_t column) {
-    return multiply.loadRightRows(b, value, b.constant(k * multiply.depth()),
-                                  b.constant(column * kMatrixColumns), /*isBesideLoaded=*/false);
+    return loadValues(value, b.constant(k * multiply.depth()), column);
   }
-  /// Whether some value of the tile is not finite: an i1, the same in all lanes.
+  std::array<Factor, 2> loadValues(Value value, Value row, int64_t column) {
+    return multiply.loadRightRows(b, value, row, b.constant(column * kMatrixColumns),
+                                  /*isBesideLoaded=*/false);
+  }
+  /// Whether some value of the tile is not finite: an i1, the same in all lanes, and in all warps of a warpgroup.
   Value testValues(Value value);
+  Factor describeValues(Value value) {
+    return wide().describeColumns(b, value, keyMatrices * kMatrixColumns);
+  }
   /// Adds the products of probabilities and values to the accumulators.
   void addValues(Value value);
+  /// Steps whose products overlap with the softmax (ProduceTiles.cpp).
+  void runOverlapped(OnlineStepOp op, StringRef overlap);
+  SmallVector<Accumulator> loadAllSums();
+  void storeAllSums(ArrayRef<Accumulator> sums);
+  /// A warpgroup starts its products when the other one has started its own, so that one computes a softmax meanwhile.
+  void waitForTurn(Value number);
+  void giveTurn(Value number);
+  void endSoftmax();
+  void onlyIn(int64_t group, function_ref<void()> body);
   /// The same for one accumulator; a value that is not finite counts only where its probability is not 0.
   void addFiniteValues(Value value, int64_t block, int64_t column);
 
@@ -276,6 +323,7 @@ private:
   ThreadBuilder b;
   Value query, key;
   MatrixMultiply multiply;
+  bool isByWarpgroups;
   int64_t keyMatrices;
   PairScores scores;
   SmallVector<Row> rows;
@@ -298,6 +346,8 @@ Value Step::wholeTile(Value operand) {
 }
 
 void Step::computeProducts() {
+  if (isByWarpgroups)
+    return computeProductsByWarpgroups(/*waits=*/true);
   Value query = wholeTile(this->query), key = wholeTile(this->key), zero = b.f32(0);
   rows.assign(state.blocks(), Row(keyMatrices, Accumulator{zero, zero, zero, zero}));
   int64_t size = cast<MemRefType>(this->query.getType()).getDimSize(1);
@@ -311,6 +361,20 @@ void Step::computeProducts() {
         for (auto [row, factor] : llvm::zip_equal(rows, left))
           multiply.multiply(b, factor, right, row[2 * pair + half]);
   }
+}
+
+void Step::computeProductsByWarpgroups(bool waits) {
+  Value query = wholeTile(this->query), key = wholeTile(this->key);
+  rows.assign(1, Row(keyMatrices));
+  int64_t size = llvm::alignTo(cast<MemRefType>(this->query.getType()).getDimSize(1),
+                               WarpgroupMultiply::kDepth);
+  Value firstRow = b.multiply(state.group, kWarpgroupRows);
+  Factor left = wide().describeRows(b, query, firstRow, size),
+         right = wide().describeRows(b, key, b.constant(0), size);
+  if (waits)
+    wide().multiply(b, left, right, WarpgroupMultiply::Right::Rows, /*clears=*/true, rows[0]);
+  else
+    wide().start(b, left, right, WarpgroupMultiply::Right::Rows, /*clears=*/true, rows[0]);
 }
 
 void Step::subtract(Row &row, ArrayRef<Exponents> exponents) {
@@ -336,12 +400,12 @@ void Step::subtract(Row &row, ArrayRef<Exponents> exponents) {
     row[i / 4][i % 4] = difference;
 }
 
-void Step::update(int64_t block) {
+Step::Change Step::computeProbabilities(int64_t block) {
   Row &row = rows[block];
   scores.apply(b, b.add(state.firstRow(b), block * kMatrixRows), row);
   Value zero = b.f32(0);
   SmallVector<Exponents> exponents;
-  std::array<Value, 2> change;
+  Change change;
   for (int64_t half : {0, 1}) {
     Value greatest;
     for (Accumulator &sums : row)
@@ -374,30 +438,64 @@ void Step::update(int64_t block) {
     state.sum.store(b, createMultiplyAdd(b, state.sum.load(b, 2 * block + half), change[half], sum),
                     2 * block + half);
   }
-  for (int64_t column = 0; column < state.columns(); ++column) {
-    Accumulator sums = state.loadSums(b, block, column);
-    for (auto [i, sum] : llvm::enumerate(sums))
-      sum = createMultiply(b, sum, change[i / 2]);
-    state.storeSums(b, sums, block, column);
-  }
-  probabilities.push_back(multiply.toLeft(b, row));
+  return change;
+}
+
+SmallVector<Accumulator> Step::loadAllSums() {
+  SmallVector<Accumulator> sums;
+  for (int64_t column = 0; column < state.columns(); ++column)
+    sums.push_back(state.loadSums(b, 0, column));
+  return sums;
+}
+
+void Step::storeAllSums(ArrayRef<Accumulator> sums) {
+  for (auto [column, accumulator] : llvm::enumerate(sums))
+    state.storeSums(b, accumulator, 0, column);
+}
+
+/// Whether `condition` holds in some thread of the warpgroup. nvvm.barrier reduces by barrier 0 only.
+static Value voteOfWarpgroup(ThreadBuilder &b, Value group, Value condition) {
+  Value barrier = b.toI32(b.add(group, kFirstWarpgroupBarrier));
+  return createAssembly(b, b.getI1Type(), ValueRange{barrier, condition},
+                        "barrier.red.or.pred $0, $1, " + std::to_string(kWarpgroupWarps * kWarp) +
+                            ", $2;",
+                        "=b,r,b")
+      .getResult(0);
 }
 
 Value Step::testValues(Value value) {
   NonFinite nonFinite(cast<FloatType>(getElementTypeOrSelf(value.getType())));
   Value tests;
+  auto test = [&](const std::array<Factor, 2> &factors) {
+    for (const Factor &factor : factors)
+      for (Value element : factor) {
+        Value result = nonFinite.test(b, element);
+        tests = tests ? arith::OrIOp::create(b, tests, result).getResult() : result;
+      }
+  };
+  int64_t count = int64_t(probabilities.front().size());
+  if (isByWarpgroups) {
+    // The warps of a warpgroup share the keys.
+    Value warp = b.remainder(b.warp(), std::min(count, kWarpgroupWarps));
+    for (int64_t column = 0; column < state.columns(); column += 2)
+      for (int64_t k = 0; k < count; k += kWarpgroupWarps)
+        test(loadValues(value, b.multiply(b.add(warp, k), multiply.depth()), column));
+    return voteOfWarpgroup(b, state.group, nonFinite.any(b, tests));
+  }
   for (int64_t column = 0; column < state.columns(); column += 2)
-    for (size_t k = 0; k < probabilities.front().size(); ++k)
-      for (const Factor &right : loadValues(value, k, column))
-        for (Value element : right) {
-          Value test = nonFinite.test(b, element);
-          tests = tests ? arith::OrIOp::create(b, tests, test).getResult() : test;
-        }
+    for (int64_t k = 0; k < count; ++k)
+      test(loadValues(value, k, column));
   return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), nonFinite.any(b, tests),
                                   NVVM::VoteSyncKind::any);
 }
 
 void Step::addValues(Value value) {
+  if (isByWarpgroups) {
+    SmallVector<Accumulator> sums = loadAllSums();
+    wide().multiply(b, probabilities[0], describeValues(value), WarpgroupMultiply::Right::Columns,
+                    sums);
+    return storeAllSums(sums);
+  }
   for (int64_t column = 0; column < state.columns(); column += 2) {
     SmallVector<std::array<Accumulator, 2>> sums;
     for (int64_t block = 0; block < state.blocks(); ++block)
@@ -417,25 +515,26 @@ void Step::addValues(Value value) {
 void Step::addFiniteValues(Value value, int64_t block, int64_t column) {
   NonFinite nonFinite(cast<FloatType>(getElementTypeOrSelf(value.getType())));
   Value zero = b.f32(0);
-  Accumulator sums = state.loadSums(b, block, column), positive = {zero, zero, zero, zero},
-              negative = positive;
-  for (auto [k, left] : llvm::enumerate(probabilities[block])) {
-    // Without this barrier, factors would be loaded early, in registers that the common path needs.
-    NVVM::SyncWarpOp::create(b, b.i32(-1));
-    Factor right = loadValues(value, k, column / 2 * 2)[column % 2];
-    NonFinite::Parts parts = nonFinite.split(b, right);
-    multiply.multiply(b, left, parts.finite, sums);
-    multiply.multiply(b, left, parts.positive, positive);
-    multiply.multiply(b, left, parts.negative, negative);
-  }
-  auto addWhere = [&](const Accumulator &weights, double infinity) {
+  // One kind after the other: all at once would need more registers.
+  auto add = [&](Factor NonFinite::Parts::*kind, Accumulator sums) {
+    for (auto [k, left] : llvm::enumerate(probabilities[block])) {
+      // Without this barrier, factors would be loaded early, in registers that the common path needs.
+      NVVM::SyncWarpOp::create(b, b.i32(-1));
+      Factor right = loadValues(value, k, column / 2 * 2)[column % 2];
+      multiply.multiply(b, left, nonFinite.split(b, right).*kind, sums);
+    }
+    return sums;
+  };
+  Accumulator sums = add(&NonFinite::Parts::finite, state.loadSums(b, block, column));
+  auto addWhere = [&](Factor NonFinite::Parts::*kind, double infinity) {
+    Accumulator weights = add(kind, {zero, zero, zero, zero});
     for (auto [sum, weight] : llvm::zip_equal(sums, weights)) {
       Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, weight, zero);
       sum = createAdd(b, sum, arith::SelectOp::create(b, counts, b.f32(infinity), zero));
     }
   };
-  addWhere(positive, kInfinity);
-  addWhere(negative, -kInfinity);
+  addWhere(&NonFinite::Parts::positive, kInfinity);
+  addWhere(&NonFinite::Parts::negative, -kInfinity);
   state.storeSums(b, sums, block, column);
 }
 
@@ -481,10 +580,101 @@ void Step::run(OnlineProbabilitiesOp op) {
   gpu::BarrierOp::create(b); // what follows reads them
 }
 
+void Step::onlyIn(int64_t group, function_ref<void()> body) {
+  Value isGroup =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, state.group, b.constant(group));
+  auto only = scf::IfOp::create(b, isGroup);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(only.thenBlock());
+  body();
+}
+
+void Step::waitForTurn(Value number) {
+  NVVM::BarrierOp::create(b, TypeRange(), b.toI32(b.add(number, kFirstTurnBarrier)),
+                          b.i32(2 * kWarpgroupWarps * kWarp), NVVM::BarrierReductionAttr(),
+                          Value());
+}
+
+void Step::giveTurn(Value number) {
+  NVVM::BarrierArriveOp::create(b, b.toI32(b.add(number, kFirstTurnBarrier)),
+                                b.i32(2 * kWarpgroupWarps * kWarp));
+}
+
+/// Keeps what follows behind the exponentials that the sums of probabilities depend on: NVIDIA's assembler would move the
+/// wait for products before them, but not before an instruction that may end the thread. It never does: no sum is
+/// negative.
+void Step::endSoftmax() {
+  Value least = arith::MinNumFOp::create(b, state.sum.load(b, 0), state.sum.load(b, 1));
+  Value isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, least, b.f32(0));
+  Value any =
+      NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), isNegative, NVVM::VoteSyncKind::any);
+  createAssembly(b, TypeRange(), any, "@$0 exit;", "b");
+}
+
+void Step::runOverlapped(OnlineStepOp op, StringRef overlap) {
+  bool takesTurns = state.warps == 2 * kWarpgroupWarps;
+  Value value = wholeTile(op.getValue());
+  LaneMemory pending = state.probabilities;
+  auto store = [&] {
+    for (auto [i, factor] : llvm::enumerate(probabilities[0]))
+      for (auto [j, number] : llvm::enumerate(factor))
+        pending.store(b, LLVM::BitcastOp::create(b, b.getI32Type(), number),
+                      int64_t(i * factor.size() + j));
+  };
+  SmallVector<Factor> before(keyMatrices / 2);
+  for (auto [i, factor] : llvm::enumerate(before))
+    for (int64_t j = 0; overlap != "begin" && j < 4; ++j)
+      factor.push_back(pending.load(b, int64_t(i) * 4 + j));
+  if (overlap == "begin") {
+    computeProducts();
+    Change change = computeProbabilities(0);
+    probabilities.push_back(multiply.toLeft(b, rows[0]));
+    store();
+    SmallVector<Accumulator> sums = loadAllSums();
+    for (Accumulator &accumulator : sums)
+      scale(b, accumulator, change);
+    storeAllSums(sums);
+    if (takesTurns) // the first warpgroup begins
+      onlyIn(1, [&] { giveTurn(b.constant(0)); });
+    return;
+  }
+  SmallVector<Accumulator> sums = loadAllSums();
+  if (overlap == "end") {
+    if (takesTurns) // takes the last turn that was given
+      onlyIn(0, [&] { waitForTurn(b.constant(0)); });
+    wide().multiply(b, before, describeValues(value), WarpgroupMultiply::Right::Columns, sums);
+    return storeAllSums(sums);
+  }
+  if (takesTurns)
+    waitForTurn(state.group);
+  computeProductsByWarpgroups(/*waits=*/false);
+  wide().start(b, before, describeValues(value), WarpgroupMultiply::Right::Columns, sums);
+  if (takesTurns)
+    giveTurn(b.subtract(b.constant(1), state.group));
+  WarpgroupMultiply::wait(b, /*running=*/1, rows[0]);
+  Change change = computeProbabilities(0);
+  endSoftmax();
+  WarpgroupMultiply::wait(b, /*running=*/0, sums);
+  probabilities.push_back(multiply.toLeft(b, rows[0]));
+  for (Accumulator &accumulator : sums)
+    scale(b, accumulator, change);
+  storeAllSums(sums);
+  store();
+}
+
 void Step::run(OnlineStepOp op) {
+  if (auto overlap = op->getAttrOfType<StringAttr>(AttnDialect::kOverlapAttr))
+    return runOverlapped(op, overlap);
   computeProducts();
-  for (int64_t block = 0; block < state.blocks(); ++block)
-    update(block);
+  for (int64_t block = 0; block < state.blocks(); ++block) {
+    Change change = computeProbabilities(block);
+    probabilities.push_back(multiply.toLeft(b, rows[block]));
+    for (int64_t column = 0; column < state.columns(); ++column) {
+      Accumulator sums = state.loadSums(b, block, column);
+      scale(b, sums, change);
+      state.storeSums(b, sums, block, column);
+    }
+  }
   Value value = wholeTile(op.getValue());
   if (!scores.hidesPairs())
     return addValues(value);
@@ -553,6 +743,58 @@ void Lowering::lower(OnlineFinishOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// States that other tasks merge
+//===----------------------------------------------------------------------===//
+
+/// Copies a part of a state to memory.
+void Lowering::lowerCopy(linalg::CopyOp op) {
+  Value from = op.getInputs()[0], out = op.getOutputs()[0], root = rootOf(from);
+  const auto *found = llvm::find_if(states, [&](auto &entry) {
+    return entry.first == root || entry.second.accBuffer == root ||
+           maxOfSum.lookup(root) == entry.first;
+  });
+  const Fragments &state = found->second;
+  ThreadBuilder b(op.getLoc(), op);
+  Value end = memref::DimOp::create(b, out, 0);
+  Value columnOfLane = b.multiply(b.remainder(b.lane(), kLanesOfRow), 2);
+  bool isMax = found->first == root, isAcc = state.accBuffer == root;
+  for (int64_t block = 0; block < state.blocks(); ++block)
+    for (int64_t half : {0, 1}) {
+      int64_t i = 2 * block + half;
+      Value row = b.add(b.add(state.firstRow(b), b.divide(b.lane(), kLanesOfRow)),
+                        block * kMatrixRows + 8 * half);
+      // All lanes of a row have its maximum, and together its sum.
+      Value ofRow = isMax   ? state.max.load(b, i)
+                    : isAcc ? Value()
+                            : reduceRow(b, state.sum.load(b, i), createAdd);
+      Value writes = b.isLess(row, end);
+      if (!isAcc)
+        writes = arith::AndIOp::create(
+            b, writes,
+            arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columnOfLane, b.constant(0)));
+      auto exists = scf::IfOp::create(b, writes);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(exists.thenBlock());
+      if (!isAcc) {
+        memref::StoreOp::create(b, ofRow, out, ValueRange{row});
+        continue;
+      }
+      for (int64_t column = 0; column * kMatrixColumns < state.size; ++column) {
+        Accumulator sums = state.loadSums(b, block, column);
+        for (int64_t odd : {0, 1}) {
+          Value at = b.add(columnOfLane, column * kMatrixColumns + odd);
+          OpBuilder::InsertionGuard inner(b);
+          if ((column + 1) * kMatrixColumns > state.size)
+            b.setInsertionPointToStart(
+                scf::IfOp::create(b, b.isLess(at, b.constant(state.size))).thenBlock());
+          memref::StoreOp::create(b, sums[2 * half + odd], out, ValueRange{row, at});
+        }
+      }
+    }
+  op.erase();
+}
+
+//===----------------------------------------------------------------------===//
 // What a sink does to the state
 //===----------------------------------------------------------------------===//
 
@@ -612,6 +854,10 @@ LogicalResult Lowering::run() {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops) {
+    if (auto copy = dyn_cast<linalg::CopyOp>(op); copy && isIn(copy.getInputs()[0], registers)) {
+      lowerCopy(copy);
+      continue;
+    }
     if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
         linalgOp && isIn(linalgOp.getDpsInits()[0], registers)) {
       if (failed(lower(linalgOp)))
@@ -619,8 +865,11 @@ LogicalResult Lowering::run() {
       continue;
     }
     llvm::TypeSwitch<Operation *>(op)
-        .Case<OnlineInitOp, OnlineStepOp, OnlineProbabilitiesOp, OnlineFinishOp>(
-            [&](auto online) { lower(online); });
+        .Case<OnlineStepOp, OnlineProbabilitiesOp>([&](auto online) { lower(online); })
+        .Case<OnlineInitOp, OnlineFinishOp>([&](auto online) {
+          if (isIn(online.getAcc(), registers))
+            lower(online);
+        });
   }
   return success();
 }

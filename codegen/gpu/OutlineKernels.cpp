@@ -14,8 +14,10 @@
 //       %index = nvvm.read.ptx.sreg.ctaid.x
 //       %n, %x = the fields of %context ...
 //
-// The one parameter is the context that LowerKernelAbi gives to tasks of CPUs. Each block of threads runs one task. The
-// declaration stays for attn.parallel_for, which LowerKernelAbi lowers to a launch. Tiles are not counted on GPUs.
+// The first parameter is the context that LowerKernelAbi gives to tasks of CPUs; each nvgpu.tma.create.descriptor becomes
+// another one, a tensor map, which the runtime makes. Each block of threads runs one task. The declaration stays for
+// attn.parallel_for, which LowerKernelAbi lowers to a launch. Tiles are not counted on GPUs. A gpu.barrier is for all
+// threads but the producers.
 // Test: test/codegen/gpu/outline-kernels.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -30,6 +32,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 using namespace mlir;
@@ -43,10 +46,13 @@ using namespace attn;
 
 /// Shared memory is address space 3 of LLVM's NVPTX.
 static constexpr unsigned kSharedSpace = 3;
-/// Asynchronous copies write 16 bytes at a time.
-static constexpr uint64_t kSharedAlignment = 16;
+/// Swizzled tiles (TileCopies.h) begin at multiples of 1024 bytes.
+static constexpr uint64_t kSharedAlignment = 1024;
 /// The bytes of parameters of a kernel that all drivers accept.
 static constexpr int64_t kMostArguments = 4352;
+
+/// The bytes of a tensor map, and their alignment.
+static constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 
 namespace {
 struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
@@ -74,15 +80,17 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
       auto launch = task->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
       if (!launch || task.isDeclaration())
         continue;
-      int64_t arguments = outline(inside, task, launch, number);
-      if (arguments > kMostArguments) {
+      SmallVector<Attribute> maps;
+      int64_t arguments = outline(inside, task, launch, number, maps);
+      if (arguments + int64_t(maps.size()) * kMapBytes > kMostArguments) {
         task.emitError() << "expected a task that needs at most " << kMostArguments
                          << " bytes of arguments, got " << arguments << " bytes";
         return signalPassFailure();
       }
       task->setAttr(AttnDialect::kLaunchAttr,
-                    LaunchAttr::get(&getContext(), launch.getThreads(), launch.getShared(),
-                                    number++, arguments));
+                    LaunchAttr::get(&getContext(), launch.getThreads(), launch.getProducers(),
+                                    launch.getShared(), number++, arguments,
+                                    maps.empty() ? ArrayAttr() : builder.getArrayAttr(maps)));
     }
     if (number == 0)
       return kernels.erase();
@@ -100,7 +108,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
   }
 
   /// Moves the body of `task` to a kernel, and returns the size of its context in bytes.
-  int64_t outline(OpBuilder &builder, func::FuncOp task, LaunchAttr launch, int64_t number) {
+  int64_t outline(OpBuilder &builder, func::FuncOp task, LaunchAttr launch, int64_t number,
+                  SmallVectorImpl<Attribute> &maps) {
     LLVMTypeConverter converter(&getContext());
     converter.addTypeAttributeConversion(
         [](BaseMemRefType, gpu::AddressSpaceAttr space) -> Attribute {
@@ -112,24 +121,48 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
         llvm::map_to_vector(task.getArgumentTypes().drop_front(2),
                             [&](Type type) { return converter.convertType(type); });
     auto context = LLVM::LLVMStructType::getLiteral(&getContext(), fields);
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), {pointer});
+    SmallVector<nvgpu::TmaCreateDescriptorOp> boxes;
+    task.walk([&](nvgpu::TmaCreateDescriptorOp op) { boxes.push_back(op); });
+    DataLayout layout(getOperation());
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                            SmallVector<Type>(1 + boxes.size(), pointer));
     auto kernel = LLVM::LLVMFuncOp::create(builder, task.getLoc(),
                                            getKernelName(task.getName(), number), type);
     kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-    kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                    builder.getDenseI32ArrayAttr({int32_t(launch.getThreads()), 1, 1}));
+    kernel->setAttr(
+        NVVM::NVVMDialect::getMaxntidAttrName(),
+        builder.getDenseI32ArrayAttr({int32_t(launch.getThreads() + launch.getProducers()), 1, 1}));
     // NVIDIA's assembler spills a few registers of some kernels if it may aim at more blocks of threads at a time.
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     // f32 arithmetic that flushes subnormal numbers to zero takes fewer instructions.
     kernel.setPassthroughAttr(builder.getArrayAttr(
         {builder.getStrArrayAttr({"denormal-fp-math-f32", "preserve-sign,preserve-sign"})}));
     kernel.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(context));
-    kernel.setArgAttr(0, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
+    auto map = LLVM::LLVMArrayType::get(builder.getI8Type(), kMapBytes);
+    for (size_t i = 0; i < boxes.size(); ++i) {
+      kernel.setArgAttr(1 + i, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(map));
+      kernel.setArgAttr(1 + i, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(kMapAlignment));
+    }
+    for (size_t i = 0; i < 1 + boxes.size(); ++i)
+      kernel.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
 
     kernel.getBody().takeBody(task.getBody());
     Block &entry = kernel.getBody().front();
     Value given = entry.addArgument(pointer, task.getLoc());
+    for (nvgpu::TmaCreateDescriptorOp box : boxes) {
+      maps.push_back(describe(box, context, layout));
+      OpBuilder at(box);
+      Value parameter = entry.addArgument(pointer, task.getLoc());
+      box.replaceAllUsesWith(
+          UnrealizedConversionCastOp::create(at, box.getLoc(), box.getType(), parameter)
+              .getResult(0));
+      Operation *tensor = box.getTensor().getDefiningOp();
+      box.erase();
+      if (tensor->use_empty())
+        tensor->erase();
+    }
     ImplicitLocOpBuilder b(task.getLoc(), OpBuilder::atBlockBegin(&entry));
     entry.getArgument(0).replaceAllUsesWith(gpu::BlockIdOp::create(b, gpu::Dimension::x));
     for (auto [i, field] : llvm::enumerate(fields)) {
@@ -143,7 +176,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
         value = UnrealizedConversionCastOp::create(b, argument.getType(), value).getResult(0);
       argument.replaceAllUsesWith(value);
     }
-    entry.eraseArguments(0, entry.getNumArguments() - 1);
+    entry.eraseArguments(0, entry.getNumArguments() - 1 - boxes.size());
     kernel.walk([&](Operation *op) {
       if (isa<CountTilesOp>(op)) {
         op->erase();
@@ -156,13 +189,41 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
             UnrealizedConversionCastOp::create(b, memory.getType(), Value(descriptor))
                 .getResult(0));
         op->erase();
+      } else if (isa<gpu::BarrierOp>(op) && launch.getProducers()) {
+        ImplicitLocOpBuilder b(op->getLoc(), op);
+        auto i32 = [&](int64_t value) -> Value {
+          return LLVM::ConstantOp::create(b, b.getI32IntegerAttr(value));
+        };
+        NVVM::BarrierOp::create(b, TypeRange(), i32(kConsumerBarrier), i32(launch.getThreads()),
+                                NVVM::BarrierReductionAttr(), Value());
+        op->erase();
       } else if (isa<func::ReturnOp>(op)) {
         OpBuilder end(op);
         LLVM::ReturnOp::create(end, op->getLoc(), ValueRange{});
         op->erase();
       }
     });
-    return DataLayout(getOperation()).getTypeSize(context);
+    return layout.getTypeSize(context);
+  }
+
+  /// Describes the tensor of `op`, an argument of the task, whose context is `context`.
+  static Attribute describe(nvgpu::TmaCreateDescriptorOp op, LLVM::LLVMStructType context,
+                            const DataLayout &layout) {
+    auto tensor = cast<BlockArgument>(op.getTensor().getDefiningOp<memref::CastOp>().getSource());
+    auto type = cast<MemRefType>(tensor.getType());
+    int64_t offset = 0, dim = 0;
+    for (auto [i, field] : llvm::enumerate(context.getBody())) {
+      offset = llvm::alignTo(offset, layout.getTypeABIAlignment(field));
+      if (i + 2 == tensor.getArgNumber())
+        break;
+      offset += layout.getTypeSize(field);
+    }
+    SmallVector<int64_t> box = llvm::map_to_vector(
+        op.getBoxDimensions(), [](Value size) { return *getConstantIntValue(size); });
+    while (box[dim] == 1 && dim + 2 < type.getRank())
+      ++dim;
+    return TensorMapAttr::get(op.getContext(), offset, type.getRank(), dim, box[dim],
+                              type.getElementTypeBitWidth() / 8);
   }
 
   LLVM::GlobalOp shared; ///< the beginning of dynamic shared memory

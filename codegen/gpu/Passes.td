@@ -50,6 +50,16 @@ def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
   }];
 }
 
+def ProduceTiles : Pass<"attn-gpu-produce-tiles", "::mlir::func::FuncOp"> {
+  let summary = "let other warps copy the tiles of attention steps to shared memory";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/ProduceTiles.cpp`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect"];
+}
+
 def StageTiles : Pass<"attn-gpu-stage-tiles", "::mlir::func::FuncOp"> {
   let summary = "copy the tiles of attention steps to shared memory, one step ahead";
   let description = [{
@@ -68,6 +78,15 @@ def OnlineToFragments : Pass<"attn-gpu-online-to-fragments", "::mlir::func::Func
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::NVVM::NVVMDialect", "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
+}
+
+def MergeToThreads : Pass<"attn-gpu-merge-to-threads", "::mlir::func::FuncOp"> {
+  let summary = "lower the merge of states of online softmaxes to loops";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/MergeToThreads.cpp`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
 def ProductToFragments : Pass<"attn-gpu-product-to-fragments", "::mlir::func::FuncOp"> {

@@ -12,8 +12,8 @@
 //     %t = memref.view %bytes[0] : .. to memref<64x64xbf16, #gpu.address_space<workgroup>>
 //
 // A buffer in registers belongs to the block of threads that runs the task: each thread holds some of its elements.
-// States of online softmaxes are such buffers, and so is the scratch of their steps, which disappears when the steps
-// are lowered.
+// States of online softmaxes are such buffers, unless they are merged from others, and so is the scratch of their steps,
+// which disappears when the steps are lowered.
 // Test: test/codegen/gpu/place-temporaries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -45,14 +45,16 @@ static void forEachAccess(Value buffer, function_ref<void(Operation *)> visit) {
 }
 
 static bool belongsToRegisters(memref::AllocOp alloc) {
-  bool isState = false, isRead = false;
+  bool isState = false, isRead = false, isMerged = false;
   forEachAccess(alloc, [&](Operation *user) {
     if (isa<OnlineInitOp>(user))
       isState = true;
+    else if (isa<OnlineMergeOp>(user))
+      isMerged = true;
     else if (!isa<OnlineStepOp>(user))
       isRead = true;
   });
-  return isState || !isRead;
+  return !isMerged && (isState || !isRead);
 }
 
 /// Gives `value`, and the views of it, the memory space.

@@ -14,7 +14,7 @@
 //     }
 //     %y += %sums
 //
-// Four warps are two rows and two columns of blocks. Unit loops are dropped. The pass leaves alone products whose loops
+// Four warps are two rows and two columns of blocks or, where they multiply together (WarpgroupMultiply.h), four rows. Unit loops are dropped. The pass leaves alone products whose loops
 // are not one row, one column and one sum; DistributeLoops gives each of their outputs a thread.
 // Test: test/codegen/gpu/product-to-fragments.mlir
 //
@@ -23,6 +23,7 @@
 #include "codegen/gpu/MatrixMultiply.h"
 #include "codegen/gpu/Passes.h"
 #include "codegen/gpu/TileCopies.h"
+#include "codegen/gpu/WarpgroupMultiply.h"
 #include "passes/Product.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -38,9 +39,6 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
-
-/// Blocks of warps side by side, in rows and in columns.
-static constexpr int64_t kWarpRows = 2, kWarpColumns = 2;
 
 namespace {
 /// An operand as a matrix: the dimensions of its two loops; all others have one element.
@@ -77,10 +75,14 @@ public:
     rows = planned ? planned.getRows() : 2 * kMatrixRows;
     vectors = planned ? llvm::alignTo(planned.getVectors(), 2) : 8;
     depth = 8 * multiply.chunk();
-    leftTile = {kWarpRows * rows, depth, element};
-    int64_t columns = kWarpColumns * vectors * kMatrixColumns;
-    rightTile = product.isRightInRows ? SharedTile{depth, columns, element}
-                                      : SharedTile{columns, depth, element};
+    auto gpu = dyn_cast_if_present<GpuAttr>(getTarget(function));
+    isByWarpgroups =
+        multipliesByWarpgroups(gpu, element, threads / kWarp, rows, vectors * kMatrixColumns);
+    warpRows = rowsOfWarps(isByWarpgroups);
+    leftTile = {warpRows * rows, depth, element, isByWarpgroups};
+    columns = threads / kWarp / warpRows * vectors * kMatrixColumns;
+    rightTile = product.isRightInRows ? SharedTile{depth, columns, element, isByWarpgroups}
+                                      : SharedTile{columns, depth, element, isByWarpgroups};
   }
 
   void run();
@@ -91,9 +93,9 @@ private:
   void addProducts(ThreadBuilder &b, Value stage);
   void store(ThreadBuilder &b, Value row, Value column);
   int64_t blocks() const { return rows / kMatrixRows; }
-  Value warpRow(ThreadBuilder &b) { return b.multiply(b.remainder(b.warp(), kWarpRows), rows); }
+  Value warpRow(ThreadBuilder &b) { return b.multiply(b.remainder(b.warp(), warpRows), rows); }
   Value warpColumn(ThreadBuilder &b) {
-    return b.multiply(b.divide(b.warp(), kWarpRows), vectors * kMatrixColumns);
+    return b.multiply(b.divide(b.warp(), warpRows), vectors * kMatrixColumns);
   }
   /// The place of an accumulator's element in the memory of a lane.
   int64_t place(int64_t block, int64_t column, int64_t i) const {
@@ -105,7 +107,9 @@ private:
   ThreadBuilder top, b;
   Type element;
   MatrixMultiply multiply;
-  int64_t rows, vectors, depth; // of a warp's block, and of a tile
+  bool isByWarpgroups;
+  int64_t rows, vectors;            // of a warp's block
+  int64_t warpRows, columns, depth; // of a tile: rows of warps, columns, products of each sum
   SharedTile leftTile, rightTile;
   Value leftTiles, rightTiles, sums, numRows, numColumns, numProducts;
 };
@@ -214,7 +218,17 @@ void Lowering::addProducts(ThreadBuilder &b, Value stage) {
       for (int64_t i = 0; i < 4; ++i)
         accumulators[block][column][i] =
             memref::LoadOp::create(b, sums, b.constant(place(block, column, i)));
-  for (int64_t k = 0; k < depth; k += multiply.depth()) {
+  if (isByWarpgroups) {
+    using Right = WarpgroupMultiply::Right;
+    WarpgroupMultiply wide(element);
+    Value first = b.constant(0);
+    wide.multiply(b, wide.describeRows(b, left, first, depth),
+                  product.isRightInRows ? wide.describeColumns(b, right, depth)
+                                        : wide.describeRows(b, right, first, depth),
+                  product.isRightInRows ? Right::Columns : Right::Rows, /*clears=*/false,
+                  accumulators[0]);
+  }
+  for (int64_t k = 0; k < depth && !isByWarpgroups; k += multiply.depth()) {
     SmallVector<Factor> ofRows;
     for (int64_t block = 0; block < blocks(); ++block)
       ofRows.push_back(multiply.loadLeft(b, left, b.add(warpRow(b), block * kMatrixRows), k));
@@ -271,12 +285,12 @@ void Lowering::runTile(ThreadBuilder &b, Value row, Value column) {
   copyTiles(b, row, column, first, first);
   auto loop = scf::ForOp::create(b, first, numProducts, b.constant(depth), ValueRange{first});
   ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(loop.getBody()));
-  waitForCopies(in);
+  waitForCopies(in, isByWarpgroups);
   Value stage = loop.getRegionIterArg(0), other = in.subtract(in.constant(1), stage);
   copyTiles(in, row, column, in.add(loop.getInductionVar(), depth), other);
   addProducts(in, stage);
   scf::YieldOp::create(in, other);
-  waitForCopies(b);
+  waitForCopies(b, isByWarpgroups);
   store(b, row, column);
 }
 
@@ -292,7 +306,6 @@ void Lowering::run() {
   Value zero = b.constant(0);
   auto ofRows = scf::ForOp::create(b, zero, numRows, b.constant(leftTile.rows));
   ThreadBuilder inRows(b.getLoc(), OpBuilder::atBlockBegin(ofRows.getBody()));
-  int64_t columns = kWarpColumns * vectors * kMatrixColumns;
   auto ofColumns = scf::ForOp::create(inRows, zero, numColumns, inRows.constant(columns));
   ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(ofColumns.getBody()));
   runTile(in, ofRows.getInductionVar(), ofColumns.getInductionVar());
@@ -305,8 +318,7 @@ struct ProductToFragments : attn::impl::ProductToFragmentsBase<ProductToFragment
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     auto launch = function->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
-    if (function.isDeclaration() || !launch ||
-        launch.getThreads() != kWarpRows * kWarpColumns * kWarp)
+    if (function.isDeclaration() || !launch || launch.getThreads() != kWarpsOfProduct * kWarp)
       return;
     SmallVector<Product> products;
     function.walk([&](linalg::LinalgOp op) {

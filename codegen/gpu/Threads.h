@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -19,6 +20,10 @@ namespace attn {
 
 /// Threads of a warp.
 inline constexpr int64_t kWarp = 32;
+
+/// The numbers of the barriers of a block of threads. 0 is for all threads. Each warpgroup of the consumers has one to
+/// wait for its own warps, and one to wait for its turn to start products.
+inline constexpr int64_t kConsumerBarrier = 1, kFirstWarpgroupBarrier = 2, kFirstTurnBarrier = 10;
 
 /// A builder with short forms for index arithmetic, constants and the numbers of thread, lane and warp. All values are
 /// of type index unless stated.
@@ -63,6 +68,31 @@ struct ThreadBuilder : mlir::ImplicitLocOpBuilder {
   mlir::Value lane() { return remainder(thread(), kWarp); }
   mlir::Value warp() { return divide(thread(), kWarp); }
 };
+
+/// Inline assembly with side effects.
+inline mlir::LLVM::InlineAsmOp createAssembly(ThreadBuilder &b, mlir::TypeRange results,
+                                              mlir::ValueRange operands, llvm::StringRef text,
+                                              llvm::StringRef constraints) {
+  auto dialect = mlir::LLVM::AsmDialectAttr::get(b.getContext(), mlir::LLVM::AsmDialect::AD_ATT);
+  return mlir::LLVM::InlineAsmOp::create(b, results, operands, text, constraints,
+                                         /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                         mlir::LLVM::TailCallKind::None, dialect,
+                                         /*operand_attrs=*/mlir::ArrayAttr());
+}
+
+/// 2^x, for x of f32.
+inline mlir::Value createExp2(ThreadBuilder &b, mlir::Value x) {
+  return mlir::LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
+                                             b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
+                                             mlir::ValueRange{x})
+      .getResult(0);
+}
+
+/// `value`, an i32, in a form that LLVM takes for a new one in each iteration of a loop: it computes all addresses that do
+/// not change before the loop, and keeps more of them in registers than there are.
+inline mlir::Value createOpaque(ThreadBuilder &b, mlir::Value value) {
+  return createAssembly(b, b.getI32Type(), value, "mov.b32 $0, $1;", "=r,r").getResult(0);
+}
 
 /// Memory that the threads of a block share.
 inline mlir::Attribute sharedSpace(mlir::MLIRContext *context) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/gpu/TileCopies.h"
+#include "codegen/gpu/WarpgroupMultiply.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
@@ -31,8 +32,45 @@ bool attn::hasAlignedRows(Value buffer) {
 Value SharedTile::allocate(ThreadBuilder &b, int64_t stages) const {
   auto type = MemRefType::get({stages, rows, pitch()}, element, MemRefLayoutAttrInterface(),
                               sharedSpace(b.getContext()));
-  return memref::AllocaOp::create(b, type, b.getI64IntegerAttr(16));
+  auto buffer = memref::AllocaOp::create(b, type, b.getI64IntegerAttr(isSwizzled ? 1024 : 16));
+  if (isSwizzled)
+    buffer->setAttr(AttnDialect::kSwizzledAttr, b.getUnitAttr());
+  return buffer;
 }
+
+Value attn::createSwizzledPlace(ThreadBuilder &b, int64_t rows, Value row, Value column) {
+  Value unit = b.divide(b.remainder(column, kSwizzledColumns), 8);
+  unit = b.createOrFold<arith::XOrIOp>(unit, b.remainder(row, 8));
+  Value inRow = b.add(b.multiply(unit, 8), b.remainder(column, 8));
+  Value block = b.multiply(b.divide(column, kSwizzledColumns), rows);
+  return b.add(b.multiply(b.add(block, row), kSwizzledColumns), inRow);
+}
+
+bool attn::isSwizzled(Value tile) {
+  while (auto view = tile.getDefiningOp<memref::SubViewOp>())
+    tile = view.getSource();
+  Operation *buffer = tile.getDefiningOp();
+  return buffer && buffer->hasAttr(AttnDialect::kSwizzledAttr);
+}
+
+namespace {
+/// The elements of `stages` tiles by stage, row and column.
+struct TileElements {
+  TileElements(ThreadBuilder &b, const SharedTile &tile, Value tiles) : tile(tile), memory(tiles) {
+    if (tile.isSwizzled)
+      memory =
+          memref::CollapseShapeOp::create(b, tiles, ArrayRef<ReassociationIndices>{{0}, {1, 2}});
+  }
+  SmallVector<Value> at(ThreadBuilder &b, Value stage, Value row, Value column) const {
+    if (!tile.isSwizzled)
+      return {stage, row, column};
+    return {stage, createSwizzledPlace(b, tile.rows, row, column)};
+  }
+
+  const SharedTile &tile;
+  Value memory;
+};
+} // namespace
 
 Value SharedTile::view(ThreadBuilder &b, Value tiles, Value stage, OpFoldResult rows) const {
   SmallVector<OpFoldResult> offsets = {stage, b.getIndexAttr(0), b.getIndexAttr(0)},
@@ -72,15 +110,17 @@ void SharedTile::clearPadding(ThreadBuilder &b, Value tiles, int64_t stages,
   if (padding == 0)
     return;
   Value zero = arith::ConstantOp::create(b, b.getFloatAttr(element, 0));
+  TileElements elements(b, *this, tiles);
   forEachOfThread(b, stages * rows * padding, threads, /*unrolls=*/false, [&](Value number) {
     Value row = b.divide(number, padding), column = b.add(b.remainder(number, padding), columns);
-    memref::StoreOp::create(b, zero, tiles,
-                            ValueRange{b.divide(row, rows), b.remainder(row, rows), column});
+    memref::StoreOp::create(b, zero, elements.memory,
+                            elements.at(b, b.divide(row, rows), b.remainder(row, rows), column));
   });
 }
 
 void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value validColumns,
                       bool isAligned, Value tiles, Value stage, int64_t threads) const {
+  TileElements elements(b, *this, tiles);
   auto isValid = [&](Value row, Value column) -> Value {
     Value valid = b.isLess(row, validRows);
     return validColumns
@@ -94,8 +134,8 @@ void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value val
       // What is not valid is not read, so its address need not be valid.
       Value count =
           arith::SelectOp::create(b, isValid(row, column), b.constant(chunk()), b.constant(0));
-      nvgpu::DeviceAsyncCopyOp::create(b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), tiles,
-                                       ValueRange{stage, row, column}, source,
+      nvgpu::DeviceAsyncCopyOp::create(b, nvgpu::DeviceAsyncTokenType::get(b.getContext()),
+                                       elements.memory, elements.at(b, stage, row, column), source,
                                        ValueRange{row, column}, b.getIndexAttr(chunk()), count,
                                        /*bypassL1=*/b.getUnitAttr());
     });
@@ -113,11 +153,14 @@ void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value val
       b.setInsertionPointToStart(read.elseBlock());
       scf::YieldOp::create(b, none);
     }
-    memref::StoreOp::create(b, read.getResult(0), tiles, ValueRange{stage, row, column});
+    memref::StoreOp::create(b, read.getResult(0), elements.memory,
+                            elements.at(b, stage, row, column));
   });
 }
 
-void attn::waitForCopies(ThreadBuilder &b) {
+void attn::waitForCopies(ThreadBuilder &b, bool toWarpgroups) {
   NVVM::CpAsyncWaitGroupOp::create(b, b.getI32IntegerAttr(0));
+  if (toWarpgroups)
+    showToWarpgroups(b);
   gpu::BarrierOp::create(b);
 }

@@ -11,17 +11,27 @@
 
 namespace attn {
 
-/// A tile in shared memory: `rows` of `columns` elements. Rows are padded with zeros to a multiple of 16 elements, as
-/// mma.sync needs, and then with 16 unused bytes, so that the pitch of rows is an odd number of 16-byte units and
-/// ldmatrix, which reads 16 bytes of 8 neighbouring rows at once, has no bank conflicts.
+/// The columns of a block of a swizzled tile: 128 bytes of 16-bit elements.
+inline constexpr int64_t kSwizzledColumns = 64;
+
+/// A tile in shared memory: `rows` of `columns` elements, padded with zeros to a multiple of 16 elements, as products of
+/// matrices need. The order of elements is free of bank conflicts where 16 bytes of 8 neighbouring rows are read at once:
+/// - For mma.sync, rows lie one after the other with 16 unused bytes between them, so that their pitch is an odd number of
+///   units of 16 bytes.
+/// - For wgmma, which needs the layout that the PTX manual calls 128-byte swizzling, a tile is split into blocks of 64
+///   columns, one after the other. Row r of a block has 128 bytes, as eight units of 16 bytes: unit u is at place u xor
+///   (r mod 8). The elements have 16 bits.
 struct SharedTile {
   int64_t rows, columns;
   mlir::Type element;
+  bool isSwizzled = false; ///< for wgmma
 
   int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }
   /// The columns with the zeros.
   int64_t paddedColumns() const { return llvm::alignTo(columns, 16); }
-  int64_t pitch() const { return paddedColumns() + chunk(); }
+  int64_t pitch() const {
+    return isSwizzled ? llvm::alignTo(columns, kSwizzledColumns) : paddedColumns() + chunk();
+  }
 
   /// `stages` tiles, one after the other.
   mlir::Value allocate(ThreadBuilder &b, int64_t stages) const;
@@ -38,6 +48,13 @@ struct SharedTile {
             bool isAligned, mlir::Value tiles, mlir::Value stage, int64_t threads) const;
 };
 
+/// The place, in elements, of (row, column) in a swizzled tile of `rows` rows.
+mlir::Value createSwizzledPlace(ThreadBuilder &b, int64_t rows, mlir::Value row,
+                                mlir::Value column);
+
+/// Whether `tile`, in shared memory, is a part of swizzled tiles. Attribute attn.swizzled of the buffer tells so.
+bool isSwizzled(mlir::Value tile);
+
 /// Whether `buffer` is in global memory, and every row begins at a multiple of 16 bytes. The buffers of a call begin at
 /// such addresses.
 bool hasAlignedRows(mlir::Value buffer);
@@ -46,8 +63,8 @@ bool hasAlignedRows(mlir::Value buffer);
 void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
                      llvm::function_ref<void(mlir::Value)> body);
 
-/// Ends the asynchronous copies of this thread, then waits for all threads of the block.
-void waitForCopies(ThreadBuilder &b);
+/// Ends the asynchronous copies of this thread, then waits for all threads of the block. `toWarpgroups`: wgmma reads them.
+void waitForCopies(ThreadBuilder &b, bool toWarpgroups);
 
 } // namespace attn
 

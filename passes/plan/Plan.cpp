@@ -49,6 +49,9 @@ struct Plan : attn::impl::PlanBase<Plan> {
       // Only decode leaves a state.
       auto among = op.getState() ? Schedule::Decode : only;
       SmallVector<Prediction> predictions = planner.predictPlans(AttentionShape::get(op), among);
+      if (predictions.empty())
+        return op.emitError() << "expected a schedule that the target has, got '"
+                              << stringifySchedule(*among) << "'";
       // The unfused schedule, which has scores in memory, is used only if the option names it or if there is no other.
       auto *chosen = llvm::find_if(predictions, [](const Prediction &prediction) {
         return prediction.plan.getSchedule() != Schedule::Unfused;

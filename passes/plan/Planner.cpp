@@ -108,6 +108,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
     shape.depth = std::max(depthOf(op.getKey()), depthOf(op.getValue()));
   shape.joined = countJoinedHeads(op);
   shape.hasRegion = !op.getScore().empty() || op.getSink();
+  shape.hasCaptures = !op.getCaptures().empty();
   shape.returnsProbabilities = op.returnsProbabilities();
   shape.mask = op.getMaskAttr();
   return shape;

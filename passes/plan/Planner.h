@@ -35,6 +35,7 @@ struct AttentionShape {
   mlir::Type element; // of queries, keys and values; that of the scores if these have several types
   mlir::Type sum;     // the element type of scores and accumulators
   bool hasRegion = false;
+  bool hasCaptures = false; // operands of masks and of the region
   bool returnsProbabilities = false;
   MaskInterface mask;
   unsigned numBatch = 0; // batch coordinates of the mask

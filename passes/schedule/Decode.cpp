@@ -111,7 +111,9 @@ scf::ForallOp Splitter::createLoop(bool overParts, ValueRange outs) {
     steps.push_back(rewriter.getIndexAttr(part()));
   }
   SmallVector<OpFoldResult> starts(ends.size(), zero);
-  return scf::ForallOp::create(rewriter, loc, starts, ends, steps, outs, std::nullopt);
+  auto tasks = scf::ForallOp::create(rewriter, loc, starts, ends, steps, outs, std::nullopt);
+  mapTasks(tasks);
+  return tasks;
 }
 
 Splitter::Slice Splitter::sliceOf(unsigned state, OpFoldResult first, OpFoldResult parts,

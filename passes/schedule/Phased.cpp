@@ -16,7 +16,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/plan/Planner.h"
 #include "passes/schedule/TileAndFuse.h"
 
 using namespace mlir;
@@ -34,15 +33,10 @@ struct Phased : attn::impl::PhasedBase<Phased> {
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : findUnscheduled(getOperation(), Schedule::Phased)) {
       rewriter.setInsertionPoint(op);
-      FailureOr<Operation *> tiled = tileByQuery(rewriter, op);
-      if (failed(tiled)) {
-        op.emitError() << "expected an attention that tiles by query, got one that does not";
-        return signalPassFailure();
-      }
-      auto tasks = (*tiled)->getParentOfType<scf::ForallOp>();
-      auto planner = dyn_cast_if_present<PlannerInterface>(getTarget(tasks));
-      if (ArrayAttr mapping = planner ? planner.mapTasks(tasks.getRank()) : ArrayAttr())
-        tasks.setMappingAttr(mapping);
+      if (succeeded(tileByQuery(rewriter, op)))
+        continue;
+      op.emitError() << "expected an attention that tiles by query, got one that does not";
+      return signalPassFailure();
     }
   }
 };

@@ -6,6 +6,7 @@
 
 #include "passes/schedule/TileAndFuse.h"
 #include "passes/Product.h"
+#include "passes/plan/Planner.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
@@ -162,11 +163,20 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
 FailureOr<Operation *> attn::tileByQuery(IRRewriter &rewriter, AttentionOp op) {
   SmallVector<int64_t> sizes(op.getNumBatch(), 1);
   sizes.push_back(op.getPlan()->getQ());
-  return tileAndFuse(rewriter, cast<TilingInterface>(*op), sizes,
-                     scf::SCFTilingOptions::LoopType::ForallOp,
-                     [](tensor::ExtractSliceOp, OpResult producer) {
-                       return isa<tensor::EmptyOp>(producer.getOwner());
-                     });
+  FailureOr<Operation *> tiled = tileAndFuse(rewriter, cast<TilingInterface>(*op), sizes,
+                                             scf::SCFTilingOptions::LoopType::ForallOp,
+                                             [](tensor::ExtractSliceOp, OpResult producer) {
+                                               return isa<tensor::EmptyOp>(producer.getOwner());
+                                             });
+  if (succeeded(tiled))
+    mapTasks((*tiled)->getParentOfType<scf::ForallOp>());
+  return tiled;
+}
+
+void attn::mapTasks(scf::ForallOp tasks) {
+  auto planner = dyn_cast_if_present<PlannerInterface>(getTarget(tasks));
+  if (ArrayAttr mapping = planner ? planner.mapTasks(tasks.getRank()) : ArrayAttr())
+    tasks.setMappingAttr(mapping);
 }
 
 bool attn::feedsContraction(tensor::ExtractSliceOp slice) {

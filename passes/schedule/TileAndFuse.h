@@ -32,6 +32,9 @@ tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op, mlir::ArrayRef
 /// Tiles `op` into a task for each batch item and each query tile of its plan. No producer moves into the tasks.
 mlir::FailureOr<mlir::Operation *> tileByQuery(mlir::IRRewriter &rewriter, AttentionOp op);
 
+/// Gives a loop over tasks the mapping that its target wants, so that no pass folds a loop of one iteration.
+void mapTasks(mlir::scf::ForallOp tasks);
+
 /// True if `slice` is an input of a contraction: computing it inside the loops would compute it
 /// again for every tile of the contraction's other dimensions.
 bool feedsContraction(mlir::tensor::ExtractSliceOp slice);

@@ -711,7 +711,8 @@ void KeyLoops::run() {
   if (op.getState()) {
     outMax = view(op.getOuts()[1], op.getOutMap(1), zero, zero);
     outSum = view(op.getOuts()[2], op.getOutMap(2), zero, zero);
-    empties = {outMax.slice, outSum.slice, out.slice};
+    if (!inPlace()) // otherwise the state is copied there from registers
+      empties = {outMax.slice, outSum.slice, out.slice};
   }
   Value sink = op.getSink() ? view(op.getSink(), op.getSinkMap(), zero, zero).slice : Value();
   State state = createOnlineStart(rewriter, loc, op, {empties[0], empties[1], empties[2]}, sink,
@@ -741,6 +742,13 @@ void KeyLoops::run() {
                                          into.slice.getMixedSizes(), into.slice.getMixedStrides());
   };
   if (op.getState()) {
+    if (inPlace()) {
+      auto copy = [&](Value from, View to) -> Value {
+        return linalg::CopyOp::create(rewriter, loc, ValueRange{from}, ValueRange{to.slice})
+            .getResult(0);
+      };
+      state = {copy(state.max, outMax), copy(state.sum, outSum), copy(state.acc, out)};
+    }
     rewriter.replaceOp(op, {insert(state.acc, out, op.getOuts()[0]),
                             insert(state.max, outMax, op.getOuts()[1]),
                             insert(state.sum, outSum, op.getOuts()[2])});

@@ -1,10 +1,11 @@
 """attention.py FOLDER FIRST COUNT [all]: compares attentions on an emulated GPU with the reference in float64.
 
-Runs every COUNT-th of the combinations of a shape, a mask or score region, and an element type, from FIRST on: each mask and
-type for the first shape, and each mask with one of the types for the others; with "all", all combinations. attn-run calls
-each three times and compares the bits. Copies to shared memory end at once in two of these calls, and late in the other.
+Runs every COUNT-th of the combinations of a shape, a mask or score region, an element type, and the compute capability of the
+GPU, from FIRST on: each mask and type for the first shape, and each mask with one of the types for the others, every second one
+of the slowest; with "all", all combinations. attn-run calls each three times and compares the bits. What is asynchronous ends at once in two of these calls,
+and late in the other.
 """
-import itertools
+import os
 import pathlib
 import subprocess
 import sys
@@ -69,11 +70,21 @@ VARIANTS = {
 TYPES = {"bf16": 2e-2, "f16": 3e-3, "f32": 2e-5}
 # Queries, keys, head sizes of queries and of values, heads of keys.
 SHAPES = [(70, 130, 64, 64, 2), (20, 50, 96, 72, 1), (33, 200, 40, 24, 1), (1, 77, 128, 128, 2), (150, 40, 20, 9, 2), (64, 64, 256, 256, 1)]
+# Several tiles of queries and of keys at the level sm_90a.
+LONG_SHAPES = {"plain": (130, 400, 64, 64, 2), "causal": (250, 270, 64, 128, 1), "window": (140, 300, 128, 64, 2), "dense": (129, 300, 64, 64, 1),
+               "bias": (130, 390, 64, 64, 2), "lengths": (64, 400, 72, 64, 1)}
+CAPABILITIES = (80, 90)  # of the levels sm_80 and sm_90a
 
 
 def get_combinations(everything):
-    return [(shape, variant, element) for i, shape in enumerate(SHAPES) for j, variant in enumerate(VARIANTS)
-            for l, element in enumerate(TYPES) if i == 0 or (i + j + l) % 3 == 0 or everything]
+    """Shape, variant, element type and capability. The levels differ for 16-bit elements, which one of them runs."""
+    combinations = [(shape, variant, element, 80 if element == "f32" or (i + j + l) % 2 else 90)
+                    for i, shape in enumerate(SHAPES) for j, variant in enumerate(VARIANTS)
+                    for l, element in enumerate(TYPES)
+                    if i == 0 or (i + j + l) % 3 == 0 and (shape[2] < 256 or j % 2) or everything]
+    if everything:
+        combinations += [(shape, variant, element, 170 - capability) for shape, variant, element, capability in combinations]
+    return combinations + [(shape, variant, "bf16", 90) for variant, shape in LONG_SHAPES.items()]
 
 
 def write(folder, shape, variant, element):
@@ -89,14 +100,14 @@ def write(folder, shape, variant, element):
 def main():
     folder, first, count = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     combinations = get_combinations("all" in sys.argv)[first::count]
-    for shape, variant, element in combinations:
+    for shape, variant, element, capability in combinations:
         path = write(folder, shape, variant, element)
         dims = ["--dim=q.0=1", f"--dim=q.2={shape[0]}", f"--dim=k.2={shape[1]}"]
         result = subprocess.run(["attn-run", path, "--device=cuda", "--reference", f"--tolerance={TYPES[element]}", *dims],
-                                capture_output=True, text=True)
+                                capture_output=True, text=True, env={**os.environ, "ATTN_FAKE_CAPABILITY": str(capability)})
         if result.returncode:
-            sys.exit(f"{path.stem}: {result.stderr}")
-        print(path.stem, result.stdout.splitlines()[-1], flush=True)
+            sys.exit(f"{path.stem} at {capability}: {result.stderr}")
+        print(path.stem, "at", capability, result.stdout.splitlines()[-1], flush=True)
     print(len(combinations), "combinations are right")
 
 

@@ -261,9 +261,8 @@ TEST_F(EmitTest, EveryLevelComputes) {
     int32_t length = kLength;
     void *inputs[] = {input.data(), &length}, *outputs[] = {y.data(), &rows};
     attn_tile_counts tiles[2] = {};
-    attn_kernel_call call = {inputs,        outputs, packed,   &kRows,  workspace,
-                             taskWorkspace, 128,     runTasks, nullptr, tiles,
-                             nullptr,       nullptr};
+    attn_kernel_call call = {inputs, outputs,  packed,  &kRows, workspace, taskWorkspace,
+                             128,    runTasks, nullptr, tiles,  nullptr,   nullptr};
     variant.run(&call);
     EXPECT_EQ(rows, kRows);
     for (int64_t r = 0; r < kRows; ++r)
@@ -448,11 +447,10 @@ TEST(Targets, AreChosenByName) {
     return result;
   };
   EXPECT_EQ(names("x86-64,x86-64-v4,x86-64"), "x86-64-v4 x86-64 ");
-  EXPECT_EQ(
-      names("x86_64-v3"),
-      "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, sm_80, got 'x86_64-v3'");
-  EXPECT_EQ(names("x86-64,"),
-            "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, sm_80, got ''");
+  EXPECT_EQ(names("x86_64-v3"), "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, "
+                                "x86-64-v3, x86-64, sm_90a, sm_80, got 'x86_64-v3'");
+  EXPECT_EQ(names("x86-64,"), "expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, "
+                              "x86-64-v3, x86-64, sm_90a, sm_80, got ''");
 }
 
 } // namespace

@@ -1,0 +1,115 @@
+//===- Chains.cpp - loops over tiles of keys and values --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/Chains.h"
+#include "codegen/gpu/WarpgroupMultiply.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Keys that products of matrices compute together.
+static constexpr int64_t kKeysOfProduct = 16;
+
+int64_t StepTiles::getTileQueries() const {
+  Value max = isa<OnlineStepOp>(op) ? cast<OnlineStepOp>(op).getMax()
+                                    : cast<OnlineProbabilitiesOp>(op).getMax();
+  while (auto view = max.getDefiningOp<memref::SubViewOp>())
+    max = view.getSource();
+  return cast<MemRefType>(max.getType()).getDimSize(0);
+}
+
+SmallVector<StepTiles> attn::findSteps(Operation *op) {
+  SmallVector<StepTiles> steps;
+  op->walk([&](Operation *inner) {
+    if (auto step = dyn_cast<OnlineStepOp>(inner))
+      steps.push_back(
+          {inner, &step.getQueryMutable(), &step.getKeyMutable(), &step.getValueMutable()});
+    else if (auto step = dyn_cast<OnlineProbabilitiesOp>(inner))
+      steps.push_back({inner, &step.getQueryMutable(), &step.getKeyMutable(), nullptr});
+  });
+  return steps;
+}
+
+int64_t Chain::getTileKeys() {
+  if (hasLoops())
+    return llvm::alignTo(*getConstantIntValue(loop(0).getStep()), kKeysOfProduct);
+  auto type = cast<MemRefType>(steps.front().key->get().getType());
+  return llvm::alignTo(type.getDimSize(0), kKeysOfProduct);
+}
+
+bool Chain::isByWarpgroups(int64_t threads) {
+  auto gpu = dyn_cast_if_present<GpuAttr>(getTarget(ops.front()));
+  const StepTiles &first = steps.front();
+  int64_t warps = threads / kWarp, columns = getTileKeys();
+  if (first.value)
+    columns = std::max(columns, cast<MemRefType>(first.value->get().getType()).getDimSize(1));
+  return multipliesByWarpgroups(gpu, getElementTypeOrSelf(first.key->get().getType()), warps,
+                                first.getTileQueries() / warps, columns);
+}
+
+LogicalResult Chain::verify() {
+  for (const StepTiles &step : steps) {
+    Type element = getElementTypeOrSelf(step.query->get().getType());
+    SmallVector<OpOperand *> operands = step.keyAndValue();
+    operands.push_back(step.query);
+    for (OpOperand *operand : operands) {
+      auto type = cast<MemRefType>(operand->get().getType());
+      if (type.isDynamicDim(1) || type.getElementType() != element)
+        return step.op->emitOpError()
+               << "expected queries, keys and values of one type and of known head sizes, got "
+               << type;
+    }
+    for (OpOperand *operand : step.keyAndValue())
+      if (hasLoops() && !operand->get().getDefiningOp<memref::SubViewOp>())
+        return step.op->emitOpError()
+               << "expected tiles of buffers of keys and values, got " << operand->get().getType();
+  }
+  return success();
+}
+
+SmallVector<Chain> attn::findChains(Block &block) {
+  SmallVector<Chain> chains;
+  for (Operation &op : block) {
+    SmallVector<StepTiles> steps = findSteps(&op);
+    if (steps.empty())
+      continue;
+    auto loop = dyn_cast<scf::ForOp>(op);
+    auto before = chains.empty() ? scf::ForOp() : dyn_cast<scf::ForOp>(chains.back().ops.back());
+    bool continues = loop && before && before.getUpperBound() == loop.getLowerBound() &&
+                     bool(chains.back().steps.front().value) == bool(steps.front().value);
+    if (!continues)
+      chains.emplace_back();
+    chains.back().ops.push_back(&op);
+    chains.back().steps.append(steps);
+  }
+  return chains;
+}
+
+Value attn::cloneSlice(ThreadBuilder &b, Value value, Operation *scope, IRMapping &mapping) {
+  Operation *definition = value.getDefiningOp();
+  if (mapping.contains(value) || !definition || !scope->isProperAncestor(definition))
+    return mapping.lookupOrDefault(value);
+  for (Value operand : definition->getOperands())
+    (void)cloneSlice(b, operand, scope, mapping);
+  b.clone(*definition, mapping);
+  return mapping.lookup(value);
+}
+
+StagedTile StagedTile::create(ThreadBuilder &top, ThreadBuilder &b, Value operand, int64_t rows,
+                              int64_t stages, bool isSwizzled, int64_t threads) {
+  auto type = cast<MemRefType>(operand.getType());
+  SharedTile tile = {rows, type.getDimSize(1), type.getElementType(), isSwizzled};
+  Value buffer = tile.allocate(top, stages);
+  tile.clearPadding(b, buffer, stages, threads);
+  return {tile, buffer};
+}
+
+Value attn::copyQueries(ThreadBuilder &b, Value query, const StagedTile &staged, int64_t threads) {
+  Value zero = b.constant(0);
+  staged.tile.copy(b, query, memref::DimOp::create(b, query, 0), /*validColumns=*/{},
+                   hasAlignedRows(query), staged.buffer, zero, threads);
+  return staged.tile.view(b, staged.buffer, zero, memref::getMixedSize(b, b.getLoc(), query, 0));
+}

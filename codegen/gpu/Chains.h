@@ -1,0 +1,73 @@
+//===- Chains.h - loops over tiles of keys and values -------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_GPU_CHAINS_H
+#define ATTN_CODEGEN_GPU_CHAINS_H
+
+#include "codegen/gpu/TileCopies.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace attn {
+
+/// The operands of a step, or of a pass that computes probabilities, which has no value.
+struct StepTiles {
+  mlir::Operation *op;
+  mlir::OpOperand *query, *key, *value;
+
+  llvm::SmallVector<mlir::OpOperand *> keyAndValue() const {
+    return value ? llvm::SmallVector<mlir::OpOperand *>{key, value}
+                 : llvm::SmallVector<mlir::OpOperand *>{key};
+  }
+  /// The queries of a full tile: those of the buffer that the maxima are a part of.
+  int64_t getTileQueries() const;
+};
+
+/// The steps inside of `op`, in order.
+llvm::SmallVector<StepTiles> findSteps(mlir::Operation *op);
+
+/// The loops, or the one op without loops, that share the tiles of an attention. Each loop begins where the one before
+/// ends.
+struct Chain {
+  llvm::SmallVector<mlir::Operation *> ops; // scf.for, or one other op
+  llvm::SmallVector<StepTiles> steps;
+
+  mlir::scf::ForOp loop(unsigned i) { return mlir::dyn_cast<mlir::scf::ForOp>(ops[i]); }
+  bool hasLoops() { return mlir::isa<mlir::scf::ForOp>(ops.front()); }
+  /// The keys of a tile in shared memory: a multiple of those that products of matrices compute together.
+  int64_t getTileKeys();
+  /// Whether wgmma multiplies the tiles, in a block of `threads` threads.
+  bool isByWarpgroups(int64_t threads);
+  /// Fails with an error if queries, keys and values are not of one type and of known head sizes.
+  llvm::LogicalResult verify();
+};
+
+/// The chains of `block`, in order.
+llvm::SmallVector<Chain> findChains(mlir::Block &block);
+
+/// Clones, to the place of `b`, what `value` depends on inside of `scope`, and returns the clone of `value`. `mapping` has
+/// what is cloned already, and values in place of variables of loops.
+mlir::Value cloneSlice(ThreadBuilder &b, mlir::Value value, mlir::Operation *scope,
+                       mlir::IRMapping &mapping);
+
+/// A tile that steps read: where it is in shared memory.
+struct StagedTile {
+  /// Memory for `stages` tiles like `operand`, with `rows` rows, allocated at `top`. Code at `b` clears the padding.
+  static StagedTile create(ThreadBuilder &top, ThreadBuilder &b, mlir::Value operand, int64_t rows,
+                           int64_t stages, bool isSwizzled, int64_t threads);
+
+  SharedTile tile;
+  mlir::Value buffer;
+};
+
+/// Code at `b` that copies `query`, a tile, to `staged`, by all `threads`. Returns the part of `staged` with its rows.
+mlir::Value copyQueries(ThreadBuilder &b, mlir::Value query, const StagedTile &staged,
+                        int64_t threads);
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_GPU_CHAINS_H

@@ -1,0 +1,452 @@
+//===- ProduceTiles.cpp - warps that copy tiles for the others --------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 256>} {
+//     scf.for %j = %lo to %full_hi step %c128 { attn.online_step ins(%q, %k[%j, 128 rows], %v[%j, 128 rows]) ... }
+//     scf.for %j = %full_hi to %hi step %c128 { attn.online_step ins(%q, %k[%j, %n rows], %v[%j, %n rows]) ... mask(M) }
+// becomes
+//   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 256, producers = 128>} {
+//     %map = nvgpu.tma.create.descriptor %k box[128, 64]        // a tensor map; another one for %v
+//     scf.if %is_producer {                                     // the last four warps; the first thread works
+//       scf.for %j = %lo to %hi step %c128 {                    // one loop for each of the loops above
+//         wait until a tile in shared memory is empty, start to copy a box of %k; the same for %v
+//       }
+//     } else {
+//       copy %q
+//       scf.if %lo < %full_hi {
+//         wait for %k, attn.online_step {attn.overlap = "begin"}, release %k
+//         scf.for %j = %lo + %c128 to %full_hi step %c128 {
+//           wait for %k, and for %v of the step before, attn.online_step {attn.overlap = "middle"}, release both
+//         }
+//         wait for %v, attn.online_step {attn.overlap = "end"}, release %v
+//       }
+//       scf.for %j = %full_hi to %hi step %c128 { wait for both, attn.online_step, release both }
+//     }
+//
+// A step outside of loops is one turn of the producer. Attentions with tiles of the same shape share memory.
+// The step marked "begin" computes the scores and probabilities of its tile, "end" adds the products with the values of
+// the tile before, and "middle" does both: the softmax of a tile then overlaps with products. Steps that hide pairs
+// compute their own tile alone, because they look at the values first.
+//
+// The pass handles a task if wgmma multiplies all tiles of its attentions and their keys and values are boxes of
+// arguments; StageTiles handles the others. Copies fill rows and columns outside of a tensor with zeros.
+// Test: test/codegen/gpu/produce-tiles.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/Chains.h"
+#include "codegen/gpu/Passes.h"
+#include "codegen/gpu/TilePipeline.h"
+#include "codegen/gpu/WarpgroupMultiply.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_PRODUCETILES
+#include "codegen/gpu/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// The most dimensions of a tensor map.
+static constexpr int64_t kMostDims = 5;
+
+/// The registers that a multiprocessor has for one thread of each of 128, which is a warpgroup, and those of a thread that
+/// copies. The consumers share the rest, in eights.
+static constexpr int64_t kRegisters = 512, kProducerRegisters = 24, kRegisterUnit = 8;
+
+namespace {
+/// A tile of an argument of the task: rows of whole columns.
+struct Box {
+  BlockArgument tensor;
+  SmallVector<OpFoldResult> offsets; ///< of the first element, by dimension
+  unsigned rowDim;
+
+  /// None if `tile` is no such box, or if rows do not begin at multiples of 16 bytes.
+  static std::optional<Box> find(func::FuncOp function, Value tile);
+};
+
+/// Loops, and other ops with steps, whose tiles have the same shapes.
+struct Group {
+  SmallVector<Operation *> ops;
+  StepTiles first;                        ///< the first step
+  int64_t keys;                           ///< the most keys of a tile
+  SmallVector<TilePipeline, 2> pipelines; ///< of keys, and of values
+  SmallVector<Value, 2> maps, turns;
+  StagedTile queries;
+  Value lastQuery = {}, stagedQuery = {}; ///< what `queries` contains, and the view of it
+};
+
+class Producing {
+public:
+  Producing(func::FuncOp function, SmallVector<Chain> &chains)
+      : function(function), chains(chains), threads(getThreads(function)),
+        top(function.getLoc(), OpBuilder::atBlockBegin(&function.front())) {}
+
+  /// Whether the pass handles the task.
+  bool applies();
+  void run();
+
+private:
+  bool canClone(Value value);
+  Value createMap(const Box &box, const SharedTile &tile);
+  void makeGroups();
+  void produce(ThreadBuilder &b);
+  void copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping &mapping);
+  void consume(Operation *op, Group &group);
+  void consumeOp(Operation *op, Group &group, ThreadBuilder &first, ThreadBuilder &last);
+  void overlap(scf::ForOp loop, Group &group);
+
+  func::FuncOp function;
+  SmallVector<Chain> &chains;
+  int64_t threads;
+  ThreadBuilder top; ///< before the branch of the producers
+  SmallVector<Group, 0> groups;
+  SmallVector<std::pair<Operation *, unsigned>> order; ///< all ops with steps, and their groups
+};
+} // namespace
+
+std::optional<Box> Box::find(func::FuncOp function, Value tile) {
+  auto type = cast<MemRefType>(tile.getType());
+  Builder builder(tile.getContext());
+  Box box;
+  box.offsets.assign(type.getRank(), builder.getIndexAttr(0));
+  box.rowDim = 0;
+  unsigned columnDim = 1;
+  while (auto view = tile.getDefiningOp<memref::SubViewOp>()) {
+    if (!view.hasUnitStride())
+      return std::nullopt;
+    SmallVector<OpFoldResult> offsets = view.getMixedOffsets();
+    llvm::SmallBitVector dropped = view.getDroppedDims();
+    SmallVector<unsigned> kept; // of the source, by dimension of the view
+    for (unsigned dim = 0; dim < offsets.size(); ++dim)
+      if (!dropped.test(dim))
+        kept.push_back(dim);
+    for (auto [dim, inner] : llvm::enumerate(box.offsets)) {
+      if (isConstantIntValue(inner, 0))
+        continue;
+      if (!isConstantIntValue(offsets[kept[dim]], 0))
+        return std::nullopt; // a part of a part
+      offsets[kept[dim]] = inner;
+    }
+    box.rowDim = kept[box.rowDim];
+    columnDim = kept[columnDim];
+    box.offsets = std::move(offsets);
+    tile = view.getSource();
+  }
+  auto argument = dyn_cast<BlockArgument>(tile);
+  if (!argument || argument.getOwner() != &function.front() || !hasAlignedRows(argument))
+    return std::nullopt;
+  auto source = cast<MemRefType>(argument.getType());
+  if (source.getRank() > kMostDims || columnDim + 1 != source.getRank() ||
+      !isConstantIntValue(box.offsets.back(), 0) || source.getShape().back() != type.getDimSize(1))
+    return std::nullopt;
+  box.tensor = argument;
+  return box;
+}
+
+/// Whether the producers can compute `value` too: from arguments of the task, without anything that it writes.
+bool Producing::canClone(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() == &function.front() ||
+           isa<scf::ForOp>(argument.getOwner()->getParentOp());
+  Operation *op = value.getDefiningOp();
+  if (op->getNumRegions() != 0)
+    return false;
+  if (auto load = dyn_cast<memref::LoadOp>(op)) {
+    // Arguments that hold integers, such as lengths, are inputs.
+    if (!isa<BlockArgument>(load.getMemRef()) || !load.getType().isInteger())
+      return false;
+  } else if (!isPure(op)) {
+    return false;
+  }
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return canClone(operand); });
+}
+
+bool Producing::applies() {
+  auto canCloneAll = [&](ArrayRef<OpFoldResult> values) {
+    return llvm::all_of(values, [&](OpFoldResult value) {
+      return isa<Attribute>(value) || canClone(cast<Value>(value));
+    });
+  };
+  return !chains.empty() && llvm::all_of(chains, [&](Chain &chain) {
+    if (!chain.isByWarpgroups(threads))
+      return false;
+    for (Operation *op : chain.ops) {
+      auto loop = dyn_cast<scf::ForOp>(op);
+      if (!loop)
+        continue;
+      if (!canClone(loop.getLowerBound()) || !canClone(loop.getUpperBound()) ||
+          !canClone(loop.getStep()))
+        return false;
+    }
+    return llvm::all_of(chain.steps, [&](const StepTiles &step) {
+      return llvm::all_of(step.keyAndValue(), [&](OpOperand *operand) {
+        std::optional<Box> box = Box::find(function, operand->get());
+        return box && canCloneAll(box->offsets);
+      });
+    });
+  });
+}
+
+/// A tensor map: OutlineKernels makes a parameter of the kernel of it.
+Value Producing::createMap(const Box &box, const SharedTile &tile) {
+  auto shape = MemRefType::get({tile.rows, kSwizzledColumns}, tile.element,
+                               MemRefLayoutAttrInterface(), sharedSpace(top.getContext()));
+  auto type = nvgpu::TensorMapDescriptorType::get(
+      top.getContext(), shape, nvgpu::TensorMapSwizzleKind::SWIZZLE_128B,
+      nvgpu::TensorMapL2PromoKind::L2PROMO_256B, nvgpu::TensorMapOOBKind::OOB_ZERO,
+      nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
+  auto source = cast<MemRefType>(box.tensor.getType());
+  SmallVector<Value> sizes(source.getRank(), top.constant(1));
+  sizes[box.rowDim] = top.constant(tile.rows);
+  sizes.back() = top.constant(kSwizzledColumns);
+  Value tensor = memref::CastOp::create(
+      top, UnrankedMemRefType::get(tile.element, source.getMemorySpace()), box.tensor);
+  Value map = nvgpu::TmaCreateDescriptorOp::create(top, type, tensor, sizes);
+  return UnrealizedConversionCastOp::create(top, LLVM::LLVMPointerType::get(top.getContext()), map)
+      .getResult(0);
+}
+
+/// The shapes of the tiles of a step, without the numbers of keys.
+static bool haveSameTiles(const StepTiles &a, const StepTiles &b) {
+  auto same = [](OpOperand *x, OpOperand *y) {
+    auto of = cast<MemRefType>(x->get().getType()), to = cast<MemRefType>(y->get().getType());
+    return of.getElementType() == to.getElementType() && of.getDimSize(1) == to.getDimSize(1);
+  };
+  return a.getTileQueries() == b.getTileQueries() && bool(a.value) == bool(b.value) &&
+         same(a.query, b.query) && same(a.key, b.key) && (!a.value || same(a.value, b.value));
+}
+
+/// The tensors that a step reads tiles of.
+static bool haveSameTensors(func::FuncOp function, const StepTiles &a, const StepTiles &b) {
+  auto tensors = [&](const StepTiles &step) {
+    return llvm::map_to_vector(step.keyAndValue(), [&](OpOperand *operand) {
+      return Box::find(function, operand->get())->tensor;
+    });
+  };
+  return tensors(a) == tensors(b);
+}
+
+void Producing::makeGroups() {
+  for (Chain &chain : chains)
+    for (Operation *op : chain.ops) {
+      StepTiles step = findSteps(op).front();
+      auto *found = llvm::find_if(groups, [&](Group &group) {
+        return haveSameTiles(group.first, step) && haveSameTensors(function, group.first, step);
+      });
+      if (found == groups.end())
+        found = &groups.emplace_back(Group{{}, step, 0, {}, {}, {}, {}});
+      found->ops.push_back(op);
+      found->keys = std::max(found->keys, chain.getTileKeys());
+      order.push_back({op, unsigned(found - groups.begin())});
+    }
+}
+
+/// The copies for one turn of `op`; `mapping` has the variable of its loop.
+void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping &mapping) {
+  for (auto [i, operand] : llvm::enumerate(findSteps(op).front().keyAndValue())) {
+    Box box = *Box::find(function, operand->get());
+    SmallVector<Value> coordinates;
+    for (OpFoldResult offset : box.offsets)
+      coordinates.push_back(isa<Attribute>(offset)
+                                ? b.toValue(offset)
+                                : cloneSlice(b, cast<Value>(offset), function, mapping));
+    group.pipelines[i].produce(b, group.turns[i], group.maps[i], coordinates);
+  }
+}
+
+/// The code of the thread that copies, op after op.
+void Producing::produce(ThreadBuilder &b) {
+  IRMapping mapping;
+  for (auto [op, number] : order) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (!loop) {
+      copyTiles(b, op, groups[number], mapping);
+      continue;
+    }
+    Value lower = cloneSlice(b, loop.getLowerBound(), function, mapping),
+          upper = cloneSlice(b, loop.getUpperBound(), function, mapping),
+          step = cloneSlice(b, loop.getStep(), function, mapping);
+    auto copies = scf::ForOp::create(b, lower, upper, step);
+    ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(copies.getBody()));
+    IRMapping inLoop = mapping;
+    inLoop.map(loop.getInductionVar(), copies.getInductionVar());
+    copyTiles(in, op, groups[number], inLoop);
+  }
+}
+
+/// The body of `loop` has one step that needs nothing but its tiles, and no pair of which is hidden.
+static OnlineStepOp findPlainStep(scf::ForOp loop) {
+  OnlineStepOp plain;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (auto step = dyn_cast<OnlineStepOp>(op)) {
+      auto key = cast<MemRefType>(step.getKey().getType());
+      if (plain || step.getMaskAttr() || key.isDynamicDim(0) ||
+          key.getDimSize(0) % (2 * kMatrixColumns) != 0)
+        return {};
+      plain = step;
+    } else if (!isPure(&op) && !isa<memref::AllocaOp>(op)) {
+      return {};
+    }
+  }
+  return plain;
+}
+
+static Value viewOf(ThreadBuilder &b, const TilePipeline &pipeline, Value turn, Value operand) {
+  return pipeline.view(b, turn, memref::getMixedSize(b, b.getLoc(), operand, 0));
+}
+
+/// Waits at `first` for the tiles of the steps in `op`, and releases them at `last`.
+void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, ThreadBuilder &last) {
+  for (auto [pipeline, turn] : llvm::zip_equal(group.pipelines, group.turns))
+    pipeline.wait(first, turn);
+  for (const StepTiles &step : findSteps(op)) {
+    ThreadBuilder b(step.op->getLoc(), step.op);
+    for (auto [pipeline, turn, operand] :
+         llvm::zip_equal(group.pipelines, group.turns, step.keyAndValue()))
+      operand->assign(viewOf(b, pipeline, turn, operand->get()));
+    step.query->assign(group.stagedQuery);
+  }
+  for (auto [pipeline, turn] : llvm::zip_equal(group.pipelines, group.turns))
+    pipeline.release(last, turn);
+}
+
+/// The step of an iteration multiplies the values of the iteration before.
+void Producing::overlap(scf::ForOp loop, Group &group) {
+  TilePipeline &keys = group.pipelines[0], &values = group.pipelines[1];
+  Value turnOfKeys = group.turns[0], turnOfValues = group.turns[1];
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
+  // Clones the body for the tile at `first`.
+  auto createStep = [&](ThreadBuilder &b, Value first, StringRef overlap) {
+    bool computesScores = overlap != "end", addsValues = overlap != "begin";
+    if (computesScores)
+      keys.wait(b, turnOfKeys);
+    if (addsValues)
+      values.wait(b, turnOfValues);
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), first);
+    OnlineStepOp step;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      Operation *clone = b.clone(op, mapping);
+      if (auto online = dyn_cast<OnlineStepOp>(clone))
+        step = online;
+    }
+    step->setAttr(AttnDialect::kOverlapAttr, b.getStringAttr(overlap));
+    ThreadBuilder at(step.getLoc(), step);
+    Value key = viewOf(at, keys, turnOfKeys, step.getKey()),
+          value = viewOf(at, values, turnOfValues, step.getValue());
+    step.getKeyMutable().assign(key);
+    step.getValueMutable().assign(value);
+    step.getQueryMutable().assign(group.stagedQuery);
+    if (computesScores)
+      keys.release(b, turnOfKeys);
+    if (addsValues)
+      values.release(b, turnOfValues);
+  };
+  ThreadBuilder b(loop.getLoc(), loop);
+  auto hasTiles = scf::IfOp::create(b, b.isLess(lower, upper));
+  ThreadBuilder in(loop.getLoc(), OpBuilder::atBlockBegin(hasTiles.thenBlock()));
+  createStep(in, lower, "begin");
+  auto rest = scf::ForOp::create(in, in.add(lower, loop.getStep()), upper, loop.getStep());
+  ThreadBuilder body(loop.getLoc(), OpBuilder::atBlockBegin(rest.getBody()));
+  createStep(body, rest.getInductionVar(), "middle");
+  createStep(in, lower, "end");
+  loop.erase();
+}
+
+void Producing::consume(Operation *op, Group &group) {
+  ThreadBuilder b(function.getLoc(), op);
+  IRMapping mapping;
+  Value query = cloneSlice(b, findSteps(op).front().query->get(), op, mapping);
+  if (query != group.lastQuery) {
+    if (group.lastQuery)
+      gpu::BarrierOp::create(b); // other warps may still read the queries before
+    group.lastQuery = query;
+    group.stagedQuery = copyQueries(b, query, group.queries, threads);
+    NVVM::CpAsyncCommitGroupOp::create(b);
+    waitForCopies(b, /*toWarpgroups=*/true);
+  }
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (loop && findPlainStep(loop))
+    return overlap(loop, group);
+  ThreadBuilder last(op->getLoc(), loop ? loop.getBody()->getTerminator() : op->getNextNode());
+  if (loop)
+    b.setInsertionPointToStart(loop.getBody());
+  consumeOp(op, group, b, last);
+}
+
+void Producing::run() {
+  Operation *first = &function.front().front(), *end = function.front().getTerminator();
+  // Memory of all threads, and barriers, before the branch.
+  makeGroups();
+  for (Group &group : groups) {
+    const StepTiles &step = group.first;
+    ThreadBuilder b(function.getLoc(), group.ops.front());
+    group.queries = StagedTile::create(top, b, step.query->get(), step.getTileQueries(),
+                                       /*stages=*/1, /*isSwizzled=*/true, threads);
+    for (OpOperand *operand : step.keyAndValue()) {
+      TilePipeline &pipeline = group.pipelines.emplace_back(top, operand->get(), group.keys);
+      group.turns.push_back(TilePipeline::createTurn(top));
+      group.maps.push_back(createMap(*Box::find(function, operand->get()), pipeline.getTile()));
+    }
+  }
+  Value thread = top.thread(), producer = top.constant(threads);
+  Value isProducer = arith::CmpIOp::create(top, arith::CmpIPredicate::eq, thread, producer);
+  auto starts = scf::IfOp::create(top, isProducer);
+  ThreadBuilder start(function.getLoc(), OpBuilder::atBlockBegin(starts.thenBlock()));
+  for (Group &group : groups)
+    for (TilePipeline &pipeline : group.pipelines)
+      pipeline.initialize(start, threads / kWarp);
+  NVVM::FenceMbarrierInitOp::create(start);
+  showToWarpgroups(start);
+  NVVM::Barrier0Op::create(top); // of all threads, unlike gpu.barrier
+
+  // All else belongs to the consumers.
+  auto branch = scf::IfOp::create(top, top.isLess(thread, producer), /*withElseRegion=*/true);
+  Block &consumers = *branch.thenBlock();
+  consumers.getOperations().splice(consumers.begin(), function.front().getOperations(),
+                                   first->getIterator(), end->getIterator());
+  ThreadBuilder consumer(function.getLoc(), OpBuilder::atBlockBegin(&consumers)),
+      others(function.getLoc(), OpBuilder::atBlockBegin(branch.elseBlock()));
+  int64_t warpgroups = threads / kWarp / kWarpgroupWarps;
+  if (warpgroups > 1) { // otherwise, all threads may have the most registers
+    NVVM::SetMaxRegisterOp::create(others, kProducerRegisters,
+                                   NVVM::SetMaxRegisterAction::decrease);
+    NVVM::SetMaxRegisterOp::create(
+        consumer, (kRegisters - kProducerRegisters) / warpgroups / kRegisterUnit * kRegisterUnit,
+        NVVM::SetMaxRegisterAction::increase);
+  }
+  auto works = scf::IfOp::create(others, isProducer);
+  ThreadBuilder one(function.getLoc(), OpBuilder::atBlockBegin(works.thenBlock()));
+  produce(one);
+  for (auto [op, number] : order)
+    consume(op, groups[number]);
+}
+
+namespace {
+struct ProduceTiles : attn::impl::ProduceTilesBase<ProduceTiles> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    auto launch = function->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
+    if (function.isDeclaration() || !launch)
+      return;
+    SmallVector<Chain> chains = findChains(function.front());
+    Producing producing(function, chains);
+    for (Chain &chain : chains)
+      if (failed(chain.verify()))
+        return signalPassFailure();
+    if (!producing.applies())
+      return;
+    producing.run();
+    function->setAttr(AttnDialect::kLaunchAttr,
+                      LaunchAttr::get(&getContext(), launch.getThreads(), kWarpgroupWarps * kWarp));
+  }
+};
+} // namespace

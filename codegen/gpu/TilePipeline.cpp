@@ -1,0 +1,120 @@
+//===- TilePipeline.cpp - tiles that other warps copy ----------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/gpu/TilePipeline.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// LLVM's numbers of shared memory: of this block of threads, and of a cluster of blocks, as copies of boxes expect it.
+static constexpr unsigned kSharedOfBlock = 3, kSharedOfCluster = 7;
+
+static SharedTile makeTile(Value operand, int64_t rows) {
+  auto type = cast<MemRefType>(operand.getType());
+  return {rows, type.getDimSize(1), type.getElementType(), /*isSwizzled=*/true};
+}
+
+static Value allocateBarriers(ThreadBuilder &top) {
+  auto type = MemRefType::get({TilePipeline::kStages}, top.getI64Type(),
+                              MemRefLayoutAttrInterface(), sharedSpace(top.getContext()));
+  return memref::AllocaOp::create(top, type);
+}
+
+TilePipeline::TilePipeline(ThreadBuilder &top, Value operand, int64_t rows)
+    : tile(makeTile(operand, rows)), tiles(tile.allocate(top, kStages)),
+      full(allocateBarriers(top)), empty(allocateBarriers(top)) {}
+
+/// The address of an element of `buffer`, in shared memory, which is `bytes` behind the first one.
+static Value addressOf(ThreadBuilder &b, Value buffer, Value bytes) {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
+  Value number = arith::IndexCastOp::create(b, b.getI64Type(), b.add(address, bytes));
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedOfBlock);
+  return LLVM::IntToPtrOp::create(b, pointer, number);
+}
+
+Value TilePipeline::barrier(ThreadBuilder &b, Value barriers, Value stage) const {
+  return addressOf(b, barriers, b.multiply(stage, sizeof(int64_t)));
+}
+
+Value TilePipeline::createTurn(ThreadBuilder &top) {
+  Value turn = memref::AllocaOp::create(top, MemRefType::get({}, top.getIndexType()));
+  memref::StoreOp::create(top, top.constant(0), turn, ValueRange{});
+  return turn;
+}
+
+Value TilePipeline::stageOf(ThreadBuilder &b, Value turn) const {
+  return b.remainder(memref::LoadOp::create(b, turn, ValueRange{}), kStages);
+}
+
+void TilePipeline::initialize(ThreadBuilder &b, int64_t warps) const {
+  for (int64_t stage = 0; stage < kStages; ++stage) {
+    NVVM::MBarrierInitOp::create(b, barrier(b, full, b.constant(stage)), b.i32(1), Value());
+    NVVM::MBarrierInitOp::create(b, barrier(b, empty, b.constant(stage)), b.i32(warps), Value());
+  }
+}
+
+void TilePipeline::waitFor(ThreadBuilder &b, Value barriers, Value turn, int64_t add) const {
+  Value number = memref::LoadOp::create(b, turn, ValueRange{});
+  Value place = barrier(b, barriers, b.remainder(number, kStages));
+  Value phase = b.toI32(b.remainder(b.add(b.divide(number, kStages), add), 2));
+  // The instruction waits for a while, and tells whether the phase is over.
+  auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&loop.getBefore());
+  Value isOver = NVVM::MBarrierTryWaitOp::create(b, b.getI1Type(), place, phase, /*ticks=*/Value());
+  Value isRunning =
+      arith::XOrIOp::create(b, isOver, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  scf::ConditionOp::create(b, isRunning, ValueRange());
+  b.createBlock(&loop.getAfter());
+  scf::YieldOp::create(b);
+}
+
+void TilePipeline::produce(ThreadBuilder &b, Value turn, Value map,
+                           ArrayRef<Value> coordinates) const {
+  // A new barrier is in phase 0; the phase before counts as over.
+  waitFor(b, empty, turn, /*add=*/1);
+  Value stage = stageOf(b, turn), arrival = barrier(b, full, stage);
+  int64_t blocks = tile.pitch() / kSwizzledColumns;
+  int64_t blockBytes = tile.rows * kSwizzledColumns * tile.element.getIntOrFloatBitWidth() / 8;
+  NVVM::MBarrierArriveExpectTxOp::create(b, /*res=*/Type(), arrival, b.i32(blocks * blockBytes),
+                                         NVVM::MemScopeKind::CTA, /*relaxed=*/false,
+                                         /*predicate=*/Value());
+  auto clusterPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedOfCluster);
+  for (int64_t block = 0; block < blocks; ++block) {
+    Value bytes = b.add(b.multiply(stage, blocks * blockBytes), block * blockBytes);
+    Value target = LLVM::AddrSpaceCastOp::create(b, clusterPointer, addressOf(b, tiles, bytes));
+    // The innermost dimension comes first.
+    SmallVector<Value> box;
+    for (auto [i, coordinate] : llvm::enumerate(llvm::reverse(coordinates)))
+      box.push_back(b.toI32(i == 0 ? b.add(coordinate, block * kSwizzledColumns) : coordinate));
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, target, map, box, arrival, /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+        /*group=*/NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+  }
+  Value next = b.add(memref::LoadOp::create(b, turn, ValueRange{}), 1);
+  memref::StoreOp::create(b, next, turn, ValueRange{});
+}
+
+void TilePipeline::wait(ThreadBuilder &b, Value turn) const { waitFor(b, full, turn, /*add=*/0); }
+
+Value TilePipeline::view(ThreadBuilder &b, Value turn, OpFoldResult rows) const {
+  return tile.view(b, tiles, stageOf(b, turn), rows);
+}
+
+void TilePipeline::release(ThreadBuilder &b, Value turn) const {
+  Value number = memref::LoadOp::create(b, turn, ValueRange{});
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.lane(), b.constant(0));
+  auto first = scf::IfOp::create(b, isFirst);
+  ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(first.thenBlock()));
+  NVVM::MBarrierArriveOp::create(in, in.getI64Type(),
+                                 barrier(in, empty, in.remainder(number, kStages)),
+                                 /*count=*/Value());
+  memref::StoreOp::create(b, b.add(number, 1), turn, ValueRange{});
+}

@@ -1,0 +1,59 @@
+//===- TilePipeline.h - tiles that other warps copy ---------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// A producer, one thread, copies boxes of a tensor to a ring of tiles in shared memory; consumers, all other warps, read
+// them. Each tile of the ring has two barriers in shared memory (PTX manual, "mbarrier"): `full`, at which the copy
+// arrives, and `empty`, at which each warp of the consumers arrives when it has read the tile. A barrier counts phases;
+// turn n of the ring is in phase n / kStages of its tile.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_GPU_TILEPIPELINE_H
+#define ATTN_CODEGEN_GPU_TILEPIPELINE_H
+
+#include "codegen/gpu/Chains.h"
+
+namespace attn {
+
+class TilePipeline {
+public:
+  /// The tiles of a ring.
+  static constexpr int64_t kStages = 2;
+
+  /// A ring of tiles like `operand` with `rows` rows, allocated at `top`.
+  TilePipeline(ThreadBuilder &top, mlir::Value operand, int64_t rows);
+
+  /// Code for one thread, before all others use the barriers: `warps` warps consume each tile.
+  void initialize(ThreadBuilder &b, int64_t warps) const;
+
+  /// Code for a thread that counts its turns in `turn`: waits until the tile of this turn is empty, and starts to copy the
+  /// box of `map`, a tensor map, at `coordinates` to it, from the first dimension on.
+  void produce(ThreadBuilder &b, mlir::Value turn, mlir::Value map,
+               mlir::ArrayRef<mlir::Value> coordinates) const;
+
+  /// Code for a warp that counts its turns in `turn`: waits until the tile of this turn is full.
+  void wait(ThreadBuilder &b, mlir::Value turn) const;
+  /// The tile of this turn, with `rows` rows.
+  mlir::Value view(ThreadBuilder &b, mlir::Value turn, mlir::OpFoldResult rows) const;
+  /// Tells the producer that this warp has read the tile, and goes on to the next turn.
+  void release(ThreadBuilder &b, mlir::Value turn) const;
+
+  /// A counter of turns for each thread, in a register.
+  static mlir::Value createTurn(ThreadBuilder &top);
+
+  const SharedTile &getTile() const { return tile; }
+
+private:
+  mlir::Value stageOf(ThreadBuilder &b, mlir::Value turn) const;
+  mlir::Value barrier(ThreadBuilder &b, mlir::Value barriers, mlir::Value stage) const;
+  /// Waits until the phase of `turn` plus `add` of a barrier is over.
+  void waitFor(ThreadBuilder &b, mlir::Value barriers, mlir::Value turn, int64_t add) const;
+
+  SharedTile tile;
+  mlir::Value tiles, full, empty;
+};
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_GPU_TILEPIPELINE_H

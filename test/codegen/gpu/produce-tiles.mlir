@@ -1,0 +1,95 @@
+// RUN: attn-opt %s -pass-pipeline='builtin.module(builtin.module(func.func(attn-gpu-produce-tiles,canonicalize)))' | FileCheck %s
+
+// CHECK-LABEL: func private @attend
+// CHECK-SAME: attn.launch = #attn.launch<threads = 256, producers = 128>
+// Two tiles each of keys and of values, with their barriers, and tensor maps.
+// CHECK-DAG: memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<2x128x64xbf16, #gpu.address_space<workgroup>>
+// CHECK-DAG: memref.alloca() : memref<2xi64, #gpu.address_space<workgroup>>
+// CHECK-DAG: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c128, %c64]
+// CHECK: nvvm.mbarrier.init
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK: nvvm.barrier0
+// CHECK: scf.if %{{.+}} {
+// The consumers.
+// CHECK-NEXT: nvvm.setmaxregister increase 240
+// CHECK: nvgpu.device_async_copy
+// CHECK: scf.if %{{.+}} {
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: attn.online_step {{.+}}attn.overlap = "begin"
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: scf.for
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK: attn.online_step {{.+}}attn.overlap = "middle"
+// CHECK-COUNT-2: nvvm.mbarrier.arrive
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: attn.online_step {{.+}}attn.overlap = "end"
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: scf.for
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK: attn.online_step
+// CHECK-NOT: attn.overlap
+// CHECK-COUNT-2: nvvm.mbarrier.arrive
+// A step outside of loops.
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK: attn.online_step
+// CHECK-COUNT-2: nvvm.mbarrier.arrive
+// CHECK: } else {
+// The thread that copies.
+// CHECK-NEXT: nvvm.setmaxregister decrease 24
+// CHECK: scf.for
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK: scf.for
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
+
+// Rows of 60 elements do not begin at multiples of 16 bytes.
+// CHECK-LABEL: func private @odd
+// CHECK-SAME: attn.launch = #attn.launch<threads = 128>
+// CHECK-NOT: nvvm.mbarrier
+module {
+  module @sm_90a attributes {attn.target = #attn.gpu<"sm_90a", shared = 232448, registers = 65536, has = copies|matrices|warpgroups>} {
+    func.func private @attend(%i: index, %worker: index, %q: memref<128x64xbf16>, %k: memref<2x?x64xbf16>, %v: memref<2x?x64xbf16>, %full: index, %hi: index)
+        attributes {attn.launch = #attn.launch<threads = 256>} {
+      %c0 = arith.constant 0 : index
+      %c128 = arith.constant 128 : index
+      %m = memref.alloca() : memref<128xf32, #gpu.address_space<private>>
+      %a = memref.alloca() : memref<128x64xf32, #gpu.address_space<private>>
+      %s = memref.alloca() : memref<128x128xf32, #gpu.address_space<private>>
+      scf.for %j = %c0 to %full step %c128 {
+        %kt = memref.subview %k[%i, %j, 0] [1, 128, 64] [1, 1, 1] : memref<2x?x64xbf16> to memref<128x64xbf16, strided<[64, 1], offset: ?>>
+        %vt = memref.subview %v[%i, %j, 0] [1, 128, 64] [1, 1, 1] : memref<2x?x64xbf16> to memref<128x64xbf16, strided<[64, 1], offset: ?>>
+        attn.online_step rows ins(%q, %kt, %vt : memref<128x64xbf16>, memref<128x64xbf16, strided<[64, 1], offset: ?>>, memref<128x64xbf16, strided<[64, 1], offset: ?>>)
+          outs(%s, %m, %m, %a : memref<128x128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128x64xf32, #gpu.address_space<private>>)
+          at(%i, %j) {capture_maps = [], scale = 1.0 : f32}
+      }
+      scf.for %j = %full to %hi step %c128 {
+        %n = affine.min affine_map<(j)[hi] -> (128, hi - j)>(%j)[%hi]
+        %sn = memref.subview %s[0, 0] [128, %n] [1, 1] : memref<128x128xf32, #gpu.address_space<private>> to memref<128x?xf32, strided<[128, 1]>, #gpu.address_space<private>>
+        %kt = memref.subview %k[%i, %j, 0] [1, %n, 64] [1, 1, 1] : memref<2x?x64xbf16> to memref<?x64xbf16, strided<[64, 1], offset: ?>>
+        %vt = memref.subview %v[%i, %j, 0] [1, %n, 64] [1, 1, 1] : memref<2x?x64xbf16> to memref<?x64xbf16, strided<[64, 1], offset: ?>>
+        attn.online_step rows ins(%q, %kt, %vt : memref<128x64xbf16>, memref<?x64xbf16, strided<[64, 1], offset: ?>>, memref<?x64xbf16, strided<[64, 1], offset: ?>>)
+          outs(%sn, %m, %m, %a : memref<128x?xf32, strided<[128, 1]>, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128x64xf32, #gpu.address_space<private>>)
+          at(%i, %j) mask(#attn.causal) {capture_maps = [], scale = 1.0 : f32}
+      }
+      %s32 = memref.subview %s[0, 0] [128, 32] [1, 1] : memref<128x128xf32, #gpu.address_space<private>> to memref<128x32xf32, strided<[128, 1]>, #gpu.address_space<private>>
+      %kt = memref.subview %k[%i, %hi, 0] [1, 32, 64] [1, 1, 1] : memref<2x?x64xbf16> to memref<32x64xbf16, strided<[64, 1], offset: ?>>
+      %vt = memref.subview %v[%i, %hi, 0] [1, 32, 64] [1, 1, 1] : memref<2x?x64xbf16> to memref<32x64xbf16, strided<[64, 1], offset: ?>>
+      attn.online_step rows ins(%q, %kt, %vt : memref<128x64xbf16>, memref<32x64xbf16, strided<[64, 1], offset: ?>>, memref<32x64xbf16, strided<[64, 1], offset: ?>>)
+        outs(%s32, %m, %m, %a : memref<128x32xf32, strided<[128, 1]>, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128x64xf32, #gpu.address_space<private>>)
+        at(%i, %hi) {capture_maps = [], scale = 1.0 : f32}
+      return
+    }
+
+    func.func private @odd(%i: index, %worker: index, %q: memref<64x60xbf16>, %k: memref<64x60xbf16>, %m: memref<64xf32, #gpu.address_space<private>>, %a: memref<64x60xf32, #gpu.address_space<private>>, %s: memref<64x64xf32, #gpu.address_space<private>>)
+        attributes {attn.launch = #attn.launch<threads = 128>} {
+      attn.online_step rows ins(%q, %k, %k : memref<64x60xbf16>, memref<64x60xbf16>, memref<64x60xbf16>)
+        outs(%s, %m, %m, %a : memref<64x64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x60xf32, #gpu.address_space<private>>)
+        at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
+      return
+    }
+  }
+}
