@@ -1,7 +1,7 @@
 """run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU, in the folder of prepare.py.
 
 Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s, the share of the measured peak of
-mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if there is a PyTorch.
+wgmma or mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if there is a PyTorch.
 """
 import json
 import pathlib
@@ -85,7 +85,7 @@ def run_benchmarks(rows):
         rate = flops(row) / measured["median_ms"] / 1e9
         share = 100 * rate * 1e3 / measured["peak_gflops"]
         others = "".join(f"  {name} {other:6.1f} (attn {rate / other:.2f} of it)" for name, other in torch_rates(row).items())
-        print(f"{title} {measured['median_ms']:8.3f} ms {rate:6.1f} TFLOP/s {share:5.1f} % of mma.sync{others}", flush=True)
+        print(f"{title} {measured['median_ms']:8.3f} ms {rate:6.1f} TFLOP/s {share:5.1f} % of the peak{others}", flush=True)
 
 
 plan = json.loads((FOLDER / "plan.json").read_text())

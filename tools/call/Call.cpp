@@ -611,7 +611,7 @@ Failure Call::measureOnGpu(double seconds) {
       format("min %.4f ms, median %.4f, max %.4f of %zu calls; workspace %lld bytes", times.min(),
              median, times.max(), times.ms.size(), (long long)onGpu.workspaceBytes);
   if (options.gflop > 0)
-    text += format("; %.2f TFLOP/s, %.1f%% of the peak of mma.sync with bf16 of %.2f", rate / 1e3,
+    text += format("; %.2f TFLOP/s, %.1f%% of the peak of bf16 matrices of %.2f", rate / 1e3,
                    100 * rate / peak, peak / 1e3);
   print(text + "; " + gpu.getName() + "\n");
   return {};

@@ -85,9 +85,16 @@ Failure Gpu::open(int number) {
   if (!error)
     error = cu.deviceName(text, sizeof text, device);
   name = text;
-  static constexpr int kMultiprocessorCount = 16; // the driver's number of the attribute
+  // The driver's numbers of the attributes.
+  static constexpr int kMultiprocessorCount = 16, kCapabilityMajor = 75, kCapabilityMinor = 76;
+  int major = 0, minor = 0;
   if (!error)
     error = cu.attribute(&numMultiprocessors, kMultiprocessorCount, device);
+  if (!error)
+    error = cu.attribute(&major, kCapabilityMajor, device);
+  if (!error)
+    error = cu.attribute(&minor, kCapabilityMinor, device);
+  capability = 10 * major + minor;
   if (!error)
     error = cu.retain(&context, device);
   if (!error)
@@ -122,10 +129,11 @@ Failure GpuKernel::load(const char *ptx, const char *name) {
   return cu.check("load a kernel", error);
 }
 
-Failure GpuKernel::launch(unsigned blocks, unsigned threads, const void *argument) const {
+Failure GpuKernel::launch(unsigned blocks, unsigned threads, unsigned sharedBytes,
+                          const void *argument) const {
   void *arguments[] = {const_cast<void *>(argument)};
-  return cu.check("launch a kernel",
-                  cu.launch(function, blocks, 1, 1, threads, 1, 1, 0, nullptr, arguments, nullptr));
+  return cu.check("launch a kernel", cu.launch(function, blocks, 1, 1, threads, 1, 1, sharedBytes,
+                                               nullptr, arguments, nullptr));
 }
 
 Gpu::Timer::~Timer() {

@@ -29,6 +29,8 @@ public:
   bool isOpen() const { return context != nullptr; }
   const std::string &getName() const { return name; }
   int getNumMultiprocessors() const { return numMultiprocessors; }
+  /// The compute capability, such as 90 for 9.0.
+  int getCapability() const { return capability; }
 
   /// Waits for all work. Reports the errors of kernels, too.
   Failure synchronize() const;
@@ -52,7 +54,7 @@ public:
 
 private:
   int device = 0;
-  int numMultiprocessors = 0;
+  int numMultiprocessors = 0, capability = 0;
   void *context = nullptr;
   std::string name;
 };
@@ -66,7 +68,8 @@ public:
 
   /// Loads `name` from a text of PTX.
   Failure load(const char *ptx, const char *name);
-  Failure launch(unsigned blocks, unsigned threads, const void *argument) const;
+  Failure launch(unsigned blocks, unsigned threads, unsigned sharedBytes,
+                 const void *argument) const;
 
 private:
   void *module = nullptr, *function = nullptr;

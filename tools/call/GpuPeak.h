@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// Measures the GFLOP/s of the instruction mma.sync.m16n8k16 with bf16 factors in registers, on all multiprocessors.
+/// Measures the GFLOP/s of products of bf16 matrices on all multiprocessors: of wgmma.m64n256k16 with factors in shared
+/// memory where the GPU has it, and otherwise of mma.sync.m16n8k16 with factors in registers.
 Failure measureMatrixPeak(const Gpu &gpu, double &gflops);
 
 } // namespace attn
