@@ -56,6 +56,9 @@ GRAPHS = {
     "out-in-columns-f32": attention(40, 90, "f32", out_map="#ot"),
     "keys-in-columns": attention(40, 200, "f16", key_map="#kt", value_map="#vt"),
     "keys-in-columns-short": attention(40, 9, "f32", key_map="#kt"),
+    # Keys in parts, whose states another kernel merges.
+    "parts": attention(3, 2000, "f16", mask="mask(#attn.causal<offset = 1990>)"),
+    "parts-f32": attention(3, 900, "f32"),
     "softmax": """
 func.func @f(%x: tensor<30x100xf32>) -> tensor<30x100xf32> {
   %init = tensor.empty() : tensor<30x100xf32>
@@ -143,6 +146,32 @@ func.func @attention(%q: tensor<40x32xf32>, %k: tensor<50x32xf32>, %v: tensor<50
     assert np.isnan(probabilities[(row >= 3) & (column <= row)]).all() and np.isfinite(probabilities[:3]).all()
 
 
+def check_ranges(folder):
+    """A length that is negative, or greater than the number of keys, is reported after the call."""
+    text = """
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#n = affine_map<(b, q, k, d, e) -> (b)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @attention(%q: tensor<3x20x32xf16>, %k: tensor<3x40x32xf16>, %v: tensor<3x40x32xf16>, %lengths: tensor<3xINT>) -> tensor<3x20x32xf16> {
+  %empty = tensor.empty() : tensor<3x20x32xf16>
+  %o = attn.attention ins(%q, %k, %v : tensor<3x20x32xf16>, tensor<3x40x32xf16>, tensor<3x40x32xf16>) captures(%lengths : tensor<3xINT>)
+    outs(%empty : tensor<3x20x32xf16>) mask(#attn.lengths<0>) {indexing_maps = [#q, #k, #v, #n, #o], scale = 0.25 : f32} -> tensor<3x20x32xf16>
+  return %o : tensor<3x20x32xf16>
+}
+"""
+    q, k = np.ones((3, 20, 32), np.float16), np.ones((3, 40, 32), np.float16)
+    for bits in (32, 64):
+        for length in (40, 41, -1):
+            lengths = np.array([5, length, 0], f"int{bits}")
+            path, options = save(folder, f"lengths-{bits}-{length}", text.replace("INT", f"i{bits}"), q, k, k, lengths)
+            result = subprocess.run(["attn-run", path, "--device=cuda", *options], capture_output=True, text=True)
+            expected = "" if length == 40 else "attn-run: expected values of input 3 in their range, got others\n"
+            assert result.stderr == expected, f"{path.stem}: {result.stderr}"
+            print(path.stem, "is", "refused" if expected else "accepted")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for name, text in GRAPHS.items():
@@ -153,6 +182,7 @@ def main():
             print(name, capability, run(path, "--reference", f"--tolerance={tolerance}", capability=capability).splitlines()[-1], flush=True)
     check_large_scores(folder)
     check_hidden_probabilities(folder)
+    check_ranges(folder)
 
 
 main()

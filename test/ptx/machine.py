@@ -5,6 +5,7 @@ different branches, a stack keeps the lanes that wait for the others. Asynchrono
 as late as the program allows ("late"), when a thread waits for them: a program that forgets to wait is wrong in one of the
 two modes. Accesses outside an allocation, misaligned accesses and barriers that some threads never reach are errors.
 """
+import bisect
 import re
 
 import numpy as np
@@ -63,14 +64,18 @@ class Memory:
         self.name, self.base = name, base
         self.views = {size: data.view(f"u{size}") for size in (1, 2, 4, 8)}
         spans = sorted(allocations if allocations is not None else [(base, data.size)])
-        self.starts = np.array([start for start, _ in spans], np.int64)
-        self.ends = np.array([start + size for start, size in spans], np.int64)
+        self.starts = [start for start, _ in spans]
+        self.ends = [start + size for start, size in spans]
 
     def check(self, addresses, size, alignment):
-        if len(self.starts) == 0 or (addresses % alignment).any():
+        if len(self.starts) == 0 or int(np.bitwise_or.reduce(addresses)) & alignment - 1:
             raise Fault(f"misaligned access of {self.name} memory at {addresses}, {size} bytes")
+        # Most accesses are in one allocation.
+        which = bisect.bisect_right(self.starts, int(addresses.min())) - 1
+        if which >= 0 and int(addresses.max()) + size <= self.ends[which]:
+            return
         which = np.searchsorted(self.starts, addresses, "right") - 1
-        if (which < 0).any() or (addresses + size > self.ends[which]).any():
+        if (which < 0).any() or (addresses + size > np.array(self.ends)[which]).any():
             raise Fault(f"access outside {self.name} memory at {addresses}, {size} bytes")
 
     def load(self, addresses, size, count):
