@@ -50,6 +50,8 @@ namespace attn {
 using namespace attn;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// The bytes of two elements of 16 bits.
+static constexpr uint64_t kPairBytes = 4;
 /// Lanes that share a query.
 static constexpr int64_t kLanesOfRow = 4;
 
@@ -710,6 +712,9 @@ void Lowering::lower(OnlineFinishOp op) {
   auto out = cast<MemRefType>(op.getOut().getType());
   Value end = memref::DimOp::create(b, op.getOut(), 0);
   Value columnOfLane = b.multiply(b.remainder(b.lane(), kLanesOfRow), 2);
+  // Neighbouring elements, which a lane has in pairs.
+  bool storesPairs = out.getElementTypeBitWidth() == 16 && hasAlignedRows(op.getOut()) &&
+                     state.size % kMatrixColumns == 0;
   for (int64_t block = 0; block < state.blocks(); ++block)
     for (int64_t half : {0, 1}) {
       Value sum = reduceRow(b, state.sum.load(b, 2 * block + half), createAdd);
@@ -725,9 +730,21 @@ void Lowering::lower(OnlineFinishOp op) {
       b.setInsertionPointToStart(exists.thenBlock());
       for (int64_t column = 0; column * kMatrixColumns < state.size; ++column) {
         Accumulator sums = state.loadSums(b, block, column);
+        for (Value &sum : sums)
+          sum = createMultiply(b, sum, factor);
+        if (storesPairs) {
+          Value at = b.add(columnOfLane, column * kMatrixColumns);
+          Value pair =
+              vector::FromElementsOp::create(b, VectorType::get(2, b.getF32Type()),
+                                             ValueRange{sums[2 * half], sums[2 * half + 1]});
+          pair = arith::TruncFOp::create(b, VectorType::get(2, out.getElementType()), pair);
+          vector::StoreOp::create(b, pair, op.getOut(), ValueRange{row, at}, /*nontemporal=*/false,
+                                  llvm::MaybeAlign(kPairBytes));
+          continue;
+        }
         for (int64_t odd : {0, 1}) {
           Value at = b.add(columnOfLane, column * kMatrixColumns + odd);
-          Value element = createMultiply(b, sums[2 * half + odd], factor);
+          Value element = sums[2 * half + odd];
           if (!out.getElementType().isF32())
             element = arith::TruncFOp::create(b, out.getElementType(), element);
           OpBuilder::InsertionGuard inner(b);
