@@ -27,7 +27,7 @@
 // CHECK-COUNT-2: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: scf.if
-// CHECK: memref.store %{{.+}}, %{{.+}} : memref<10x16xf16>
+// CHECK: vector.store %{{.+}}, %{{.+}} {alignment = 4 : i64} : memref<10x16xf16>, vector<2xf16>
 func.func private @attend(%i: index, %worker: index, %o: memref<10x16xf16>) attributes {attn.launch = #attn.launch<threads = 32>} {
   %q = memref.alloca() : memref<1x16x24xf16, #gpu.address_space<workgroup>>
   %k = memref.alloca() : memref<1x16x24xf16, #gpu.address_space<workgroup>>
@@ -54,5 +54,40 @@ func.func private @warps(%i: index, %worker: index, %o: memref<10x16xf16>) attri
   %a = memref.alloca() : memref<16x16xf32, #gpu.address_space<private>>
   // expected-error @+1 {{expected whole matrices of queries in registers for each of 2 warps, got 'memref<16x16xf32, #gpu.address_space<private>>'}}
   attn.online_init rows outs(%m, %m, %a : memref<16xf32, #gpu.address_space<private>>, memref<16xf32, #gpu.address_space<private>>, memref<16x16xf32, #gpu.address_space<private>>)
+  return
+}
+
+// -----
+
+// Four warps multiply swizzled tiles together. The products of these queries and keys, and those of the probabilities
+// and values of the step before, run while this step computes its softmax.
+// CHECK-LABEL: func private @warpgroup
+// CHECK: %[[PENDING:.+]] = memref.alloca() : memref<8xi32>
+// CHECK-COUNT-8: memref.load %[[PENDING]]
+// CHECK: llvm.inline_asm {{.+}}"wgmma.fence.sync.aligned;
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
+// CHECK-SAME: wgmma.commit_group.sync.aligned;"
+// CHECK: llvm.inline_asm {{.+}}"wgmma.fence.sync.aligned;
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK-SAME: wgmma.commit_group.sync.aligned;"
+// CHECK: llvm.inline_asm {{.+}}"wgmma.wait_group.sync.aligned 1;"
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK: llvm.inline_asm {{.+}}"@$0 exit;"
+// CHECK: llvm.inline_asm {{.+}}"wgmma.wait_group.sync.aligned 0;"
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.ff2bf16x2.rn"
+// CHECK: memref.store %{{.+}}, %[[PENDING]]
+func.func private @warpgroup(%i: index, %worker: index) attributes {attn.launch = #attn.launch<threads = 128, producers = 128>} {
+  %q = memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+  %k = memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<2x32x64xbf16, #gpu.address_space<workgroup>>
+  %qt = memref.subview %q[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<1x64x64xbf16, #gpu.address_space<workgroup>> to memref<64x64xbf16, strided<[64, 1]>, #gpu.address_space<workgroup>>
+  %kt = memref.subview %k[%i, 0, 0] [1, 32, 64] [1, 1, 1] : memref<2x32x64xbf16, #gpu.address_space<workgroup>> to memref<32x64xbf16, strided<[64, 1], offset: ?>, #gpu.address_space<workgroup>>
+  %s = memref.alloca() : memref<64x32xf32, #gpu.address_space<private>>
+  %m = memref.alloca() : memref<64xf32, #gpu.address_space<private>>
+  %l = memref.alloca() : memref<64xf32, #gpu.address_space<private>>
+  %a = memref.alloca() : memref<64x64xf32, #gpu.address_space<private>>
+  attn.online_init rows outs(%m, %l, %a : memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x64xf32, #gpu.address_space<private>>)
+  attn.online_step rows ins(%qt, %kt, %kt : memref<64x64xbf16, strided<[64, 1]>, #gpu.address_space<workgroup>>, memref<32x64xbf16, strided<[64, 1], offset: ?>, #gpu.address_space<workgroup>>, memref<32x64xbf16, strided<[64, 1], offset: ?>, #gpu.address_space<workgroup>>)
+    outs(%s, %m, %l, %a : memref<64x32xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x64xf32, #gpu.address_space<private>>)
+    at(%i, %i) {attn.overlap = "middle", capture_maps = [], scale = 1.0 : f32}
   return
 }
