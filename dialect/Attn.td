@@ -76,8 +76,7 @@ def Attn_Dialect : Dialect {
     /// block of the products of queries and keys. `values` is the block of the products of probabilities and values;
     /// an attention has `masked` as well, for tiles in which some probabilities are 0.
     static constexpr ::llvm::StringLiteral kBlocksAttr = "attn.blocks";
-    /// attn.online_step on a GPU: which products it computes, of its tile of keys and of the values of the tile before:
-    /// "begin", the first alone; "middle", both; "end", the second alone. Without it, both are of its own tile.
+    /// attn.online_step on a GPU: which products it computes, an #attn.overlap. Without it, both are of its own tile.
     static constexpr ::llvm::StringLiteral kOverlapAttr = "attn.overlap";
     /// On a buffer in shared memory of a GPU: its tiles have the order of elements that wgmma reads.
     static constexpr ::llvm::StringLiteral kSwizzledAttr = "attn.swizzled";

@@ -77,6 +77,21 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   return success();
 }
 
+LogicalResult TensorMapAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                    int64_t offset, int64_t rank, int64_t dim, int64_t rows,
+                                    int64_t bytes) {
+  static constexpr int64_t kMostDims = 5, kMostRows = 256;
+  if (offset < 0 || rank < 2 || rank > kMostDims || dim < 0 || dim + 1 >= rank)
+    return emitError() << "expected a tensor of 2 to " << kMostDims
+                       << " dimensions and a dimension before the last, got offset = " << offset
+                       << ", rank = " << rank << ", dim = " << dim;
+  if (rows < 1 || rows > kMostRows || (bytes != 1 && bytes != 2 && bytes != 4))
+    return emitError() << "expected 1 to " << kMostRows
+                       << " rows of elements of 1, 2 or 4 bytes, got rows = " << rows
+                       << ", bytes = " << bytes;
+  return success();
+}
+
 LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                  int64_t threads, int64_t producers, int64_t shared, int64_t,
                                  int64_t, ArrayAttr) {

@@ -123,6 +123,7 @@ def Attn_TensorMapAttr : Attn_Attr<"TensorMap", "tensor_map"> {
   }];
   let parameters = (ins "int64_t":$offset, "int64_t":$rank, "int64_t":$dim, "int64_t":$rows, "int64_t":$bytes);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
@@ -175,7 +176,7 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
 
     With `in_place`, steps read queries, keys and values where they are and in their own type, and have `rows`: queries
     are the first dimension of scores and accumulators. This is for machines whose steps copy tiles to faster memory
-    themselves, and for the schedule phased only.
+    themselves, and for the schedules phased and decode only.
 
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
@@ -269,6 +270,20 @@ def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$min, "int64_t":$max);
   let assemblyFormat = [{ `<` $name `,` $min `to` $max `>` }];
   let genVerifyDecl = 1;
+}
+
+def Attn_Overlap : I32Enum<"Overlap", "which products a step on a GPU computes", [
+    I32EnumCase<"Begin", 0, "begin">,
+    I32EnumCase<"Middle", 1, "middle">,
+    I32EnumCase<"End", 2, "end">]> {
+  let cppNamespace = "::attn";
+}
+def Attn_OverlapAttr : EnumAttr<Attn_Dialect, Attn_Overlap, "overlap"> {
+  let description = [{
+    Where the products of one tile overlap with the softmax of another, a step computes products of its own queries and
+    keys (`begin`), these and the products with the values of the tile before (`middle`), or the latter alone (`end`).
+  }];
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def Attn_EmptyRow : I32Enum<"EmptyRow", "what a query without a key gives", [

@@ -128,17 +128,17 @@ typedef struct attn_tensor_info {
   attn_dim_info bound;
 } attn_tensor_info;
 
-/// A tensor in global memory from which a kernel copies boxes. The context has its descriptor: two pointers, of which the
-/// second counts, and 64-bit numbers, which are an offset, a size for each dimension and a stride for each dimension, all
-/// in elements. A box has `rows` elements in dimension `dim`, 128 bytes in the last dimension, and one element in the
+/// A tensor in global memory from which a kernel copies boxes. The context contains its descriptor: two pointers, of which
+/// only the second one, to the data, is read, and then 64-bit numbers: the offset, the sizes and the strides, in elements. A box has `rows` elements in dimension `dim`, 128 bytes in the last dimension, and one element in the
 /// others. In shared memory its rows lie one after the other, with the 16-byte units of a row swizzled by 128 bytes.
 typedef struct attn_tensor_map_info {
   int64_t offset; ///< of the descriptor in the context, in bytes
   int32_t rank, dim, rows, element_bytes;
 } attn_tensor_map_info;
 
-/// The most dimensions of such a tensor.
+/// The most dimensions of such a tensor, and the most tensor maps of a kernel.
 #define ATTN_TENSOR_MAP_RANK 5
+#define ATTN_TENSOR_MAPS 32
 
 /// A task of a function that runs on a GPU: a kernel whose parameters are the context and a CUtensorMap for each of `maps`.
 typedef struct attn_kernel_info {

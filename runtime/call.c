@@ -110,9 +110,10 @@ static attn_status check_stream(const attn_function_info *info, const attn_call_
 /// The number of workers defaults to that of an attn_pool, and to one without a parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
   if (options->stream || options->range_errors)
-    return attnrt_fail(ATTN_ERROR_USAGE,
-                       "%s: expected a null stream and null range_errors for a CPU, got one",
-                       info->name);
+    return attnrt_fail(
+        ATTN_ERROR_USAGE,
+        "%s: expected null stream and range_errors for a CPU, got one that is not null",
+        info->name);
   if (!options->parallel_for) {
     if (options->pool || options->workers > 1)
       return attnrt_fail(ATTN_ERROR_USAGE,

@@ -460,9 +460,6 @@ static cu_result encode(const attn_tensor_map_info *info, const char *context, c
   return error;
 }
 
-/// The most tensor maps of a kernel: its parameters have at most 4 KiB.
-#define MOST_MAPS 32
-
 /// An attn_launch_fn.
 static void launch(void *device, int64_t number, int64_t count, const void *context) {
   launches *l = device;
@@ -475,8 +472,8 @@ static void launch(void *device, int64_t number, int64_t count, const void *cont
                             l->function->info->name, INT32_MAX, count);
     return;
   }
-  cu_tensor_map maps[MOST_MAPS];
-  void *arguments[1 + MOST_MAPS] = {(void *)context};
+  cu_tensor_map maps[ATTN_TENSOR_MAPS];
+  void *arguments[1 + ATTN_TENSOR_MAPS] = {(void *)context};
   if (kernel->num_maps) {
     cu_result error = 0;
     pthread_mutex_lock(&l->loaded->cache);

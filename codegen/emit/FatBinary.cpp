@@ -6,7 +6,6 @@
 
 #include "codegen/emit/FatBinary.h"
 
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -15,23 +14,35 @@
 
 using namespace attn;
 
-/// A file that is removed with the object.
 namespace {
+/// A file that is removed with the object.
 class TemporaryFile {
 public:
-  explicit TemporaryFile(llvm::StringRef suffix) {
-    (void)llvm::sys::fs::createTemporaryFile("attn", suffix, name);
+  TemporaryFile() = default;
+  TemporaryFile(const TemporaryFile &) = delete;
+  ~TemporaryFile() {
+    if (!name.empty())
+      (void)llvm::sys::fs::remove(name);
   }
-  ~TemporaryFile() { (void)llvm::sys::fs::remove(name); }
 
-  std::string path() const { return name.str().str(); }
-  std::string read() const {
-    auto buffer = llvm::MemoryBuffer::getFile(name);
-    return buffer ? (*buffer)->getBuffer().str() : "";
+  llvm::Error create(llvm::StringRef suffix, llvm::StringRef text = "") {
+    int file = -1;
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile("attn", suffix, file, name))
+      return llvm::createStringError(error, "cannot create a temporary file: " + error.message());
+    llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
+    stream << text;
+    stream.close();
+    std::error_code error = stream.error();
+    stream.clear_error();
+    return error ? llvm::createStringError(error, "cannot write '" + name + "': " + error.message())
+                 : llvm::Error::success();
   }
-  void write(llvm::StringRef text) {
-    std::error_code error;
-    llvm::raw_fd_ostream(name, error) << text;
+  llvm::StringRef path() const { return name; }
+  llvm::Expected<std::string> read() const {
+    auto buffer = llvm::MemoryBuffer::getFile(name);
+    if (std::error_code error = buffer.getError())
+      return llvm::createStringError(error, "cannot read '" + name + "': " + error.message());
+    return (*buffer)->getBuffer().str();
   }
 
 private:
@@ -44,28 +55,36 @@ static llvm::Error run(llvm::StringRef program, llvm::ArrayRef<std::string> argu
   llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(program);
   if (!path)
     return llvm::createStringError("expected " + program + " on PATH for --cubin, got none");
-  TemporaryFile output("txt");
-  std::string outputPath = output.path();
+  TemporaryFile output;
+  if (llvm::Error error = output.create("txt"))
+    return error;
   llvm::SmallVector<llvm::StringRef> command = {*path};
   llvm::append_range(command, arguments);
-  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(outputPath),
-                                                llvm::StringRef(outputPath)};
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), output.path(), output.path()};
   if (llvm::sys::ExecuteAndWait(*path, command, /*Env=*/std::nullopt, redirects) == 0)
     return llvm::Error::success();
-  return llvm::createStringError("expected " + program + " to make machine code, got: " +
-                                 llvm::StringRef(output.read()).trim());
+  llvm::Expected<std::string> text = output.read();
+  if (!text)
+    return text.takeError();
+  return llvm::createStringError("expected " + program +
+                                 " to make machine code, got: " + llvm::StringRef(*text).trim());
 }
 
 static llvm::Expected<std::string> makeFatBinary(llvm::StringRef level, llvm::StringRef ptx) {
-  TemporaryFile text("ptx"), code("cubin"), both("fatbin");
-  text.write(ptx);
-  if (llvm::Error error = run("ptxas", {"-arch=" + level.str(), "-o", code.path(), text.path()}))
-    return std::move(error);
+  TemporaryFile text, code, both;
+  llvm::Error error = text.create("ptx", ptx);
+  if (!error)
+    error = code.create("cubin");
+  if (!error)
+    error = both.create("fatbin");
+  if (!error)
+    error = run("ptxas", {"-arch=" + level.str(), "-o", code.path().str(), text.path().str()});
   std::string number = level.substr(level.find('_') + 1).str();
-  if (llvm::Error error =
-          run("fatbinary", {"-64", "--create=" + both.path(),
-                            "--image3=kind=elf,sm=" + number + ",file=" + code.path(),
-                            "--image3=kind=ptx,sm=" + number + ",file=" + text.path()}))
+  if (!error)
+    error = run("fatbinary", {"-64", "--create=" + both.path().str(),
+                              "--image3=kind=elf,sm=" + number + ",file=" + code.path().str(),
+                              "--image3=kind=ptx,sm=" + number + ",file=" + text.path().str()});
+  if (error)
     return std::move(error);
   return both.read();
 }

@@ -45,7 +45,7 @@ static constexpr double kCyclesOfLaunch = 4000;
 /// Cycles of a step of a warpgroup that nothing hides, and those until bytes of global memory arrive.
 static constexpr double kLatencyOfStep = 100, kLatencyOfCopy = 600;
 
-/// The most columns of a product of a warpgroup.
+/// The most columns that a block of a projection gives a warpgroup.
 static constexpr int64_t kColumnsOfWarpgroup = 128;
 
 namespace {
@@ -64,14 +64,14 @@ struct Rates {
 };
 } // namespace
 
-/// Whether a tile of `rows` rows is a product of whole warpgroups.
-static bool isByWarpgroups(GpuAttr gpu, Type element, int64_t rows) {
+/// Whether a tile of `rows` rows, with sums of `columns` columns, is a product of whole warpgroups.
+static bool isByWarpgroups(GpuAttr gpu, Type element, int64_t rows, int64_t columns) {
   return rows % kWarpgroupRows == 0 &&
-         multipliesByWarpgroups(gpu, element, kWarpgroupWarps, kMatrixRows, kColumnsOfWarpgroup);
+         multipliesByWarpgroups(gpu, element, kWarpgroupWarps, kMatrixRows, columns);
 }
 
-static int64_t rowsOfWarp(GpuAttr gpu, Type element, int64_t rows) {
-  if (isByWarpgroups(gpu, element, rows))
+static int64_t rowsOfWarp(bool byWarpgroups, int64_t rows) {
+  if (byWarpgroups)
     return kMatrixRows;
   return std::clamp<int64_t>(rows / kWarpsOfBlock, kMatrixRows, kRowsOfWarp);
 }
@@ -83,8 +83,9 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   // A tile of many rows is split into whole ones.
   if (rows > kWarpgroupRows)
     rows = llvm::alignTo(rows, kWarpgroupRows);
-  int64_t most = isByWarpgroups(gpu, element, rows) ? kColumnsOfWarpgroup / kMatrixColumns : 8;
-  return BlockAttr::get(gpu.getContext(), rowsOfWarp(gpu, element, rows),
+  bool byWarpgroups = isByWarpgroups(gpu, element, rows, kColumnsOfWarpgroup);
+  int64_t most = byWarpgroups ? kColumnsOfWarpgroup / kMatrixColumns : 8;
+  return BlockAttr::get(gpu.getContext(), rowsOfWarp(byWarpgroups, rows),
                         std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, most),
                         /*depth=*/0);
 }
@@ -115,11 +116,13 @@ namespace {
 struct Needs {
   GpuAttr gpu;
   bool byWarpgroups;
+  int64_t rows; ///< of a warp
   int64_t threads, registers, shared;
 
   Needs(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan)
-      : gpu(gpu), byWarpgroups(isByWarpgroups(gpu, shape.element, plan.getQ())) {
-    int64_t rows = rowsOfWarp(gpu, shape.element, plan.getQ());
+      : gpu(gpu), byWarpgroups(isByWarpgroups(gpu, shape.element, plan.getQ(),
+                                              std::max(plan.getK(), shape.e))) {
+    rows = rowsOfWarp(byWarpgroups, plan.getQ());
     threads = plan.getQ() / rows * kWarp;
     // The accumulators and the scores, which become probabilities: of f32, in three parts.
     bool isF32 = shape.element.isF32();
@@ -177,7 +180,7 @@ static int64_t countTasks(const AttentionShape &shape, int64_t q) {
 /// are enough tasks, or not enough keys.
 static int64_t choosePart(GpuAttr gpu, const AttentionShape &shape, int64_t q, int64_t k) {
   int64_t tasks = countTasks(shape, q), wanted = int64_t(Rates::of(gpu).multiprocessors);
-  if (2 * tasks > wanted || shape.returnsProbabilities)
+  if (tasks == 0 || 2 * tasks > wanted || shape.returnsProbabilities)
     return 0;
   if (!shape.knowsKeys)
     return llvm::alignTo(kTypicalPart, k);
@@ -188,8 +191,7 @@ static int64_t choosePart(GpuAttr gpu, const AttentionShape &shape, int64_t q, i
 double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan) {
   Needs needs(gpu, shape, plan);
   const Rates &rates = Rates::of(gpu);
-  double q = plan.getQ(), k = plan.getK(), rows = rowsOfWarp(gpu, shape.element, plan.getQ()),
-         warps = q / rows;
+  double q = plan.getQ(), k = plan.getK(), rows = double(needs.rows), warps = q / rows;
   double tasks = double(countTasks(shape, plan.getQ())), keys = double(shape.keys), merge = 0;
   if (int64_t part = plan.getPart()) {
     tasks *= std::ceil(keys / double(part));
@@ -234,8 +236,9 @@ SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &sh
                                            std::optional<Schedule> only) {
   SmallVector<PlanAttr> plans;
   for (int64_t q : kQueryTiles)
-    for (int64_t k : isByWarpgroups(gpu, shape.element, q) ? ArrayRef(kKeyTilesOfWarpgroups)
-                                                           : ArrayRef(kKeyTiles))
+    for (int64_t k : isByWarpgroups(gpu, shape.element, q, shape.e)
+                         ? ArrayRef(kKeyTilesOfWarpgroups)
+                         : ArrayRef(kKeyTiles))
       for (Schedule schedule : {Schedule::Phased, Schedule::Decode}) {
         int64_t part = schedule == Schedule::Decode ? choosePart(gpu, shape, q, k) : 0;
         if (only ? schedule == *only : schedule == Schedule::Phased || part)

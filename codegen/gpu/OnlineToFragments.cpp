@@ -181,7 +181,7 @@ private:
   void lower(OnlineProbabilitiesOp op);
   void lower(OnlineFinishOp op);
   LogicalResult lower(linalg::LinalgOp op);
-  void lowerCopy(linalg::CopyOp op);
+  LogicalResult lowerCopy(linalg::CopyOp op);
 
   func::FuncOp function;
   int64_t warps;
@@ -309,8 +309,10 @@ private:
   }
   /// Adds the products of probabilities and values to the accumulators.
   void addValues(Value value);
+  /// The same for one accumulator; a value that is not finite counts only where its probability is not 0.
+  void addFiniteValues(Value value, int64_t block, int64_t column);
   /// Steps whose products overlap with the softmax (ProduceTiles.cpp).
-  void runOverlapped(OnlineStepOp op, StringRef overlap);
+  void runOverlapped(OnlineStepOp op, Overlap overlap);
   SmallVector<Accumulator> loadAllSums();
   void storeAllSums(ArrayRef<Accumulator> sums);
   /// A warpgroup starts its products when the other one has started its own, so that one computes a softmax meanwhile.
@@ -318,8 +320,6 @@ private:
   void giveTurn(Value number);
   void endSoftmax();
   void onlyIn(int64_t group, function_ref<void()> body);
-  /// The same for one accumulator; a value that is not finite counts only where its probability is not 0.
-  void addFiniteValues(Value value, int64_t block, int64_t column);
 
   const Fragments &state;
   ThreadBuilder b;
@@ -480,8 +480,12 @@ Value Step::testValues(Value value) {
     // The warps of a warpgroup share the keys.
     Value warp = b.remainder(b.warp(), std::min(count, kWarpgroupWarps));
     for (int64_t column = 0; column < state.columns(); column += 2)
-      for (int64_t k = 0; k < count; k += kWarpgroupWarps)
-        test(loadValues(value, b.multiply(b.add(warp, k), multiply.depth()), column));
+      for (int64_t k = 0; k < count; k += kWarpgroupWarps) {
+        Value ofWarp = b.add(warp, k);
+        if (k + kWarpgroupWarps > count) // there are not as many for the last warps
+          ofWarp = b.min(ofWarp, b.constant(count - 1));
+        test(loadValues(value, b.multiply(ofWarp, multiply.depth()), column));
+      }
     return voteOfWarpgroup(b, state.group, nonFinite.any(b, tests));
   }
   for (int64_t column = 0; column < state.columns(); column += 2)
@@ -613,7 +617,7 @@ void Step::endSoftmax() {
   createAssembly(b, TypeRange(), any, "@$0 exit;", "b");
 }
 
-void Step::runOverlapped(OnlineStepOp op, StringRef overlap) {
+void Step::runOverlapped(OnlineStepOp op, Overlap overlap) {
   bool takesTurns = state.warps == 2 * kWarpgroupWarps;
   Value value = wholeTile(op.getValue());
   LaneMemory pending = state.probabilities;
@@ -625,9 +629,9 @@ void Step::runOverlapped(OnlineStepOp op, StringRef overlap) {
   };
   SmallVector<Factor> before(keyMatrices / 2);
   for (auto [i, factor] : llvm::enumerate(before))
-    for (int64_t j = 0; overlap != "begin" && j < 4; ++j)
+    for (int64_t j = 0; overlap != Overlap::Begin && j < 4; ++j)
       factor.push_back(pending.load(b, int64_t(i) * 4 + j));
-  if (overlap == "begin") {
+  if (overlap == Overlap::Begin) {
     computeProducts();
     Change change = computeProbabilities(0);
     probabilities.push_back(multiply.toLeft(b, rows[0]));
@@ -641,7 +645,7 @@ void Step::runOverlapped(OnlineStepOp op, StringRef overlap) {
     return;
   }
   SmallVector<Accumulator> sums = loadAllSums();
-  if (overlap == "end") {
+  if (overlap == Overlap::End) {
     if (takesTurns) // takes the last turn that was given
       onlyIn(0, [&] { waitForTurn(b.constant(0)); });
     wide().multiply(b, before, describeValues(value), WarpgroupMultiply::Right::Columns, sums);
@@ -665,8 +669,8 @@ void Step::runOverlapped(OnlineStepOp op, StringRef overlap) {
 }
 
 void Step::run(OnlineStepOp op) {
-  if (auto overlap = op->getAttrOfType<StringAttr>(AttnDialect::kOverlapAttr))
-    return runOverlapped(op, overlap);
+  if (auto overlap = op->getAttrOfType<OverlapAttr>(AttnDialect::kOverlapAttr))
+    return runOverlapped(op, overlap.getValue());
   computeProducts();
   for (int64_t block = 0; block < state.blocks(); ++block) {
     Change change = computeProbabilities(block);
@@ -764,12 +768,14 @@ void Lowering::lower(OnlineFinishOp op) {
 //===----------------------------------------------------------------------===//
 
 /// Copies a part of a state to memory.
-void Lowering::lowerCopy(linalg::CopyOp op) {
+LogicalResult Lowering::lowerCopy(linalg::CopyOp op) {
   Value from = op.getInputs()[0], out = op.getOutputs()[0], root = rootOf(from);
   const auto *found = llvm::find_if(states, [&](auto &entry) {
     return entry.first == root || entry.second.accBuffer == root ||
            maxOfSum.lookup(root) == entry.first;
   });
+  if (found == states.end())
+    return op.emitOpError() << "expected a copy of a state, got one of " << from.getType();
   const Fragments &state = found->second;
   ThreadBuilder b(op.getLoc(), op);
   Value end = memref::DimOp::create(b, out, 0);
@@ -809,6 +815,7 @@ void Lowering::lowerCopy(linalg::CopyOp op) {
       }
     }
   op.erase();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -872,7 +879,8 @@ LogicalResult Lowering::run() {
   function.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops) {
     if (auto copy = dyn_cast<linalg::CopyOp>(op); copy && isIn(copy.getInputs()[0], registers)) {
-      lowerCopy(copy);
+      if (failed(lowerCopy(copy)))
+        return failure();
       continue;
     }
     if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);

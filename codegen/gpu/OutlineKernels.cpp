@@ -26,6 +26,7 @@
 #include "codegen/gpu/Gpu.h"
 #include "codegen/gpu/Passes.h"
 #include "codegen/gpu/Threads.h"
+#include "runtime/attn_kernel.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -82,9 +83,11 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
         continue;
       SmallVector<Attribute> maps;
       int64_t arguments = outline(inside, task, launch, number, maps);
-      if (arguments + int64_t(maps.size()) * kMapBytes > kMostArguments) {
+      int64_t bytes = arguments + int64_t(maps.size()) * kMapBytes;
+      if (bytes > kMostArguments || maps.size() > ATTN_TENSOR_MAPS) {
         task.emitError() << "expected a task that needs at most " << kMostArguments
-                         << " bytes of arguments, got " << arguments << " bytes";
+                         << " bytes of arguments and " << ATTN_TENSOR_MAPS << " tensor maps, got "
+                         << bytes << " bytes and " << maps.size() << " tensor maps";
         return signalPassFailure();
       }
       task->setAttr(AttnDialect::kLaunchAttr,

@@ -70,7 +70,7 @@ def StageTiles : Pass<"attn-gpu-stage-tiles", "::mlir::func::FuncOp"> {
 }
 
 def OnlineToFragments : Pass<"attn-gpu-online-to-fragments", "::mlir::func::FuncOp"> {
-  let summary = "lower the online softmax to mma.sync";
+  let summary = "lower the online softmax to mma.sync or wgmma";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/OnlineToFragments.cpp`.
   }];
@@ -90,7 +90,7 @@ def MergeToThreads : Pass<"attn-gpu-merge-to-threads", "::mlir::func::FuncOp"> {
 }
 
 def ProductToFragments : Pass<"attn-gpu-product-to-fragments", "::mlir::func::FuncOp"> {
-  let summary = "lower matrix products to mma.sync";
+  let summary = "lower matrix products to mma.sync or wgmma";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/ProductToFragments.cpp`.
   }];

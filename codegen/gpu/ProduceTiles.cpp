@@ -8,25 +8,25 @@
 // becomes
 //   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 256, producers = 128>} {
 //     %map = nvgpu.tma.create.descriptor %k box[128, 64]        // a tensor map; another one for %v
-//     scf.if %is_producer {                                     // the last four warps; the first thread works
+//     scf.if %is_producer {                                     // the last four warps, of which one thread copies
 //       scf.for %j = %lo to %hi step %c128 {                    // one loop for each of the loops above
 //         wait until a tile in shared memory is empty, start to copy a box of %k; the same for %v
 //       }
 //     } else {
 //       copy %q
 //       scf.if %lo < %full_hi {
-//         wait for %k, attn.online_step {attn.overlap = "begin"}, release %k
+//         wait for %k, attn.online_step {attn.overlap = #attn.overlap<begin>}, release %k
 //         scf.for %j = %lo + %c128 to %full_hi step %c128 {
-//           wait for %k, and for %v of the step before, attn.online_step {attn.overlap = "middle"}, release both
+//           wait for %k, and for %v of the step before, attn.online_step {attn.overlap = #attn.overlap<middle>}, release both
 //         }
-//         wait for %v, attn.online_step {attn.overlap = "end"}, release %v
+//         wait for %v, attn.online_step {attn.overlap = #attn.overlap<end>}, release %v
 //       }
 //       scf.for %j = %full_hi to %hi step %c128 { wait for both, attn.online_step, release both }
 //     }
 //
 // A step outside of loops is one turn of the producer. Attentions with tiles of the same shape share memory.
-// The step marked "begin" computes the scores and probabilities of its tile, "end" adds the products with the values of
-// the tile before, and "middle" does both: the softmax of a tile then overlaps with products. Steps that hide pairs
+// The step marked `begin` computes the scores and probabilities of its tile, `end` adds the products with the values of
+// the tile before, and `middle` does both: the softmax of a tile then overlaps with products. Steps that hide pairs
 // compute their own tile alone, because they look at the values first.
 //
 // The pass handles a task if wgmma multiplies all tiles of its attentions and their keys and values are boxes of
@@ -39,6 +39,7 @@
 #include "codegen/gpu/Passes.h"
 #include "codegen/gpu/TilePipeline.h"
 #include "codegen/gpu/WarpgroupMultiply.h"
+#include "runtime/attn_kernel.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -54,18 +55,16 @@ namespace attn {
 
 using namespace attn;
 
-/// The most dimensions of a tensor map.
-static constexpr int64_t kMostDims = 5;
-
-/// The registers that a multiprocessor has for one thread of each of 128, which is a warpgroup, and those of a thread that
-/// copies. The consumers share the rest, in eights.
+/// A multiprocessor has 65536 registers: 512 for each of 128 threads. A thread of the producers keeps 24; the consumers
+/// divide the rest. setmaxnreg takes multiples of 8.
 static constexpr int64_t kRegisters = 512, kProducerRegisters = 24, kRegisterUnit = 8;
 
 namespace {
 /// A tile of an argument of the task: rows of whole columns.
 struct Box {
   BlockArgument tensor;
-  SmallVector<OpFoldResult> offsets; ///< of the first element, by dimension
+  /// The coordinates of the first element, by dimension: each is the sum of the offsets of views.
+  SmallVector<SmallVector<OpFoldResult, 2>> offsets;
   unsigned rowDim;
 
   /// None if `tile` is no such box, or if rows do not begin at multiples of 16 bytes.
@@ -81,6 +80,7 @@ struct Group {
   SmallVector<Value, 2> maps, turns;
   StagedTile queries;
   Value lastQuery = {}, stagedQuery = {}; ///< what `queries` contains, and the view of it
+  bool overlaps = false; ///< whether a loop before overlaps products with a softmax
 };
 
 class Producing {
@@ -94,7 +94,9 @@ public:
   void run();
 
 private:
-  bool canClone(Value value);
+  bool isWritten(BlockArgument argument);
+  bool canClone(Value value, scf::ForOp loop);
+  bool canProduce(Operation *op);
   Value createMap(const Box &box, const SharedTile &tile);
   void makeGroups();
   void produce(ThreadBuilder &b);
@@ -114,26 +116,24 @@ private:
 
 std::optional<Box> Box::find(func::FuncOp function, Value tile) {
   auto type = cast<MemRefType>(tile.getType());
-  Builder builder(tile.getContext());
   Box box;
-  box.offsets.assign(type.getRank(), builder.getIndexAttr(0));
+  box.offsets.resize(type.getRank());
   box.rowDim = 0;
   unsigned columnDim = 1;
   while (auto view = tile.getDefiningOp<memref::SubViewOp>()) {
     if (!view.hasUnitStride())
       return std::nullopt;
-    SmallVector<OpFoldResult> offsets = view.getMixedOffsets();
     llvm::SmallBitVector dropped = view.getDroppedDims();
+    SmallVector<SmallVector<OpFoldResult, 2>> offsets;
     SmallVector<unsigned> kept; // of the source, by dimension of the view
-    for (unsigned dim = 0; dim < offsets.size(); ++dim)
-      if (!dropped.test(dim))
-        kept.push_back(dim);
-    for (auto [dim, inner] : llvm::enumerate(box.offsets)) {
-      if (isConstantIntValue(inner, 0))
+    for (auto [dim, offset] : llvm::enumerate(view.getMixedOffsets())) {
+      offsets.emplace_back();
+      if (!isConstantIntValue(offset, 0))
+        offsets.back().push_back(offset);
+      if (dropped.test(dim))
         continue;
-      if (!isConstantIntValue(offsets[kept[dim]], 0))
-        return std::nullopt; // a part of a part
-      offsets[kept[dim]] = inner;
+      llvm::append_range(offsets.back(), box.offsets[kept.size()]);
+      kept.push_back(dim);
     }
     box.rowDim = kept[box.rowDim];
     columnDim = kept[columnDim];
@@ -144,54 +144,75 @@ std::optional<Box> Box::find(func::FuncOp function, Value tile) {
   if (!argument || argument.getOwner() != &function.front() || !hasAlignedRows(argument))
     return std::nullopt;
   auto source = cast<MemRefType>(argument.getType());
-  if (source.getRank() > kMostDims || columnDim + 1 != source.getRank() ||
-      !isConstantIntValue(box.offsets.back(), 0) || source.getShape().back() != type.getDimSize(1))
+  if (source.getRank() > ATTN_TENSOR_MAP_RANK || columnDim + 1 != source.getRank() ||
+      !box.offsets.back().empty() || source.getShape().back() != type.getDimSize(1))
     return std::nullopt;
   box.tensor = argument;
   return box;
 }
 
-/// Whether the producers can compute `value` too: from arguments of the task, without anything that it writes.
-bool Producing::canClone(Value value) {
+/// Whether some op of the task writes to `argument`.
+bool Producing::isWritten(BlockArgument argument) {
+  auto isView = [&](Value buffer) {
+    while (auto view = buffer.getDefiningOp<memref::SubViewOp>())
+      buffer = view.getSource();
+    return buffer == argument;
+  };
+  WalkResult walk = function.walk([&](Operation *op) {
+    auto store = dyn_cast<memref::StoreOp>(op);
+    auto destination = dyn_cast<DestinationStyleOpInterface>(op);
+    bool writes = (store && isView(store.getMemRef())) ||
+                  (destination && llvm::any_of(destination.getDpsInits(), isView));
+    return writes ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walk.wasInterrupted();
+}
+
+/// Whether the producers can compute `value` too: from arguments of the task, without anything that it writes. `loop` is
+/// null, or the loop around the value.
+bool Producing::canClone(Value value, scf::ForOp loop) {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument.getOwner() == &function.front() ||
-           isa<scf::ForOp>(argument.getOwner()->getParentOp());
+    return argument.getOwner() == &function.front() || (loop && argument == loop.getInductionVar());
   Operation *op = value.getDefiningOp();
   if (op->getNumRegions() != 0)
     return false;
   if (auto load = dyn_cast<memref::LoadOp>(op)) {
-    // Arguments that hold integers, such as lengths, are inputs.
-    if (!isa<BlockArgument>(load.getMemRef()) || !load.getType().isInteger())
+    auto argument = dyn_cast<BlockArgument>(load.getMemRef());
+    if (!argument || isWritten(argument))
       return false;
   } else if (!isPure(op)) {
     return false;
   }
-  return llvm::all_of(op->getOperands(), [&](Value operand) { return canClone(operand); });
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return canClone(operand, loop); });
+}
+
+/// Whether the producers can copy the tiles of `op`, a loop or another op with steps.
+bool Producing::canProduce(Operation *op) {
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (loop && !llvm::all_of(loop->getOperands(),
+                            [&](Value bound) { return canClone(bound, scf::ForOp()); }))
+    return false;
+  return llvm::all_of(findSteps(op), [&](const StepTiles &step) {
+    // A turn of the producer is one iteration of the loop. Probabilities would need a second ring of tiles.
+    if (!step.value || step.op->getParentOfType<scf::ForOp>() != loop)
+      return false;
+    return llvm::all_of(step.keyAndValue(), [&](OpOperand *operand) {
+      std::optional<Box> box = Box::find(function, operand->get());
+      if (!box || isWritten(box->tensor))
+        return false;
+      for (ArrayRef<OpFoldResult> offsets : box->offsets)
+        for (OpFoldResult offset : offsets)
+          if (auto value = dyn_cast<Value>(offset); value && !canClone(value, loop))
+            return false;
+      return true;
+    });
+  });
 }
 
 bool Producing::applies() {
-  auto canCloneAll = [&](ArrayRef<OpFoldResult> values) {
-    return llvm::all_of(values, [&](OpFoldResult value) {
-      return isa<Attribute>(value) || canClone(cast<Value>(value));
-    });
-  };
   return !chains.empty() && llvm::all_of(chains, [&](Chain &chain) {
-    if (!chain.isByWarpgroups(threads))
-      return false;
-    for (Operation *op : chain.ops) {
-      auto loop = dyn_cast<scf::ForOp>(op);
-      if (!loop)
-        continue;
-      if (!canClone(loop.getLowerBound()) || !canClone(loop.getUpperBound()) ||
-          !canClone(loop.getStep()))
-        return false;
-    }
-    return llvm::all_of(chain.steps, [&](const StepTiles &step) {
-      return llvm::all_of(step.keyAndValue(), [&](OpOperand *operand) {
-        std::optional<Box> box = Box::find(function, operand->get());
-        return box && canCloneAll(box->offsets);
-      });
-    });
+    return chain.isByWarpgroups(threads) &&
+           llvm::all_of(chain.ops, [&](Operation *op) { return canProduce(op); });
   });
 }
 
@@ -220,8 +241,8 @@ static bool haveSameTiles(const StepTiles &a, const StepTiles &b) {
     auto of = cast<MemRefType>(x->get().getType()), to = cast<MemRefType>(y->get().getType());
     return of.getElementType() == to.getElementType() && of.getDimSize(1) == to.getDimSize(1);
   };
-  return a.getTileQueries() == b.getTileQueries() && bool(a.value) == bool(b.value) &&
-         same(a.query, b.query) && same(a.key, b.key) && (!a.value || same(a.value, b.value));
+  return a.getTileQueries() == b.getTileQueries() && same(a.query, b.query) && same(a.key, b.key) &&
+         same(a.value, b.value);
 }
 
 /// The tensors that a step reads tiles of.
@@ -254,10 +275,14 @@ void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMappi
   for (auto [i, operand] : llvm::enumerate(findSteps(op).front().keyAndValue())) {
     Box box = *Box::find(function, operand->get());
     SmallVector<Value> coordinates;
-    for (OpFoldResult offset : box.offsets)
-      coordinates.push_back(isa<Attribute>(offset)
-                                ? b.toValue(offset)
-                                : cloneSlice(b, cast<Value>(offset), function, mapping));
+    for (ArrayRef<OpFoldResult> offsets : box.offsets) {
+      coordinates.push_back(b.constant(0));
+      for (OpFoldResult offset : offsets)
+        coordinates.back() =
+            b.add(coordinates.back(), isa<Attribute>(offset)
+                                          ? b.toValue(offset)
+                                          : cloneSlice(b, cast<Value>(offset), function, mapping));
+    }
     group.pipelines[i].produce(b, group.turns[i], group.maps[i], coordinates);
   }
 }
@@ -282,14 +307,13 @@ void Producing::produce(ThreadBuilder &b) {
   }
 }
 
-/// The body of `loop` has one step that needs nothing but its tiles, and no pair of which is hidden.
-static OnlineStepOp findPlainStep(scf::ForOp loop) {
+/// The step of `loop`, if its body has nothing else, no pair of it is hidden, and its tile has `keys` keys.
+static OnlineStepOp findPlainStep(scf::ForOp loop, int64_t keys) {
   OnlineStepOp plain;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto step = dyn_cast<OnlineStepOp>(op)) {
-      auto key = cast<MemRefType>(step.getKey().getType());
-      if (plain || step.getMaskAttr() || key.isDynamicDim(0) ||
-          key.getDimSize(0) % (2 * kMatrixColumns) != 0)
+      if (plain || step.getMaskAttr() ||
+          cast<MemRefType>(step.getKey().getType()).getDimSize(0) != keys)
         return {};
       plain = step;
     } else if (!isPure(&op) && !isa<memref::AllocaOp>(op)) {
@@ -324,8 +348,8 @@ void Producing::overlap(scf::ForOp loop, Group &group) {
   Value turnOfKeys = group.turns[0], turnOfValues = group.turns[1];
   Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
   // Clones the body for the tile at `first`.
-  auto createStep = [&](ThreadBuilder &b, Value first, StringRef overlap) {
-    bool computesScores = overlap != "end", addsValues = overlap != "begin";
+  auto createStep = [&](ThreadBuilder &b, Value first, Overlap overlap) {
+    bool computesScores = overlap != Overlap::End, addsValues = overlap != Overlap::Begin;
     if (computesScores)
       keys.wait(b, turnOfKeys);
     if (addsValues)
@@ -338,7 +362,7 @@ void Producing::overlap(scf::ForOp loop, Group &group) {
       if (auto online = dyn_cast<OnlineStepOp>(clone))
         step = online;
     }
-    step->setAttr(AttnDialect::kOverlapAttr, b.getStringAttr(overlap));
+    step->setAttr(AttnDialect::kOverlapAttr, OverlapAttr::get(b.getContext(), overlap));
     ThreadBuilder at(step.getLoc(), step);
     Value key = viewOf(at, keys, turnOfKeys, step.getKey()),
           value = viewOf(at, values, turnOfValues, step.getValue());
@@ -353,11 +377,11 @@ void Producing::overlap(scf::ForOp loop, Group &group) {
   ThreadBuilder b(loop.getLoc(), loop);
   auto hasTiles = scf::IfOp::create(b, b.isLess(lower, upper));
   ThreadBuilder in(loop.getLoc(), OpBuilder::atBlockBegin(hasTiles.thenBlock()));
-  createStep(in, lower, "begin");
+  createStep(in, lower, Overlap::Begin);
   auto rest = scf::ForOp::create(in, in.add(lower, loop.getStep()), upper, loop.getStep());
   ThreadBuilder body(loop.getLoc(), OpBuilder::atBlockBegin(rest.getBody()));
-  createStep(body, rest.getInductionVar(), "middle");
-  createStep(in, lower, "end");
+  createStep(body, rest.getInductionVar(), Overlap::Middle);
+  createStep(in, lower, Overlap::End);
   loop.erase();
 }
 
@@ -374,8 +398,12 @@ void Producing::consume(Operation *op, Group &group) {
     waitForCopies(b, /*toWarpgroups=*/true);
   }
   auto loop = dyn_cast<scf::ForOp>(op);
-  if (loop && findPlainStep(loop))
+  if (loop && findPlainStep(loop, group.keys)) {
+    if (group.overlaps) // the warpgroups begin to take turns anew
+      gpu::BarrierOp::create(b);
+    group.overlaps = true;
     return overlap(loop, group);
+  }
   ThreadBuilder last(op->getLoc(), loop ? loop.getBody()->getTerminator() : op->getNextNode());
   if (loop)
     b.setInsertionPointToStart(loop.getBody());

@@ -21,8 +21,8 @@ namespace attn {
 /// Threads of a warp.
 inline constexpr int64_t kWarp = 32;
 
-/// The numbers of the barriers of a block of threads. 0 is for all threads. Each warpgroup of the consumers has one to
-/// wait for its own warps, and one to wait for its turn to start products.
+/// The numbers of the barriers of a block of threads. Barrier 0 is for all threads, and 1 for those that do not only copy.
+/// From 2 on, each of their warpgroups has one for votes; from 10 on, one for its turn to start products.
 inline constexpr int64_t kConsumerBarrier = 1, kFirstWarpgroupBarrier = 2, kFirstTurnBarrier = 10;
 
 /// A builder with short forms for index arithmetic, constants and the numbers of thread, lane and warp. All values are

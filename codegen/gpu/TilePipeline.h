@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A producer, one thread, copies boxes of a tensor to a ring of tiles in shared memory; consumers, all other warps, read
-// them. Each tile of the ring has two barriers in shared memory (PTX manual, "mbarrier"): `full`, at which the copy
+// One thread, the producer, copies boxes of a tensor to a ring of tiles in shared memory; the warps that compute, the
+// consumers, read them. Each tile of the ring has two barriers in shared memory (PTX manual, "mbarrier"): `full`, at which the copy
 // arrives, and `empty`, at which each warp of the consumers arrives when it has read the tile. A barrier counts phases;
 // turn n of the ring is in phase n / kStages of its tile.
 //

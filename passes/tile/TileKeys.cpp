@@ -30,7 +30,8 @@
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
 // values keep their type, because their products convert them in registers. With `in_place` in the plan, queries are
 // rows too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A state
-// becomes the buffers of its outputs, without attn.online_finish. If the op is a part that begins at another key than
+// becomes the buffers of its outputs or, with `in_place`, is copied there at the end; no attn.online_finish follows. If
+// the op is a part that begins at another key than
 // 0, the range of its mask is made relative to that key.
 //
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to

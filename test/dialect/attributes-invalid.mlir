@@ -201,3 +201,18 @@ module attributes {attn.task = 8} {}
 
 // expected-error @+1 {{expected 'attn.compute' to be bf16, got f16}}
 module attributes {attn.compute = f16} {}
+
+// -----
+
+// expected-error @+1 {{expected at most 1024 threads in warps of 32, got producers = 48 beside 64}}
+#l = #attn.launch<threads = 64, producers = 48>
+
+// -----
+
+// expected-error @+1 {{expected a tensor of 2 to 5 dimensions and a dimension before the last, got offset = 8, rank = 2, dim = 1}}
+#m = #attn.tensor_map<offset = 8, rank = 2, dim = 1, rows = 64, bytes = 2>
+
+// -----
+
+// expected-error @+1 {{expected 1 to 256 rows of elements of 1, 2 or 4 bytes, got rows = 512, bytes = 2}}
+#m = #attn.tensor_map<offset = 8, rank = 3, dim = 1, rows = 512, bytes = 2>

@@ -263,7 +263,7 @@ class Instructions:
             return lambda warp, mask: warp.products.commit()
         if kind == "wait_group":
             count = int(self.operands[0])
-            return lambda warp, mask: warp.products.wait(warp, count, warp.block.late)
+            return lambda warp, mask: warp.products.wait(warp, count, warp.block.late_products)
         columns, element = int(re.search(r"n(\d+)k16", self.instruction.opcode)[1]), self.parts[-1]
         targets, left, right, adds, *rest = self.operands
         in_registers = isinstance(left, list)
@@ -278,5 +278,5 @@ class Instructions:
             product = Product(tuple(targets), left_reads if in_registers else lambda warp: self.one(left_reads, warp, mask),
                               lambda warp: self.one(right_read, warp, mask), columns, int(adds) == 0, transposes,
                               self.from_half(element))
-            warp.products.start(warp, product, warp.block.late)
+            warp.products.start(warp, product, warp.block.late_products)
         return execute

@@ -2,8 +2,8 @@
 
 Runs every COUNT-th of the combinations of a shape, a mask or score region, an element type, and the compute capability of the
 GPU, from FIRST on: each mask and type for the first shape, and each mask with one of the types for the others, every second one
-of the slowest; with "all", all combinations. attn-run calls each three times and compares the bits. What is asynchronous ends at once in two of these calls,
-and late in the other.
+of the slowest; with "all", all combinations. attn-run calls each three times and compares the bits. They differ in when copies and products that run
+end (emulator.py).
 """
 import os
 import pathlib
@@ -72,7 +72,7 @@ TYPES = {"bf16": 2e-2, "f16": 3e-3, "f32": 2e-5}
 SHAPES = [(70, 130, 64, 64, 2), (20, 50, 96, 72, 1), (33, 200, 40, 24, 1), (1, 77, 128, 128, 2), (150, 40, 20, 9, 2), (64, 64, 256, 256, 1)]
 # Several tiles of queries and of keys at the level sm_90a.
 LONG_SHAPES = {"plain": (130, 400, 64, 64, 2), "causal": (250, 270, 64, 128, 1), "window": (140, 300, 128, 64, 2), "dense": (129, 300, 64, 64, 1),
-               "bias": (130, 390, 64, 64, 2), "lengths": (64, 400, 72, 64, 1)}
+               "bias": (130, 390, 64, 64, 2), "lengths": (64, 400, 72, 64, 1), "alibi": (64, 300, 128, 128, 1)}
 CAPABILITIES = (80, 90)  # of the levels sm_80 and sm_90a
 
 

@@ -2,7 +2,8 @@
 
 FILE is the number of an open file that holds the memory of the device, whose addresses begin at BASE. Its last bytes are for
 constant arrays of modules. Standard input has requests, each a line and then bytes; the answer to each is the line "ok" or
-the reason why it failed. Every second launch of a kernel ends asynchronous copies as late as possible, the others at once.
+the reason why it failed. Of three launches of a kernel, one ends what is asynchronous at once, the next one as late as
+possible, and the last one ends copies at once and products late.
 """
 import collections
 import mmap
@@ -37,11 +38,11 @@ def launch(number, name, count, threads, shared_bytes, argument_bytes, *spans):
         arguments[offset:offset + int(size)] = sys.stdin.buffer.read(int(size))
     allocations = [tuple(int(part) for part in span.split(":")) for span in spans]
     device = machine.Memory("global", memory, base, allocations + constants)
-    late = launches[number, name] % 2 == 1
+    late, late_products = ((False, False), (True, True), (False, True))[launches[number, name] % 3]
     launches[number, name] += 1
     for block in range(int(count)):
         machine.Block(modules[number], kernel, block, int(threads), int(shared_bytes), arguments,
-                      device, late).run()
+                      device, late, late_products).run()
 
 
 for line in sys.stdin.buffer:

@@ -94,8 +94,10 @@ class Memory:
 class Block:
     """A block of threads."""
 
-    def __init__(self, program, kernel, number, threads, shared_bytes, arguments, memory, late=False):
+    def __init__(self, program, kernel, number, threads, shared_bytes, arguments, memory, late=False,
+                 late_products=None):
         self.program, self.kernel, self.number, self.threads, self.late = program, kernel, number, threads, late
+        self.late_products = late if late_products is None else late_products
         parameters = np.zeros(-(-max(kernel.parameter_bytes, 8) // 8) * 8, np.uint8)
         parameters[:len(arguments)] = np.frombuffer(arguments, np.uint8)
         # Bytes that nothing wrote yet are NaN in every type.

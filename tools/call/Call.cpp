@@ -331,7 +331,7 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
   if (Failure failure = gpu.copyOut(&rangeErrors, word.get(), sizeof rangeErrors))
     return failure;
   if (rangeErrors)
-    return refuse("expected values of input %d in their range, got others",
+    return refuse("expected lengths and indices of input %d in their range, got others",
                   __builtin_ctz(rangeErrors));
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<char> after(inputs[i].data.size());

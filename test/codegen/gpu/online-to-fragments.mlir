@@ -88,6 +88,6 @@ func.func private @warpgroup(%i: index, %worker: index) attributes {attn.launch 
   attn.online_init rows outs(%m, %l, %a : memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x64xf32, #gpu.address_space<private>>)
   attn.online_step rows ins(%qt, %kt, %kt : memref<64x64xbf16, strided<[64, 1]>, #gpu.address_space<workgroup>>, memref<32x64xbf16, strided<[64, 1], offset: ?>, #gpu.address_space<workgroup>>, memref<32x64xbf16, strided<[64, 1], offset: ?>, #gpu.address_space<workgroup>>)
     outs(%s, %m, %l, %a : memref<64x32xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x64xf32, #gpu.address_space<private>>)
-    at(%i, %i) {attn.overlap = "middle", capture_maps = [], scale = 1.0 : f32}
+    at(%i, %i) {attn.overlap = #attn.overlap<middle>, capture_maps = [], scale = 1.0 : f32}
   return
 }

@@ -15,14 +15,14 @@
 // CHECK: nvgpu.device_async_copy
 // CHECK: scf.if %{{.+}} {
 // CHECK: nvvm.mbarrier.try_wait
-// CHECK: attn.online_step {{.+}}attn.overlap = "begin"
+// CHECK: attn.online_step {{.+}}attn.overlap = #attn.overlap<begin>
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: scf.for
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
-// CHECK: attn.online_step {{.+}}attn.overlap = "middle"
+// CHECK: attn.online_step {{.+}}attn.overlap = #attn.overlap<middle>
 // CHECK-COUNT-2: nvvm.mbarrier.arrive
 // CHECK: nvvm.mbarrier.try_wait
-// CHECK: attn.online_step {{.+}}attn.overlap = "end"
+// CHECK: attn.online_step {{.+}}attn.overlap = #attn.overlap<end>
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: scf.for
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
