@@ -21,7 +21,7 @@ def call(library, dims, *options, wrapper=()):
 
 def run_tests(tests):
     sanitizer = shutil.which("compute-sanitizer")
-    failures = 0
+    failures = others = 0
     for test in tests:
         with tempfile.TemporaryDirectory() as outputs:
             result = call(test["library"], test["dims"], f"--output-dir={outputs}")
@@ -31,9 +31,13 @@ def run_tests(tests):
             if result.returncode == 0 and sanitizer:
                 result = call(test["library"], test["dims"], "--device=cuda",
                               wrapper=(sanitizer, "--tool=memcheck", "--error-exitcode=1"))
+        if "expected a GPU that runs one of" in result.stderr:
+            others += 1
+            continue
         failures += result.returncode != 0
         print(f"{test['library']:45}", "right" if result.returncode == 0 else f"WRONG: {result.stdout[-300:]} {result.stderr.strip()}", flush=True)
-    print(f"{len(tests) - failures} right, {failures} wrong" + ("" if sanitizer else "; no compute-sanitizer here"))
+    print(f"{len(tests) - failures - others} right, {failures} wrong, {others} for other GPUs"
+          + ("" if sanitizer else "; no compute-sanitizer here"))
     return failures
 
 

@@ -24,18 +24,21 @@ static constexpr int64_t kKeyTilesOfWarpgroups[] = {128, 112, 96, 80, 64, 48, 32
 /// The most queries of a warp, and the warps that a block of threads has if there are enough queries.
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
 
-/// The most registers of a thread, and those that addresses, maxima, sums and factors take: of f32, factors are split
-/// into three parts each.
+/// The most registers of a thread, and those for addresses, maxima, sums and factors. f32 needs more of them, because
+/// each factor is split into two numbers of tf32.
 static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegistersOfF32 = 124;
 
 /// The registers that masks and regions of scores need.
 static constexpr int64_t kMaskRegisters = 56;
 
-/// Where warpgroups multiply: the most registers of a thread if two warpgroups share a multiprocessor with the warps that
-/// copy (ProduceTiles.cpp), and those that all but accumulators, scores and probabilities take. Operands of masks and regions
-/// need more, and so do masks that hide keys on both sides, whose partial tiles are two loops.
-static constexpr int64_t kMostRegistersOfWarpgroups = 240, kOtherRegistersOfWarpgroups = 44,
-                         kCaptureRegistersOfWarpgroups = 64, kTwoSidesRegistersOfWarpgroups = 40;
+/// Where warpgroups multiply: registers of a consumer thread, with two warpgroups of consumers (ProduceTiles.cpp).
+static constexpr int64_t kMostRegistersOfWarpgroups = 240;
+/// Registers besides those of accumulators, scores and probabilities.
+static constexpr int64_t kOtherRegistersOfWarpgroups = 44;
+/// More of them if a region computes scores, or if masks read operands.
+static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
+/// More of them if a mask bounds keys on both sides, because partial tiles then need two loops.
+static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 
 /// Of the schedule decode: the keys of a part where their number is known only at the call, the least tiles of a part, and
 /// the cycles that a second launch takes.

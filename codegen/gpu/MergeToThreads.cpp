@@ -6,9 +6,10 @@
 // becomes
 //   scf.parallel (%q, %e) = (0, 0) to (4, 64) {
 //     %greatest = scf.for %n { the maximum of %m[%q] and %ms[%n, %q] }
-//     %a[%q, %e] = ex2(%m[%q] - %greatest) * %a[%q, %e] + the sum over %n of ex2(%ms[%n, %q] - %greatest) * %as[%n, %q, %e]
+//     %a[%q, %e] = w(%m[%q]) * %a[%q, %e] + the sum over %n of w(%ms[%n, %q]) * %as[%n, %q, %e]
 //   }
 //   scf.parallel (%q) = (0) to (4) { the same for %l[%q], and %m[%q] = %greatest }
+// where w(x) is ex2(scale * log2(e) * (x - %greatest)).
 //
 // The states of the schedule decode come from other tasks, so a task that merges has no products, and its own state lies in
 // shared memory. attn.online_init and attn.online_finish of such a state become loops too.

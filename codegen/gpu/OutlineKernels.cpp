@@ -14,10 +14,10 @@
 //       %index = nvvm.read.ptx.sreg.ctaid.x
 //       %n, %x = the fields of %context ...
 //
-// The first parameter is the context that LowerKernelAbi gives to tasks of CPUs; each nvgpu.tma.create.descriptor becomes
-// another one, a tensor map, which the runtime makes. Each block of threads runs one task. The declaration stays for
-// attn.parallel_for, which LowerKernelAbi lowers to a launch. Tiles are not counted on GPUs. A gpu.barrier is for all
-// threads but the producers.
+// The first parameter of a kernel is the struct of captured values that tasks of CPUs also get from LowerKernelAbi; each
+// tensor map is a further parameter. Each block of threads runs one task. The declaration stays for attn.parallel_for,
+// which LowerKernelAbi lowers to a launch. attn.count_tiles is erased. In a kernel with producers, gpu.barrier becomes a
+// barrier of the other threads only.
 // Test: test/codegen/gpu/outline-kernels.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -24,13 +24,15 @@
 //       scf.for %j = %full_hi to %hi step %c128 { wait for both, attn.online_step, release both }
 //     }
 //
-// A step outside of loops is one turn of the producer. Attentions with tiles of the same shape share memory.
 // The step marked `begin` computes the scores and probabilities of its tile, `end` adds the products with the values of
-// the tile before, and `middle` does both: the softmax of a tile then overlaps with products. Steps that hide pairs
-// compute their own tile alone, because they look at the values first.
+// the tile before, and `middle` does both: the softmax of a tile then overlaps with products. Masked steps and steps on
+// partial tiles do not overlap.
 //
-// The pass handles a task if wgmma multiplies all tiles of its attentions and their keys and values are boxes of
-// arguments; StageTiles handles the others. Copies fill rows and columns outside of a tensor with zeros.
+// A step outside of loops is one copy of the producer. Attentions with tiles of the same shape share memory.
+//
+// The pass handles a task if wgmma computes all its attentions, and if TMA can copy all their keys and values from
+// arguments that the task does not write, at offsets that the producer can compute. StageTiles handles all other tasks.
+// Copies fill rows and columns outside of a tensor with zeros.
 // Test: test/codegen/gpu/produce-tiles.mlir
 //
 //===----------------------------------------------------------------------===//

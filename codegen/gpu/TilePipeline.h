@@ -2,10 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One thread, the producer, copies boxes of a tensor to a ring of tiles in shared memory; the warps that compute, the
-// consumers, read them. Each tile of the ring has two barriers in shared memory (PTX manual, "mbarrier"): `full`, at which the copy
-// arrives, and `empty`, at which each warp of the consumers arrives when it has read the tile. A barrier counts phases;
-// turn n of the ring is in phase n / kStages of its tile.
+// One thread, the producer, copies boxes of a tensor to a circular buffer of tiles in shared memory; the warps that
+// compute, the consumers, read them. Each stage of the buffer has two barriers in shared memory (PTX manual,
+// "mbarrier"): `full`, at which the copy arrives, and `empty`, at which each warp of the consumers arrives when it has
+// read the tile. Tile n, here called turn n, uses stage n mod kStages, and waits for phase n / kStages of the barriers of that stage.
+// Only the parity of a phase is tested.
 //
 //===----------------------------------------------------------------------===//
 

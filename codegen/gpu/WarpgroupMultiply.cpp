@@ -8,9 +8,9 @@
 // - bits 32 to 45: the distance of groups of 8 rows;
 // - bits 62 and 63: 1, for swizzling by 128 bytes.
 //
-// nvvm.wgmma.mma_async takes no left factor in registers. All instructions that add to the same sums are one piece of
-// inline assembly. Where other work need not overlap with them, the piece waits for them too: no register of the sums is
-// then visible while they run.
+// MLIR's nvvm.wgmma.mma_async does not accept a left factor in registers, so the instructions are inline assembly. One
+// statement issues all instructions of a product. If nothing overlaps with the product, the same statement also waits for
+// it, so that LLVM never sees accumulators whose products still run.
 //
 //===----------------------------------------------------------------------===//
 

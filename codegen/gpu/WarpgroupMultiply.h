@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// wgmma, an instruction of sm_90a, multiplies a matrix of 64 rows, 16 for each of four warps, with one in shared memory.
-// Each warp holds its 16 rows of the sums as mma.sync does: in accumulators of 8 columns (MatrixMultiply.h). The left
-// factor is in shared memory too, or in registers as the left factor of mma.sync.
+// wgmma, an instruction of sm_90a, multiplies a left matrix of 64 rows by a right matrix in shared memory; four warps
+// execute it together. Each warp holds 16 rows of the result, in the layout of the accumulators of mma.sync
+// (MatrixMultiply.h). The left matrix is in shared memory, or in registers in the layout of the left factor of mma.sync.
 //
 //===----------------------------------------------------------------------===//
 

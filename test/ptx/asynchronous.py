@@ -1,8 +1,9 @@
 """What a block does at its own pace on sm_90a: copies of boxes of tensors, barriers in shared memory, and wgmma.
 
 A barrier is 8 bytes of shared memory, with the fields of FIELDS. A tensor map is what test/ptx/Driver.cpp writes: see Map.
-In "late" mode, a box is copied when all warps wait, and the sums of wgmma are NaN until a warp waits for them; both then read
-what memory contains at that time. wgmma faults if it reads what a thread wrote without fence.proxy.async after it.
+If a block is `late`, a box is copied only when all warps wait. If its products are late, wgmma runs only when its warp
+waits for it, and the sums are NaN until then. Each reads what memory contains at the time when it runs. wgmma faults if
+it reads what a thread wrote without fence.proxy.async after it.
 """
 import re
 
