@@ -39,7 +39,7 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
 
     `vector` is the length of a vector register in bits, and `registers` is the number of these registers. A register
     block leaves `spare` of them free, where the register allocator needs them. `l1` and `l2` are the sizes of the
-    caches of one core in bytes. `has` names what single instructions can do:
+    caches of one core in bytes. `has` lists the instructions of the GPU that attn uses:
 
     * `fma`: multiply and add with one rounding;
     * `masks`: compare vectors into mask registers, which select the lanes of other instructions;
@@ -88,11 +88,12 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
     `level` names the architecture, as in sm_80; the code generator looks up the instruction set by it.
 
     `shared` is the most bytes of shared memory that one block of threads can have, and `registers` is the number of
-    32-bit registers of a multiprocessor. `has` names what single instructions can do:
+    32-bit registers of a multiprocessor. `has` lists the instructions of the GPU that attn uses:
 
-    * `copies`: copy 16 bytes from global to shared memory asynchronously;
-    * `matrices`: multiply matrices of 16-bit floats, or of f32 rounded to tf32, that the lanes of a warp hold;
-    * `warpgroups`: multiply matrices of 16-bit floats that lie in shared memory, by four warps together.
+    * `copies`: a thread copies 16 bytes from global to shared memory asynchronously;
+    * `matrices`: one warp multiplies matrices in its registers, of 16-bit floats or of f32 rounded to tf32;
+    * `warpgroups`: four warps together multiply matrices of 16-bit floats, of which at least the right one is in shared
+      memory.
 
     ```mlir
     module attributes {attn.target = #attn.gpu<"sm_80", shared = 101376, registers = 65536, has = copies|matrices>} {}

@@ -198,7 +198,7 @@ struct attnrt_loaded {
   attnrt_loaded *next;
   unsigned long long context_id;
   void *context, *module;
-  void *check_module; ///< null until a call asks for the check of ranges
+  void *check_module; ///< contains the kernel `check`; null until the first call with range_errors
   void *check;
   const char *image;
   pthread_mutex_t cache; ///< serves `check`, `check_module` and `maps`
@@ -416,8 +416,8 @@ typedef struct launches {
   attn_status status; ///< of the first launch that failed
 } launches;
 
-/// Encodes the map of the tensor whose descriptor is in the context, unless `cached` has it. A tensor without elements has
-/// no map; its kernel copies nothing from it.
+/// Encodes the map of the tensor whose descriptor is in the context, unless `cached` is its map already. The
+/// driver encodes no map for a tensor without elements, and the kernel copies nothing from such a tensor.
 static cu_result encode(const attn_tensor_map_info *info, const char *context, cached_map *cached) {
   const char *descriptor = context + info->offset;
   const char *address;

@@ -1,7 +1,7 @@
 """prepare.py FOLDER: makes a folder that tests and measures attn's code on a machine with an NVIDIA GPU.
 
-The folder has attn-call, libraries with code for the CPU and the GPU, and run.py, which needs Python alone. Copy it to the
-machine and run `python3 run.py` there. attnc must be on PATH.
+The folder contains attn-call, libraries with code for CPUs and GPUs, and run.py, which needs only Python. Copy the folder
+to the machine with the GPU, and run `python3 run.py` there. attnc must be on PATH.
 """
 import json
 import pathlib

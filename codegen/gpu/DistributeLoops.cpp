@@ -67,7 +67,7 @@ namespace {
 struct DistributeLoops : attn::impl::DistributeLoopsBase<DistributeLoops> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isDeclaration() || !function->hasAttr(AttnDialect::kLaunchAttr))
+    if (!isTaskOfThreads(function))
       return;
     IRRewriter rewriter(function);
     SmallVector<linalg::LinalgOp> ops;

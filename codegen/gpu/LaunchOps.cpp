@@ -8,7 +8,8 @@
 //   func.func @forward(%x: memref<64xf32>, %y: memref<64xf32>, ...) {
 //     scf.forall (%task) in (1) { linalg.generic ... ins(%x) outs(%y) }
 //
-// Tasks get clones of memref.get_global, which OutlineKernels resolves to arrays in memory of the GPU.
+// Each task gets its own copy of the memref.get_global that it uses; OutlineKernels makes the array a constant in the
+// memory of the GPU.
 // The entry itself runs on the CPU, which cannot read such memory. An op that is not lowered for threads and accesses
 // elements there is an error, at the line of the user's model. Test: test/codegen/gpu/launch-ops.mlir
 //

@@ -42,8 +42,8 @@ public:
   std::array<Factor, 2> loadRight(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
                                   int64_t column) const;
   /// Two right factors, depth x 8 each: element (i, j) is element (row + i, column + j) of `tile`. For f32, toLeft()
-  /// permutes the columns of its factors; `isBesideLoaded` tells that the left factor comes from loadLeft(), which does
-  /// not.
+  /// permutes the columns of left factors, and loadLeft() does not; `isBesideLoaded` is true if the left factor comes
+  /// from loadLeft().
   std::array<Factor, 2> loadRightRows(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
                                       mlir::Value column, bool isBesideLoaded) const;
   /// The left factors of a product that sums over the columns of `accumulators`, rounded to the element type.

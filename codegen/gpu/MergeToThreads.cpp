@@ -33,10 +33,6 @@ using namespace attn;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-static Value isLowest(ThreadBuilder &b, Value x) {
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, b.f32(-kInfinity));
-}
-
 /// A parallel loop over all elements of `buffer`.
 static void forEach(ThreadBuilder &b, Value buffer,
                     function_ref<void(ThreadBuilder &, ValueRange)> body) {
@@ -83,7 +79,7 @@ public:
         });
     greatest = loop.getResult(0);
     // As long as every score is -inf, so is the maximum, and -inf - -inf would be NaN.
-    origin = arith::SelectOp::create(b, isLowest(b, greatest), b.f32(0), greatest);
+    origin = arith::SelectOp::create(b, createIsLowest(b, greatest), b.f32(0), greatest);
   }
 
   /// The sum of `start` and of the elements of `parts` at `at`, relative to the greatest maximum.
@@ -111,7 +107,7 @@ private:
   Value factorOf(ThreadBuilder &b, Value max) {
     double scale = op.getScale().convertToDouble() * llvm::numbers::log2e;
     Value difference = arith::SubFOp::create(
-        b, arith::SelectOp::create(b, isLowest(b, greatest), b.f32(0), max), origin);
+        b, arith::SelectOp::create(b, createIsLowest(b, greatest), b.f32(0), max), origin);
     return createExp2(b, arith::MulFOp::create(b, difference, b.f32(scale)));
   }
 
@@ -159,7 +155,7 @@ namespace {
 struct MergeToThreads : attn::impl::MergeToThreadsBase<MergeToThreads> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isDeclaration() || !function->hasAttr(AttnDialect::kLaunchAttr))
+    if (!isTaskOfThreads(function))
       return;
     Attribute registers = registerSpace(&getContext());
     function.walk([&](Operation *op) {

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// In an infinity or NaN all bits of the exponent are 1, so adding 1 to the exponent sets the bit of the sign, which was
-// cleared before. A NaN has other bits too: adding 0x7fffff (f32) to its bits without the sign sets the bit of the
-// sign, and adding it to those of an infinity does not. No sum carries into the next element.
+// The code works on the bits of an element, with the sign bit cleared. If the element is an infinity or NaN, all bits of
+// its exponent are 1, so adding 1 to the exponent sets the sign bit. A NaN has a significand other than 0, and an infinity
+// does not, so adding 0x7fffff (f32) to the bits sets the sign bit for a NaN only. No sum carries into the next element.
 //
 //===----------------------------------------------------------------------===//
 

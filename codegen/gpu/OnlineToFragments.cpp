@@ -71,9 +71,6 @@ static Value createMultiplyAdd(ThreadBuilder &b, Value x, Value y, Value z) {
 static Value createSubtract(ThreadBuilder &b, Value x, Value y) {
   return arith::SubFOp::create(b, x, y);
 }
-static Value createIsLowest(ThreadBuilder &b, Value x) {
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, b.f32(-kInfinity));
-}
 
 namespace {
 /// Exponents of two of the probabilities of one query: (score - subtracted) * scale + added. One of `subtracted` and
@@ -606,9 +603,9 @@ void Step::giveTurn(Value number) {
                                 b.i32(2 * kWarpgroupWarps * kWarp));
 }
 
-/// Keeps what follows behind the exponentials that the sums of probabilities depend on: NVIDIA's assembler would move the
-/// wait for products before them, but not before an instruction that may end the thread. It never does: no sum is
-/// negative.
+/// Keeps the wait for products after the exponentials. NVIDIA's assembler would move the wait above them, but it moves
+/// nothing above an instruction that may end the thread. So this code ends the thread if a sum of probabilities is
+/// negative, which never happens.
 void Step::endSoftmax() {
   Value least = arith::MinNumFOp::create(b, state.sum.load(b, 0), state.sum.load(b, 1));
   Value isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, least, b.f32(0));
@@ -903,7 +900,7 @@ namespace {
 struct OnlineToFragments : attn::impl::OnlineToFragmentsBase<OnlineToFragments> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isDeclaration() || !function->hasAttr(AttnDialect::kLaunchAttr))
+    if (!isTaskOfThreads(function))
       return;
     if (failed(Lowering(function).run()))
       signalPassFailure();

@@ -38,8 +38,8 @@ public:
   /// Whether the probability of some pair is 0 whatever its value contains.
   bool hidesPairs() const { return !kept.empty() || isPartial(); }
 
-  /// Replaces products by scores, -inf where a pair is hidden. `products` has the accumulators of 16 queries, the first
-  /// of which is `row` of the tile, with 8 keys each.
+  /// Replaces products by scores, and by -inf where a pair is hidden. Each accumulator in `products` holds the products of
+  /// 16 queries and 8 keys. The first of the queries is query `row` of the tile.
   void apply(ThreadBuilder &b, mlir::Value row, llvm::MutableArrayRef<Accumulator> products) const;
 
 private:

@@ -88,8 +88,14 @@ inline mlir::Value createExp2(ThreadBuilder &b, mlir::Value x) {
       .getResult(0);
 }
 
-/// `value`, an i32, in a form that LLVM takes for a new one in each iteration of a loop: it computes all addresses that do
-/// not change before the loop, and keeps more of them in registers than there are.
+/// Whether `x`, an f32, is -inf.
+inline mlir::Value createIsLowest(ThreadBuilder &b, mlir::Value x) {
+  return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::OEQ, x,
+                                     b.f32(-std::numeric_limits<double>::infinity()));
+}
+
+/// The i32 `value`, but LLVM cannot tell that it is the same in each iteration of a loop. Otherwise LLVM would compute all
+/// addresses made of it before the loop, and they would take more registers than there are.
 inline mlir::Value createOpaque(ThreadBuilder &b, mlir::Value value) {
   return createAssembly(b, b.getI32Type(), value, "mov.b32 $0, $1;", "=r,r").getResult(0);
 }
@@ -104,6 +110,11 @@ inline mlir::Attribute registerSpace(mlir::MLIRContext *context) {
 }
 inline bool isIn(mlir::Value buffer, mlir::Attribute space) {
   return mlir::cast<mlir::MemRefType>(buffer.getType()).getMemorySpace() == space;
+}
+
+/// Whether `function` is a task that threads of a GPU run.
+inline bool isTaskOfThreads(mlir::func::FuncOp function) {
+  return !function.isDeclaration() && function->hasAttr(AttnDialect::kLaunchAttr);
 }
 
 /// The threads that run task `function`.

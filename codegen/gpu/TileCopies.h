@@ -52,11 +52,11 @@ struct SharedTile {
 mlir::Value createSwizzledPlace(ThreadBuilder &b, int64_t rows, mlir::Value row,
                                 mlir::Value column);
 
-/// Whether `tile`, in shared memory, is a part of swizzled tiles. Attribute attn.swizzled of the buffer tells so.
+/// Whether `tile` is a view of a buffer in shared memory with attribute attn.swizzled.
 bool isSwizzled(mlir::Value tile);
 
-/// Whether `buffer` is in global memory, and every row begins at a multiple of 16 bytes. The buffers of a call begin at
-/// such addresses.
+/// Whether `buffer` is in global memory, and the address of every row is a multiple of 16. The runtime checks that
+/// the address of each input and output is one.
 bool hasAlignedRows(mlir::Value buffer);
 
 /// Distributes the numbers below `count` among the threads, and runs `body` on each.

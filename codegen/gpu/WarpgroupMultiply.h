@@ -48,7 +48,7 @@ public:
   /// factors are descriptions of rows.
   void multiply(ThreadBuilder &b, const Factor &left, const Factor &right, Right order, bool clears,
                 llvm::MutableArrayRef<Accumulator> sums) const;
-  /// The same with left factors in registers.
+  /// Adds the products as above, with left factors in registers.
   void multiply(ThreadBuilder &b, llvm::ArrayRef<Factor> left, const Factor &right, Right order,
                 llvm::MutableArrayRef<Accumulator> sums) const;
 

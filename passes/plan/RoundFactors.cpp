@@ -14,9 +14,10 @@
 // manifest show. A value is rounded once, whatever reads it.
 //
 // A product is rounded if the machine has an instruction for such factors and its group divides the length of the sum.
-// An attention is rounded if it is predicted to be faster then, the rounding included, or if it has a plan with groups
-// already. With few queries it is not: reading keys and values takes the time, and rounding reads them once more. A
-// function without attn.compute on a module around it is left alone.
+// The factors of an attention are rounded if the attention, with the time for rounding, is predicted to be faster then,
+// or if it has a plan with groups already. With few queries, rounding is slower, because most of the time is for reading
+// keys and values, and rounding reads them once more. A function stays unchanged if no module around it has
+// attn.compute.
 // Test: test/passes/plan/round-factors.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -172,7 +172,8 @@ class Warp:
         """Runs all lanes. Yields whether the warp moved, whenever another warp may run."""
         kernel, count = self.block.kernel, 0
         steps = decode(self.block.program, kernel)
-        # Lanes at an instruction, and where they join those below them. No mask is empty.
+        # Each entry: the next instruction, a mask of the lanes that run it, and the instruction at which they join the
+        # lanes of the entry below. No mask is empty.
         stack = [[0, ALL, None]]
         while stack:
             top = stack[-1]

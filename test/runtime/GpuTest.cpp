@@ -48,7 +48,8 @@ const attn_variant_info variants[] = {
      ".visible .entry scale_0(...)"},
     {"any", "", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCPU, 0, nullptr, nullptr},
 };
-/// What the kernel box_0 gets: the descriptor of the input, from which it copies boxes of 16 rows.
+/// The context that kernel box_0 gets. It contains the descriptor of the input, from which the kernel copies 16 rows at a
+/// time.
 struct BoxContext {
   int64_t size;
   const void *allocated, *aligned;

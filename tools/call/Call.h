@@ -96,7 +96,7 @@ private:
   struct OnGpu;
   /// Copies the inputs to the GPU. `pattern` fills outputs and workspace.
   Failure placeOnGpu(OnGpu &call, char pattern);
-  /// Calls on the GPU, checks that its inputs stay as they are, and copies the results back.
+  /// Calls the function on the GPU, checks that the call did not change its inputs, and copies the outputs back.
   Failure callOnGpu(char pattern, attn_call_options callOptions);
   Failure measureOnGpu(double seconds);
   Failure callThrice(attn_call_options callOptions);
