@@ -3,7 +3,9 @@
 Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s, the share of the measured peak of
 wgmma or mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if there is a PyTorch.
 """
+import concurrent.futures
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -16,21 +18,30 @@ CALL = FOLDER / "attn-call"
 
 def call(library, dims, *options, wrapper=()):
     command = [*wrapper, CALL, FOLDER / "libraries" / library, *(f"--dim={name}={size}" for name, size in dims.items()), *options]
-    return subprocess.run(command, capture_output=True, text=True)
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:  # A kernel that waits for a barrier forever does not end.
+        return subprocess.CompletedProcess(command, 1, "", "no end after 60 s")
+
+
+def run_test(test, sanitizer):
+    with tempfile.TemporaryDirectory() as outputs:
+        result = call(test["library"], test["dims"], f"--output-dir={outputs}")
+        if result.returncode == 0:
+            expected = [f"--expect={path}" for path in sorted(pathlib.Path(outputs).glob("*.npy"))]
+            result = call(test["library"], test["dims"], "--device=cuda", f"--tolerance={test['tolerance']}", *expected)
+        if result.returncode == 0 and sanitizer:
+            result = call(test["library"], test["dims"], "--device=cuda",
+                          wrapper=(sanitizer, "--tool=memcheck", "--error-exitcode=1"))
+    return result
 
 
 def run_tests(tests):
     sanitizer = shutil.which("compute-sanitizer")
     failures = others = 0
-    for test in tests:
-        with tempfile.TemporaryDirectory() as outputs:
-            result = call(test["library"], test["dims"], f"--output-dir={outputs}")
-            if result.returncode == 0:
-                expected = [f"--expect={path}" for path in sorted(pathlib.Path(outputs).glob("*.npy"))]
-                result = call(test["library"], test["dims"], "--device=cuda", f"--tolerance={test['tolerance']}", *expected)
-            if result.returncode == 0 and sanitizer:
-                result = call(test["library"], test["dims"], "--device=cuda",
-                              wrapper=(sanitizer, "--tool=memcheck", "--error-exitcode=1"))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() // 2 or 1) as pool:
+        results = list(pool.map(run_test, tests, [sanitizer] * len(tests)))
+    for test, result in zip(tests, results):
         if "expected a GPU that runs one of" in result.stderr:
             others += 1
             continue
