@@ -38,7 +38,8 @@ Location attn::pt2::locationOf(const Node &node, MLIRContext *context) {
       continue;
     auto [file, rest] = text.split("\", line ");
     unsigned number;
-    if (rest.consumeInteger(10, number) || file.starts_with("torch/") || file.contains("/torch/"))
+    if (rest.consumeInteger(10, number) || file.starts_with("torch/") ||
+        file.contains("-packages/torch/"))
       continue;
     line = FileLineColLoc::get(context, file, number, /*column=*/0);
   }

@@ -1,0 +1,90 @@
+"""Kernel.bench: a kernel beside what people use today."""
+
+import statistics
+import tempfile
+import time
+
+from attn._kernel import error
+from attn._report import Table
+
+
+def _eager(module, args, kwargs, threads):
+    return lambda: module(*args, **kwargs)
+
+
+def _compiled(module, args, kwargs, threads):
+    import torch
+
+    compiled = torch.compile(module)
+    return lambda: compiled(*args, **kwargs)
+
+
+def _onnxruntime(module, args, kwargs, threads):
+    import onnxruntime
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/model.onnx"
+        torch.onnx.export(module, args, path, kwargs=kwargs, dynamo=True, verbose=False)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    leaves = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    feed = {argument.name: leaf.numpy() for argument, leaf in zip(session.get_inputs(), leaves)}
+    return lambda: session.run(None, feed)
+
+
+PEERS = {"eager": _eager, "compile": _compiled, "onnxruntime": _onnxruntime}
+
+
+def _time(call, seconds):
+    """The times of calls for so long, in milliseconds, at least five."""
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        begin = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return times
+
+
+def measure(kernel, source, args, kwargs, against, seconds):
+    for name in against:
+        if name not in PEERS:
+            raise error(f"bench: expected names among {', '.join(PEERS)}, got '{name}'", "NAME")
+    module = getattr(source, "module", None)
+    if against and module is None:
+        raise error("bench: expected a kernel that was compiled from a module; against=() times the kernel alone")
+    calls, failures, threads = {"attn": lambda: kernel(*args, **kwargs)}, {}, kernel.num_threads
+    torch = None
+    if against:
+        import torch
+
+        threads, before = threads or torch.get_num_threads(), torch.get_num_threads()
+        torch.set_num_threads(threads)
+    try:
+        for name in against:
+            try:
+                with torch.inference_mode():
+                    calls[name] = PEERS[name](module, args, kwargs, threads)
+                    calls[name]()
+            except Exception as reason:
+                calls.pop(name, None)
+                failures[name] = str(reason).strip().splitlines()[0] if str(reason).strip() else repr(reason)
+        times = {name: [] for name in calls}
+        rounds = 4  # in turns, because the speed of a machine drifts
+        for _ in range(rounds):
+            for name, call in calls.items():
+                if torch:
+                    with torch.inference_mode():
+                        times[name] += _time(call, seconds / rounds)
+                else:
+                    times[name] += _time(call, seconds / rounds)
+    finally:
+        if torch:
+            torch.set_num_threads(before)
+    medians = {name: statistics.median(of_name) for name, of_name in times.items()}
+    rows = [(name, medians[name], medians[name] / medians["attn"]) if name in medians else (name, None, None)
+            for name in ("attn", *against)]
+    table = Table(rows, f"median of calls, {threads or 'all'} threads, level {kernel.level}")
+    table.failures = failures
+    return table

@@ -1,0 +1,368 @@
+"""attn.compile: models become kernels."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import uuid
+import zipfile
+
+from attn import _compiler
+from attn._compiler import clear_cache
+from attn._attn import Error
+from attn._kernel import Convention, Kernel, error
+
+
+def _write_safetensors(path, tensors):
+    """The format is an 8-byte length, a JSON object of that length, and the elements."""
+    import numpy
+
+    header, place, parts = {}, 0, []
+    for name, tensor in tensors.items():
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if hasattr(tensor, "detach"):
+            torch = sys.modules["torch"]
+            tensor = tensor.detach().cpu().contiguous()
+            shape, data = list(tensor.shape), tensor.flatten().view(torch.uint8).numpy() if tensor.numel() else b""
+        else:
+            shape, data = list(tensor.shape), numpy.ascontiguousarray(tensor).reshape(-1).view("uint8")
+        short = {"bool": "BOOL", "bfloat16": "BF16"}.get(dtype) or dtype.replace("float", "F").replace("uint", "U").replace("int", "I")
+        header[name] = {"dtype": short, "shape": shape, "data_offsets": [place, place + len(data)]}
+        parts.append(data)
+        place += len(data)
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for part in parts:
+            file.write(part)
+
+
+class Source:
+    """The model of a kernel, and the options that it was compiled with."""
+
+    def __init__(self, options, name):
+        self.options = options
+        self.name = name
+
+    # Subclasses: model_file(folder), the path of a file with the model and its present weights; key(), what the compiled
+    # code depends on besides the options; and these four.
+
+    def tensors(self):
+        """The parameters, buffers and constants of the model by name, where Python knows them."""
+        return {}
+
+    def complete(self, tensors, wanted):
+        """The weights `wanted` from the tensors of a state_dict."""
+        return tensors
+
+    def remember(self, tensors):
+        """Tells that these are the weights of the kernel now."""
+        raise NotImplementedError
+
+    def new_weights(self):
+        """Weights that differ from those in the file of the model, or None."""
+        return None
+
+    def save(self, path):
+        if path.suffix != ".so":
+            raise error(f"save: expected a path that ends in .so, got '{path}'")
+        with tempfile.TemporaryDirectory() as folder:
+            model = self.model_file(pathlib.Path(folder))
+            _compiler.run("attnc", [model, "-o", path, *self.options], f"attn: compiling {path}")
+        if self.new_weights() is not None:
+            _write_safetensors(path.with_suffix(".safetensors"), self.new_weights())
+
+    def check(self, kernel, inputs, tolerance):
+        import numpy
+
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            options = [self.model_file(folder), *self.options, f"--tolerance={tolerance}"]
+            if self.new_weights() is not None:
+                _write_safetensors(folder / "weights.safetensors", self.new_weights())
+                options.append(f"--weights={folder}/weights.safetensors")
+            for i, array in enumerate(inputs):
+                numpy.save(folder / f"in{i}.npy", _to_numpy(array))
+                options.append(f"--input={folder}/in{i}.npy")
+            try:
+                text = _compiler.run("attn-run", [*options, "--reference", f"--output-dir={folder}"], "attn: checking")
+            except Error as reason:
+                try:
+                    _compiler.run("attn-run", [*options, "--first-difference"])
+                except Error as first:
+                    raise error(f"{reason}\n{first}", "VALUE") from None
+                raise
+            # attn-run compiled the model again. The same code computes the same bits.
+            results = kernel.run(tuple(array.clone() if hasattr(array, "clone") else numpy.copy(array) for array in inputs))
+            for i, result in enumerate(results):
+                if _to_numpy(result).tobytes() != numpy.load(folder / f"{i}.npy").tobytes():
+                    raise error(f"check: output {i} of the kernel differs from the one that attn-run computes with the same "
+                                "model and options", "VALUE")
+        return max(float(line.split("error ")[1].split(",")[0]) for line in text.splitlines() if "error " in line)
+
+    def picture(self, kernel, sizes):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            dims = [f"--dim={name.replace('_', '.') if name not in kernel._symbols else name}={size}"
+                    for name, size in sizes.items()]
+            _compiler.run("attnc", [self.model_file(folder), "-o", folder / "layer.so", *self.options, *dims,
+                                    f"--explain-mask={folder}/mask.svg"], "attn: drawing")
+            return (folder / "mask.svg").read_text()
+
+
+def _to_numpy(array):
+    import numpy
+
+    if hasattr(array, "detach"):
+        torch = sys.modules["torch"]
+        array = array.detach().cpu()
+        return array.view(torch.int16).numpy().view("uint16") if array.dtype == torch.bfloat16 else array.numpy()
+    return numpy.asarray(array)
+
+
+class FileSource(Source):
+    def __init__(self, options, path):
+        super().__init__(options, path.stem)
+        self.path = path
+        self.loaded = None  # by load_state_dict
+
+    def remember(self, tensors):
+        self.loaded = dict(tensors)
+
+    def new_weights(self):
+        return self.loaded
+
+    def key(self):
+        return [self.path.suffix, self.path.read_bytes()]
+
+    def model_file(self, folder):
+        return self.path
+
+
+class TextSource(FileSource):
+    """A model in MLIR that attn wrote."""
+
+    def __init__(self, options, text, name):
+        super().__init__(options, pathlib.Path(f"{name}.mlir"))
+        self.text = text
+
+    def key(self):
+        return [self.text]
+
+    def model_file(self, folder):
+        (folder / self.path).write_text(self.text)
+        return folder / self.path
+
+
+class ModuleSource(Source):
+    """An exported module. Its tensors are the module's own; `versions` tells when they were changed in place."""
+
+    def __init__(self, options, module, program):
+        super().__init__(options, type(program.graph_module if module is None else module).__name__)
+        self.module, self.program = module, program
+        self.persistent = set(program.state_dict if module is None else module.state_dict())
+        self.known = {}
+        self.remember({name: tensor for name, tensor in {**program.state_dict, **program.constants}.items()
+                       if hasattr(tensor, "shape")})
+
+    def tensors(self):
+        return self.known
+
+    def remember(self, tensors):
+        self.known.update(tensors)
+        self.versions = {name: getattr(tensor, "_version", 0) for name, tensor in self.known.items()}
+
+    def complete(self, tensors, wanted):
+        """The weights `wanted`; buffers that the compiler turned into code must have the values that they had."""
+        torch = sys.modules["torch"]
+        for name, tensor in tensors.items():
+            if name in wanted:
+                continue
+            known = self.known.get(name)
+            if known is None:
+                raise error(f"load_state_dict: expected the names of this model's weights, got '{name}'", "NAME")
+            if tensor.shape != known.shape or not torch.equal(torch.as_tensor(tensor), known):
+                raise error(f"load_state_dict: expected the buffer '{name}' as it was at compile time, because it is part of the"
+                            " code; compile again for other values", "WEIGHTS")
+        # Constants and buffers that are not persistent have no name in a state_dict.
+        kept = {name: tensor for name, tensor in self.known.items() if name not in tensors and name not in self.persistent}
+        given = {**kept, **tensors}
+        return {name: _plain(given[name]) for name in wanted if name in given}
+
+    def model_file(self, folder):
+        import torch
+
+        if any(getattr(tensor, "_version", 0) != self.versions[name] for name, tensor in self.known.items()):
+            raise error("expected weights that nobody changed in place since attn packed them; call "
+                        "k.load_state_dict(module.state_dict()) first", "WEIGHTS")
+        for name, tensor in self.known.items():
+            (self.program.state_dict if name in self.program.state_dict else self.program.constants)[name] = tensor
+        torch.export.save(self.program, folder / "model.pt2")
+        return folder / "model.pt2"
+
+    def key(self):
+        """The graph, and the values of buffers and constants, of which some become code; not the parameters."""
+        import torch
+
+        parts = [torch.__version__]
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.model_file(pathlib.Path(folder))
+            with zipfile.ZipFile(path) as archive:
+                parts += [archive.read(name) for name in archive.namelist() if name.endswith("models/model.json")]
+        parameters = set(self.program.graph_signature.parameters)
+        for name, tensor in sorted(self.known.items()):
+            parts.append((name, str(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride())))
+            if name not in parameters:
+                parts.append(_plain(tensor).flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
+        return parts
+
+
+def _plain(tensor):
+    return tensor.detach().cpu().contiguous() if hasattr(tensor, "detach") else tensor
+
+
+def _dimensions(dynamic, convention):
+    """torch.export's dynamic_shapes for all arguments."""
+    import torch
+
+    symbols = {}
+
+    def convert(value):
+        if isinstance(value, str):
+            return symbols.setdefault(value, torch.export.Dim(value))
+        if isinstance(value, dict):
+            return {key: convert(part) for key, part in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(convert, value))
+        return value
+
+    names = list(convention.signature.bind(*convention.args, **convention.kwargs).arguments)
+    for name in dynamic:
+        if name not in names:
+            raise error(f"dynamic: expected names of arguments ({', '.join(names)}), got '{name}'", "NAME")
+    return {name: convert(dynamic.get(name)) for name in names}
+
+
+def _export(module, args, kwargs, dynamic):
+    import torch
+
+    training = [name or "the module" for name, part in module.named_modules() if part.training]
+    if training:
+        raise error(f"expected a module in evaluation mode, got {training[0]} in training mode; call module.eval() first")
+    convention = Convention(module.forward, args, kwargs)
+    shapes = _dimensions(dynamic, convention) if dynamic else None
+    try:
+        with torch.no_grad():
+            program = torch.export.export(module, convention.args, convention.kwargs, dynamic_shapes=shapes)
+    except Exception as reason:
+        raise error(f"torch.export cannot export {type(module).__name__}: {reason}", "COMPILE") from reason
+    convention.out_spec = program.call_spec.out_spec
+    return program, convention
+
+
+def _options(target, compute=None, schedule=None, require_fused=False):
+    options = [f"--target={target}"]
+    if compute:
+        options.append(f"--compute={compute}")
+    if schedule:
+        options.append(f"--schedule={schedule}")
+    if require_fused:
+        options.append("--require-fused")
+    return options
+
+
+def _cuda_level(device):
+    torch = sys.modules["torch"]
+    return "sm_90a" if torch.cuda.get_device_capability(device) == (9, 0) else "sm_80"
+
+
+def compile(model, args=(), kwargs=None, *, dynamic=None, target=None, compute=None, schedule=None, require_fused=False,
+            device=None, num_threads=None, cache=True):
+    """Compiles `model` and returns an attn.Kernel.
+
+    `model` is an nn.Module in evaluation mode with example arguments `args` and `kwargs`, which torch.export traces; or a
+    torch.export.ExportedProgram; or the path of a file that ends in .pt2 or .mlir.
+
+    `dynamic` names the sizes that calls may change, by argument and dimension, such as {"x": {0: "B", 1: "S"}}. Sizes with
+    the same name are equal. All other sizes are those of the example.
+    `target` is a list of ISA levels and GPUs, such as "x86-64-v3,sm_90a"; by default the CPU of this machine ("native"), and
+    the GPU that holds the example.
+    `compute` is "bf16" to round the factors of products of f32; `schedule` forces a schedule; `require_fused` makes an
+    attention that is not fused an error. `num_threads` is k.num_threads.
+    `cache=False` compiles again even if the cache has this graph, target and compiler.
+    """
+    kwargs = kwargs or {}
+    if isinstance(model, (str, os.PathLike)):
+        path = pathlib.Path(model)
+        if path.suffix == ".onnx":
+            raise error("compile: expected a file that ends in .pt2 or .mlir, got .onnx, which attn does not read yet", "FILE")
+        if path.suffix not in (".pt2", ".mlir"):
+            raise error(f"compile: expected a file that ends in .pt2 or .mlir, got '{path}'", "FILE")
+        if not path.exists():
+            raise error(f"compile: cannot read '{path}': no such file", "FILE")
+        device = device or "cpu"
+    else:
+        torch = sys.modules.get("torch")
+        if torch and isinstance(model, torch.export.ExportedProgram):
+            module, program, convention = None, model, None
+        elif torch and isinstance(model, torch.nn.Module):
+            program, convention = _export(model, tuple(args), kwargs, dynamic)
+            module = model
+        else:
+            raise error(f"compile: expected a module, an exported program or a path, got an object of type {type(model).__name__}")
+        path = None
+        if device is None:
+            devices = {str(tensor.device) for tensor in program.state_dict.values()}
+            devices |= {str(leaf.device) for leaf in torch.utils._pytree.tree_leaves(program.example_inputs)
+                        if isinstance(leaf, torch.Tensor)}
+            device = next((name for name in devices if name.startswith("cuda")), "cpu")
+    options = _options(_target(target, device), compute, schedule, require_fused)
+    source = FileSource(options, path) if path else ModuleSource(options, module, program)
+    kernel = _build(source, device, num_threads, cache)
+    if path:
+        if kernel.signature["weights"]:
+            kernel._load_weights(pathlib.Path(kernel.path).with_suffix(".safetensors"))
+    else:
+        kernel._convention = convention
+        # Inputs that the module writes to are no buffers.
+        mutated = set(program.graph_signature.buffers_to_mutate.values())
+        kernel._buffer_names = [name for name in kernel._buffer_names if name in mutated]
+        tensors = source.tensors()
+        kernel._set_weights({argument["name"]: _plain(tensors[argument["name"]]) for argument in kernel.signature["weights"]})
+    return kernel
+
+
+def compile_text(text, name, *, target, device, num_threads):
+    """Compiles a model in MLIR."""
+    return _build(TextSource(_options(_target(target, device)), text, name), device, num_threads)
+
+
+def _target(target, device):
+    if target is not None:
+        return target
+    return "native" + ("," + _cuda_level(device) if str(device).startswith("cuda") else "")
+
+
+def _build(source, device, num_threads, cache=True):
+    """The kernel of a source, without weights."""
+
+    def fill(folder):
+        with tempfile.TemporaryDirectory() as temporary:
+            file = source.model_file(pathlib.Path(temporary))
+            _compiler.run("attnc", [file, "-o", folder / "layer.so", f"--opt-report={folder}/report.json", *source.options],
+                          f"attn: compiling {source.name}")
+        if source.tensors():
+            (folder / "layer.safetensors").unlink(missing_ok=True)  # the tensors are in memory
+
+    key = [*source.key(), source.options, _compiler.identity(), _compiler.cpu() if "native" in source.options[0] else ""]
+    if not cache:
+        key.append(uuid.uuid4().hex)
+    place = _compiler.cached(key, fill)
+    kernel = Kernel(place / "layer.so", device=device)
+    kernel.num_threads = num_threads
+    kernel._source = source
+    kernel._report_file = place / "report.json"
+    return kernel

@@ -1,0 +1,101 @@
+"""The programs of the compiler, and the cache of what they wrote."""
+
+import functools
+import hashlib
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from attn._kernel import error
+
+
+@functools.cache
+def find(program):
+    """The path of attnc or attn-run: $ATTN_BIN, the package attn-compiler, or PATH."""
+    folders = [os.environ["ATTN_BIN"]] if "ATTN_BIN" in os.environ else []
+    spec = importlib.util.find_spec("attn_compiler")
+    if spec and spec.submodule_search_locations:
+        folders += [os.path.join(spec.submodule_search_locations[0], "bin")]
+    found = shutil.which(program, path=os.pathsep.join(folders + [os.environ.get("PATH", os.defpath)]))
+    if not found:
+        raise error(f"expected the program {program}: install the package attn-compiler, or put the program on PATH", "COMPILE")
+    return found
+
+
+@functools.cache
+def identity():
+    """Tells builds of attnc apart."""
+    status = os.stat(find("attnc"))
+    return f"{os.path.realpath(find('attnc'))} {status.st_size} {status.st_mtime_ns}"
+
+
+def cpu():
+    """Tells apart CPUs for which the target `native` compiles different code."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    return [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))]
+
+
+def folder():
+    """The cache: $ATTN_CACHE, or the folder attn in the user's cache folder."""
+    return pathlib.Path(os.environ.get("ATTN_CACHE")
+                        or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "attn")
+
+
+def run(program, arguments, progress=None):
+    """Runs the program, and returns what it printed. Its error becomes attn.Error. Prints `progress` after a second."""
+    process = subprocess.Popen([find(program), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    began, is_shown = time.monotonic(), False
+    while True:
+        try:
+            output, errors = process.communicate(timeout=1)
+            break
+        except subprocess.TimeoutExpired:
+            if progress and (sys.stderr.isatty() or not is_shown):
+                print(f"\r{progress} ({time.monotonic() - began:.0f} s)", end="" if sys.stderr.isatty() else "\n", flush=True,
+                      file=sys.stderr)
+                is_shown = True
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    if is_shown:
+        end = "\r" if sys.stderr.isatty() else ""
+        print(f"{end}{progress}: done in {time.monotonic() - began:.1f} s", file=sys.stderr)
+    if process.returncode:
+        raise error(errors.strip().removeprefix(f"{program}: ") or f"{program} ended with status {process.returncode}", "COMPILE")
+    return output
+
+
+def cached(parts, fill):
+    """The folder of the cache for these parts of a key. If there is none, `fill` writes it first, in a temporary folder."""
+    key = hashlib.sha256()
+    for part in parts:
+        part = part if isinstance(part, bytes) else repr(part).encode()
+        key.update(len(part).to_bytes(8, "little") + part)
+    place = folder() / key.hexdigest()
+    if not place.exists():
+        folder().mkdir(parents=True, exist_ok=True)
+        made = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=folder()))
+        try:
+            fill(made)
+            made.rename(place)
+        except OSError:
+            if not place.exists():  # otherwise another process was faster
+                raise
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return place
+
+
+def clear_cache():
+    """Removes all compiled libraries from the cache ($ATTN_CACHE, by default the folder attn in the user's cache folder).
+
+    Kernels that are in use keep working.
+    """
+    shutil.rmtree(folder(), ignore_errors=True)

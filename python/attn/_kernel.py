@@ -1,0 +1,322 @@
+"""Compiled functions as Python calls them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pathlib
+import sys
+
+from attn import _attn
+
+
+def error(message, status="USAGE"):
+    made = _attn.Error(message)
+    made.status = status
+    return made
+
+
+def _leaves(value):
+    """The parts of an argument that are not lists, tuples, dictionaries or other containers that PyTorch knows."""
+    torch = sys.modules.get("torch")
+    if torch:
+        # None is a leaf, as in the inputs of an exported program.
+        return torch.utils._pytree.tree_leaves(value)
+    if isinstance(value, (list, tuple)):
+        return [leaf for part in value for leaf in _leaves(part)]
+    if isinstance(value, dict):
+        return [leaf for part in value.values() for leaf in _leaves(part)]
+    return [value]
+
+
+def is_constant(leaf):
+    return leaf is None or isinstance(leaf, (bool, int, float, complex, str))
+
+
+class Convention:
+    """How the arguments of a module become the inputs of its kernel, and the outputs its results.
+
+    A leaf of the arguments that is None, a number or text is a constant: it keeps the value that it had at compile time.
+    """
+
+    def __init__(self, forward, args, kwargs):
+        self.signature = inspect.signature(forward)
+        self.args, self.kwargs = self.bind(args, kwargs)
+        self.constants = [leaf if is_constant(leaf) else _attn for leaf in _leaves((self.args, self.kwargs))]
+        self.out_spec = None
+
+    def bind(self, args, kwargs):
+        """The arguments with defaults, as positional ones where that is possible."""
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as reason:
+            raise error(f"expected the arguments of forward{self.signature}: {reason}", "COUNT") from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def inputs(self, args, kwargs):
+        leaves = _leaves(self.bind(args, kwargs))
+        if len(leaves) != len(self.constants):
+            raise error(f"expected arguments with {len(self.constants)} parts, as at compile time, got {len(leaves)}", "COUNT")
+        inputs = []
+        for leaf, constant in zip(leaves, self.constants):
+            if constant is _attn:
+                if is_constant(leaf):
+                    raise error(f"expected an array, as at compile time, got {leaf!r}", "NULL")
+                inputs.append(leaf)
+            elif not is_constant(leaf) or leaf != constant or type(leaf) is not type(constant):
+                raise error(f"expected {constant!r}, the value at compile time, got "
+                            + (repr(leaf) if is_constant(leaf) else "an array"), "VALUE")
+        return inputs
+
+    def outputs(self, outputs):
+        torch = sys.modules["torch"]
+        return torch.utils._pytree.tree_unflatten(outputs, self.out_spec)
+
+
+def _nest(names, arrays):
+    """One array for the name "out"; tuples for out.0, out.1; dictionaries for out.logits and other names."""
+    if names == ["out"]:
+        return arrays[0]
+    tree = {}
+    for name, array in zip(names, arrays):
+        *path, last = name.split(".")[1:]
+        node = tree
+        for part in path:
+            node = node.setdefault(part, {})
+        node[last] = array
+
+    def convert(node):
+        if not isinstance(node, dict):
+            return node
+        if all(key.isdigit() for key in node):  # results that are None have no array
+            return tuple(convert(node.get(str(i))) for i in range(max(map(int, node)) + 1))
+        return {key: convert(part) for key, part in node.items()}
+
+    return convert(tree)
+
+
+NUMPY_TYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "i1": "bool", "i8": "int8", "i16": "int16",
+               "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+               "bf16": "bfloat16"}
+
+
+def _convert(array, dtype):
+    """A contiguous array of this type: the array itself, or a copy."""
+    name = NUMPY_TYPES[dtype]
+    torch = sys.modules.get("torch")
+    if torch and isinstance(array, torch.Tensor):
+        return array.to(getattr(torch, name)).contiguous()
+    import numpy
+
+    return numpy.ascontiguousarray(array, __import__("ml_dtypes").bfloat16 if name == "bfloat16" else name)
+
+
+def _parse_device(device):
+    """DLPack's type and number of "cpu", "cuda" or "cuda:1"."""
+    kind, _, number = str(device).partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
+        raise error(f"expected the device cpu, cuda or cuda:<number>, got '{device}'")
+    return {"cpu": 1, "cuda": 2}[kind], int(number or 0)
+
+
+class Kernel(_attn.Function):
+    """A compiled function. `k(x, mask)` calls it; attn.compile and attn.load make kernels.
+
+    Inputs are arrays: tensors of PyTorch, arrays of NumPy, or of any package with DLPack. Results are arrays of the package
+    of the first input. Nothing is converted or copied: an input of another type, or one that is not contiguous, is an
+    error, unless the call has `copy=True`. Several threads may call a kernel at once; calls release Python's lock.
+    """
+
+    def __new__(cls, path, *, entry=None, level=None, device="cpu"):
+        library = _attn.Library(path)
+        manifest = json.loads(library.manifest)
+        functions = {function["name"]: function for function in manifest["functions"]}
+        entry = entry or next(iter(functions))
+        self = super().__new__(cls, library, entry, level, *_parse_device(device))
+        self.path = str(path)
+        self.manifest = manifest
+        self.signature = functions.get(entry)
+        self._names = [argument["name"] for argument in self.signature["inputs"]]
+        self._symbols = [symbol["name"] for symbol in self.signature["symbols"]]
+        self._buffer_names = [argument["name"] for argument in self.signature["inputs"] if argument.get("in_out")]
+        self._convention = None  # of a module
+        self._source = None  # what it was compiled from
+        self._buffers = {}
+        return self
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    # Calls.
+
+    def _inputs(self, args, kwargs):
+        """The inputs in the order of the signature; buffers where they are not given."""
+        if self._convention:
+            inputs = iter(self._convention.inputs(args, kwargs))
+            return [self.buffers[name] if name in self._buffer_names else next(inputs) for name in self._names]
+        leaves = _leaves(args)
+        names = [name for name in self._names if name not in self._buffer_names]
+        if len(leaves) == len(self._names):
+            names = self._names
+        named = dict(zip(names, leaves))
+        for name, value in kwargs.items():
+            if name not in self._names or name in named:
+                raise error(f"{self.name}: expected inputs {', '.join(names)}, got '{name}'" + " twice" * (name in named),
+                            "NAME")
+            named[name] = value
+        if len(leaves) > len(names) or not set(names) <= set(named):
+            raise error(f"{self.name}: expected {len(names)} inputs ({', '.join(names)}), got {len(leaves) + len(kwargs)}",
+                        "COUNT")
+        return [named[name] if name in named else self.buffers[name] for name in self._names]
+
+    def _call(self, *args, out=None, copy=False, **kwargs):
+        inputs = self._inputs(args, kwargs)
+        for argument, array in zip(self.signature["inputs"], inputs):
+            if is_constant(array):
+                raise error(f"{self.name}: argument '{argument['name']}' expected an array, got {array!r}", "NULL")
+        if copy:
+            inputs = [array if argument.get("in_out") else _convert(array, argument["dtype"])
+                      for argument, array in zip(self.signature["inputs"], inputs)]
+        outputs = None if out is None else tuple(_leaves(out))
+        results = self.run(tuple(inputs), outputs)
+        if out is not None:
+            return out
+        if self._convention and self._convention.out_spec is not None:
+            return self._convention.outputs(list(results))
+        return _nest([argument["name"] for argument in self.signature["outputs"]], results)
+
+    # Buffers.
+
+    @property
+    def buffers(self):
+        """The buffers that calls read and write, such as the caches of a decoder, by name.
+
+        At first they hold what the module's buffers held at compile time, or zeros after attn.load. Put other arrays into
+        this dictionary to decode another sequence.
+        """
+        if self._buffer_names and not self._buffers:
+            for argument in self.signature["inputs"]:
+                if argument.get("in_out"):
+                    self._buffers[argument["name"]] = self._first_buffer(argument)
+        return self._buffers
+
+    def _first_buffer(self, argument):
+        tensors = self._source.tensors() if self._source else {}
+        if argument["name"] in tensors:
+            return tensors[argument["name"]].detach().clone()
+        if any(isinstance(size, str) for size in argument["shape"]):
+            raise error(f"{self.name}: expected k.buffers['{argument['name']}'], an array, because its sizes are not fixed",
+                        "NULL")
+        import numpy
+
+        return _convert(numpy.zeros(argument["shape"]), argument["dtype"])
+
+    # Weights.
+
+    def load_state_dict(self, tensors):
+        """Replaces all weights, without compiling; calls that run keep the old weights.
+
+        `tensors` has an array for each weight, as the module's state_dict() does. A name that is missing or unknown, a wrong
+        shape or a wrong type is an error, and the old weights stay.
+        """
+        wanted = [argument["name"] for argument in self.signature["weights"]]
+        tensors = {name: tensor.detach() if hasattr(tensor, "detach") else tensor for name, tensor in tensors.items()}
+        if self._source:
+            tensors = self._source.complete(tensors, wanted)
+        self._set_weights(tensors)
+        if self._source:
+            self._source.remember(tensors)
+
+    # Descriptions.
+
+    def __repr__(self):
+        def show(arguments):
+            return ", ".join(f"{argument['name']}: {argument['dtype']}[{', '.join(map(str, argument['shape']))}]"
+                             for argument in arguments)
+
+        weights = self.signature["weights"]
+        lines = [f"{self.name}({show(self.signature['inputs'])}) -> {show(self.signature['outputs'])}",
+                 f"  level {self.level}, {len(weights)} weights"]
+        for symbol in self.signature["symbols"]:
+            if symbol["name"] and symbol.get("max") != symbol.get("min"):
+                lines.append(f"  {symbol['min']} <= {symbol['name']} <= {symbol['max']}")
+        return "\n".join(lines + ["  " + line for line in self._report_text.splitlines()])
+
+    @property
+    def report(self):
+        """What was fused and how, and why not: attn.Report, which prints as text and shows as HTML in notebooks."""
+        from attn._report import Report
+
+        return Report(self)
+
+    # What needs the model from which the kernel was compiled.
+
+    def _need_source(self, method):
+        if not self._source:
+            raise error(f"{method}: expected a kernel from attn.compile, because one from attn.load has no model")
+        return self._source
+
+    def save(self, path):
+        """Writes the library `path`, which ends in .so, and beside it a C header, a manifest and the weights.
+
+        C and C++ programs link or load the library; attn.load loads it in Python. Takes as long as the compilation, because
+        the names in the library and in its header are those of the file.
+        """
+        self._need_source("save").save(pathlib.Path(path))
+
+    def check(self, *args, tolerance=1e-5, **kwargs):
+        """Compares a call with the model's own result in float64, op by op, and returns the largest error.
+
+        The error is relative to the largest value of an output. An error above `tolerance` raises attn.Error, which names
+        the first stage of the compiler after which the results differ.
+        """
+        return self._need_source("check").check(self, self._inputs(args, kwargs), tolerance)
+
+    def bench(self, *args, against=("eager",), seconds=1.0, **kwargs):
+        """Times calls of the kernel, and beside it `against`: "eager", "compile" (torch.compile) and "onnxruntime".
+
+        All run in turns, with the same threads, for `seconds` each. Returns an attn.Table with the medians in milliseconds
+        and their ratios to the kernel.
+        """
+        from attn import _bench
+
+        return _bench.measure(self, self._need_source("bench"), args, kwargs, against, seconds)
+
+    def as_module(self, layer):
+        """A module that calls the kernel in place of `layer`, from which it was compiled, with its present weights.
+
+        When gradients are wanted, or the layer is in training mode, it calls the layer and warns.
+        """
+        from attn import _module
+
+        return _module.Compiled(self, layer)
+
+
+def load(path, *, entry=None, level=None, device="cpu", num_threads=None, weights=None):
+    """Loads the library `path` that attnc or Kernel.save wrote, and its weights. Needs no compiler and no PyTorch.
+
+    Loading a library runs its code: load only what you trust. `entry` names the function, by default the first; `level` an
+    ISA level or GPU of the library, by default the best that `device` runs. `weights` is a dictionary of arrays or the path
+    of a safetensors file; by default they come from the library, or from the file beside it.
+    """
+    if not os.path.exists(path):
+        raise error(f"load: cannot read '{path}': no such file", "FILE")
+    kernel = Kernel(os.path.abspath(path), entry=entry, level=level, device=device)
+    kernel.num_threads = num_threads
+    if isinstance(weights, dict):
+        kernel.load_state_dict(weights)
+    elif weights is not None:
+        kernel._load_weights(weights)
+    elif kernel.signature["weights"]:
+        beside = pathlib.Path(path).with_suffix(".safetensors")
+        if beside.exists():
+            kernel._load_weights(beside)
+        else:
+            try:
+                kernel._use_embedded_weights()
+            except _attn.Error:
+                raise error(f"load: expected weights in the library or in '{beside}', found neither; pass weights=", "WEIGHTS"
+                            ) from None
+    return kernel

@@ -1,0 +1,297 @@
+"""Attention with a mask that a Python function states."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import tempfile
+
+from attn import _compiler
+from attn._kernel import Kernel, error
+
+COORDINATES = ("b", "h", "q", "k")
+
+
+class Value:
+    """A number or a condition while a mask function is traced: `text` is the MLIR that computes it, in order."""
+
+    __array_ufunc__ = None
+    __hash__ = None
+
+    def __init__(self, trace, name, type):
+        self.trace, self.name, self.type = trace, name, type
+
+    def __bool__(self):
+        raise error("mask: expected conditions joined by & | ~, and no `if`, `and`, `or`, `not` or chained comparison: the "
+                    "function is traced once for all pairs")
+
+    def _binary(self, other, op, swap=False, type="i64"):
+        left, right = self.trace.value(self, type), self.trace.value(other, type)
+        if swap:
+            left, right = right, left
+        return self.trace.emit(f"{op} {left}, {right} : {type}", "i1" if op.startswith("arith.cmpi") else type)
+
+    def _divide(self, other, op):
+        if not isinstance(other, int) or isinstance(other, bool) or other <= 0:
+            raise error(f"mask: expected a positive number to divide by, got {other!r}")
+        if op == "//":
+            return self._binary(other, "arith.floordivsi")
+        # Like Python, and unlike remsi, % gives no negative number.
+        return (self._binary(other, "arith.remsi") + other)._binary(other, "arith.remsi")
+
+    def __add__(self, other): return self._binary(other, "arith.addi")
+    def __radd__(self, other): return self._binary(other, "arith.addi", swap=True)
+    def __sub__(self, other): return self._binary(other, "arith.subi")
+    def __rsub__(self, other): return self._binary(other, "arith.subi", swap=True)
+    def __mul__(self, other): return self._binary(other, "arith.muli")
+    __rmul__ = __mul__
+    def __floordiv__(self, other): return self._divide(other, "//")
+    def __mod__(self, other): return self._divide(other, "%")
+    def __neg__(self): return 0 - self
+    def __abs__(self): return self._binary(-self, "arith.maxsi")
+    def __lt__(self, other): return self._binary(other, "arith.cmpi slt,")
+    def __le__(self, other): return self._binary(other, "arith.cmpi sle,")
+    def __gt__(self, other): return self._binary(other, "arith.cmpi sgt,")
+    def __ge__(self, other): return self._binary(other, "arith.cmpi sge,")
+    def __eq__(self, other): return self._binary(other, "arith.cmpi eq,")
+    def __ne__(self, other): return self._binary(other, "arith.cmpi ne,")
+    def __and__(self, other): return self._binary(other, "arith.andi", type="i1")
+    __rand__ = __and__
+    def __or__(self, other): return self._binary(other, "arith.ori", type="i1")
+    __ror__ = __or__
+    def __xor__(self, other): return self._binary(other, "arith.xori", type="i1")
+    __rxor__ = __xor__
+    def __invert__(self): return self._binary(True, "arith.xori", type="i1")
+
+
+class Captured:
+    """An array that a mask function reads, such as `lengths[b]`."""
+
+    def __init__(self, trace, name, type):
+        self.trace, self.name, self.type, self.rank = trace, name, type, None
+
+    def __getitem__(self, places):
+        places = places if isinstance(places, tuple) else (places,)
+        names = [next((name for name, value in self.trace.coordinates.items() if value is place), None) for place in places]
+        if None in names or len(set(names)) != len(names):
+            raise error(f"mask: expected the array '{self.name}' to be read at different ones of b, h, q and k, as {self.name}[b, k]")
+        if self.rank not in (None, names):
+            self.trace.check_rank(self, names)
+        self.rank = names
+        return self.trace.read(self, names)
+
+
+class Trace:
+    """The body of a score region: the score where the function keeps a pair, and -inf elsewhere."""
+
+    def __init__(self, function):
+        self.lines, self.reads, self.count = [], [], 0
+        self.coordinates = {name: self.emit(f"arith.index_cast %i{name} : index to i64", "i64") for name in COORDINATES}
+        self.captures = {parameter.name: Captured(self, parameter.name, "i1" if parameter.annotation in (bool, "bool") else "i64")
+                         for parameter in list(inspect.signature(function).parameters.values())[4:]}
+        kept = self.value(function(*self.coordinates.values(), *self.captures.values()), "i1")
+        for capture in self.captures.values():
+            if capture.rank is None:
+                raise error(f"mask: expected the function to read the array '{capture.name}', but it does not")
+        self.emit("arith.constant 0xFF800000 : f32", "f32")
+        self.lines += [f"%r = arith.select {kept}, %s, %{self.count - 1} : f32", "attn.yield %r : f32"]
+
+    def emit(self, op, type):
+        self.lines.append(f"%{self.count} = {op}")
+        self.count += 1
+        return Value(self, f"%{self.count - 1}", type)
+
+    def value(self, operand, type):
+        if isinstance(operand, bool) and type == "i1":
+            return self.emit(f"arith.constant {str(operand).lower()}", "i1").name
+        if isinstance(operand, int) and not isinstance(operand, bool) and type == "i64":
+            return self.emit(f"arith.constant {operand} : i64", "i64").name
+        if not isinstance(operand, Value) or operand.type != type:
+            what = {"i1": "a condition", "i64": "a number"}
+            got = what[operand.type] if isinstance(operand, Value) else repr(operand)
+            raise error(f"mask: expected {what[type]}, got {got}")
+        return operand.name
+
+    def check_rank(self, captured, names):
+        if len(captured.rank) != len(names):
+            raise error(f"mask: expected {len(captured.rank)} places in '{captured.name}', as before, got {len(names)}")
+
+    def read(self, captured, names):
+        name = f"%c{len(self.reads)}"
+        self.reads.append((captured, names))
+        return Value(self, name, captured.type)
+
+
+class Mask:
+    """A mask function; made by attn.mask."""
+
+    def __init__(self, function):
+        names = list(inspect.signature(function).parameters)
+        if tuple(names[:4]) != COORDINATES:
+            raise error(f"mask: expected a function of b, h, q and k, and the arrays that it reads, got one of {', '.join(names)}")
+        self.function = function
+        name = getattr(function, "__name__", "mask")
+        self.__name__ = name if name.isidentifier() else "mask"
+        self.__doc__ = function.__doc__
+
+    def __call__(self, b, h, q, k, *arrays):
+        """Whether query q sees key k, for numbers or arrays of numbers."""
+        return self.function(b, h, q, k, *arrays)
+
+
+def mask(function):
+    """Makes a mask of a function that tells which keys a query sees.
+
+        @attn.mask
+        def window(b, h, q, k):
+            return (k <= q) & (q - k < 128)
+
+        @attn.mask
+        def documents(b, h, q, k, ids):      # a call gets the array `ids` too
+            return ids[b, q] == ids[b, k]
+
+    The function gets the batch, the head, the query and the key as symbols, and is traced once. It may use + - * // % abs,
+    comparisons, & | ^ ~, and arrays, which it reads at some of b, h, q and k. Arrays hold int64, or bool if the parameter is
+    annotated with bool. attn skips the tiles of causal masks, windows and lengths.
+    """
+    return Mask(function)
+
+
+TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+
+
+def _write(of, heads, head_size, key_heads, value_size, scale, dtype):
+    """An attention in MLIR: queries (B, heads, S, head_size), keys (B, key_heads, T, head_size), values alike."""
+    if dtype not in TYPES:
+        raise error(f"attention: expected dtype among {', '.join(TYPES)}, got '{dtype}'")
+    key_heads = key_heads or heads
+    value_size = value_size or head_size
+    for name, size in (("heads", heads), ("head_size", head_size), ("key_heads", key_heads), ("value_size", value_size)):
+        if not isinstance(size, int) or size < 1:
+            raise error(f"attention: expected {name} of at least 1, got {size!r}")
+    if heads % key_heads:
+        raise error(f"attention: expected heads that key_heads divides, got {heads} and {key_heads}")
+    t, group = TYPES[dtype], heads // key_heads
+    scale = head_size ** -0.5 if scale is None else float(scale)
+
+    def tensor(*sizes, of=t):
+        return f"tensor<{'x'.join(map(str, sizes))}x{of}>"
+
+    # With groups, several heads of queries read one head of keys: h = key head * group + g.
+    dims = "b, h, g, q, k, d, e" if group > 1 else "b, h, q, k, d, e"
+    g, head = (", g", f"{key_heads}x{group}") if group > 1 else ("", str(heads))
+
+    def at(*names):
+        return f"affine_map<({dims}) -> ({', '.join(names)})>"
+
+    trace = Trace(of.function) if of else None
+    arguments, captures, maps = "", "", ""
+    if trace:
+        if group > 1 and any("h" in names for _, names in trace.reads):
+            raise error("attention: expected arrays that are not read at h, because several heads share keys")
+        types = {name: tensor(*["?"] * len(captured.rank), of=captured.type) for name, captured in trace.captures.items()}
+        # Heads are of a fixed number.
+        for name, captured in trace.captures.items():
+            types[name] = tensor(*[heads if place == "h" else "?" for place in captured.rank], of=captured.type)
+        arguments = "".join(f', %{name}_: {type} {{attn.name = "{name}"}}' for name, type in types.items())
+        if trace.reads:
+            captures = (f"captures({', '.join(f'%{captured.name}_' for captured, _ in trace.reads)} : "
+                        f"{', '.join(types[captured.name] for captured, _ in trace.reads)})")
+            maps = "".join(at(*names) + ", " for _, names in trace.reads)
+    q, k, v, o = (tensor("?", heads, "?", head_size), tensor("?", key_heads, "?", head_size),
+                  tensor("?", key_heads, "?", value_size), tensor("?", heads, "?", value_size))
+    grouped_q, grouped_o = tensor("?", head, "?", head_size), tensor("?", head, "?", value_size)
+    lines = ["%zero = arith.constant 0 : index", "%two = arith.constant 2 : index",
+             f"%batch = tensor.dim %q, %zero : {q}", f"%length = tensor.dim %q, %two : {q}"]
+    query = "%q"
+    if group > 1:
+        lines.append(f"%grouped = tensor.expand_shape %q [[0], [1, 2], [3], [4]] output_shape [%batch, {key_heads}, {group}, "
+                     f"%length, {head_size}] : {q} into {grouped_q}")
+        query = "%grouped"
+    lines.append(f"%empty = tensor.empty(%batch, %length) : {grouped_o}")
+    region = ""
+    if trace:
+        inputs = "".join(f", %c{i}: {captured.type}" for i, (captured, _) in enumerate(trace.reads))
+        coordinates = "%ib: index, %ih: index, %iq: index, %ik: index"
+        body = trace.lines
+        if group > 1:
+            coordinates = "%ib: index, %key_head: index, %ig: index, %iq: index, %ik: index"
+            body = [f"%group = arith.constant {group} : index", "%first = arith.muli %key_head, %group : index",
+                    "%ih = arith.addi %first, %ig : index", *body]
+        region = f"score {{\n    ^bb0({coordinates}, %s: f32{inputs}):\n      " + "\n      ".join(body) + "\n    }"
+    lines.append(f"%o = attn.attention ins({query}, %k, %v : {grouped_q}, {k}, {v}) {captures} outs(%empty : {grouped_o}) "
+                 f"{{indexing_maps = [{at('b', 'h' + g, 'q', 'd')}, {at('b', 'h', 'k', 'd')}, {at('b', 'h', 'k', 'e')}, {maps}"
+                 f"{at('b', 'h' + g, 'q', 'e')}], scale = {scale:e} : f32}} {region} -> {grouped_o}")
+    result = "%o"
+    if group > 1:
+        lines.append(f"%merged = tensor.collapse_shape %o [[0], [1, 2], [3], [4]] : {grouped_o} into {o}")
+        result = "%merged"
+    lines.append(f"return {result} : {o}")
+    return (f'func.func @attention(%q: {q} {{attn.name = "q"}}, %k: {k} {{attn.name = "k"}}, %v: {v} {{attn.name = "v"}}'
+            f'{arguments}) -> ({o} {{attn.name = "out"}}) {{\n  ' + "\n  ".join(lines) + "\n}\n")
+
+
+def attention(*, heads, head_size, mask=None, key_heads=None, value_size=None, scale=None, dtype="float32", target=None,
+              device="cpu", num_threads=None) -> Kernel:
+    """Compiles softmax(scale * Q K^T) V over the pairs that `mask` keeps, and returns an attn.Kernel k(q, k, v, *arrays).
+
+    Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys, value_size), and
+    the result (batch, heads, queries, value_size); batch, queries and keys may change from call to call. `mask` is a function
+    for attn.mask; the arrays that it reads are arguments of the call, in its order. A query that sees no key gives zeros.
+    `key_heads` is heads by default, and divides it; `value_size` is head_size by default, `scale` 1 / sqrt(head_size), and
+    `dtype` float32, float16 or bfloat16.
+    """
+    from attn._compile import compile_text
+
+    of = mask if mask is None or isinstance(mask, Mask) else Mask(mask)
+    text = _write(of, heads, head_size, key_heads, value_size, scale, dtype)
+    return compile_text(text, of.__name__ if of else "attention", target=target, device=device, num_threads=num_threads)
+
+
+class Picture:
+    """A drawing of a mask: SVG in notebooks, characters when printed."""
+
+    def __init__(self, svg, text):
+        self.svg, self.text = svg, text
+
+    def _repr_svg_(self):
+        return self.svg
+
+    def __str__(self):
+        return self.text
+
+    __repr__ = __str__
+
+    def save(self, path):
+        """Writes the image to a file that ends in .svg."""
+        pathlib.Path(path).write_text(self.svg)
+
+
+def plot_mask(mask, queries, keys=None, *arrays, heads=1):
+    """Draws which tiles of queries and keys attention with this mask computes, computes and tests, or skips.
+
+    `arrays` are those that the mask reads. Returns an attn.Picture.
+    """
+    import numpy
+
+    of = mask if isinstance(mask, Mask) else Mask(mask)
+    keys = queries if keys is None else keys
+    batch = 1
+    trace = Trace(of.function)
+    arrays = [numpy.asarray(array) for array in arrays]
+    for array, captured in zip(arrays, trace.captures.values()):
+        if "b" in captured.rank and array.ndim == len(captured.rank):
+            batch = array.shape[captured.rank.index("b")]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "mask.mlir").write_text(_write(of, heads, 8, None, None, None, "float32"))
+        options = []
+        types = [captured.type for captured in trace.captures.values()]
+        inputs = [numpy.zeros((batch, heads, length, 8), "float32") for length in (queries, keys, keys)]
+        inputs += [array.astype("bool" if type == "i1" else "int64") for array, type in zip(arrays, types)]
+        for i, array in enumerate(inputs):
+            numpy.save(folder / f"{i}.npy", array)
+            options.append(f"--input={folder}/{i}.npy")
+        _compiler.run("attn-run", [folder / "mask.mlir", *options, f"--explain-mask={folder}/mask.svg"])
+        text = _compiler.run("attn-run", [folder / "mask.mlir", *options, "--explain-mask"])
+        return Picture((folder / "mask.svg").read_text(), text.partition("\n")[2].strip())

@@ -1,0 +1,53 @@
+"""Kernel.as_module: a kernel in the place of a layer of a model."""
+
+import warnings
+
+import torch
+
+from attn._kernel import error
+
+
+class Compiled(torch.nn.Module):
+    """Calls a kernel in place of `layer`. Its parameters and buffers are the layer's own, under the layer's names.
+
+    If a gradient is wanted or the layer is in training mode, it calls the layer and warns once. Weights that were changed
+    in place, or replaced, are packed again at the next call.
+    """
+
+    def __init__(self, kernel, layer):
+        super().__init__()
+        if kernel._convention is None:
+            raise error("as_module: expected a kernel that was compiled from a module")
+        self.layer = layer
+        self._kernel = kernel
+        self._packed = None
+        self._has_warned = False
+        self._update()
+
+    def _versions(self):
+        state = [*self.layer.parameters(), *self.layer.buffers()]
+        return [(id(tensor), tensor._version) for tensor in state]
+
+    def _update(self):
+        versions = self._versions()
+        if versions != self._packed:
+            self._kernel.load_state_dict(self.layer.state_dict())
+            self._packed = versions
+
+    def _wants_gradient(self, args, kwargs):
+        if not torch.is_grad_enabled():
+            return False
+        tensors = [*torch.utils._pytree.tree_leaves((args, kwargs)), *self.layer.parameters()]
+        return any(isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors)
+
+    def forward(self, *args, **kwargs):
+        wants_gradient = self._wants_gradient(args, kwargs)
+        if wants_gradient or self.layer.training:
+            if not self._has_warned:
+                reason = "a gradient is wanted; attn computes none (call inside torch.inference_mode())" if wants_gradient \
+                    else "it is in training mode (call eval())"
+                warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
+                self._has_warned = True
+            return self.layer(*args, **kwargs)
+        self._update()
+        return self._kernel(*args, **kwargs)

@@ -1,0 +1,98 @@
+"""What the compiler made of a model, as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+
+ROWS = [("source", "line"), ("schedule", "schedule"), ("mask", "mask"), ("skipped_share", "tiles skipped"),
+        ("query", "query from"), ("key", "key from"), ("value", "value from")]
+
+
+class Report:
+    """The report of attn.Kernel: `print(report)`, `report.json` (see docs/report.md), and a table in notebooks."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        file = getattr(kernel, "_report_file", None)
+        #: The report as attnc wrote it; None for a kernel from attn.load.
+        self.json = json.loads(file.read_text()) if file else None
+
+    @property
+    def attentions(self):
+        """The attentions of the kernel's level, a list of dictionaries."""
+        for level in (self.json or {}).get("levels", []):
+            if level["level"] == self.kernel.level:
+                return [attention for function in level["functions"] if function["function"] == self.kernel.name
+                        for attention in function.get("attentions", [])]
+        return []
+
+    def __str__(self):
+        lines = [f"[{self.kernel.level}] {line}" for line in self.kernel._report_text.splitlines()]
+        for kind, what in (("not_raised", "not fused"), ("extra_work", "extra work"), ("slow_loops", "slow loop")):
+            lines += [f"{item['source']}: {what}: {item['reason']}" for item in (self.json or {}).get(kind, [])]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def picture(self, **sizes):
+        """An SVG image of the tiles that each attention computes and skips because of its mask.
+
+        `sizes` gives the sizes that are not fixed, by symbol, with "_" for ".": x_1=64.
+        """
+        return self.kernel._need_source("picture").picture(self.kernel, sizes)
+
+    def _repr_html_(self):
+        def cell(value):
+            if isinstance(value, float):
+                value = f"{100 * value:.0f} %"
+            return f"<td>{html.escape(str(value))}</td>"
+
+        kernel = self.kernel
+        head = "".join(f"<th>{title}</th>" for _, title in [*ROWS, ("", "predicted Mcycles")])
+        body = ""
+        for attention in self.attentions:
+            predicted = ", ".join(f"{p['schedule']} {p['mcycles']:.3g}" for p in attention["predictions"])
+            body += "<tr>" + "".join(cell(attention.get(key, "")) for key, _ in ROWS) + cell(predicted) + "</tr>"
+        left = "".join(f"<li>{html.escape(item['source'])}: {html.escape(item['reason'])}</li>"
+                       for kind in ("not_raised", "extra_work", "slow_loops") for item in (self.json or {}).get(kind, []))
+        return (f"<p><b>{html.escape(kernel.name)}</b> at level {kernel.level}</p>"
+                f"<table><tr>{head}</tr>{body}</table>" + (f"<p>Not fused, or slow:</p><ul>{left}</ul>" if left else "")
+                + self._picture_if_fixed())
+
+    def _picture_if_fixed(self):
+        if any(attention.get("mask") for attention in self.attentions) and not self.kernel.signature["symbols"]:
+            if self.kernel._source:
+                return self.picture()
+        return ""
+
+
+class Table:
+    """Times of several runtimes, in milliseconds: prints as text, and shows as a table in notebooks."""
+
+    def __init__(self, rows, title):
+        #: A list of (name, median ms, ratio to attn); the ms and the ratio are None if the runtime failed.
+        self.rows = rows
+        self.title = title
+        #: The failures, by name.
+        self.failures = {}
+
+    def __getitem__(self, name):
+        """The median time of a runtime in milliseconds."""
+        return next(ms for row, ms, _ in self.rows if row == name)
+
+    def __str__(self):
+        lines = [self.title]
+        for name, ms, ratio in self.rows:
+            lines.append(f"{name:12} {ms:10.4f} ms {ratio:6.2f} x attn" if ms is not None
+                         else f"{name:12} failed: {self.failures[name]}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><td>{html.escape(name)}</td>"
+                       + (f"<td>{ms:.4f}</td><td>{ratio:.2f}</td>" if ms is not None
+                          else f"<td colspan=2>failed: {html.escape(self.failures[name])}</td>") + "</tr>"
+                       for name, ms, ratio in self.rows)
+        return f"<p>{html.escape(self.title)}</p><table><tr><th></th><th>median ms</th><th>times attn</th></tr>{rows}</table>"

@@ -1,0 +1,306 @@
+"""torch.compile(model, backend="attn"): attention by attn, the rest by PyTorch's default backend.
+
+A graph of torch.compile becomes one kernel if attn knows all of its ops. Otherwise the parts with attention that attn knows
+become kernels, and the others stay. `attn.dynamo.reports` tells what became of each graph, and why.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import operator
+
+import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+import attn
+from attn import _compiler
+from attn._compile import compile as compile_module
+from attn._compile import _export as export_module
+
+log = logging.getLogger("attn")
+
+#: One line for each graph that torch.compile gave to attn, the latest last: what attn compiled, what it left, and why.
+reports = []
+
+
+def _report(text):
+    reports.append(text)
+    log.info(text)
+
+
+def _default(graph, inputs):
+    from torch._inductor.compile_fx import compile_fx
+
+    return compile_fx(graph, inputs)
+
+
+def _size_source(size, tensors):
+    """The input and the dimension that have this symbolic size."""
+    for i, tensor in tensors:
+        for axis, other in enumerate(tensor.shape):
+            if isinstance(other, torch.SymInt) and other.node.expr == size.node.expr:
+                return i, axis
+    return None
+
+
+class Lifted(torch.nn.Module):
+    """A graph whose parameters are those of a module, and whose symbolic sizes come from its tensors."""
+
+    def __init__(self, graph, values, is_weight):
+        super().__init__()
+        self.graph = graph
+        self.places = []  # of each input of the graph: ("weight", name), ("input", number) or ("size", input, axis)
+        tensors = [(i, value) for i, value in enumerate(values) if isinstance(value, torch.Tensor) and not is_weight[i]]
+        numbers = {i: number for number, (i, _) in enumerate(tensors)}
+        self.kept = [i for i, _ in tensors]  # inputs of the graph that are inputs of the module
+        for i, value in enumerate(values):
+            if isinstance(value, torch.SymInt):
+                source = _size_source(value, tensors)
+                if source is None:
+                    raise attn.Error(f"an input is the size {value}, which no tensor has")
+                self.places.append(("size", numbers[source[0]], source[1]))
+            elif not isinstance(value, torch.Tensor):
+                self.places.append(("constant", value))
+            elif is_weight[i]:
+                self.places.append(("weight", f"weight{i}"))
+            else:
+                self.places.append(("input", numbers[i]))
+        self.dynamic = tuple({axis: torch.export.Dim.AUTO for axis, size in enumerate(tensor.shape)
+                              if isinstance(size, torch.SymInt)} for _, tensor in tensors)
+
+    def set_weights(self, values):
+        for (kind, *rest), value in zip(self.places, values):
+            if kind == "weight":
+                self.register_buffer(rest[0], value.detach())
+
+    def forward(self, *inputs):
+        values = []
+        for kind, *rest in self.places:
+            if kind == "weight":
+                values.append(getattr(self, rest[0]))
+            elif kind == "input":
+                values.append(inputs[rest[0]])
+            elif kind == "size":
+                values.append(inputs[rest[0]].shape[rest[1]])
+            else:
+                values.append(rest[0])
+        if isinstance(self.graph, torch.fx.GraphModule):
+            with torch.fx.traceback.preserve_node_meta():  # the lines of the model, for reports
+                return torch.fx.Interpreter(self.graph).run(*values)
+        return self.graph(*values)
+
+
+class Graph:
+    """A graph as a kernel. A call takes the inputs of the graph, weights among them. `graph` runs where the kernel cannot."""
+
+    def __init__(self, graph, fakes, values, is_weight):
+        """`fakes` are the inputs with symbolic sizes, `values` examples; weights among these are the real ones."""
+        module = Lifted(graph, fakes, is_weight).eval()
+        module.set_weights(values)
+        # torch.export marks its examples, and guards of torch.compile look at such marks.
+        examples = tuple(values[i].detach().clone() for i in module.kept)
+        dynamic = {"inputs": module.dynamic} if any(module.dynamic) else None
+        with torch._guards.tracing(None):  # what export assumes of its own inputs is no guard of the graph
+            self.kernel = compile_module(module, examples, dynamic=dynamic)
+        if not self.kernel.report.json["fused"]:
+            raise attn.Error("it has no attention that attn fuses")
+        self.graph, self.places, self.kept = graph, module.places, module.kept
+        self.weights = [i for i, (kind, *_) in enumerate(module.places) if kind == "weight"]
+        self.packed = self._versions(values)
+
+    def _versions(self, values):
+        return [(values[i].data_ptr(), values[i]._version) for i in self.weights]
+
+    def __call__(self, *values):
+        values = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
+        versions = self._versions(values)
+        if versions != self.packed:
+            self.kernel.load_state_dict({f"weight{i}": values[i] for i in self.weights})
+            self.packed = versions
+        inputs = [values[i] if values[i].is_contiguous() else values[i].contiguous() for i in self.kept]
+        try:
+            return self.kernel(*inputs)
+        except attn.Error as reason:
+            if reason.status != "SHAPE":
+                raise
+            _report(f"left to PyTorch, for this call: {reason}")
+            return self.graph(*values)
+
+
+# Parts of graphs.
+
+_known = {}  # by number, for the op attn::part
+
+
+class Part:
+    """A part of a graph. The op attn::part takes its tensors; sizes follow from them."""
+
+    def __init__(self, graph, is_tensor):
+        self.compiled = graph
+        self.tensors = [i for i, tensor in enumerate(is_tensor) if tensor]
+
+    def values(self, tensors):
+        values = [None] * len(self.compiled.places)
+        for i, tensor in zip(self.tensors, tensors):
+            values[i] = tensor
+        for i, (kind, *rest) in enumerate(self.compiled.places):
+            if kind == "size":
+                values[i] = values[self.compiled.kept[rest[0]]].shape[rest[1]]
+            elif kind == "constant":
+                values[i] = rest[0]
+        return values
+
+
+def _as_list(results):
+    return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
+@torch.library.custom_op("attn::part", mutates_args=())
+def _part(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    part = _known[number]
+    return _as_list(part.compiled(*part.values(tensors)))
+
+
+@_part.register_fake
+def _(number, tensors):
+    part = _known[number]
+    # Kernels write compact results.
+    return [torch.empty(result.shape, dtype=result.dtype, device=result.device)
+            for result in _as_list(part.compiled.graph(*part.values(tensors)))]
+
+
+@functools.cache
+def _known_ops():
+    """The overloads that attn imports, such as "add.Tensor"."""
+    lines = _compiler.run("attn-import", ["--ops"]).splitlines()
+    return {line.split("`")[1] for line in lines if line.startswith("| `")}
+
+
+class Known(OperatorSupportBase):
+    """The nodes of a graph whose ops attn imports, found by exporting the graph."""
+
+    def __init__(self, graph, fakes, values, is_weight):
+        module = Lifted(graph, fakes, is_weight).eval()
+        module.set_weights(values)
+        examples = tuple(values[i].detach().clone() for i in module.kept)
+        with torch._guards.tracing(None):
+            program, _ = export_module(module, examples, {}, {"inputs": module.dynamic} if any(module.dynamic) else None)
+        self.unknown, self.seen = {}, set()
+        for node in program.graph.nodes:
+            if node.op != "call_function" or not node.meta.get("from_node"):
+                continue
+            name = str(node.target)
+            origins = set()
+            sources = list(node.meta["from_node"])
+            while sources:
+                source = sources.pop()
+                origins.add(source.name)
+                sources += source.from_node or []
+            self.seen |= origins
+            if name.startswith("aten.") and name.removeprefix("aten.") not in _known_ops():
+                self.unknown.update(dict.fromkeys(origins, name))
+
+    def is_node_supported(self, modules, node):
+        # Kernels have no complex arguments, and return tensors.
+        values = [part.meta.get("example_value") for part in [node, *node.all_input_nodes]]
+        return (node.op in ("call_function", "call_method") and isinstance(values[0], torch.Tensor)
+                and not any(isinstance(value, torch.Tensor) and value.is_complex() for value in values)
+                and node.name in self.seen and node.name not in self.unknown)
+
+
+def _example(fake):
+    """Zeros of the sizes that a symbolic tensor had when the graph was traced."""
+    def hint(size):
+        return size.node.hint if isinstance(size, torch.SymInt) else size
+
+    if not isinstance(fake, torch.Tensor):
+        return hint(fake)
+    return torch.zeros([hint(size) for size in fake.shape], dtype=fake.dtype, device=fake.device)
+
+
+def _split(graph, fakes, values, is_weight):
+    """Replaces the parts with attention by kernels. Returns the graph, the kernels, and why parts were left."""
+    known = Known(graph, fakes, values, is_weight)
+    weights = {node.name: value for node, value, weight in
+               zip((node for node in graph.graph.nodes if node.op == "placeholder"), values, is_weight) if weight}
+    partitioner = CapabilityBasedPartitioner(graph, known, allows_single_node_partition=True)
+    # Fusing builds the graph again, without what PyTorch's backend needs to know of its inputs.
+    sources = {node.name: node._dynamo_source for node in graph.graph.nodes if hasattr(node, "_dynamo_source")}
+    graph = partitioner.fuse_partitions(partitioner.propose_partitions(), prefix="attn_part")
+    for node in graph.graph.nodes:
+        if node.op == "placeholder" and node.name in sources:
+            node._dynamo_source = sources[node.name]
+    for call in [node for node in graph.graph.nodes if node.op == "call_module" and node.target.startswith("attn_part")]:
+        result = next(node for node in graph.get_submodule(call.target).graph.nodes if node.op == "output").args[0]
+        if isinstance(result, (list, tuple)):
+            for user in call.users:  # operator.getitem
+                user.meta["example_value"] = result[user.args[1]].meta["example_value"]
+        else:
+            call.meta["example_value"] = result.meta["example_value"]
+    kernels, left = [], [f"attn does not know {name}" for name in sorted(set(known.unknown.values()))]
+    for call in [node for node in graph.graph.nodes if node.op == "call_module" and node.target.startswith("attn_part")]:
+        module = graph.get_submodule(call.target)
+        part_fakes = [argument.meta["example_value"] if argument.name not in weights else weights[argument.name]
+                      for argument in call.args]
+        part_weight = [argument.name in weights for argument in call.args]
+        part_values = [weights[argument.name] if weight else _example(fake)
+                       for argument, weight, fake in zip(call.args, part_weight, part_fakes)]
+        is_tensor = [isinstance(fake, torch.Tensor) for fake in part_fakes]
+        try:
+            part = Part(Graph(module, part_fakes, part_values, part_weight), is_tensor)
+        except attn.Error as reason:
+            if "no attention" not in str(reason):
+                left.append(str(reason).splitlines()[0])
+            continue
+        number = len(_known)
+        _known[number] = part
+        kernels.append(part.compiled.kernel)
+        result = next(node for node in module.graph.nodes if node.op == "output").args[0]
+        with graph.graph.inserting_before(call):
+            tensors = [argument for argument, tensor in zip(call.args, is_tensor) if tensor]
+            replaced = graph.graph.call_function(torch.ops.attn.part.default, (number, tensors))
+            if not isinstance(result, (list, tuple)):
+                replaced = graph.graph.call_function(operator.getitem, (replaced, 0))
+                replaced.meta["example_value"] = result.meta["example_value"]
+        call.replace_all_uses_with(replaced)
+        graph.graph.erase_node(call)
+    graph.graph.lint()
+    graph.recompile()
+    return graph, kernels, left
+
+
+def _describe(kernels):
+    return ", ".join(f"{attention['source']} {attention['schedule']}" for kernel in kernels
+                     for attention in kernel.report.attentions)
+
+
+def backend(graph, inputs, **options):
+    """The backend of torch.compile; `inputs` are the examples that torch.compile passes."""
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    fakes = [node.meta.get("example_value", value) for node, value in zip(placeholders, inputs)]
+    is_weight = [isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
+                 for value in inputs]
+    what = f"graph of {len(graph.graph.nodes)} nodes"
+    if torch.is_grad_enabled() and any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs):
+        _report(f"{what}: left to PyTorch, because a gradient is wanted; call inside torch.inference_mode()")
+        return _default(graph, inputs)
+    try:
+        compiled = Graph(graph, fakes, inputs, is_weight)
+        _report(f"{what}: compiled as a whole: {_describe([compiled.kernel])}")
+        return compiled
+    except attn.Error as reason:
+        whole = str(reason).splitlines()[0]
+    kernels, left = [], []
+    try:
+        if "no attention" not in whole:
+            graph, kernels, left = _split(graph, fakes, inputs, is_weight)
+    except attn.Error as reason:
+        left = [str(reason).splitlines()[0]]
+    if kernels:
+        _report(f"{what}: compiled in {len(kernels)} parts: {_describe(kernels)}; the rest left to PyTorch, because "
+                + "; ".join(left or [whole]))
+    else:
+        _report(f"{what}: left to PyTorch, because {'; '.join(left or [whole])}")
+    return _default(graph, inputs)

@@ -1,0 +1,43 @@
+//===- array.h - Python arrays as tensors of attn.h --------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PYTHON_ARRAY_H
+#define ATTN_PYTHON_ARRAY_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "dlpack.h"
+
+enum { MAX_RANK = 16 };
+
+/// A view of the memory of a Python array. It is valid until array_release, while the Python array is alive.
+typedef struct {
+  DLTensor tensor;
+  const DLPackExchangeAPI *api; ///< of the array's type; null: it has none, or was not used
+  PyObject *memory;             ///< a capsule or an array that holds the memory; may be null
+  Py_buffer buffer;             ///< released if buffer.obj is not null
+  int read_only;
+  int64_t shape[MAX_RANK], strides[MAX_RANK];
+} Array;
+
+typedef enum { ARRAY_OK, ARRAY_NONE, ARRAY_ERROR } ArrayResult;
+
+/// Fills `array` from `object` without a copy. Returns ARRAY_NONE if `object` is no array, without an exception, and
+/// ARRAY_ERROR with an exception if its memory cannot be viewed. Only after ARRAY_OK, call array_release.
+ArrayResult array_view(PyObject *object, Array *array);
+void array_release(Array *array);
+
+/// Makes an uninitialised array like `like`: one of the same package, on the same device. Fills `array` with a view of
+/// it. Returns null with an exception on failure.
+PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype, int32_t rank, const int64_t *shape,
+                     Array *array);
+
+/// What the caller gets for an output that array_make made: the output itself, or, for packages whose arrays cannot be
+/// written to, an array of `like`'s package with its elements. Takes `made`.
+PyObject *array_finish(PyObject *like, const Array *view_of_like, PyObject *made);
+
+#endif // ATTN_PYTHON_ARRAY_H

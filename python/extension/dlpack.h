@@ -1,0 +1,54 @@
+//===- dlpack.h - the parts of DLPack 1.3 that Python packages exchange ------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// attn.h declares DLTensor. This header declares how a package hands its tensors to another one: by a capsule that
+// `__dlpack__` returns, or, faster, by functions in C that a type offers in its attribute `__dlpack_c_exchange_api__`.
+// The layouts are those of dlpack.h; its license (Apache-2.0) covers the interface, and the declarations are our own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PYTHON_DLPACK_H
+#define ATTN_PYTHON_DLPACK_H
+
+#define ATTN_OWN_DLPACK
+#include "attn.h"
+
+/// What a capsule named "dltensor" points to.
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void *manager_ctx;
+  void (*deleter)(struct DLManagedTensor *self); ///< may be null
+} DLManagedTensor;
+
+typedef struct {
+  uint32_t major, minor;
+} DLPackVersion;
+
+/// What a capsule named "dltensor_versioned" points to.
+typedef struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void *manager_ctx;
+  void (*deleter)(struct DLManagedTensorVersioned *self); ///< may be null
+  uint64_t flags;                                         ///< DLPACK_READ_ONLY
+  DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+
+enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3, DLPACK_READ_ONLY = 1 };
+
+typedef void (*DLPackSetError)(void *context, const char *kind, const char *message);
+
+/// The functions that a type offers. Those that return an int return 0, or -1 with a Python exception set; the allocator
+/// calls `set_error` instead.
+typedef struct DLPackExchangeAPI {
+  DLPackVersion version;
+  struct DLPackExchangeAPI *previous; ///< of an older major version; may be null
+  int (*allocate)(DLTensor *prototype, DLManagedTensorVersioned **tensor, void *error_context,
+                  DLPackSetError set_error);
+  int (*from_object)(void *object, DLManagedTensorVersioned **tensor);
+  int (*to_object)(DLManagedTensorVersioned *tensor, void **object); ///< takes the tensor
+  int (*borrow)(void *object, DLTensor *tensor);                     ///< may be null; the object must stay alive
+  int (*current_stream)(DLDeviceType device, int32_t id, void **stream);
+} DLPackExchangeAPI;
+
+#endif // ATTN_PYTHON_DLPACK_H
