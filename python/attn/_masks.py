@@ -160,12 +160,17 @@ def mask(function):
 TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
 
-def _write(of, heads, head_size, key_heads, value_size, scale, dtype):
-    """An attention in MLIR: queries (B, heads, S, head_size), keys (B, key_heads, T, head_size), values alike."""
+LAYOUTS = ("bhsd", "bshd")
+
+
+def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dtype="float32", layout="bhsd", key_layout=None):
+    """An attention in MLIR. `layout` is that of queries and the result, `key_layout` that of keys and values."""
+    key_layout = key_layout or layout
     if dtype not in TYPES:
         raise error(f"attention: expected dtype among {', '.join(TYPES)}, got '{dtype}'")
-    key_heads = key_heads or heads
-    value_size = value_size or head_size
+    if layout not in LAYOUTS or key_layout not in LAYOUTS:
+        raise error(f"attention: expected layout among {', '.join(LAYOUTS)}, got '{layout}'")
+    key_heads, value_size = key_heads or heads, value_size or head_size
     for name, size in (("heads", heads), ("head_size", head_size), ("key_heads", key_heads), ("value_size", value_size)):
         if not isinstance(size, int) or size < 1:
             raise error(f"attention: expected {name} of at least 1, got {size!r}")
@@ -198,15 +203,22 @@ def _write(of, heads, head_size, key_heads, value_size, scale, dtype):
             captures = (f"captures({', '.join(f'%{captured.name}_' for captured, _ in trace.reads)} : "
                         f"{', '.join(types[captured.name] for captured, _ in trace.reads)})")
             maps = "".join(at(*names) + ", " for _, names in trace.reads)
-    q, k, v, o = (tensor("?", heads, "?", head_size), tensor("?", key_heads, "?", head_size),
-                  tensor("?", key_heads, "?", value_size), tensor("?", heads, "?", value_size))
-    grouped_q, grouped_o = tensor("?", head, "?", head_size), tensor("?", head, "?", value_size)
-    lines = ["%zero = arith.constant 0 : index", "%two = arith.constant 2 : index",
-             f"%batch = tensor.dim %q, %zero : {q}", f"%length = tensor.dim %q, %two : {q}"]
+
+    def order(layout, batch, head, length, last):
+        return [batch, head, length, last] if layout == "bhsd" else [batch, length, head, last]
+
+    q, o = (tensor(*order(layout, "?", heads, "?", size)) for size in (head_size, value_size))
+    k, v = (tensor(*order(key_layout, "?", key_heads, "?", size)) for size in (head_size, value_size))
+    grouped_q, grouped_o = (tensor(*order(layout, "?", head, "?", size)) for size in (head_size, value_size))
+    # The dimensions that a group of heads becomes.
+    groups = "[[0], [1, 2], [3], [4]]" if layout == "bhsd" else "[[0], [1], [2, 3], [4]]"
+    axis = 2 if layout == "bhsd" else 1
+    lines = ["%zero = arith.constant 0 : index", f"%axis = arith.constant {axis} : index",
+             f"%batch = tensor.dim %q, %zero : {q}", f"%length = tensor.dim %q, %axis : {q}"]
     query = "%q"
     if group > 1:
-        lines.append(f"%grouped = tensor.expand_shape %q [[0], [1, 2], [3], [4]] output_shape [%batch, {key_heads}, {group}, "
-                     f"%length, {head_size}] : {q} into {grouped_q}")
+        sizes = f"{key_heads}, {group}, %length" if layout == "bhsd" else f"%length, {key_heads}, {group}"
+        lines.append(f"%grouped = tensor.expand_shape %q {groups} output_shape [%batch, {sizes}, {head_size}] : {q} into {grouped_q}")
         query = "%grouped"
     lines.append(f"%empty = tensor.empty(%batch, %length) : {grouped_o}")
     region = ""
@@ -220,31 +232,31 @@ def _write(of, heads, head_size, key_heads, value_size, scale, dtype):
                     "%ih = arith.addi %first, %ig : index", *body]
         region = f"score {{\n    ^bb0({coordinates}, %s: f32{inputs}):\n      " + "\n      ".join(body) + "\n    }"
     lines.append(f"%o = attn.attention ins({query}, %k, %v : {grouped_q}, {k}, {v}) {captures} outs(%empty : {grouped_o}) "
-                 f"{{indexing_maps = [{at('b', 'h' + g, 'q', 'd')}, {at('b', 'h', 'k', 'd')}, {at('b', 'h', 'k', 'e')}, {maps}"
-                 f"{at('b', 'h' + g, 'q', 'e')}], scale = {scale:e} : f32}} {region} -> {grouped_o}")
+                 f"{{indexing_maps = [{at(*order(layout, 'b', 'h' + g, 'q', 'd'))}, {at(*order(key_layout, 'b', 'h', 'k', 'd'))}, "
+                 f"{at(*order(key_layout, 'b', 'h', 'k', 'e'))}, {maps}{at(*order(layout, 'b', 'h' + g, 'q', 'e'))}], scale = {scale:e} : f32}} {region} -> {grouped_o}")
     result = "%o"
     if group > 1:
-        lines.append(f"%merged = tensor.collapse_shape %o [[0], [1, 2], [3], [4]] : {grouped_o} into {o}")
+        lines.append(f"%merged = tensor.collapse_shape %o {groups} : {grouped_o} into {o}")
         result = "%merged"
     lines.append(f"return {result} : {o}")
     return (f'func.func @attention(%q: {q} {{attn.name = "q"}}, %k: {k} {{attn.name = "k"}}, %v: {v} {{attn.name = "v"}}'
             f'{arguments}) -> ({o} {{attn.name = "out"}}) {{\n  ' + "\n  ".join(lines) + "\n}\n")
 
 
-def attention(*, heads, head_size, mask=None, key_heads=None, value_size=None, scale=None, dtype="float32", target=None,
-              device="cpu", num_threads=None) -> Kernel:
+def attention(*, heads, head_size, mask=None, key_heads=None, value_size=None, scale=None, dtype="float32", layout="bhsd",
+              target=None, device="cpu", num_threads=None) -> Kernel:
     """Compiles softmax(scale * Q K^T) V over the pairs that `mask` keeps, and returns an attn.Kernel k(q, k, v, *arrays).
 
     Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys, value_size), and
     the result (batch, heads, queries, value_size); batch, queries and keys may change from call to call. `mask` is a function
     for attn.mask; the arrays that it reads are arguments of the call, in its order. A query that sees no key gives zeros.
     `key_heads` is heads by default, and divides it; `value_size` is head_size by default, `scale` 1 / sqrt(head_size), and
-    `dtype` float32, float16 or bfloat16.
+    `dtype` float32, float16 or bfloat16. With layout "bshd", all arguments and the result are (batch, length, heads, size).
     """
     from attn._compile import compile_text
 
     of = mask if mask is None or isinstance(mask, Mask) else Mask(mask)
-    text = _write(of, heads, head_size, key_heads, value_size, scale, dtype)
+    text = write(of, heads, head_size, key_heads, value_size, scale, dtype, layout)
     return compile_text(text, of.__name__ if of else "attention", target=target, device=device, num_threads=num_threads)
 
 
@@ -284,7 +296,7 @@ def plot_mask(mask, queries, keys=None, *arrays, heads=1):
             batch = array.shape[captured.rank.index("b")]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "mask.mlir").write_text(_write(of, heads, 8, None, None, None, "float32"))
+        (folder / "mask.mlir").write_text(write(of, heads, 8))
         options = []
         types = [captured.type for captured in trace.captures.values()]
         inputs = [numpy.zeros((batch, heads, length, 8), "float32") for length in (queries, keys, keys)]

@@ -1,0 +1,124 @@
+"""attn as an attention implementation of Hugging Face's transformers.
+
+    import attn.transformers
+    attn.transformers.register()
+    model = AutoModel.from_config(config, attn_implementation="attn")
+
+This replaces the attention alone. torch.compile(model, backend="attn") compiles whole models.
+"""
+
+import functools
+import warnings
+
+import torch
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+from attn._compile import compile_text
+from attn._masks import TYPES, Mask, write
+
+
+def _causal(b, h, q, k):
+    return k <= q
+
+
+def _kept(b, h, q, k, keep: bool):
+    return keep[b, q, k]
+
+
+def _kept_of_all(b, h, q, k, keep: bool):
+    return keep[q, k]
+
+
+MASKS = {"none": None, "causal": Mask(_causal), "kept": Mask(_kept), "kept of all": Mask(_kept_of_all)}
+
+
+@functools.cache
+def _kernel(kind, device, *arguments):
+    return compile_text(write(MASKS[kind], *arguments), "attention", target=None, device=device, num_threads=None)
+
+
+def _packed(tensor):
+    """The tensor (batch, heads, length, size) without a copy if possible, and its layout."""
+    if tensor.is_contiguous():
+        return tensor, "bhsd"
+    swapped = tensor.transpose(1, 2)
+    return (swapped, "bshd") if swapped.is_contiguous() else (tensor.contiguous(), "bhsd")
+
+
+def _attend(query, key, value, mask, is_causal, scale):
+    """Returns (batch, queries, heads, size)."""
+    kind = "causal" if is_causal else "none"
+    arrays = []
+    if mask is not None:
+        mask = mask[:, 0]
+        kind = "kept of all" if len(mask) == 1 else "kept"
+        arrays = [(mask[0] if len(mask) == 1 else mask).contiguous()]
+    query, layout = _packed(query)
+    key, key_layout = _packed(key)
+    value, value_layout = _packed(value)
+    if value_layout != key_layout:
+        key, value, key_layout = [t if of == "bhsd" else t.transpose(1, 2).contiguous()
+                                  for t, of in ((key, key_layout), (value, value_layout))] + ["bhsd"]
+    head = {"bhsd": 1, "bshd": 2}
+    kernel = _kernel(kind, str(query.device), query.shape[head[layout]], query.shape[-1], key.shape[head[key_layout]],
+                     value.shape[-1], scale, str(query.dtype).removeprefix("torch."), layout, key_layout)
+    result = kernel(query, key, value, *arrays)
+    return result if layout == "bshd" else result.transpose(1, 2).contiguous()
+
+
+@torch.library.custom_op("attn::attention", mutates_args=())
+def _op(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, is_causal: bool,
+        scale: float) -> torch.Tensor:
+    return _attend(query, key, value, mask, is_causal, scale)
+
+
+@_op.register_fake
+def _(query, key, value, mask, is_causal, scale):
+    return query.new_empty(query.shape[0], query.shape[2], query.shape[1], value.shape[-1])
+
+
+def _why_not(query, key, value, mask, dropout, kwargs):
+    """Why attn cannot compute this attention, or None."""
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value)):
+        return "a gradient is wanted, and attn computes none; call inside torch.inference_mode()"
+    if dropout:
+        return "dropout is on"
+    if str(query.dtype).removeprefix("torch.") not in TYPES:
+        return f"the type is {query.dtype}"
+    for name in ("position_bias", "softcap"):
+        if kwargs.get(name) is not None:
+            return f"{name} is given"
+    if mask is not None and (mask.dtype != torch.bool or mask.ndim != 4 or mask.shape[1] != 1):
+        return f"the mask is {mask.dtype} of shape {tuple(mask.shape)}"
+    return None
+
+
+_warned = set()
+
+
+def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs):
+    """The attention of a layer, with the arguments and results that transformers expects of an attention function.
+
+    Where attn cannot compute it, PyTorch's scaled_dot_product_attention does, and a warning says why.
+    """
+    reason = _why_not(query, key, value, attention_mask, dropout, kwargs)
+    if reason:
+        if reason not in _warned:
+            _warned.add(reason)
+            warnings.warn(f"attn: attention of {type(module).__name__} runs in PyTorch, because {reason}", stacklevel=2)
+        return sdpa_attention_forward(module, query, key, value, attention_mask, dropout=dropout, scaling=scaling,
+                                      is_causal=is_causal, **kwargs)
+    if is_causal is None:
+        is_causal = getattr(module, "is_causal", True)
+    is_causal = bool(query.shape[2] > 1 and attention_mask is None and is_causal)
+    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+    compute = _op if torch.compiler.is_compiling() else _attend
+    return compute(query, key, value, attention_mask, is_causal, scale), None
+
+
+def register(name="attn"):
+    """Makes attn available to models as attn_implementation=`name`."""
+    AttentionInterface.register(name, attention)
+    AttentionMaskInterface.register(name, sdpa_mask)
