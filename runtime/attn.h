@@ -330,8 +330,9 @@ typedef struct attn_call_options {
   void *user_data;     ///< for the error handler
   int32_t skip_checks; ///< 1: tensors and values are not checked; they must match the signature
   int32_t reserved;
-  /// Of a call on a GPU: null, or a uint32_t in the memory of the device, aligned to 4 bytes. The call sets bit i of it if a
-  /// length or an index in input i is out of range (bit 31 for all inputs from 31 on). It clears no bit.
+  /// For a call on a GPU: null, or the address of a uint32_t in the memory of the device, aligned to 4 bytes. The call
+  /// sets bit i of this word if a length or an index in input i is out of range (bit 31 for all inputs from 31 on). It
+  /// clears no bit.
   void *range_errors;
 } attn_call_options;
 

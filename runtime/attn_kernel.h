@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/// Raised whenever a struct or a rule of this file changes meaning.
+/// This number is raised whenever a struct or a rule of this file changes its meaning.
 #define ATTN_ABI_VERSION 7
 
 /// Alignment in bytes of workspaces, of packed weights and of weights embedded in a library.
@@ -30,9 +30,9 @@ typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 /// returns when all are done. Two tasks that run at the same time have different workers.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
-/// Starts `count` tasks of kernel number `kernel` of the variant, after the launches before. `device` is the runtime's
-/// state of the call; a failure is recorded there, and later launches then do nothing. `context` has the arguments of
-/// the tasks, which are copied before the function returns.
+/// Starts `count` tasks of kernel number `kernel` of the variant; they run after the tasks of earlier launches. `device`
+/// is the runtime's state of the call: it records a failure, and later launches then do nothing. `context` has the
+/// arguments of the tasks, which are copied before the function returns.
 typedef void (*attn_launch_fn)(void *device, int64_t kernel, int64_t count, const void *context);
 
 /// The attention tiles of one worker: tiles of queries by keys whose scores it computed, and tiles
@@ -128,15 +128,17 @@ typedef struct attn_tensor_info {
   attn_dim_info bound;
 } attn_tensor_info;
 
-/// A tensor in global memory from which a kernel copies boxes. The context contains its descriptor: two pointers, of which
-/// only the second one, to the data, is read, and then 64-bit numbers: the offset, the sizes and the strides, in elements. A box has `rows` elements in dimension `dim`, 128 bytes in the last dimension, and one element in the
-/// others. In shared memory its rows lie one after the other, with the 16-byte units of a row swizzled by 128 bytes.
+/// A tensor in global memory from which a kernel copies boxes. The context contains the descriptor of the tensor: two
+/// pointers, of which only the second one, to the data, is read, and then 64-bit numbers: the offset, the sizes and the
+/// strides, in elements. A box has `rows` elements in dimension `dim`, 128 bytes in the last dimension, and one element
+/// in the other dimensions. In shared memory the rows of a box lie one after the other, with the 16-byte units of a row
+/// swizzled by 128 bytes.
 typedef struct attn_tensor_map_info {
   int64_t offset; ///< of the descriptor in the context, in bytes
   int32_t rank, dim, rows, element_bytes;
 } attn_tensor_map_info;
 
-/// The most dimensions of such a tensor, and the most tensor maps of a kernel.
+/// The largest number of dimensions of such a tensor, and of tensor maps of a kernel.
 #define ATTN_TENSOR_MAP_RANK 5
 #define ATTN_TENSOR_MAPS 32
 

@@ -98,7 +98,7 @@ static attn_status check_weights(const attn_function *function, const attnrt_pac
   return ATTN_OK;
 }
 
-/// A GPU has no workers.
+/// Checks the options of a call on a GPU, which has no workers.
 static attn_status check_stream(const attn_function_info *info, const attn_call_options *options) {
   if (options->parallel_for || options->pool || options->workers)
     return attnrt_fail(ATTN_ERROR_USAGE,
@@ -107,7 +107,7 @@ static attn_status check_stream(const attn_function_info *info, const attn_call_
   return ATTN_OK;
 }
 
-/// The number of workers defaults to that of an attn_pool, and to one without a parallel_for.
+/// Checks the number of workers. The default is the number of workers of the attn_pool, or one without a parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
   if (options->stream || options->range_errors)
     return attnrt_fail(

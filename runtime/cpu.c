@@ -19,11 +19,11 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 
-/// The registers of CPUID that features are bits of.
+/// The CPUID registers that contain the bits of features.
 enum { LEAF1_ECX, LEAF7_EBX, LEAF7_ECX, LEAF7_EDX, LEAF7_1_EAX, EXTENDED_ECX, NUM_REGISTERS };
 
-/// A feature of LLVM's name: a bit of a register of CPUID, the register state that the operating system must save
-/// (XCR0), and the state that a process must ask Linux for before it uses it, 0 for none.
+/// A feature by its name in LLVM: a bit of a CPUID register, the register state that the operating system must save
+/// (XCR0), and the state that a process must request from Linux before it uses it, or 0 for none.
 typedef struct feature {
   const char *name;
   int cpuid, bit;
@@ -31,8 +31,9 @@ typedef struct feature {
   int requested;
 } feature;
 
-/// State of XCR0: SSE and AVX registers; also mask registers, the upper halves of ZMM0 to 15, and ZMM16 to 31; also the
-/// configuration and the data of tiles.
+/// Register states as bits of XCR0. AVX: the SSE and AVX registers. AVX512: these, the mask registers, the upper halves
+/// of ZMM0 to 15, and ZMM16 to 31. TILES: the SSE and AVX registers, and the configuration and the data of tiles.
+/// TILE_DATA: the number of the bit of the data of tiles.
 enum { AVX = 0x6, AVX512 = 0xe6, TILES = 0x60006, TILE_DATA = 18 };
 
 static const feature features[] = {
@@ -63,7 +64,8 @@ static const feature features[] = {
     {"amx-tile", LEAF7_EDX, 24, TILES, TILE_DATA},
 };
 
-/// Whether Linux lets this process use `state`, a bit of XCR0. Threads share the permission.
+/// Requests `state`, the number of a bit of XCR0, from Linux. Returns whether this process may use it. Threads share
+/// the permission.
 static bool request(int state) {
   enum { ARCH_REQ_XCOMP_PERM = 0x1023 };
   return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, state) == 0;
@@ -92,7 +94,7 @@ static bool has(const feature *wanted) {
 
 #include <sys/auxv.h>
 
-/// A feature of LLVM's name: a bit of AT_HWCAP.
+/// A feature by its name in LLVM: a bit of AT_HWCAP.
 typedef struct feature {
   const char *name;
   int bit;

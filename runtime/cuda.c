@@ -26,14 +26,15 @@ enum {
   CU_CAPABILITY_MAJOR = 75,
   CU_CAPABILITY_MINOR = 76,
   CU_FUNCTION_SHARED_BYTES = 8,
-  // Of tensor maps. The type of elements only matters for the number outside of a tensor, which is 0 here.
+  // These numbers are for tensor maps. The type of elements matters only for the value of elements outside of a tensor,
+  // which is 0 here.
   CU_TENSOR_UINT8 = 0,
   CU_TENSOR_UINT16 = 1,
   CU_TENSOR_UINT32 = 2,
   CU_SWIZZLE_128_BYTES = 3,
   CU_L2_PROMOTION_256_BYTES = 3,
 };
-/// CUtensorMap.
+/// The CUtensorMap of the driver.
 typedef struct cu_tensor_map {
   _Alignas(64) uint64_t opaque[16];
 } cu_tensor_map;
@@ -102,7 +103,7 @@ static void open_driver(void) {
     snprintf(absence, sizeof absence, "cuInit failed with %s", name_of(error));
 }
 
-/// Why no GPU can be used; null if one might.
+/// Returns why the driver cannot be used, or null if it can.
 static const char *no_driver(void) {
   pthread_once(&opened, open_driver);
   return *absence ? absence : NULL;
@@ -215,7 +216,7 @@ struct attnrt_uploaded {
   cu_pointer data;
 };
 
-/// Serves all lists: they only grow, and only at the first call in a context.
+/// Protects all lists. One lock is enough for all of them, because they grow only at the first call in a context.
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 
 static attnrt_loaded *find_loaded(attn_library *library, const char *image,
@@ -226,8 +227,8 @@ static attnrt_loaded *find_loaded(attn_library *library, const char *image,
   return entry;
 }
 
-/// What failed while a lock was held. It is reported after that: the application's handler of errors may call the
-/// library.
+/// A failure that happened while a lock was held. It is reported after the lock is released, because the application's
+/// error handler may call the library.
 typedef struct failure {
   const char *action; ///< of the driver; null: the allocation of `bytes`
   cu_result error;
@@ -350,7 +351,7 @@ static failure upload(attnrt_packed *packed, void *context, unsigned long long c
   return (failure){NULL, 0, 0};
 }
 
-/// The weights in the memory of the current context, where they are copied if they are not there.
+/// Finds the weights in the memory of the current context, and copies them there if they are not there yet.
 static attn_status find_weights(const attnrt_packed *given, void *context,
                                 unsigned long long context_id, void *stream, const void **data) {
   attnrt_packed *packed = (attnrt_packed *)given; // its lists are internal
@@ -369,8 +370,8 @@ static attn_status find_weights(const attnrt_packed *given, void *context,
   return report(packed->function, failed);
 }
 
-/// Makes the context of an entry current. Fails if its owner has destroyed it, and with it all modules and memory; a
-/// new context may be at the same address.
+/// Makes the context of an entry current. Fails if the owner of the context has destroyed it, and with it all modules
+/// and memory. The id tells the context from a new one at the same address.
 static bool enter(void *context, unsigned long long context_id) {
   unsigned long long id;
   return !cu.context_id(context, &id) && id == context_id && !cu.push(context);

@@ -93,7 +93,7 @@ static inline void pause_briefly(int spins) {
 #endif
 }
 
-/// Gives each worker its share. Relaxed stores suffice: the loop is opened afterwards, so a worker
+/// Gives each worker its share. Relaxed stores are enough: the loop is opened afterwards, so a worker
 /// that joins sees them, and the next loop starts only when all workers have left this loop.
 static void deal_indices(attn_pool *pool, int64_t count) {
   int64_t share = count / pool->workers, rest = count % pool->workers, next = 0;
