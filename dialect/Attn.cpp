@@ -70,7 +70,7 @@ LogicalResult attn::verifyStage(ModuleOp module, StringRef stage, Location file)
   return success();
 }
 
-/// Whether the body is: c + a * b if a is not 0, else c.
+/// Whether the body computes c + a * b if a is not 0, and c otherwise.
 static bool addsProductsExceptZeros(Block &body) {
   auto isOrWidens = [](Value value, Value factor) {
     auto widened = value.getDefiningOp<arith::ExtFOp>();

@@ -35,7 +35,7 @@ struct DenseTest {
 /// Keys of one word of a packed mask.
 inline constexpr int64_t kKeysPerWord = 32;
 
-/// The result of `map` that reads a packed mask at the word of a key, if it has one: `k floordiv 32`.
+/// The number of the result of `map` that is `k floordiv 32`, the word of key k in a packed mask, if there is one.
 std::optional<unsigned> findWordOfKey(mlir::AffineMap map);
 
 /// The type of an element of a captured operand that is read through `map`: i1 for a packed mask.
@@ -77,7 +77,7 @@ void registerBufferization(mlir::DialectRegistry &registry);
 /// null.
 TargetInterface getTarget(mlir::Operation *op);
 
-/// The CPU that `op` is compiled for, or null if the machine is none.
+/// The CPU that `op` is compiled for, or null if the machine is not a CPU.
 CpuAttr getCpu(mlir::Operation *op);
 
 /// Size of dimension `dim` of `value`, taken from the inits and slices that `value` comes from, never
@@ -120,7 +120,8 @@ bool isAttentionElement(mlir::Type type);
 /// sinks or outputs other than f32, f16 and bf16.
 mlir::LogicalResult verifyElementTypes(AttentionOp op);
 
-/// Patterns that make constant sizes of slices and insertions static and keep track of the dimensions that these drop.
+/// Adds patterns that make constant sizes of slices and insertions static, and that keep track of the dimensions which
+/// a slice or an insertion drops.
 void populateFoldPartSizes(mlir::RewritePatternSet &patterns);
 
 /// The constant c for which `op` computes c * value, if it does.

@@ -38,13 +38,13 @@ def Attn_Dialect : Dialect {
     /// would hide the pair, and products of smaller numbers with values would often be denormal numbers, which take
     /// some machines two hundred cycles.
     static constexpr int kLeastProbabilityExponent = -100;
-    /// Module: the name of the stage that left it.
+    /// Module: the name of the stage that wrote it.
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
     /// The most bytes that a program can address on x86-64: no tensor and no workspace is larger.
     static constexpr int64_t kMaxBytes = int64_t(1) << 47;
     /// Module: the machine that its functions are compiled for, such as an #attn.cpu.
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
-    /// Module: the machines to compile for, an array of targets, best first. Gone after `plan`.
+    /// Module: the machines to compile for, an array of targets, best first. The stage `plan` removes the attribute.
     static constexpr ::llvm::StringLiteral kTargetsAttr = "attn.targets";
     /// Module: the type that products of f32 may round their factors to, which is bf16. The function of a level whose
     /// products do so has the attribute too.
@@ -93,9 +93,10 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Task of a module for GPUs: its threads and its shared memory, an #attn.launch.
     static constexpr ::llvm::StringLiteral kLaunchAttr = "attn.launch";
-    /// Workspace function: its formula, for people.
+    /// Workspace function: the formula of its size, as text for people to read.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
-    /// Entry: a dictionary of what was fused and how (docs/report.md). Module: what raise left unfused; scalar loops.
+    /// Entry: a dictionary of what was fused and how (docs/report.md). Module: the attentions that `raise` left unfused,
+    /// and the extra work and slow loops that later stages found.
     static constexpr ::llvm::StringLiteral kReportAttr = "attn.report";
     /// Entry: the schedules of its attentions, in order.
     static constexpr ::llvm::StringLiteral kSchedulesAttr = "attn.schedules";

@@ -35,11 +35,11 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
     The attribute has what passes need to know about a CPU. Tile sizes and register blocks follow from these properties
     and never from a name, so a stage file states its own machine. `level` names the ISA level, a set of
     instruction-set extensions such as x86-64-v3. Users force a level with `--level`; the code generator looks up the
-    instruction set by it.
+    instruction set by this name.
 
     `vector` is the length of a vector register in bits, and `registers` is the number of these registers. A register
-    block leaves `spare` of them free, where the register allocator needs them. `l1` and `l2` are the sizes of the
-    caches of one core in bytes. `has` lists the instructions of the GPU that attn uses:
+    block leaves `spare` of them free, because the register allocator needs them. `l1` and `l2` are the sizes of the
+    caches of one core in bytes. `has` lists the instructions of the CPU that attn uses:
 
     * `fma`: multiply and add with one rounding;
     * `masks`: compare vectors into mask registers, which select the lanes of other instructions;
@@ -85,10 +85,10 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
   let summary = "the properties of the GPU that a module is compiled for";
   let description = [{
     The attribute has what passes need to know about a GPU. The planner chooses tiles and threads from these properties.
-    `level` names the architecture, as in sm_80; the code generator looks up the instruction set by it.
+    `level` names the architecture, as in sm_80; the code generator looks up the instruction set by this name.
 
-    `shared` is the most bytes of shared memory that one block of threads can have, and `registers` is the number of
-    32-bit registers of a multiprocessor. `has` lists the instructions of the GPU that attn uses:
+    `shared` is the largest number of bytes of shared memory that one block of threads can have, and `registers` is the
+    number of 32-bit registers of a multiprocessor. `has` lists the instructions of the GPU that attn uses:
 
     * `copies`: a thread copies 16 bytes from global to shared memory asynchronously;
     * `matrices`: one warp multiplies matrices in its registers, of 16-bit floats or of f32 rounded to tf32;
@@ -113,9 +113,9 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
 def Attn_TensorMapAttr : Attn_Attr<"TensorMap", "tensor_map"> {
   let summary = "a tensor from which a kernel copies boxes";
   let description = [{
-    A tensor map tells a GPU the place, sizes and strides of a tensor, and the size of a box of it that one instruction
-    copies. The runtime makes it before a launch. The tensor has `rank` dimensions and elements of `bytes` bytes; it is
-    the memref whose descriptor is at byte `offset` of the arguments of the task. A box has `rows` elements in
+    A tensor map tells a GPU the place, sizes and strides of a tensor, and the size of the box that one instruction
+    copies from it. The runtime makes the map before a launch. The tensor has `rank` dimensions and elements of `bytes`
+    bytes; it is the memref whose descriptor is at byte `offset` of the arguments of the task. A box has `rows` elements in
     dimension `dim`, 128 bytes in the last dimension, and one element in the others.
 
     ```mlir
@@ -131,9 +131,9 @@ def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
   let summary = "the threads and the shared memory of the block that runs a task on a GPU";
   let description = [{
     The attribute is on a task function of a module for GPUs. A block of `threads` threads, in warps of 32, runs one task
-    and has `shared` bytes of shared memory. `producers` more threads, behind these, only copy to shared memory. In
-    `emit`, `kernel` is the number of the task among the kernels of the module, `arguments` is the size of its arguments
-    in bytes, and `maps` are the tensor maps that follow them.
+    and has `shared` bytes of shared memory. `producers` additional threads, numbered after these, only copy to shared
+    memory. In `emit`, `kernel` is the number of the task among the kernels of the module, `arguments` is the size of its
+    arguments in bytes, and `maps` are the tensor maps that follow the arguments.
 
     ```mlir
     #attn.launch<threads = 256, producers = 128, shared = 81920>
@@ -166,7 +166,7 @@ def Attn_Schedule : I32Enum<"Schedule", "how an attention becomes loops", [
 def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
   let summary = "how one attention is scheduled and tiled";
   let description = [{
-    `attn-plan` writes the plan, the `schedule` and `tile` stages read it, and users can edit it in
+    `attn-plan` writes the plan, the stages `schedule` and `tile` read it, and users can edit it in
     between. `q` and `k` are the sizes of a query tile and of a key tile.
 
     With a `group` of g, products multiply elements of the type of keys and values in groups of g, as an instruction of
@@ -176,8 +176,8 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     With `transposes`, each step transposes its values to `(e, k / g, g)`, which instructions that multiply tiles read.
 
     With `in_place`, steps read queries, keys and values where they are and in their own type, and have `rows`: queries
-    are the first dimension of scores and accumulators. This is for machines whose steps copy tiles to faster memory
-    themselves, and for the schedules phased and decode only.
+    are the first dimension of scores and accumulators. `in_place` is for machines whose steps copy tiles to faster memory
+    themselves, and only for the schedules phased and decode.
 
     * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
     * `phased`: projections are phases of their own; then a task attends each tile of queries;
@@ -233,9 +233,9 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
   let description = [{
     `attn-plan-products` and `attn-group-rows` write the attribute as `attn.task`, the `schedule` stage reads it, and
     users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns; if
-    `columns` is not 0, it computes only so many columns of the panel. All
-    ops with the same `group` share their tasks: a task computes `rows` rows of each of these ops, with all columns, one
-    op after the other. `rows` is at most 2^20. Rows do not cross batch items: the last task of a batch item has the rows that are left.
+    `columns` is not 0, it computes only this number of columns of the panel. All ops with the same `group` share their
+    tasks: a task computes `rows` rows of each of these ops, with all columns, one op after the other. `rows` is at most
+    2^20. Rows do not cross batch items: the last task of a batch item has the rows that are left.
 
     ```mlir
     #attn.task<rows = 96>
@@ -256,11 +256,11 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
 def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
   let summary = "a size that is known only at the call, with its range";
   let description = [{
-    A symbol has the name of the first argument and axis of this size, unless the file has a better
+    A symbol is named after the first argument and axis that have this size, unless the file gives a
     name. Both ends of the range are inclusive; a call with a size outside the range is refused.
 
-    A symbol that is not a dimension of an input comes after these symbols. Its name is a formula of them: a size,
-    or a condition, whose value is 1 if it holds:
+    Symbols that are not dimensions of inputs come after those that are. The name of such a symbol is a formula of the
+    symbols before it, which gives a size, or a condition, which is 1 if it holds:
 
     ```mlir
     #attn.symbol<"x.1", 0 to 4096>
@@ -281,8 +281,8 @@ def Attn_Overlap : I32Enum<"Overlap", "which products a step on a GPU computes",
 }
 def Attn_OverlapAttr : EnumAttr<Attn_Dialect, Attn_Overlap, "overlap"> {
   let description = [{
-    Where the products of one tile overlap with the softmax of another, a step computes products of its own queries and
-    keys (`begin`), these and the products with the values of the tile before (`middle`), or the latter alone (`end`).
+    If the products of one tile overlap with the softmax of another, a step computes either the products of its own
+    queries and keys (`begin`), or the products with the values of the tile before (`end`), or both (`middle`).
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -54,7 +54,7 @@ struct DestinationStyleModel
   }
 };
 
-/// Its results are scalars, so only its operand becomes a buffer.
+/// The results of attn.test_mask are scalars, so only its operand becomes a buffer.
 struct TestMaskModel : BufferizableOpInterface::ExternalModel<TestMaskModel, TestMaskOp> {
   bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const {
     return true;

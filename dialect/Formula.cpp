@@ -12,7 +12,7 @@
 using namespace llvm;
 using namespace attn;
 
-// The text comes from files: a formula beyond these limits is taken for an attack.
+// The text comes from files that may be hostile, so formulas beyond these limits are rejected.
 static constexpr size_t kMaxOperations = 255, kMaxPower = 16;
 
 namespace {
@@ -35,7 +35,7 @@ private:
     StringRef after = rest;
     if (!after.consume_front(token))
       return false;
-    // "or" does not begin "order".
+    // The token "or" must not match the beginning of a name such as "order".
     if (isAlpha(token.back()) && !after.empty() && (isAlnum(after.front()) || after.front() == '_'))
       return false;
     rest = after;
@@ -54,7 +54,7 @@ private:
     return formula;
   }
 
-  /// Operands of the next level, joined from left to right.
+  /// Parses operands of the level `next`, joined from left to right by `operations`.
   std::optional<Formula> parseBinary(Level next, ArrayRef<std::pair<StringRef, Op>> operations) {
     std::optional<Formula> formula = (this->*next)();
     while (formula) {
@@ -83,7 +83,7 @@ private:
     return operand ? make(Op::Not, {std::move(*operand)}) : std::nullopt;
   }
 
-  /// a < b <= c is a < b and b <= c.
+  /// Parses comparisons. As in Python, a < b <= c means a < b and b <= c.
   std::optional<Formula> parseComparison() {
     std::optional<Formula> left = parseSum(), all;
     while (left) {
@@ -96,7 +96,7 @@ private:
       std::optional<Formula> right = parseSum();
       if (!right)
         return std::nullopt;
-      // a > b is not a <= b, and a >= b not a < b.
+      // a > b becomes not (a <= b), and a >= b becomes not (a < b).
       Op op = comparison == "==" || comparison == "!="   ? Op::Equal
               : comparison == "<" || comparison == ">=" ? Op::Less
                                                         : Op::AtMost;

@@ -160,7 +160,7 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
     std::optional<TileSpace::Bounds> live = space.project(exprs, isEquality);
     if (!live)
       continue;
-    // Projection may drop the range of the keys as redundant, but it is redundant only for a tile with kept pairs.
+    // Projection may drop the range of the keys as redundant, but it is needed for a tile without kept pairs.
     AffineExpr zero = getAffineConstantExpr(0, context);
     for (auto [bounds, end] :
          {std::pair(&live->lower, zero), std::pair(&live->upper, space.keys())})
@@ -193,12 +193,12 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
     Disjunct disjunct;
     disjunct.hasFull = hasFull;
     disjunct.hiMayBeNegative = llvm::any_of(live->upper, mayBeNegative);
-    // The length of [lo, hi) is never negative, nor is that of [0, end) with an end of its own that is not negative.
+    // The length of [lo, hi) is never negative. The length of a range [0, end) is not negative if `end` is not.
     bool startsAtZero = live->lower == SmallVector<AffineExpr>{zero} && fullLower.empty();
     disjunct.fullMayBeNegative =
         !fullLower.empty() ||
         !(fullUpper.empty() || (startsAtZero && llvm::none_of(fullUpper, mayBeNegative)));
-    // The full bounds have lo or hi as their last dimension instead of repeating its expressions.
+    // The maps of the full bounds take lo or hi as their last dimension, instead of repeating its expressions.
     auto map = [&](ArrayRef<AffineExpr> exprs, unsigned extraDims) {
       return AffineMap::get(numOperands + extraDims, 0, exprs, context);
     };
@@ -336,7 +336,7 @@ KeyBounds::compute(Algebra &algebra, ArrayRef<typename Algebra::Value> operands)
   if (ranges.empty())
     return {zero, zero, zero, zero};
 
-  // The hull of the sets, and the longest range that one of them keeps completely.
+  // Take the hull of the sets, and the longest range that one of them keeps completely.
   auto [lo, hi] = ranges.front();
   for (Range range : ArrayRef(ranges).drop_front()) {
     lo = algebra.min(both, {lo, range.lo});

@@ -71,7 +71,7 @@ std::optional<unsigned> attn::findWordOfKey(AffineMap map) {
   return std::nullopt;
 }
 
-/// `map` with k in the place of `k floordiv 32`.
+/// Returns `map` with k in place of `k floordiv 32`.
 static AffineMap withKeysForWords(AffineMap map) {
   if (std::optional<unsigned> word = findWordOfKey(map)) {
     SmallVector<AffineExpr> results(map.getResults());

@@ -62,7 +62,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
 
     The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute
     indices, the scaled score in the accumulator type, and one element of each captured operand. Without a
-    region the score stays as it is. `at` has the origin of a tile, one index for each of (batch..., q, k):
+    region the score stays unchanged. `at` has the origin of a tile, one index for each of (batch..., q, k):
     tiling changes the origin and never the region.
 
     With `state`, the op does not divide. It returns the state of the online softmax over its keys: acc, max and sum. max[q]
@@ -150,7 +150,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     /// Multiplies the scale by `factor`. Fails if f32 cannot hold the product as a normal number or, with a wider
     /// accumulator, cannot hold it exactly.
     ::llvm::LogicalResult scaleBy(double factor);
-    /// The type of scores, sums and the running state; f32 unless stated.
+    /// The type of scores, sums and the running state: `acc_type`, or f32 without it.
     ::mlir::FloatType getAccumulatorType() {
       return getAccType() ? *getAccType() : ::mlir::Float32Type::get(getContext());
     }

@@ -21,7 +21,7 @@ namespace attn {
 /// The result of an op as a function of its operands.
 using ScalarFunction = std::function<double(llvm::ArrayRef<double> operands)>;
 
-/// What `op` computes, or null where the reference does not know it.
+/// The function that `op` computes, or null if the reference does not know the op.
 ScalarFunction getScalarFunction(mlir::Operation *op);
 
 /// The value of an integer or float attribute.
