@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// attn.pack_mask packs a dense mask into words. `plan` decides which masks are packed, and `tile` tests the words: both
-// ask the questions here.
+// attn.pack_mask packs a dense mask into words. `plan` decides which masks are packed, and `tile` tests the words; both
+// use the functions of this file.
 //
 //===----------------------------------------------------------------------===//
 

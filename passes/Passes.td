@@ -17,8 +17,7 @@ def FoldUniform : Pass<"attn-fold-uniform", "::mlir::func::FuncOp"> {
   let summary = "replace integer tensors computed from positions, whose elements are all equal, by constants";
   let description = [{
     Computes the elements of integer and boolean tensors that depend on no argument, with MLIR's own folders. A linalg
-    op whose result has the same value everywhere becomes an `arith.constant`. IR before and after:
-    passes/raise/FoldUniform.cpp.
+    op whose result has equal elements becomes an `arith.constant`. IR before and after: passes/raise/FoldUniform.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -27,8 +26,8 @@ def FoldGathers : Pass<"attn-fold-gathers", "::mlir::func::FuncOp"> {
   let summary = "replace a tensor.extract at the loop coordinates of a linalg.generic by an operand of the op";
   let description = [{
     A `tensor.extract` in the body of a `linalg.generic` whose indices are the coordinates of loops, perhaps through
-    tensors that count and clamps that change nothing, becomes an operand. Equal sizes must be one value
-    (`attn-unify-dims` and CSE first). IR before and after: passes/raise/FoldGathers.cpp.
+    tensors of positions and clamps that change nothing, becomes an operand. Equal sizes must be one value, so
+    `attn-unify-dims` and CSE run first. IR before and after: passes/raise/FoldGathers.cpp.
   }];
 }
 
@@ -60,8 +59,8 @@ def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
     and a key, becomes an `attn.attention`; the elementwise ops between the two become its score region. If this
     cannot be shown, the graph stays as it is, and a remark at the softmax says why.
 
-    No op may read the sizes of results (`resolve-shaped-type-result-dims` first): a `tensor.dim` of the scores
-    is a use of them. IR before and after: passes/raise/RaiseAttention.cpp.
+    A `tensor.dim` of the scores is a use of them, so `resolve-shaped-type-result-dims` runs first: no op may read the
+    sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -93,8 +92,8 @@ def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
 def LintDroppedMask : Pass<"attn-lint-dropped-mask", "::mlir::func::FuncOp"> {
   let summary = "warn about ops that mask scores and whose results nothing reads";
   let description = [{
-    Warns about a fill of, or a sum with, the scores of a softmax, if the function drops the result. Reads a module as
-    imported: later the dropped ops are gone. Example: passes/lint/DroppedMask.cpp.
+    Warns about a fill of, or a sum with, the scores of a softmax, if the function drops the result. The pass reads the
+    imported module, because later passes remove the dropped ops. Example: passes/lint/DroppedMask.cpp.
   }];
 }
 
@@ -102,7 +101,7 @@ def LintSoftmaxAxis : Pass<"attn-lint-softmax-axis", "::mlir::func::FuncOp"> {
   let summary = "warn about a linalg.softmax over a dimension that no product with its probabilities sums over";
   let description = [{
     Warns if the probabilities multiply values in one product or several, and none of these products sums over the
-    dimension of the softmax. Reads a module as imported. Example: passes/lint/SoftmaxAxis.cpp.
+    dimension of the softmax. The pass reads the imported module. Example: passes/lint/SoftmaxAxis.cpp.
   }];
 }
 
@@ -110,25 +109,25 @@ def LintUnusedProbabilities : Pass<"attn-lint-unused-probabilities", "::mlir::fu
   let summary = "warn about probabilities that multiply no values, and about dropped ops on probabilities";
   let description = [{
     Warns about a softmax of scores that no product reads although there are values for it, and about ops on
-    probabilities whose results the function drops. Reads a module as imported: later the dropped ops are gone.
-    Example: passes/lint/UnusedProbabilities.cpp.
+    probabilities whose results the function drops. The pass reads the imported module, because later passes remove the
+    dropped ops. Example: passes/lint/UnusedProbabilities.cpp.
   }];
 }
 
 def LintScale : Pass<"attn-lint-scale", "::mlir::func::FuncOp"> {
   let summary = "warn about an attn.attention whose scale is the root of a size, or 1 over the root of the model width";
   let description = [{
-    Compares the `scale` of every attention with the roots of the head size and of the width of the model. Reads a
-    module after `attn-fold-scale`. Example: passes/lint/Scale.cpp.
+    Compares the `scale` of every attention with the roots of the head size and of the width of the model. The pass
+    reads the module after `attn-fold-scale`. Example: passes/lint/Scale.cpp.
   }];
 }
 
 def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
   let summary = "warn about an attn.attention whose mask can hide every key of a query, if that gives NaN";
   let description = [{
-    Warns about attentions with `empty_row = nan` whose mask does not provably leave every query a key. Reads a module
-    after `attn-extract-mask`. The pass does not know which pairs a mask in the module's own data hides, and does not
-    warn about them. Example: passes/lint/EmptyRow.cpp.
+    Warns about attentions with `empty_row = nan` whose mask does not provably leave every query a key. The pass reads
+    the module after `attn-extract-mask`. It does not know which pairs a mask in the module's own data hides, and does
+    not warn about such masks. Example: passes/lint/EmptyRow.cpp.
   }];
 }
 
@@ -205,9 +204,9 @@ def GroupsToQueries : Pass<"attn-groups-to-queries", "::mlir::func::FuncOp"> {
 def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
   let summary = "give every destination-style op and loop an init of its own";
   let description = [{
-    An op computes in place of its init. A `linalg.fill`, `linalg.broadcast` or `tensor.empty` that several ops would
-    compute in place of is cloned for each of them; an argument, or a value with other uses, is copied first by a
-    `linalg.copy`; a contraction starts its sums from the source of the copy. IR before and after:
+    An op computes its result in the memory of its init. If several ops share a `linalg.fill`, `linalg.broadcast` or
+    `tensor.empty` as init, each of them gets a clone; an init that is an argument, or that has other uses, is first
+    copied by a `linalg.copy`; a contraction starts its sums from the source of the copy. IR before and after:
     passes/simplify/UnshareInits.cpp.
   }];
 }
@@ -235,11 +234,11 @@ def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
 def RoundFactors : Pass<"attn-round-factors", "::mlir::func::FuncOp"> {
   let summary = "round the factors of products of f32 to the type of attn.compute";
   let description = [{
-    Applies to products and attentions of f32 in a module with `attn.compute`, if the machine multiplies factors of that
+    Applies to products and attentions of f32 in a module with `attn.compute`, if the machine multiplies factors of this
     type faster. IR before and after: passes/plan/RoundFactors.cpp.
   }];
   let options = [Option<"schedule", "schedule", "std::string", [{""}],
-                        "How attentions become loops; the fastest by prediction unless given">];
+                        "The schedule of every attention; if empty, the one that is predicted to be fastest">];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -257,19 +256,19 @@ def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
 def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
   let summary = "write the plan attribute of every attn.attention";
   let description = [{
-    The plan is the one that passes/plan/Cost.h predicts to be fastest, among the schedules that the option allows. An
-    attention that has a plan keeps it. IR before and after: passes/plan/Plan.cpp.
+    The plan is the one that the planner of the machine predicts to be fastest, among the schedules that the option
+    allows. An attention that has a plan keeps it. IR before and after: passes/plan/Plan.cpp.
   }];
   let options = [
     Option<"schedule", "schedule", "std::string", [{""}],
-           "How attentions become loops; the fastest by prediction unless given">];
+           "The schedule of every attention; if empty, the one that is predicted to be fastest">];
 }
 
 def JoinHeads : Pass<"attn-join-heads", "::mlir::func::FuncOp"> {
   let summary = "compute the queries, keys and values of all heads of a phased attention by one product each";
   let description = [{
-    Applies if the head size is no multiple of the lanes: the columns of all heads fill vectors that those of one head
-    do not fill. IR before and after: passes/plan/JoinHeads.cpp.
+    Applies if the head size is not a multiple of the lanes: the columns of one head then leave lanes empty, but the
+    columns of all heads together fill the vectors. IR before and after: passes/plan/JoinHeads.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -277,16 +276,16 @@ def JoinHeads : Pass<"attn-join-heads", "::mlir::func::FuncOp"> {
 def PlanProducts : Pass<"attn-plan-products", "::mlir::func::FuncOp"> {
   let summary = "write the register block and the rows of a task of every product";
   let description = [{
-    These are the attributes `attn.block` and `attn.task`; a product that has one keeps it. IR before and after:
-    passes/plan/PlanProducts.cpp.
+    The pass writes the attributes `attn.block` and `attn.task`; a product that has one of them keeps it. IR before and
+    after: passes/plan/PlanProducts.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect"];
 }
 
 def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
-  let summary = "group the ops that are to share tasks of rows";
+  let summary = "group the ops that compute row by row and share tasks of rows";
   let description = [{
-    The ops of a group get the same `attn.task`, which has the number of the group. A group needs weights that stay in
+    The ops of a group get the same `attn.task`, which has the number of the group. The weights of a group take at most
     half of L2. If a function has a group already, the pass leaves the function alone. IR before and after:
     passes/plan/GroupRows.cpp.
   }];
@@ -296,7 +295,7 @@ def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
 def PackMasks : Pass<"attn-pack-masks", "::mlir::func::FuncOp"> {
   let summary = "pack each dense mask of an attention into one bit for each pair";
   let description = [{
-    The mask is packed once for all heads and attentions that read it (`attn.pack_mask`). IR before and after:
+    An `attn.pack_mask` packs the mask once for all heads and attentions that read it. IR before and after:
     passes/plan/PackMasks.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::tensor::TensorDialect"];
@@ -305,8 +304,8 @@ def PackMasks : Pass<"attn-pack-masks", "::mlir::func::FuncOp"> {
 def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "pack or transpose an operand of each contraction to make its rows contiguous along the output";
   let description = [{
-    A weight becomes panels (`attn.pack`), another operand is transposed (`linalg.transpose`), unless its rows are
-    contiguous already. IR before and after: passes/plan/PackOperands.cpp.
+    A weight is packed into panels (`attn.pack`); another operand is transposed (`linalg.transpose`), unless its rows
+    are contiguous already. IR before and after: passes/plan/PackOperands.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -350,8 +349,9 @@ def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
 def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
   let summary = "tile attn.attention into tasks that attend few queries to a part of the keys";
   let description = [{
-    Applies to the schedule `decode`. If the keys are more than a part of the plan, a task attends one part of them, and
-    tasks of a second `scf.forall` merge the parts in order. IR before and after: passes/schedule/Decode.cpp.
+    Applies to the schedule `decode`. If there are more keys than one part of the plan has, a task attends one part of
+    the keys, and tasks of a second `scf.forall` merge the parts in order. IR before and after:
+    passes/schedule/Decode.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
@@ -361,8 +361,8 @@ def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
 def Phased : Pass<"attn-phased", "::mlir::func::FuncOp"> {
   let summary = "tile attn.attention into tasks that attend one tile of queries";
   let description = [{
-    Applies to the schedule `phased`. Projections stay outside the `scf.forall`, for `attn-phases`. IR before and after:
-    passes/schedule/Phased.cpp.
+    Applies to the schedule `phased`. Projections stay outside the `scf.forall`; `attn-phases` tiles them. IR before and
+    after: passes/schedule/Phased.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -425,10 +425,10 @@ def ExpandKeyRange : Pass<"attn-expand-key-range"> {
 //===----------------------------------------------------------------------===//
 
 def CopyInserted : Pass<"attn-copy-inserted", "::mlir::func::FuncOp"> {
-  let summary = "copy the source of a tensor.insert_slice unless an op computes it for its place";
+  let summary = "copy the source of each tensor.insert_slice that no op computes for this insertion alone";
   let description = [{
-    The copy is an op that empty-tensor elimination can let write directly to the place. IR before and after:
-    passes/bufferize/CopyInserted.cpp.
+    The copy is then the op that computes the source, and empty-tensor elimination lets it write directly to the place
+    of the insertion. IR before and after: passes/bufferize/CopyInserted.cpp.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -458,8 +458,8 @@ def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
   let summary = "refuse bufferized functions that write to inputs, call functions or return buffers";
   let description = [{
     Checks, after bufferization, that no op writes to the memory of an argument that is neither an output nor in-out,
-    through views, loops and choices; that there is no call; and that no function returns a buffer. Each violation is an
-    error at the source location. The pass changes nothing. Reasons: passes/bufferize/VerifyBuffers.cpp.
+    also through views, loops and selections; that there is no call; and that no function returns a buffer. Each
+    violation is an error at the source location. The pass changes nothing. Reasons: passes/bufferize/VerifyBuffers.cpp.
   }];
 }
 
@@ -493,8 +493,8 @@ def LowerCopies : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
 def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
   let summary = "replace each memref.alloc by a slice of a planned workspace";
   let description = [{
-    Temporaries of the call are slices of the workspace argument, temporaries of a task are slices of the workspace of
-    its worker. A function `<name>.workspace` computes both sizes from the symbols. IR before and after:
+    Temporaries of the call become slices of the workspace argument; temporaries of a task become slices of the
+    workspace of its worker. A function `<name>.workspace` computes both sizes from the symbols. IR before and after:
     passes/bufferize/PlanWorkspace.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
@@ -521,12 +521,12 @@ def ShareTasks : Pass<"attn-share-tasks", "::mlir::ModuleOp"> {
 //===----------------------------------------------------------------------===//
 
 def MarkStage : Pass<"attn-mark-stage", "::mlir::ModuleOp"> {
-  let summary = "set attn.stage of the module to the stage that it has been through";
+  let summary = "set attn.stage of the module to the name of the stage that ends here";
   let description = [{
     `attnc --from` reads `attn.stage`. IR before and after: passes/MarkStage.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect"];
-  let options = [Option<"stage", "stage", "std::string", /*default=*/"", "Its name">];
+  let options = [Option<"stage", "stage", "std::string", /*default=*/"", "The name of the stage">];
 }
 
 #endif // ATTN_PASSES_PASSES_TD

@@ -37,8 +37,8 @@ mlir::linalg::LinalgOp createGuardedProduct(mlir::OpBuilder &builder, mlir::Loca
                                             mlir::Value a, mlir::Value b, mlir::Value out,
                                             llvm::ArrayRef<mlir::AffineMap> maps);
 
-/// The size of the loop of the sum that is innermost in both inputs beside another loop of the sum: the elements that
-/// `attn.pack` groups. 1 if there is none.
+/// The number of elements in a group of `attn.pack`: if the sum runs over two loops and the inner one is innermost in
+/// both inputs, the size of the inner loop; otherwise 1.
 int64_t getGroup(mlir::linalg::LinalgOp product);
 
 /// Whether `op` is a guarded product.

@@ -72,7 +72,8 @@ static SmallVector<ReassociationIndices> getGroups(Operation *reshape) {
   return cast<tensor::CollapseShapeOp>(reshape).getReassociationIndices();
 }
 
-/// The dimension that each row has on the side of the reshape with fewer dimensions, or with more of them.
+/// For each of `rows`, the dimension that it becomes on the other side of the reshape, which has fewer dimensions or,
+/// if `toFewer` is false, more. None if the reshape splits or merges the dimension.
 static std::optional<Rows> renumber(Operation *reshape, ArrayRef<int64_t> rows, bool toFewer) {
   SmallVector<ReassociationIndices> groups = getGroups(reshape);
   Rows renumbered;

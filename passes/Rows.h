@@ -36,7 +36,7 @@ bool isReshape(mlir::Operation *op);
 /// The rows of the result of a reshape whose source has the rows `rows`; none if the reshape splits or merges rows.
 std::optional<Rows> rowsOfReshape(mlir::Operation *reshape, llvm::ArrayRef<int64_t> rows);
 
-/// The reverse: the rows of the source of a reshape.
+/// The rows of the source of a reshape whose result has the rows `rows`; none if the reshape splits or merges rows.
 std::optional<Rows> rowsOfReshaped(mlir::Operation *reshape, llvm::ArrayRef<int64_t> rows);
 
 } // namespace attn

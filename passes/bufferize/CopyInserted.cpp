@@ -95,7 +95,7 @@ static bool isAllOfEmpty(OffsetSizeAndStrideOpInterface slice, Value tensor) {
   return empty && isEqualConstantIntOrValueArray(slice.getMixedSizes(), empty.getMixedSizes());
 }
 
-/// The type of the buffer that a slice will become; another tensor gets a buffer of its own.
+/// The type of the buffer that `tensor` will become: a view, if it is a slice, and otherwise a buffer of its own.
 static MemRefType bufferOf(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>())

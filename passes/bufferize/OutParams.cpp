@@ -192,8 +192,8 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     if (!isComputedHere(computed) || !stored.insert(computed).second)
       computed = copyOf(builder, loc, computed);
     if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
-      // Before the root, which may be that of the copy: in a function that only returns, `entry`
-      // points behind the copy.
+      // Insert before the root and not at `entry`: in a function that only returns, `entry` points behind the copy, and
+      // the root may be that of the copy.
       entry.setInsertionPoint(root);
       auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination,
                                                       /*restrict=*/true,

@@ -29,7 +29,7 @@ namespace attn {
 
 using namespace attn;
 
-/// What a task does, in a word.
+/// One word that says what a task does.
 static StringRef nameOfTask(scf::ForallOp forall) {
   StringRef name = "map";
   forall.walk([&](Operation *op) {
@@ -66,7 +66,7 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
   void outline(func::FuncOp function, scf::ForallOp forall, Value scratch, SymbolTable &symbols) {
     Location loc = forall.getLoc();
     OpBuilder builder(forall);
-    // The number of iterations of each loop, and of all.
+    // Compute the number of iterations of each loop, and of all loops together.
     SmallVector<Value> lower = forall.getLowerBound(builder), upper = forall.getUpperBound(builder),
                        step = forall.getStep(builder), counts;
     AffineExpr lb, ub;
@@ -81,7 +81,7 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
       total = arith::MulIOp::create(builder, loc, total, counts.back());
     }
 
-    // Values that the task reads from outside: constants are cloned, the others become arguments.
+    // Collect the values that the task reads from outside: constants are cloned, the others become arguments.
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(forall.getRegion(), used);
     for (ArrayRef<Value> values : {ArrayRef(lower), ArrayRef(step), ArrayRef(counts)})

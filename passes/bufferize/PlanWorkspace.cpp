@@ -217,7 +217,7 @@ static std::optional<Polynomial> boundOfNonlinear(Value value, Symbols &symbols)
                             b = boundOf(op->getOperand(1), symbols);
   if (isa<arith::DivUIOp>(op))
     return a;
-  // A constant is the better bound.
+  // The second operand is the better bound if it is a constant.
   if (isa<arith::MinSIOp, arith::RemUIOp>(op))
     return b && (!a || getConstantIntValue(op->getOperand(1))) ? b : a;
   if (!a || !b)

@@ -75,7 +75,7 @@ Polynomial Polynomial::maximum(const Polynomial &a, const Polynomial &b) {
 std::string Polynomial::print(ArrayRef<StringRef> symbolNames) const {
   std::string text;
   llvm::raw_string_ostream os(text);
-  // Products first, the constant last.
+  // Print products first, and the constant last.
   llvm::interleave(
       llvm::reverse(terms), os,
       [&](const auto &term) {

@@ -6,10 +6,10 @@
 //   %m = linalg.generic ins(%s, %hidden) { select %hidden, -inf, %s }    // warning: nothing reads %m
 //   %p = linalg.softmax ins(%s)
 //
-// PyTorch's masked_fill returns the masked scores; code that does not assign them masks nothing. The rule warns of ops
-// that no result of the function depends on and that choose between a score and a constant, or add another element to
-// a score, where a softmax reads the scores. It does not warn of other dropped ops, nor of a mask that is only an
-// unused argument. Test: test/passes/lint/dropped-mask.mlir
+// PyTorch's masked_fill returns the masked scores; code that does not assign them masks nothing. The rule warns about
+// ops that no result of the function depends on and that choose between a score and a constant, or add another element
+// to a score, where a softmax reads the scores. It does not warn about other dropped ops, nor about a mask that is only
+// an unused argument. Test: test/passes/lint/dropped-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,9 +6,10 @@
 //   attn.attention ins(%q, %k, %v) captures(%hidden) mask(#attn.dense<0>) {empty_row = zero}
 //   attn.attention ins(%q, %k, %v) mask(#attn.causal) {empty_row = nan}
 //
-// For a query without a key, a softmax that the graph spells out gives NaN. The rule is silent if every query provably
-// has a key, if there is no key at all, and if an empty row gives 0; and on finite fills and on pairs that the score
-// region hides. It trusts the parts of a mask that depend on weights alone, such as a stored triangle, to leave a key.
+// For a query without a key, a softmax that the graph spells out gives NaN. The rule does not warn if every query
+// provably has a key, if there is no key at all, or if an empty row gives 0. It does not consider finite fills, nor
+// pairs that the score region hides. It assumes that the parts of a mask that depend on weights alone, such as a stored
+// triangle, leave a key.
 // Test: test/passes/lint/empty-row.mlir
 //
 //===----------------------------------------------------------------------===//

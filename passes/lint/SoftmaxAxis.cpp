@@ -6,7 +6,7 @@
 //   %p = linalg.softmax dimension(1) ins(%s)                           // warning: the dimension of queries
 //   %o = linalg.contract (b,q,k), (b,k,e) -> (b,q,e) ins(%p, %v)       // sums over dimension 2
 //
-// The probabilities that one output sums over then do not add up to 1. The rule is silent if some product does sum
+// The probabilities that one output sums over then do not add up to 1. The rule does not warn if some product does sum
 // over the dimension of the softmax (the transposed products of gradients do, beside the product with the values), if
 // two softmaxes are multiplied with each other, and if other ops change the probabilities before the product, such as
 // another normalisation. Test: test/passes/lint/softmax-axis.mlir

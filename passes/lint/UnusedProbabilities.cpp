@@ -11,9 +11,9 @@
 //   %mean = linalg.generic ins(%p) { addf }         // warning: dropped
 //   return %o
 //
-// The first is a mistake if there are values to multiply: a product reads the scores themselves, or the function
+// The first case is a mistake if there are values to multiply: a product reads the scores themselves, or the function
 // returns the probabilities and drops a product, which is the product with the probabilities or the projection of the
-// values. A softmax without such a product is a classifier or a pointer. The second comes from
+// values. A softmax without such a product belongs to a classifier or a pointer network. The second mistake comes from
 // torch.nn.MultiheadAttention if its second result, the probabilities, is not used. Probabilities that the function
 // returns count as used. Test: test/passes/lint/unused-probabilities.mlir
 //

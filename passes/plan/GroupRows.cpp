@@ -14,8 +14,8 @@
 // elementwise ops around them. An op that needs several rows, such as an attention, separates groups. A group saves a
 // barrier between its ops, and its rows stay in L1 and L2. It loses if its weights do not stay in L2, because each task
 // reads all of them, or if the tasks are too few. So the pass forms a group only if its weights take at most half of
-// L2, and gives each task as few rows as are worth a task. Products that a task of an attention computes are left to
-// it.
+// L2, and gives each task as few rows as are worth the cost of a task. Products that the tasks of an attention compute
+// stay in these tasks.
 //
 // The pass changes attributes only: its result can be edited and compilation resumed from it.
 // Test: test/passes/plan/group-rows.mlir, test/tools/resume.test
@@ -42,9 +42,10 @@ namespace attn {
 
 using namespace attn;
 
-/// The multiply-adds that pay for a task and its part of a barrier: some five microseconds.
+/// The least number of multiply-adds for which a task is worth its cost and its part of a barrier: the work of some
+/// five microseconds.
 static constexpr int64_t kLeastWork = 1 << 18;
-/// Fewer rows than these read the weights from L2 too often for the work done with them.
+/// With fewer rows, tasks read the weights from L2 too often for the work that they do with them.
 static constexpr int64_t kLeastRows = 24;
 
 /// The ops that the tasks of an attention compute: the producers of its operands, up to the inputs of products.
@@ -80,7 +81,7 @@ public:
 
 private:
   /// `depth` is the greatest number of ops, on a path to this op, that read other rows than those that the op before
-  /// them computes. On a path between two ops of the same depth there is none, so all ops on it can be in one group.
+  /// them computes. A path between two ops of the same depth has no such op, so all ops on it can be in one group.
   struct State {
     int64_t depth = 0;
     /// The loops of an op that run over rows, or the dimensions of the result of a reshape that hold rows. Empty for
@@ -99,7 +100,8 @@ private:
   llvm::SmallPtrSet<Operation *, 16> excluded;
   llvm::MapVector<Operation *, State> states;
   llvm::EquivalenceClasses<Operation *> classes;
-  /// The first product of some depth that has a value on its left, with the rows that it reads.
+  /// For a value and a depth: the first product of that depth whose left operand is the value, and the rows that it
+  /// reads.
   llvm::DenseMap<std::pair<Value, int64_t>, std::pair<Operation *, Rows>> readers;
 };
 } // namespace
@@ -148,7 +150,7 @@ void RowFlow::visit(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (linalgOp && isInit(linalgOp) &&
       llvm::none_of(op->getOperands(), [&](Value value) { return find(value); }))
-    return; // of the group of the op that adds to it
+    return; // an init is in the group of the op that adds to it
   if (isReshape(op)) {
     if (const State *source = find(op->getOperand(0))) {
       state.depth = source->depth;
@@ -176,7 +178,7 @@ void RowFlow::visit(Operation *op) {
         state.depth = std::max(state.depth, producer->depth + (reads ? 0 : 1));
       }
   });
-  // Constants, empty tensors and ops on arguments alone that have no rows.
+  // Ignore constants, empty tensors, and ops on arguments alone that have no rows.
   if (isSource && state.rows.empty())
     return;
   states[op] = state;

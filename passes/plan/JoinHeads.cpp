@@ -96,7 +96,7 @@ static std::optional<Projection> matchProjection(Value value) {
 linalg::LinalgOp attn::findProjection(Value value) {
   if (auto expand = value.getDefiningOp<tensor::ExpandShapeOp>())
     value = expand.getSrc();
-  if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) // of panels
+  if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) // joins the panels
     value = collapse.getSrc();
   auto op = value.getDefiningOp<linalg::LinalgOp>();
   return isProduct(op) ? op : linalg::LinalgOp();

@@ -158,7 +158,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     if (weights.empty())
       return;
 
-    // Values that cross: ops that stay use them.
+    // Find the results of moved ops that ops which stay use: these values cross from one function to the other.
     llvm::SetVector<Operation *> moved;
     SmallVector<Value> crossing;
     auto crosses = [&](Value value) {

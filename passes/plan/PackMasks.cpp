@@ -10,8 +10,8 @@
 //          {indexing_maps = [..., (b, h, q, k, d, e) -> (b, 0, k floordiv 32, q), ...]}
 //
 // Every head and every layer that reads the mask reads an eighth of its bytes, a vector of queries at a time, and skips
-// tiles of keys that the mask hides whole. Packed are operands that the mask tests, if their innermost dimensions are q
-// and k and the tiles of keys begin at whole words; the score region may read them too if they are booleans. Left
+// tiles of keys that the mask hides whole. The pass packs operands that the mask tests, if their innermost dimensions
+// are q and k and the tiles of keys begin at whole words; the score region may read them too if they are booleans. Left
 // alone: schedules that have all scores of a query in memory.
 // Test: test/passes/plan/pack-masks.mlir
 //
@@ -47,7 +47,8 @@ static bool canPack(AttentionOp op, unsigned capture) {
   if (rank < 2 || map.getResult(rank - 2) != getAffineDimExpr(op.getQDim(), op.getContext()) ||
       map.getResult(rank - 1) != getAffineDimExpr(op.getKDim(), op.getContext()))
     return false;
-  // A bit is the whole of a boolean. Of another type, the mask alone may read the operand.
+  // A bit holds a boolean completely, so the score region may read it too. Only the mask may read an operand of another
+  // type.
   bool isBit = getElementTypeOrSelf(op.getCaptures()[capture]).isInteger(1);
   return isTested(op, capture) &&
          (isBit || op.getScore().empty() ||

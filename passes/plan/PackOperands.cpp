@@ -94,7 +94,7 @@ static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
 }
 
-/// The value that `value` is the rounding of; `value` itself if it is none.
+/// If an op rounds another value to `value`, that other value; otherwise `value` itself.
 static Value beforeRounding(Value value) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
   return op && isRounding(op) ? op.getDpsInputs()[0] : value;
@@ -171,7 +171,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   int64_t width = isPacked ? panels.width : columns, group = isPacked ? panels.group : 1;
   SmallVector<unsigned> rowLoops = batch;
   rowLoops.append({k, n});
-  // Rows of a weight that lie apart, as those of one head among many do, become contiguous.
+  // Rows of a weight that are not contiguous, such as those of one head among many, become contiguous.
   bool needsPanels = !rowsAreRight || width != columns || group != 1;
   if (!needsPanels && (!isWeight || loopsOf(rhsMap) == rowLoops))
     return;

@@ -46,13 +46,13 @@ struct Plan : attn::impl::PlanBase<Plan> {
         return WalkResult::interrupt();
       if (op.getPlan())
         return WalkResult::advance();
-      // Only decode leaves a state.
+      // Only the schedule decode computes a state.
       auto among = op.getState() ? Schedule::Decode : only;
       SmallVector<Prediction> predictions = planner.predictPlans(AttentionShape::get(op), among);
       if (predictions.empty())
         return op.emitError() << "expected a schedule that the target supports, got '"
                               << stringifySchedule(*among) << "'";
-      // The unfused schedule, which has scores in memory, is used only if the option names it or if there is no other.
+      // The schedule unfused, which has scores in memory, is used only if the option names it or if there is no other.
       auto *chosen = llvm::find_if(predictions, [](const Prediction &prediction) {
         return prediction.plan.getSchedule() != Schedule::Unfused;
       });

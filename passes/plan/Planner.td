@@ -33,9 +33,9 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "::mlir::Attribute", "planProduct",
                        (ins "const ::attn::ProductShape &":$shape)>,
        InterfaceMethod<[{
-        The rows and columns of a product that one task computes; 0 columns are all columns of a panel. By default, tasks
-        have enough rows to pay for a task, and about equally many. `block` is what
-        planProduct() returned, or what a user wrote in its place; it may be null.
+        The rows and columns of a product that one task computes; 0 columns stand for all columns of a panel. By
+        default, tasks have about equally many rows, and enough rows to be worth the cost of a task. `block` is the
+        result of planProduct(), or what a user wrote in its place; it may be null.
       }],
                        "::attn::TaskSize", "planTask",
                        (ins "const ::attn::ProductShape &":$shape, "::attn::BlockAttr":$block), [{}], [{
@@ -50,7 +50,7 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }]>,
        InterfaceMethod<[{
         The `mapping` of the loop over the tasks of an attention, with one attribute for each of its `rank` dimensions.
-        Null: a loop with one task may become the body of that task.
+        If it is null, a loop with one task may be replaced by the body of this task.
       }],
                        "::mlir::ArrayAttr", "mapTasks", (ins "int64_t":$rank), [{}], [{
         return nullptr;
@@ -65,8 +65,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }],
                        "int64_t", "getCacheBytes">,
        InterfaceMethod<[{
-        The panels that the weight of a product with a known number of columns is packed into. A width of 0: products
-        read their operands as they are.
+        The panels that the weight of a product with a known number of columns is packed into. A width of 0 means that
+        products read their operands without packing.
       }],
                        "::attn::Panel", "choosePanel", (ins "const ::attn::ProductShape &":$shape)>,
        InterfaceMethod<[{
@@ -77,8 +77,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         return false;
       }]>,
        InterfaceMethod<[{
-        Whether an attention of f32 is predicted to be faster if its queries, keys and values are rounded to `type` first.
-        If `only` is set, the attention has that schedule.
+        Whether an attention of f32 is predicted to be faster if its queries, keys and values are rounded to `type`
+        first. If `only` is set, the attention has that schedule.
       }],
                        "bool", "isFasterRounded",
                        (ins "const ::attn::AttentionShape &":$shape, "::mlir::Type":$type,

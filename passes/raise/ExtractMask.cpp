@@ -87,7 +87,8 @@ class ConditionReader {
 public:
   explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
 
-  /// Adds to `kept` what must hold for `condition` to be `truth`. On failure, this is necessary but not sufficient.
+  /// Adds to `kept` what must hold for `condition` to be `truth`. On failure, what it has added is necessary but not
+  /// sufficient.
   LogicalResult require(Value condition, bool truth) {
     return require(condition, isNonzero(), truth);
   }
@@ -342,7 +343,7 @@ LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool tru
   }
 }
 
-/// More keys than any tensor has, and far from where 64 bits wrap.
+/// A number that is greater than the number of keys of any tensor, and far from where 64 bits wrap.
 static constexpr int64_t kBeyondKeys = int64_t(1) << 62;
 
 /// `value`, an integer or an index, as 64 bits.

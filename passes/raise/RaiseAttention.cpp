@@ -155,7 +155,7 @@ public:
   const DenseSet<Value> &getSharedScores() const { return sharedScores; }
 
 private:
-  /// Starts the remark that says why; converts to failure.
+  /// Starts the remark that says why the attention is left unfused. The result converts to failure.
   InFlightDiagnostic leftUnfused() {
     return emitFinding(softmax.getLoc(), Finding::Unfused) << "attention left unfused: expected ";
   }
@@ -206,7 +206,7 @@ private:
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
   EmptyRow emptyRow = EmptyRow::NaN;
-  /// Set if the last select of the scores hides pairs with a finite number near the least float instead of -inf: the
+  /// If the last select of the scores hides pairs with a finite number near the least float instead of -inf: the
   /// operand of that select which is the number.
   std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
@@ -263,7 +263,7 @@ void Raiser::findSink() {
 ///   select(empty, 0, probabilities)      where all scores of the row are -inf
 ///   select(hidden, 0, probabilities)     where the pair is hidden: the softmax is of select(hidden, -inf, ..)
 ///   probabilities * float(not hidden)
-/// A hidden pair has probability 0 already, but for rows of which every pair is hidden. A product with 0 keeps the NaN
+/// A hidden pair has probability 0 already, except in rows where every pair is hidden. A product with 0 keeps the NaN
 /// of such a row.
 void Raiser::findProbabilities() {
   if (!probabilities.hasOneUse())
@@ -371,7 +371,7 @@ LogicalResult Raiser::findValueProduct() {
       }
     }
   if (products.empty()) {
-    // Gates and poolings multiply elementwise. They are no attention, so there is nothing to remark.
+    // Gates and poolings multiply elementwise. They are not attentions, so the pass emits no remark.
     if (!probabilities.use_empty() && !reachesContractionOrReturn(probabilities))
       return failure();
     for (OpOperand *use : others)

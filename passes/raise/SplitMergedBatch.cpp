@@ -99,8 +99,8 @@ static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<Reassociation
   return merged;
 }
 
-/// Whether `reshape` moves over `op`. It gives `op` an operand or reads its result; `map` is the indexing map of that
-/// operand or result.
+/// Whether `reshape` moves over `op`. The result of `reshape` is an operand of `op`, or `reshape` reads the result of
+/// `op`; `map` is the indexing map of that operand or result.
 template <typename ReshapeOp>
 static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   constexpr bool isInFront = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;

@@ -75,7 +75,7 @@ private:
         maps, [&](AffineMap map) { return map.replaceDimsAndSymbols(dims, {}, loops.size(), 0); });
   }
 
-  /// A generic over `loops`; the maps given are over the attention's iteration space.
+  /// Creates a linalg.generic over `loops`; the given maps are over the attention's iteration space.
   Value generic(ArrayRef<unsigned> loops, ValueRange inputs, ArrayRef<AffineMap> inputMaps,
                 Value init, AffineMap initMap,
                 function_ref<void(OpBuilder &, Location, ValueRange)> body) {

@@ -40,7 +40,8 @@ static constexpr int64_t kRowsPerTask = 96;
 /// Rows of a task that also reduces these rows: they stay in L1 and L2 after the reduction.
 static constexpr int64_t kSummedRowsPerTask = 16;
 
-/// A sum, a maximum or the like of elements that are each read once. A convolution is none.
+/// Whether `op` is a sum, a maximum or the like of elements that are each read once. A convolution reads elements more
+/// than once.
 static bool isReduction(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   return linalgOp && linalgOp.getNumReductionLoops() > 0 && !isProduct(op) &&
@@ -127,7 +128,7 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   bool foundRows = false;
   auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
   int64_t rows = task ? task.getRows() : kRowsPerTask;
-  // In the order of the output, whose last dimension is left to vectors unless the plan divides it.
+  // The loops are in the order of the output. Its last dimension is left to vectors unless the plan divides it.
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (out.getNumResults() == 0)
     return sizes;
@@ -223,8 +224,8 @@ struct Phases : attn::impl::PhasesBase<Phases> {
       return isa<TilingInterface>(op) && isa<DestinationStyleOpInterface>(op) &&
              !isa<AttentionOp, linalg::FillOp>(op);
     };
-    // From the last op to the first. Tiling erases the op and the ops that moved into its tasks; the
-    // ops left to visit are before the tasks.
+    // Visit the ops from the last to the first. Tiling erases the op and the ops that moved into its tasks; the ops
+    // that are left to visit are before the tasks.
     Block &body = getOperation().getBody().front();
     for (Operation *op = body.getTerminator(); op; op = op->getPrevNode()) {
       if (!isCandidate(op))

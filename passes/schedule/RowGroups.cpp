@@ -75,7 +75,7 @@ private:
   llvm::SetVector<Operation *> members; // in the order of the block
   llvm::DenseMap<Operation *, Rows> loops;
   llvm::DenseMap<Value, Rows> rows;
-  // Of a task, for each loop over rows.
+  // The offset and the size of the part of a task in each loop over rows.
   SmallVector<OpFoldResult> offsets, sizes;
 };
 } // namespace
@@ -93,7 +93,7 @@ void Group::addReshapes(IRRewriter &rewriter) {
     all.insert(op);
     if (!isBetween)
       continue;
-    // What the reshape gives to ops outside, a second reshape gives.
+    // Ops outside of the group read the result of a second reshape instead.
     rewriter.setInsertionPointAfter(op);
     Operation *outside = rewriter.clone(*op);
     rewriter.replaceUsesWithIf(op->getResults(), outside->getResults(),
@@ -105,7 +105,7 @@ void Group::addReshapes(IRRewriter &rewriter) {
 }
 
 LogicalResult Group::findRows() {
-  // The first op with rows of its own starts; its neighbours follow, then theirs.
+  // Start from the first op with rows of its own. Then visit its neighbours, and then their neighbours.
   for (Operation *op : members)
     if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
       if (std::optional<Rows> own = findRowLoops(linalgOp)) {

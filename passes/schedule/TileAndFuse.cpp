@@ -82,7 +82,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       if (ancestor == loops || isa<tensor::DimOp, LoopLikeOpInterface>(user))
         continue;
       numUses += producers.contains(ancestor);
-      // The originals stay beside their tiles until they are dead.
+      // The original ops stay beside their tiles until nothing uses them.
       if (fused.contains(ancestor) || (repeatable && producers.contains(ancestor)))
         continue;
       hasOtherUse = true;

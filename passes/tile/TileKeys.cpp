@@ -30,9 +30,9 @@
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
 // values keep their type, because their products convert them in registers. With `in_place` in the plan, queries are
 // rows too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A state
-// becomes the buffers of its outputs or, with `in_place`, is copied there at the end; no attn.online_finish follows. If
-// the op is a part that begins at another key than
-// 0, the range of its mask is made relative to that key.
+// is computed in the outputs of the op or, with `in_place`, is copied there at the end; no attn.online_finish follows.
+// If the op is a part of the keys that begins at another key than 0, the range of its mask is made relative to that
+// key.
 //
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
 // the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
@@ -392,7 +392,7 @@ KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResul
 }
 
 Value KeyLoops::nextRows(unsigned i, OpFoldResult k0) {
-  // After the last tile, the last keys again.
+  // No tile follows the last one, so it gets the rows of the last keys again.
   AffineExpr from, keys;
   bindDims(op.getContext(), from, keys);
   AffineMap least = AffineMap::get(2, 0, {from + kTile(), keys - kTile()}, op.getContext());
@@ -592,7 +592,7 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
 
 KeyLoops::State KeyLoops::stepIfKept(const State &before, Value query, OpFoldResult k0,
                                      OpFoldResult ks) {
-  // The words that every packed part keeps, in part.
+  // Find the words in which every packed part of the mask keeps some pairs.
   Value begin, end, all;
   for (DenseAttr dense : parts.packed) {
     View words =
