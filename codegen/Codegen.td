@@ -21,7 +21,8 @@ def Attn_CodegenInterface : AttrInterface<"CodegenInterface"> {
         what the lowering to LLVM accepts.
       }], "void", "addPasses", (ins "::llvm::StringRef":$stage, "::mlir::OpPassManager &":$manager)>,
     InterfaceMethod<[{
-        The description of the level, or an error if the family has none of this name: a stage file may name any.
+        The description of the level, or an error if the family has no level of this name: a stage file may contain any
+        name.
       }], "::llvm::Expected<const ::attn::Target *>", "getDescription">,
     InterfaceMethod<[{
         Moves the code of `level`, the module of a level after `vectorize`, into `library`, and names each function

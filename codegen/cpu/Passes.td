@@ -36,8 +36,9 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
     Exponentials become polynomials, and no op becomes a library call.
 
     The probabilities of a step are computed from the accumulators of its first product, relative to the maximum so
-    far. Only if that maximum turns out to be too small are the products of the tile stored and updated as usual. For the
-    IR before and after, see the headers of `codegen/cpu/OnlineToVector.cpp` and `codegen/cpu/FusedStep.h`.
+    far. If that maximum turns out to be too small, the products of the tile are stored, and the probabilities are
+    computed from them. For the IR before and after, see the headers of `codegen/cpu/OnlineToVector.cpp` and
+    `codegen/cpu/FusedStep.h`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -85,7 +86,7 @@ def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
 }
 
 def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
-  let summary = "allow LLVM to vectorise sums";
+  let summary = "allow LLVM to reorder and so vectorise the additions of sums";
   let description = [{
     Sets the fast-math flag `reassoc` on the additions by which a `linalg` op reduces:
 
@@ -107,7 +108,7 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
     machine stay; any other function is an error. For an example, see the header of `codegen/cpu/ExpandMath.cpp`.
   }];
   let options = [Option<"keepFma", "keep-fma", "bool", "false",
-                        "Keep math.fma, an instruction of the machine on scalars too">];
+                        "Keep math.fma: the machine has an instruction for it, for scalars too">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }

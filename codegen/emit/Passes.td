@@ -10,7 +10,7 @@
 include "mlir/Pass/PassBase.td"
 
 def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
-  let summary = "Move the functions of all level modules into one";
+  let summary = "move the functions of all level modules into one module";
   let description = [{
     Every symbol gets the name of its level as a suffix, and every function gets the CPU features of its level, so that
     one object file can hold the code of several levels. The declarations of the user's functions beside the level
@@ -20,7 +20,7 @@ def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
 }
 
 def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
-  let summary = "Give kernels the signatures of attn_kernel.h";
+  let summary = "give kernels the signatures of attn_kernel.h";
   let description = [{
     Entries, workspace functions, pack functions and tasks take pointers and build their memrefs from them.
     `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with a context on the stack.
@@ -30,7 +30,7 @@ def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
 }
 
 def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp"> {
-  let summary = "Lower memref.expand_shape of one dimension to several dynamic ones";
+  let summary = "lower each memref.expand_shape that splits one dimension into several dynamic ones";
   let description = [{
     Takes the sizes from the operands of `memref.expand_shape`, where the upstream lowering would compute them by
     division. For the IR before and after, see the header of `codegen/emit/ExpandDynamicShapes.cpp`.
@@ -39,16 +39,16 @@ def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp">
 }
 
 def SeparateScratch : Pass<"attn-separate-scratch", "::mlir::ModuleOp"> {
-  let summary = "Tell LLVM that the temporaries of a task do not overlap";
+  let summary = "tell LLVM that the temporaries of a task do not overlap";
   let description = [{
-    Loads and stores get alias scopes by the offset of their temporary in the workspace of the worker. For the IR before
-    and after, see the header of `codegen/emit/SeparateScratch.cpp`.
+    Loads and stores get alias scopes that depend on the offset of their temporary in the workspace of the worker. For
+    the IR before and after, see the header of `codegen/emit/SeparateScratch.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
-  let summary = "Read a boolean as a byte compared with 0";
+  let summary = "read each boolean as a byte that is compared with 0";
   let description = [{
     A load of i1 in the LLVM dialect is undefined for a byte that is neither 0 nor 1, and a mask may hold such bytes.
     For the IR before and after, see the header of `codegen/emit/ReadBooleans.cpp`.
@@ -57,9 +57,9 @@ def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
 }
 
 def StoreBF16AsI16 : Pass<"attn-store-bf16-as-i16", "::mlir::ModuleOp"> {
-  let summary = "Replace the type bf16 by i16 in the LLVM dialect";
+  let summary = "replace the type bf16 by i16 in the LLVM dialect";
   let description = [{
-    Code that only moves bf16 needs no library function for it then. Constants keep their bits.
+    After this pass, code that only moves bf16 needs no library function. Constants keep their bits.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

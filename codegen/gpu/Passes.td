@@ -10,7 +10,7 @@
 include "mlir/Pass/PassBase.td"
 
 def SplitSoftmax : Pass<"attn-gpu-split-softmax", "::mlir::func::FuncOp"> {
-  let summary = "split softmaxes outside of attention into maxima, sums and elementwise ops";
+  let summary = "split each softmax outside of attention into maxima, sums and elementwise ops";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/SplitSoftmax.cpp`.
   }];
@@ -18,7 +18,7 @@ def SplitSoftmax : Pass<"attn-gpu-split-softmax", "::mlir::func::FuncOp"> {
 }
 
 def OrderKeys : Pass<"attn-gpu-order-keys", "::mlir::func::FuncOp"> {
-  let summary = "transpose keys and values that do not lie in rows";
+  let summary = "transpose keys and values that are stored column by column";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/OrderKeys.cpp`.
   }];
@@ -51,7 +51,7 @@ def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
 }
 
 def ProduceTiles : Pass<"attn-gpu-produce-tiles", "::mlir::func::FuncOp"> {
-  let summary = "let other warps copy the tiles of attention steps to shared memory";
+  let summary = "let separate warps copy the tiles of attention steps to shared memory";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/ProduceTiles.cpp`.
   }];
@@ -118,7 +118,7 @@ def DistributeLoops : Pass<"attn-gpu-distribute-loops", "::mlir::func::FuncOp"> 
 }
 
 def AssignShared : Pass<"attn-gpu-assign-shared", "::mlir::ModuleOp"> {
-  let summary = "assign offsets in shared memory";
+  let summary = "assign an offset in shared memory to each buffer";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/AssignShared.cpp`.
   }];
@@ -142,7 +142,7 @@ def MathToIntrinsics : Pass<"attn-gpu-math-to-intrinsics", "::mlir::gpu::GPUModu
 }
 
 def EmbedKernels : Pass<"attn-gpu-embed-kernels", "::mlir::ModuleOp"> {
-  let summary = "compile kernels to PTX, a constant of the library";
+  let summary = "compile kernels to PTX, and store the PTX as a constant of the library";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/EmbedKernels.cpp`.
   }];
