@@ -90,7 +90,7 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
       place.bytes = llvm::alignTo(
           type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8), kAlignment);
       findUses(alloca, function, numbers, place);
-      // The first gap among the buffers that are used at the same time.
+      // Find the first gap among the buffers that are used at the same time.
       for (bool moved = true; moved;) {
         moved = false;
         for (const Place &other : places)

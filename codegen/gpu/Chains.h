@@ -23,7 +23,7 @@ struct StepTiles {
     return value ? llvm::SmallVector<mlir::OpOperand *>{key, value}
                  : llvm::SmallVector<mlir::OpOperand *>{key};
   }
-  /// The queries of a full tile: those of the buffer that the maxima are a part of.
+  /// The number of queries of a full tile, which is that of the buffer that the maxima are a part of.
   int64_t getTileQueries() const;
 };
 
@@ -38,7 +38,8 @@ struct Chain {
 
   mlir::scf::ForOp loop(unsigned i) { return mlir::dyn_cast<mlir::scf::ForOp>(ops[i]); }
   bool hasLoops() { return mlir::isa<mlir::scf::ForOp>(ops.front()); }
-  /// The keys of a tile in shared memory: a multiple of those that products of matrices compute together.
+  /// The number of keys of a tile in shared memory: a multiple of the number that products of matrices compute
+  /// together.
   int64_t getTileKeys();
   /// Whether wgmma multiplies the tiles, in a block of `threads` threads.
   bool isByWarpgroups(int64_t threads);
@@ -49,14 +50,15 @@ struct Chain {
 /// The chains of `block`, in order.
 llvm::SmallVector<Chain> findChains(mlir::Block &block);
 
-/// Clones, to the place of `b`, what `value` depends on inside of `scope`, and returns the clone of `value`. `mapping` has
-/// what is cloned already, and values in place of variables of loops.
+/// Clones the ops inside of `scope` that `value` depends on to the insertion point of `b`, and returns the clone of
+/// `value`. `mapping` has the values that are cloned already, and replacements for loop variables.
 mlir::Value cloneSlice(ThreadBuilder &b, mlir::Value value, mlir::Operation *scope,
                        mlir::IRMapping &mapping);
 
-/// A tile that steps read: where it is in shared memory.
+/// The place in shared memory of a tile that steps read.
 struct StagedTile {
-  /// Memory for `stages` tiles like `operand`, with `rows` rows, allocated at `top`. Code at `b` clears the padding.
+  /// Allocates memory at `top` for `stages` tiles like `operand`, with `rows` rows, and emits code at `b` that clears
+  /// the padding.
   static StagedTile create(ThreadBuilder &top, ThreadBuilder &b, mlir::Value operand, int64_t rows,
                            int64_t stages, bool isSwizzled, int64_t threads);
 
@@ -64,7 +66,8 @@ struct StagedTile {
   mlir::Value buffer;
 };
 
-/// Code at `b` that copies `query`, a tile, to `staged`, by all `threads`. Returns the part of `staged` with its rows.
+/// Emits code at `b` with which all `threads` copy `query`, a tile, to `staged`. Returns the part of `staged` with its
+/// rows.
 mlir::Value copyQueries(ThreadBuilder &b, mlir::Value query, const StagedTile &staged,
                         int64_t threads);
 

@@ -17,44 +17,45 @@
 using namespace mlir;
 using namespace attn;
 
-/// Queries and keys of a tile to try, where warps multiply and where warpgroups do.
+/// The numbers of queries of a tile to try, and the numbers of keys for products by warps and by warpgroups.
 static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 16, 128};
 static constexpr int64_t kKeyTilesOfWarpgroups[] = {128, 112, 96, 80, 64, 48, 32, 16};
 
-/// The most queries of a warp, and the warps that a block of threads has if there are enough queries.
+/// The largest number of queries of a warp, and the number of warps of a block of threads if there are enough queries.
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
 
-/// The most registers of a thread, and those for addresses, maxima, sums and factors. f32 needs more of them, because
-/// each factor is split into two numbers of tf32.
+/// The largest number of registers of a thread, and the number of those for addresses, maxima, sums and factors. f32
+/// needs more of the latter, because each factor is split into two numbers of tf32.
 static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegistersOfF32 = 124;
 
-/// The registers that masks and regions of scores need.
+/// The number of registers that masks and score regions need.
 static constexpr int64_t kMaskRegisters = 56;
 
-/// Where warpgroups multiply: registers of a consumer thread, with two warpgroups of consumers (ProduceTiles.cpp).
+/// For products by warpgroups: the registers of a consumer thread, with two consumer warpgroups (ProduceTiles.cpp).
 static constexpr int64_t kMostRegistersOfWarpgroups = 240;
-/// Registers besides those of accumulators, scores and probabilities.
+/// The registers besides those of accumulators, scores and probabilities.
 static constexpr int64_t kOtherRegistersOfWarpgroups = 44;
-/// More of them if a region computes scores, or if masks read operands.
+/// Additional registers if a region computes scores, or if masks read operands.
 static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
-/// More of them if a mask bounds keys on both sides, because partial tiles then need two loops.
+/// Additional registers if a mask bounds keys on both sides, because partial tiles then need two loops.
 static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 
-/// Of the schedule decode: the keys of a part where their number is known only at the call, the least tiles of a part, and
-/// the cycles that a second launch takes.
+/// For the schedule decode: the keys of a part if the number of keys is known only at the call, the least number of
+/// tiles of a part, and the cycles that a second launch takes.
 static constexpr int64_t kTypicalPart = 512, kLeastTilesOfPart = 2;
 static constexpr double kCyclesOfLaunch = 4000;
 
-/// Cycles of a step of a warpgroup that nothing hides, and those until bytes of global memory arrive.
+/// The cycles of each step of a warpgroup that no other work hides, and the latency of a copy from global memory in
+/// cycles.
 static constexpr double kLatencyOfStep = 100, kLatencyOfCopy = 600;
 
-/// The most columns that a block of a projection gives a warpgroup.
+/// The largest number of columns of a projection that a warpgroup computes at a time.
 static constexpr int64_t kColumnsOfWarpgroup = 128;
 
 namespace {
-/// What a GPU does: its multiprocessors; of one of them, in a cycle, multiply-adds of 16-bit factors, exponentials, other
-/// operations on f32, and bytes that come from shared memory and from the L2 cache; and how many threads, blocks of threads
-/// and bytes of shared memory it has room for.
+/// The rates of a GPU: the number of multiprocessors; for one multiprocessor and one cycle, the multiply-adds of 16-bit
+/// factors, the exponentials, the other operations on f32, and the bytes that come from shared memory and from the L2
+/// cache; and the threads, blocks of threads and bytes of shared memory that a multiprocessor has room for.
 struct Rates {
   double multiprocessors, multiplies, exponentials, operations, sharedBytes, copiedBytes;
   int64_t threads, blocks, shared;
@@ -83,7 +84,7 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
   int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
   Type element = shape.types.a;
-  // A tile of many rows is split into whole ones.
+  // Many rows are rounded up to whole tiles of a warpgroup.
   if (rows > kWarpgroupRows)
     rows = llvm::alignTo(rows, kWarpgroupRows);
   bool byWarpgroups = isByWarpgroups(gpu, element, rows, kColumnsOfWarpgroup);
@@ -105,7 +106,7 @@ TaskSize attn::planTask(GpuAttr gpu, const ProductShape &shape, BlockAttr block)
   return {above * block.getRows(), kWarpsOfProduct / above * columns};
 }
 
-/// The inequalities that tell which pairs the mask keeps.
+/// The number of inequalities that state which pairs the mask keeps.
 static int64_t countConstraints(const AttentionShape &shape) {
   int64_t count = 0;
   if (shape.mask)
@@ -115,7 +116,7 @@ static int64_t countConstraints(const AttentionShape &shape) {
 }
 
 namespace {
-/// What a block of threads needs.
+/// The resources that a block of threads needs.
 struct Needs {
   GpuAttr gpu;
   bool byWarpgroups;
@@ -127,7 +128,7 @@ struct Needs {
                                               std::max(plan.getK(), shape.e))) {
     rows = rowsOfWarp(byWarpgroups, plan.getQ());
     threads = plan.getQ() / rows * kWarp;
-    // The accumulators and the scores, which become probabilities: of f32, in three parts.
+    // The registers of accumulators, and of scores, which become probabilities; those of f32 are in three parts.
     bool isF32 = shape.element.isF32();
     int64_t scores = plan.getK() * (isF32 ? 3 : 1), others = kOtherRegisters;
     if (isF32)
@@ -140,7 +141,7 @@ struct Needs {
         others += kCaptureRegistersOfWarpgroups;
       else if (countConstraints(shape) > 1)
         others += kTwoSidesRegistersOfWarpgroups;
-      threads += kWarpgroupWarps * kWarp; // that copy
+      threads += kWarpgroupWarps * kWarp; // the producers, which only copy
     } else if (shape.mask || shape.hasRegion) {
       others += kMaskRegisters;
     }
@@ -159,7 +160,7 @@ struct Needs {
   bool fitShared() const { return shared + kBarrierBytes <= int64_t(gpu.getShared()); }
   bool fit() const { return fitShared() && registers <= mostRegisters(); }
 
-  /// The blocks of threads that a multiprocessor runs at a time.
+  /// The number of blocks of threads that a multiprocessor runs at a time.
   int64_t blocksAtOnce() const {
     const Rates &rates = Rates::of(gpu);
     int64_t ofThread = byWarpgroups ? kRegistersOfLaunch : std::min(registers, kMostRegisters);
@@ -169,12 +170,13 @@ struct Needs {
   }
 
 private:
-  /// Room for barriers and the alignment of tiles; and the registers of a thread when a kernel of 384 threads starts.
+  /// The bytes for barriers and the alignment of tiles, and the registers of a thread when a kernel of 384 threads
+  /// starts.
   static constexpr int64_t kBarrierBytes = 1024, kRegistersOfLaunch = 168;
 };
 } // namespace
 
-/// The tasks that attend whole rows of queries, in tiles of `q`.
+/// The number of tasks if each attends a tile of `q` queries to all keys.
 static int64_t countTasks(const AttentionShape &shape, int64_t q) {
   return shape.heads * shape.groups * llvm::divideCeil(shape.queries, q);
 }
@@ -255,7 +257,7 @@ SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &sh
   llvm::sort(predictions, [](auto &a, auto &b) { return a.cost < b.cost; });
   if (!predictions.empty() || plans.empty())
     return predictions;
-  // The plan that spills the fewest registers. A head that is too large for every tile gets an error later.
+  // Take the plan that spills the fewest registers. A head that is too large for every tile gets an error later.
   auto *least = llvm::min_element(plans, [&](PlanAttr a, PlanAttr b) {
     Needs ofA(gpu, shape, a), ofB(gpu, shape, b);
     return std::make_tuple(!ofA.fitShared(), ofA.registers, -a.getQ()) <

@@ -11,7 +11,7 @@
 //       %i, %j = affine.delinearize_index %k into (%n, 768)
 //       ...
 //     }
-//     gpu.barrier                                                             // what follows may read all elements
+//     gpu.barrier                                                             // later ops may read all elements
 //     scf.if %thread == 0 { scf.for ... the sum }
 //     gpu.barrier
 //

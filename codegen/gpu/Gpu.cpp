@@ -51,13 +51,13 @@ TargetInterface GpuTarget::makeGpuAttr(const Target &target, MLIRContext *contex
 /// Lowers kernels to the LLVM dialect, and to the assembly of the GPU.
 static void addEmission(OpPassManager &level) {
   level.addPass(createOutlineKernels());
-  // What is left of functions runs on the CPU: entries and the packing of weights.
+  // The remaining code of functions, entries and the packing of weights, runs on the CPU.
   level.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   level.addNestedPass<func::FuncOp>(createExpandHalves());
   OpPassManager &kernels = level.nest<gpu::GPUModuleOp>();
   kernels.addPass(createConvertNVGPUToNVVMPass());
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createMem2Reg()); // before canonicalisation makes choices between two memories
+  kernels.addPass(createMem2Reg()); // before canonicalisation, which may select between buffers
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createCanonicalizerPass());

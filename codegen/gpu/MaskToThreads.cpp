@@ -103,7 +103,7 @@ static void lower(TestMaskOp op) {
               end = arith::SelectOp::create(b, any, b.add(w, 1), carried[1]);
         scf::YieldOp::create(b, ValueRange{begin, end, arith::AndIOp::create(b, carried[2], all)});
       });
-  gpu::BarrierOp::create(b); // what follows may overwrite the words
+  gpu::BarrierOp::create(b); // later ops may overwrite the words
   op->replaceAllUsesWith(loop.getResults());
   op.erase();
 }

@@ -73,7 +73,7 @@ std::array<Factor, 2> MatrixMultiply::loadRight(ThreadBuilder &b, Value tile, Va
 std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile, Value row,
                                                     Value column, bool isBesideLoaded) const {
   Value lane = b.lane();
-  if (isSwizzled(tile)) // each address is computed on its own
+  if (isSwizzled(tile)) // each address is computed separately
     lane = arith::IndexCastOp::create(b, b.getIndexType(), createOpaque(b, b.toI32(lane)));
   if (!element.isF32())
     return loadMatrices(b, tile, b.add(b.remainder(lane, 16), row),

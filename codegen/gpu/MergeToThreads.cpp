@@ -1,4 +1,4 @@
-//===- MergeToThreads.cpp - states that are merged, by threads -------------===//
+//===- MergeToThreads.cpp - merge the states of online softmaxes -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -74,7 +74,8 @@ static Value createSubtract(ThreadBuilder &b, Value x, Value y) {
 
 namespace {
 /// Exponents of two of the probabilities of one query: (score - subtracted) * scale + added. One of `subtracted` and
-/// `added` is 0: a large maximum is subtracted, which is exact; any other takes part in one multiply-add per score.
+/// `added` is 0: a large maximum is subtracted, which is exact; for any other maximum, `added` is -maximum * scale, and
+/// an exponent takes one multiply-add.
 struct Exponents {
   Exponents(ThreadBuilder &b, Value max, double scale) : scale(b.f32(scale)) {
     // The rounding error of a smaller maximum times the scale is at most 2^-13.
@@ -92,7 +93,7 @@ struct Exponents {
   Value probability(ThreadBuilder &b, Value difference) const {
     return createExp2(b, createMultiplyAdd(b, difference, scale, added));
   }
-  /// The factor of probabilities relative to `before`, which makes them relative to this.
+  /// The factor by which probabilities relative to the maximum of `before` become relative to the maximum of this one.
   Value changeFrom(ThreadBuilder &b, const Exponents &before) const {
     return createExp2(b, createMultiplyAdd(b, createSubtract(b, before.subtracted, subtracted),
                                            scale, createSubtract(b, added, before.added)));
@@ -189,7 +190,7 @@ private:
 } // namespace
 
 LogicalResult Lowering::findStates() {
-  // The most keys of a tile whose probabilities wait for the next step.
+  // The largest number of keys of a tile whose probabilities wait for the next step.
   int64_t keysOfOverlap = 0;
   function.walk([&](OnlineStepOp op) {
     if (op->hasAttr(AttnDialect::kOverlapAttr))
@@ -212,8 +213,8 @@ LogicalResult Lowering::findStates() {
     state.warps = warps;
     state.accBuffer = acc;
     ThreadBuilder b(op.getLoc(), OpBuilder::atBlockBegin(&function.front()));
-    // NVIDIA's assembler knows that the result of a shuffle is the same in all lanes, and computes with it in registers of
-    // the warp.
+    // NVIDIA's assembler knows that this shuffle has the same result in all lanes, and keeps values that are computed
+    // from the result in registers of the warp instead of registers of each lane.
     Value ofThread = b.toI32(b.divide(b.warp(), kWarpgroupWarps));
     state.group = arith::IndexCastOp::create(
         b, b.getIndexType(),
@@ -278,9 +279,9 @@ private:
   Value wholeTile(Value operand);
   using Row = SmallVector<Accumulator>; // the accumulators of 16 queries
   void computeProducts();
-  /// wgmma of queries and keys, which waits or only starts.
+  /// Multiplies queries and keys by wgmma. Waits for the products if `waits`; otherwise only starts them.
   void computeProductsByWarpgroups(bool waits);
-  /// Factors by which sums of two queries change, as their maxima do.
+  /// The factors by which the sums of two queries are multiplied when the maxima of these queries change.
   using Change = std::array<Value, 2>;
   /// Replaces the scores of 16 queries by probabilities, and updates the maxima and sums. Returns what the accumulators
   /// must be multiplied with.
@@ -312,7 +313,8 @@ private:
   void runOverlapped(OnlineStepOp op, Overlap overlap);
   SmallVector<Accumulator> loadAllSums();
   void storeAllSums(ArrayRef<Accumulator> sums);
-  /// A warpgroup starts its products when the other one has started its own, so that one computes a softmax meanwhile.
+  /// Waits until it is the turn of this warpgroup to start its products. Two warpgroups take turns, so that one
+  /// computes its softmax while the products of the other run.
   void waitForTurn(Value number);
   void giveTurn(Value number);
   void endSoftmax();
@@ -518,7 +520,7 @@ void Step::addValues(Value value) {
 void Step::addFiniteValues(Value value, int64_t block, int64_t column) {
   NonFinite nonFinite(cast<FloatType>(getElementTypeOrSelf(value.getType())));
   Value zero = b.f32(0);
-  // One kind after the other: all at once would need more registers.
+  // Add one kind of values after the other, because adding all kinds at once would need more registers.
   auto add = [&](Factor NonFinite::Parts::*kind, Accumulator sums) {
     for (auto [k, left] : llvm::enumerate(probabilities[block])) {
       // Without this barrier, factors would be loaded early, in registers that the common path needs.
@@ -580,7 +582,7 @@ void Step::run(OnlineProbabilitiesOp op) {
         }
     }
   }
-  gpu::BarrierOp::create(b); // what follows reads them
+  gpu::BarrierOp::create(b); // later ops read the probabilities
 }
 
 void Step::onlyIn(int64_t group, function_ref<void()> body) {
@@ -756,7 +758,7 @@ void Lowering::lower(OnlineFinishOp op) {
         }
       }
     }
-  gpu::BarrierOp::create(b); // what follows may read the output
+  gpu::BarrierOp::create(b); // later ops may read the output
   op.erase();
 }
 
@@ -783,7 +785,7 @@ LogicalResult Lowering::lowerCopy(linalg::CopyOp op) {
       int64_t i = 2 * block + half;
       Value row = b.add(b.add(state.firstRow(b), b.divide(b.lane(), kLanesOfRow)),
                         block * kMatrixRows + 8 * half);
-      // All lanes of a row have its maximum, and together its sum.
+      // Each lane of a row has the maximum of the row; the sum of the row is the sum over these lanes.
       Value ofRow = isMax   ? state.max.load(b, i)
                     : isAcc ? Value()
                             : reduceRow(b, state.sum.load(b, i), createAdd);
@@ -832,7 +834,7 @@ LogicalResult Lowering::lower(linalg::LinalgOp op) {
     state = &found->second;
   }
   ThreadBuilder b(op.getLoc(), op);
-  // The last query of the tile stands in for those beyond it.
+  // The last query of the tile replaces the missing queries after it.
   Value last = b.subtract(memref::DimOp::create(b, op.getDpsInits()[0], 0), b.constant(1));
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                         b.remainder(b.lane(), kLanesOfRow), b.constant(0));

@@ -218,7 +218,7 @@ bool Producing::applies() {
   });
 }
 
-/// A tensor map: OutlineKernels makes a parameter of the kernel of it.
+/// Creates a tensor map, which OutlineKernels turns into a parameter of the kernel.
 Value Producing::createMap(const Box &box, const SharedTile &tile) {
   auto shape = MemRefType::get({tile.rows, kSwizzledColumns}, tile.element,
                                MemRefLayoutAttrInterface(), sharedSpace(top.getContext()));
@@ -272,7 +272,7 @@ void Producing::makeGroups() {
     }
 }
 
-/// The copies for one turn of `op`; `mapping` has the variable of its loop.
+/// Emits the copies for one turn of `op`; `mapping` has the replacement for the variable of its loop.
 void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping &mapping) {
   for (auto [i, operand] : llvm::enumerate(findSteps(op).front().keyAndValue())) {
     Box box = *Box::find(function, operand->get());
@@ -289,7 +289,7 @@ void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMappi
   }
 }
 
-/// The code of the thread that copies, op after op.
+/// Emits the code of the thread that copies, op after op.
 void Producing::produce(ThreadBuilder &b) {
   IRMapping mapping;
   for (auto [op, number] : order) {
@@ -344,7 +344,7 @@ void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, Thr
     pipeline.release(last, turn);
 }
 
-/// The step of an iteration multiplies the values of the iteration before.
+/// Rewrites `loop` so that the step of each iteration multiplies the probabilities and values of the iteration before.
 void Producing::overlap(scf::ForOp loop, Group &group) {
   TilePipeline &keys = group.pipelines[0], &values = group.pipelines[1];
   Value turnOfKeys = group.turns[0], turnOfValues = group.turns[1];
@@ -414,7 +414,7 @@ void Producing::consume(Operation *op, Group &group) {
 
 void Producing::run() {
   Operation *first = &function.front().front(), *end = function.front().getTerminator();
-  // Memory of all threads, and barriers, before the branch.
+  // Allocate memory of all threads and barriers before the branch.
   makeGroups();
   for (Group &group : groups) {
     const StepTiles &step = group.first;
@@ -438,7 +438,7 @@ void Producing::run() {
   showToWarpgroups(start);
   NVVM::Barrier0Op::create(top); // of all threads, unlike gpu.barrier
 
-  // All else belongs to the consumers.
+  // The consumers run all other code.
   auto branch = scf::IfOp::create(top, top.isLess(thread, producer), /*withElseRegion=*/true);
   Block &consumers = *branch.thenBlock();
   consumers.getOperations().splice(consumers.begin(), function.front().getOperations(),

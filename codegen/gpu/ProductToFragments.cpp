@@ -14,8 +14,9 @@
 //     }
 //     %y += %sums
 //
-// Four warps are two rows and two columns of blocks or, where they multiply together (WarpgroupMultiply.h), four rows. Unit loops are dropped. The pass leaves alone products whose loops
-// are not one row, one column and one sum; DistributeLoops gives each of their outputs a thread.
+// The blocks of four warps form two rows and two columns or, if the warps multiply together (WarpgroupMultiply.h), four
+// rows. Unit loops are dropped. The pass leaves alone products whose loops are not one row, one column and one sum;
+// DistributeLoops gives each of their outputs a thread.
 // Test: test/codegen/gpu/product-to-fragments.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -164,7 +165,7 @@ std::optional<Product> Product::match(linalg::LinalgOp op) {
     };
     result.rows = *position(first);
     result.columns = *position(second);
-    // Rows come first, so that a part has their order.
+    // The dimension of rows must come first, so that a part of the matrix has its rows in this order.
     if (result.rows > result.columns)
       return std::nullopt;
     return result;
@@ -309,7 +310,7 @@ void Lowering::run() {
   auto ofColumns = scf::ForOp::create(inRows, zero, numColumns, inRows.constant(columns));
   ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(ofColumns.getBody()));
   runTile(in, ofRows.getInductionVar(), ofColumns.getInductionVar());
-  gpu::BarrierOp::create(b); // what follows may read all elements
+  gpu::BarrierOp::create(b); // later ops may read all elements
   product.op->erase();
 }
 

@@ -52,8 +52,8 @@ public:
   LogicalResult run();
 
 private:
-  /// `count` rows of `operand`, a tile in a step of `loop`, and how many of them exist. They begin where the tile would
-  /// at `first` in place of the loop's variable.
+  /// Returns `count` rows of `operand`, a tile in a step of `loop`, and the number of them that exist. The rows begin
+  /// where the tile begins when the loop variable is `first`.
   std::pair<Value, Value> rowsAt(ThreadBuilder &b, Value operand, scf::ForOp loop, Value first,
                                  int64_t count);
   void copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn);

@@ -94,8 +94,8 @@ inline mlir::Value createIsLowest(ThreadBuilder &b, mlir::Value x) {
                                      b.f32(-std::numeric_limits<double>::infinity()));
 }
 
-/// The i32 `value`, but LLVM cannot tell that it is the same in each iteration of a loop. Otherwise LLVM would compute all
-/// addresses made of it before the loop, and they would take more registers than there are.
+/// Returns the i32 `value` so that LLVM cannot tell that it is the same in each iteration of a loop. Otherwise LLVM
+/// would compute all addresses that depend on it before the loop, and they would take more registers than there are.
 inline mlir::Value createOpaque(ThreadBuilder &b, mlir::Value value) {
   return createAssembly(b, b.getI32Type(), value, "mov.b32 $0, $1;", "=r,r").getResult(0);
 }

@@ -27,18 +27,18 @@ struct SharedTile {
   bool isSwizzled = false; ///< for wgmma
 
   int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }
-  /// The columns with the zeros.
+  /// The number of columns with the padding.
   int64_t paddedColumns() const { return llvm::alignTo(columns, 16); }
   int64_t pitch() const {
     return isSwizzled ? llvm::alignTo(columns, kSwizzledColumns) : paddedColumns() + chunk();
   }
 
-  /// `stages` tiles, one after the other.
+  /// Allocates `stages` tiles, one after the other.
   mlir::Value allocate(ThreadBuilder &b, int64_t stages) const;
-  /// Tile `stage` of these, with `rows` rows and without the zeros.
+  /// Tile `stage` of `tiles`, with `rows` rows and without the padding.
   mlir::Value view(ThreadBuilder &b, mlir::Value tiles, mlir::Value stage,
                    mlir::OpFoldResult rows) const;
-  /// Writes the zeros to all `stages`, by all `threads`.
+  /// Emits code with which all `threads` write the zeros of the padding of all `stages`.
   void clearPadding(ThreadBuilder &b, mlir::Value tiles, int64_t stages, int64_t threads) const;
   /// Copies the first `validRows` rows and `validColumns` columns of `source` to tile `stage`, by all `threads`, and
   /// sets the other elements to zero. Null: all columns are valid. The copies end when the thread waits for its
@@ -63,7 +63,8 @@ bool hasAlignedRows(mlir::Value buffer);
 void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
                      llvm::function_ref<void(mlir::Value)> body);
 
-/// Ends the asynchronous copies of this thread, then waits for all threads of the block. `toWarpgroups`: wgmma reads them.
+/// Waits for the asynchronous copies of this thread, then for all threads of the block. With `toWarpgroups`, wgmma
+/// reads the copies.
 void waitForCopies(ThreadBuilder &b, bool toWarpgroups);
 
 } // namespace attn

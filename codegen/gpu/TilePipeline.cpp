@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// LLVM's numbers of shared memory: of this block of threads, and of a cluster of blocks, as copies of boxes expect it.
+/// LLVM's numbers of the address spaces of shared memory: that of a block of threads, and that of a cluster of blocks,
+/// which copies of boxes expect.
 static constexpr unsigned kSharedOfBlock = 3, kSharedOfCluster = 7;
 
 static SharedTile makeTile(Value operand, int64_t rows) {

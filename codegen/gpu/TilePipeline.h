@@ -5,8 +5,8 @@
 // One thread, the producer, copies boxes of a tensor to a circular buffer of tiles in shared memory; the warps that
 // compute, the consumers, read them. Each stage of the buffer has two barriers in shared memory (PTX manual,
 // "mbarrier"): `full`, at which the copy arrives, and `empty`, at which each warp of the consumers arrives when it has
-// read the tile. Tile n, here called turn n, uses stage n mod kStages, and waits for phase n / kStages of the barriers of that stage.
-// Only the parity of a phase is tested.
+// read the tile. Tile n, here called turn n, uses stage n mod kStages, and waits for phase n / kStages of the barriers
+// of that stage. Only the parity of a phase is tested.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +25,15 @@ public:
   /// A ring of tiles like `operand` with `rows` rows, allocated at `top`.
   TilePipeline(ThreadBuilder &top, mlir::Value operand, int64_t rows);
 
-  /// Code for one thread, before all others use the barriers: `warps` warps consume each tile.
+  /// Emits code for one thread, which must run before other threads use the barriers. `warps` warps consume each tile.
   void initialize(ThreadBuilder &b, int64_t warps) const;
 
-  /// Code for a thread that counts its turns in `turn`: waits until the tile of this turn is empty, and starts to copy the
-  /// box of `map`, a tensor map, at `coordinates` to it, from the first dimension on.
+  /// Emits code for a thread that counts its turns in `turn`: it waits until the tile of this turn is empty, and starts
+  /// to copy the box of `map`, a tensor map, at `coordinates`, given from the first dimension on, to the tile.
   void produce(ThreadBuilder &b, mlir::Value turn, mlir::Value map,
                mlir::ArrayRef<mlir::Value> coordinates) const;
 
-  /// Code for a warp that counts its turns in `turn`: waits until the tile of this turn is full.
+  /// Emits code for a warp that counts its turns in `turn`: it waits until the tile of this turn is full.
   void wait(ThreadBuilder &b, mlir::Value turn) const;
   /// The tile of this turn, with `rows` rows.
   mlir::Value view(ThreadBuilder &b, mlir::Value turn, mlir::OpFoldResult rows) const;

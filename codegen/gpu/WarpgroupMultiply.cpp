@@ -47,7 +47,7 @@ Value WarpgroupMultiply::describe(ThreadBuilder &b, Value tile, Value offset) co
   return createOpaque(b, low); // the descriptions of a tile differ by constants
 }
 
-/// A description that begins `bytes` behind that with the lower half `low`.
+/// The description of a factor that begins `bytes` behind the factor whose description has the lower half `low`.
 static Value createDescription(ThreadBuilder &b, Value low, int64_t bytes) {
   static constexpr uint64_t kHigh = uint64_t(kGroupBytes / kUnit) << 32 | uint64_t(1) << 62;
   Value moved = b.createOrFold<arith::AddIOp>(low, b.i32(bytes / kUnit));
