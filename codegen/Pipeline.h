@@ -28,13 +28,14 @@ struct Stage {
   void (*build)(mlir::OpPassManager &manager, const PipelineOptions &options);
 };
 
-/// Every stage that transforms modules, in order. `import` comes before them, `emit` after.
+/// Every stage that transforms modules, in order. `import` comes before these stages, and `emit` after them.
 llvm::ArrayRef<Stage> getStages();
 
 /// Adds the passes of `stage`, then a pass that marks the module as having completed the stage.
 void addStage(mlir::OpPassManager &manager, const Stage &stage, const PipelineOptions &options);
 
-/// Adds the passes of targets whose code is not that of the CPU which loads the library. They run first in `emit`.
+/// Adds the passes of targets whose code does not run on the CPU that loads the library, such as GPUs. These passes run
+/// first in `emit`.
 void addTargetEmission(mlir::OpPassManager &manager);
 
 /// Adds the rules of `attnc --lint` that run on the module after `stage`.

@@ -33,7 +33,7 @@ struct Target {
   TargetInterface getAttr(mlir::MLIRContext *context) const { return makeAttr(*this, context); }
   /// Whether the triple is of `architecture`, a triple or the first component of one.
   bool isOf(llvm::StringRef architecture) const;
-  /// Whether the code runs on a GPU. It goes with a library of any architecture.
+  /// Whether the code runs on a GPU. A library for CPUs of any architecture can contain such code.
   bool isForGpu() const;
   /// Whether the CPU that runs the compiler can run code of this level.
   bool runsHere() const;

@@ -7,7 +7,7 @@
 //   module @device attributes {attn.target = #another.target<...>} { linalg.contract ... }
 // becomes
 //   module @"x86-64-v4" attributes {attn.target = #attn.cpu<...>} { scf.for ... vector.fma ... }
-//   module @device attributes {attn.target = #another.target<...>} { whatever the passes of that target make }
+//   module @device attributes {attn.target = #another.target<...>} { the output of the passes of that target }
 //
 // The pass builds the pipeline when it runs on a module, because the stages are built before the targets are known.
 // Test: test/target/loops.test

@@ -25,14 +25,14 @@ static constexpr int64_t kFewQueries = 8;
 /// With at least so many tasks, keys are not divided: more tasks would only help a machine with more threads, and the
 /// merge of the parts is a second phase.
 static constexpr int64_t kTasks = 32;
-/// The least keys of a part, and the keys of a part if their number is known only at the call.
+/// The least number of keys of a part, and the keys of a part if the number of keys is known only at the call.
 static constexpr int64_t kLeastPart = 512, kTypicalPart = 1024;
-/// Scores of a tile of few queries, which take 32 KiB. Each tile reads keys and then values: the longer it reads one of
-/// them, the more of the time the memory is busy.
+/// The largest number of scores of a tile of few queries: 32 KiB. Each tile reads keys and then values, and the memory
+/// is busy for more of the time if the tile reads one of them longer.
 static constexpr int64_t kMostScores = 8192;
 
-/// Keys of a tile: the probabilities of 96 keys and a query tile take 18 KiB at 16 lanes and stay in
-/// L1 between the two products. More keys waste more at the edge of a mask; fewer keys do too little
+/// The keys of a tile. The probabilities of 96 keys and a query tile take 18 KiB at 16 lanes, and stay in L1 between
+/// the two products. With more keys, more work is wasted at the edge of a mask; with fewer keys, there is too little
 /// work for each load and store of the accumulators.
 static constexpr int64_t kKeyTiles[] = {96, 64, 128};
 
@@ -124,7 +124,7 @@ struct ScheduleRow {
 };
 } // namespace
 
-/// Of equal predictions, the schedule of an earlier row is chosen.
+/// If predictions are equal, the schedule of the earlier row is chosen.
 static constexpr ScheduleRow kSchedules[] = {
     {Schedule::PerHead, queryTiles, keyTiles, predictPerHead, false, true, false},
     {Schedule::Phased, queryTiles, keyTiles, predictPhased, true, true, false},
@@ -169,7 +169,7 @@ static int64_t choosePanelWidth(CpuAttr cpu, int64_t columns) {
   static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;
-  // Otherwise whole register blocks: four vectors if they divide the columns, else three, two, one.
+  // Otherwise a panel is as wide as a register block: four vectors if they divide the columns, else three, two or one.
   for (int64_t vectors : {4, 3, 2, 1})
     if (int64_t width = vectors * cpu.getLanes(); columns % width == 0)
       return width;
@@ -198,7 +198,7 @@ bool attn::multipliesFaster(CpuAttr cpu, Type type, int64_t depth) {
 bool attn::isFasterRounded(CpuAttr cpu, const AttentionShape &shape, Type type,
                            std::optional<Schedule> only) {
   AttentionShape plain = shape;
-  plain.depth = 0; // projections are rounded or not on their own
+  plain.depth = 0; // rounding of projections is decided separately
   AttentionShape rounded = plain;
   rounded.element = type;
   auto predict = [&](const AttentionShape &shape) {

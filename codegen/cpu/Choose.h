@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Decisions as pure functions of (CPU, shape).
+// The decisions about schedules, tiles and panels, as pure functions of (CPU, shape).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 /// The panels that a weight is packed into for a product.
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
-/// The answers of the planner's methods of these names.
+/// The implementations of the planner's methods of these names.
 bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
 bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type,
                      std::optional<Schedule> only);

@@ -182,7 +182,7 @@ Start attn::findStart(const Contraction &contraction, AliasAnalysis &aliases) {
     return {source->get(), {}, writer};
   if (!contraction.roles)
     return itself;
-  // Loop of the writer -> dimension of the output -> loop of the contraction.
+  // Map each loop of the writer to a dimension of the output, and the dimension to a loop of the contraction.
   AffineMap map = writer.getMatchingIndexingMap(source)
                       .compose(inversePermutation(writerOut))
                       .compose(itself.map);

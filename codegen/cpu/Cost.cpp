@@ -18,47 +18,48 @@
 using namespace mlir;
 using namespace attn;
 
-// Costs in issue slots, for one vector.
+// Costs in issue slots, for one vector. A core issues two loads in the time of a multiply-add.
 static constexpr double kLoadsAtOnce = 2;
-// Of a multiply-add: with fewer accumulators, each waits for its last result.
+// The latency of a multiply-add: with fewer accumulators than this, each of them waits for its last result.
 static constexpr double kLatency = 4;
-// Of a load that issues beside multiply-adds. Measured: nothing on Zen 4, up to 0.4 on Granite Rapids. The value is
-// large enough for blocks with fewer loads to win between plans that are otherwise equal.
+// The cost of a load that issues beside multiply-adds. The measured cost is 0 on Zen 4, and up to 0.4 on Granite
+// Rapids. The value is large enough for blocks with fewer loads to win between plans that are otherwise equal.
 static constexpr double kLoad = 0.08;
-// Of a step in a loop over single steps, which an odd number of steps needs, beside a step in a loop over pairs.
+// The additional cost of a step in a loop over single steps, which an odd number of steps needs, compared with a step
+// in a loop over pairs of steps.
 static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
 // An instruction that multiplies tiles takes 16 cycles, and a load or a store of a tile takes 8, according to Intel's
 // optimisation manual for Sapphire Rapids. These costs have not been measured.
 static constexpr double kTileMultiply = 16, kTileLoad = 8;
-// Of a conversion of a vector between types, including its load and its store.
+// The cost of converting a vector to another type, including its load and its store.
 static constexpr double kConversion = 2;
 static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
 static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
 static constexpr double kMaximum = 8;           // load, compare, and store of the score
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
-// Of a load of a dot product beside a fused multiply-add. Beside a multiply and an add it costs half.
+// The cost of a load of a dot product beside a fused multiply-add. Beside a multiply and an add, a load costs half.
 static constexpr double kDotLoad = 0.2;
 static constexpr double kPlainLoop = 25; // of a pass through memory that LLVM vectorises
 static constexpr double kShortLoop = 3;  // of such a pass in L1
-// Overhead of a loop around blocks, of a tile of queries, of a task and of a phase.
+// The overhead of a loop around blocks, of a tile of queries, of a row of a tile, of a task and of a phase.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
-// Of a row of a tile of few queries: it adds up lanes, and updates the state of its query.
+// A row of a tile of few queries adds up lanes, and updates the state of its query.
 static constexpr double kRowOfTile = 60;
 static constexpr double kTaskOverhead = 100;
 static constexpr double kPhaseOverhead = 3000;
-// Bytes that arrive from beyond each cache in the time of one multiply-add.
+// The bytes that arrive from beyond each cache in the time of one multiply-add.
 static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
 static constexpr double kBytesBeyondL3 = 2.5;
 static constexpr double kL3 = 32 << 20; // not a property of the CPU, because cores share L3
-/// Fraction of L1 that prefetched lines and the SMT sibling need, and the slowdown of a tile that leaves nothing for
-/// them.
+/// The fraction of L1 that prefetched lines and the SMT sibling need, and the slowdown of a tile that leaves no room
+/// for them.
 static constexpr double kFree = 0.45;
 static constexpr double kCrowding = 0.02;
-/// Fraction of the computation time that hides memory traffic.
+/// The fraction of the computation time that hides memory traffic.
 static constexpr double kHiding = 0.5;
 
 //===----------------------------------------------------------------------===//
@@ -114,7 +115,8 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
   };
   if (!instruction.tile || isGuarded)
     return ofVectors(rows, columns, depth);
-  // Whole tiles, the products that are left of their sums, and the columns and rows that are left.
+  // Add the time of whole tiles, of the products of their sums that no tile computes, and of the columns and rows at
+  // the edges.
   const TileMultiplyAdd &tile = *instruction.tile;
   RegisterBlock block = chooseTileBlock(tile, columns);
   int64_t inStep = tile.steps * instruction.group, steps = depth / inStep, down = rows / tile.rows,
@@ -145,7 +147,7 @@ static std::array<int64_t, 4> evaluate(const KeyBounds &bounds, const AttentionS
                                        int64_t q, int64_t queries) {
   SmallVector<int64_t> operands(shape.numBatch, 0);
   operands.append({q, queries, shape.keys});
-  // Values of symbols are not known here: no pair is taken as hidden.
+  // The values of symbols are not known here, so they are assumed to hide no pair.
   if (shape.mask)
     for (const KeptSet &set : shape.mask.kept(shape.numBatch))
       operands.append(2 * set.symbols.size(), shape.keys);
@@ -195,7 +197,7 @@ struct Model {
     return llvm::divideCeil(queries, int64_t(cpu.getLanes()));
   }
 
-  /// From products to probabilities, for each vector of scores. An exact maximum takes a pass before.
+  /// The time from products to probabilities of one vector of scores. An exact maximum takes a separate pass before it.
   double probabilities(bool isMasked, bool isExact) const {
     double cost = cpu.can(CpuCapabilities::Scale) ? kScaledExponential : kExponential;
     if (isMasked)
@@ -207,7 +209,7 @@ struct Model {
     return cost;
   }
 
-  /// The step over one tile of keys.
+  /// The time of a step over one tile of keys.
   double step(int64_t queries, int64_t keys, bool isMasked, bool isExact = false) const {
     bool hasGroups = grouped->group > 1;
     double conversions = 0;
@@ -225,15 +227,15 @@ struct Model {
            vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }
 
-  /// The tile of queries at `q`.
+  /// The time of the tile of queries at `q`.
   double queryTile(int64_t q, int64_t queries, const KeyBounds &bounds) const {
     auto [lo, fullLo, fullHi, hi] = evaluate(bounds, shape, q, queries);
 
     int64_t vectors = vectorsOf(queries);
-    // The queries are transposed in, the output is transposed out.
+    // The queries are transposed before the steps, and the output after them.
     double cost = (shape.d + shape.e) * vectors * transpose(cpu) + kTileOverhead;
     cost += shape.e * vectors * kStore;
-    // The first tile with an exact maximum, then whole tiles, which cost the same, and the tail.
+    // Add the first tile, which has an exact maximum, then the whole tiles, which all cost the same, and the tail.
     bool isExact = true;
     auto range = [&](int64_t from, int64_t to, bool isMasked) {
       if (isExact && from < to) {
@@ -254,14 +256,14 @@ struct Model {
     return cost;
   }
 
-  /// One head of queries with the keys and values of one head.
+  /// The time of one head of queries with the keys and values of one head.
   double attend() const {
     KeyBounds bounds = KeyBounds::get(plan.getContext(), shape.mask, shape.numBatch, plan.getK());
     int64_t tile = plan.getQ(), whole = shape.queries / tile;
     double cost = 0;
     if (int64_t rest = shape.queries % tile)
       cost += queryTile(whole * tile, rest, bounds);
-    // If there are very many tiles, a sample stands for all.
+    // If there are very many tiles, the time is estimated from a sample of them.
     static constexpr int64_t kSamples = 64;
     int64_t stride = llvm::divideCeil(std::max<int64_t>(whole, 1), kSamples), samples = 0;
     double sampled = 0;
@@ -269,7 +271,7 @@ struct Model {
       sampled += queryTile(i * tile, tile, bounds);
     if (samples)
       cost += sampled * whole / samples;
-    // Queries or outputs, and probabilities.
+    // A tile uses memory for queries or outputs, and for probabilities.
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * bytesOfElement();
     double left = 1 - bytes / cpu.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
@@ -293,7 +295,7 @@ struct Model {
            vectorsOf(keys) * cpu.getLanes() * shuffles(cpu);
   }
 
-  /// One head, a tile of few queries at a time; lanes hold keys.
+  /// The time of one head, a tile of few queries at a time. Lanes hold keys.
   double wholeScores() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
@@ -323,17 +325,17 @@ struct Model {
                   product(shape.queries, shape.keys, shape.d) +
                   product(shape.queries, shape.e, shape.keys, bool(shape.mask));
     double bytes = double(shape.queries) * shape.keys * bytesOfElement();
-    // Scale, maximum, exponentials, division.
+    // Add the time of the scale, the maximum, the exponentials and the division.
     cost += scores * (3 * kPlainLoop + probabilities(bool(shape.mask), true));
     return cost + predictTraffic(cpu, 8 * bytes, bytes);
   }
 
-  /// `rows` times the weights of one head.
+  /// The time to multiply `rows` rows by the weights of one head.
   double project(int64_t rows, int64_t columns) const {
     return shape.depth ? product(rows, columns, shape.depth) : 0;
   }
 
-  /// Bytes of the keys and values of all heads.
+  /// The bytes of the keys and values of all heads.
   double bytesOfKeys() const {
     return double(shape.heads) * shape.keys * (shape.d + shape.e) * bytesOfElement();
   }
@@ -370,7 +372,7 @@ struct Model {
     cost += double(shape.heads) / joined *
             (project(shape.keys, joined * shape.d) + project(shape.keys, joined * shape.e));
     cost += heads() / ofQueries * project(shape.queries, ofQueries * shape.d) + 3 * kPhaseOverhead;
-    // Bytes that one phase writes and the next one reads.
+    // The bytes that one phase writes and the next one reads.
     double bytes =
         (heads() * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
         bytesOfElement();

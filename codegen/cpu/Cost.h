@@ -16,14 +16,15 @@
 
 namespace attn {
 
-/// c[rows, columns] += a[rows, depth] * b[depth, columns] in register blocks, with factors of `bytesPerFactor` bytes in
-/// memory. A guarded product skips the zeros of one
-/// operand; an epilogue needs the complete sums.
+/// The time of c[rows, columns] += a[rows, depth] * b[depth, columns] in register blocks, with factors of
+/// `bytesPerFactor` bytes in memory. A guarded product skips the zeros of one operand; an epilogue needs the complete
+/// sums.
 double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
                       int64_t rows, int64_t columns, int64_t depth, bool isGuarded = false,
                       bool hasEpilogue = false);
 
-/// The keys that the first tile of `queries` queries needs. A mask that depends on the values of an input hides none.
+/// The number of keys that the first tile of `queries` queries needs. A mask that depends on the values of an input is
+/// assumed to hide no key.
 int64_t countKeys(mlir::MLIRContext *context, const AttentionShape &shape, int64_t queries);
 
 /// The time to round queries, keys and values to a narrower type in a phase of its own.

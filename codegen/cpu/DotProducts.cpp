@@ -24,7 +24,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     return (*getLoopStrides(cast<MemRefType>(operand->get().getType()),
                             op.getMatchingIndexingMap(operand)))[loop];
   };
-  // Lanes along the sum need no grouping.
+  // If the lanes run along the sum, products need no groups.
   const MultiplyAdd *instruction = contraction.instruction;
   if (instruction->group != 1)
     return std::nullopt;

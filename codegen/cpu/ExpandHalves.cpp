@@ -130,7 +130,7 @@ static LogicalResult computeInF32(func::FuncOp function) {
     math::populateExtendToSupportedTypesTypeConverter(converter, supported, f32);
     ConversionTarget target(*context);
     math::populateExtendToSupportedTypesConversionTarget(target, converter);
-    // Upstream leaves it alone.
+    // Upstream leaves math.fma unchanged.
     target.addDynamicallyLegalOp<math::FmaOp>(
         [&](math::FmaOp op) { return converter.isLegal(op.getOperation()); });
     RewritePatternSet patterns(context);
@@ -160,7 +160,7 @@ static void expandConversion(Operation *op, bool isInstruction) {
   if (isDouble && !widens)
     from = arith::TruncFOp::create(b, single, from);
   Value result;
-  // LLVM would make one conversion of two instructions, and no target has that one.
+  // LLVM would merge the two instructions into one conversion, for which no target has an instruction.
   if (getElementTypeOrSelf(widens ? from.getType() : to).isF16() && (isDouble || !isInstruction))
     result = widens ? extend(b, from) : truncate(b, from);
   else if (isDouble)

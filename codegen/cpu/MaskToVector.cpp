@@ -135,7 +135,7 @@ private:
     return vector::ExtractOp::create(b, loc, word, 0);
   }
 
-  /// The word of the elements from `key` on, of which the last word has fewer than 32.
+  /// The word of the elements from `key` on. The last word has fewer than 32 of them.
   Value wordOfElements(OpBuilder &b, Value row, Value key) {
     AffineExpr all, begin;
     bindDims(b.getContext(), all, begin);
@@ -183,7 +183,8 @@ static void lowerTest(OpBuilder &builder, TestMaskOp op, CpuAttr cpu) {
     return arith::SelectOp::create(b, loc, condition, yes, no);
   };
 
-  // Of the rows so far: the first and the end of those that keep a pair, and the union of hidden bits.
+  // The loop carries, for the rows so far: the first row that keeps a pair, the end of such rows, and the union of
+  // hidden bits.
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
         one = arith::ConstantIndexOp::create(builder, loc, 1),
         all = getValueOrCreateConstantIndexOp(builder, loc, numRows);

@@ -29,7 +29,7 @@ namespace {
 struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
   void runOnOperation() override {
     getOperation().walk([](linalg::LinalgOp op) {
-      // Ops from several source lines may be fused into this one; the inner op knows its own line.
+      // Ops from several source lines may be fused into this op; the inner op has the location of its own line.
       op.getBlock()->walk([](Operation *inner) {
         if (isa<memref::LoadOp>(inner))
           emitFinding(inner->getLoc(), Finding::SlowLoop)

@@ -303,7 +303,7 @@ static void lowerPack(OpBuilder &builder, PackOp op, CpuAttr cpu) {
             isVector && group == 1 && getElementTypeOrSelf(source.getType()) == element
                 ? getPairLanes(cpu, element)
                 : 0};
-  // Groups along k that are whole, and the elements of the last one if it is not.
+  // The number of whole groups along k, and the number of elements of the last group if it is not whole.
   OpFoldResult wholeGroups = sizes[k], rest = builder.getIndexAttr(0);
   if (inner) {
     Value &stride = copy.source.strides[k];

@@ -14,8 +14,8 @@ namespace attn {
 /// Bytes per cache line.
 inline constexpr int64_t kBytesPerLine = 64;
 
-/// Where a prefetch puts a line. A line for one use does not displace the lines of L2, which are used again: keys and
-/// values beside a bias.
+/// The cache that a prefetch loads a line into. A line for one use, such as that of a bias, does not displace the lines
+/// of L2 that are used again, such as those of keys and values.
 enum class Cache { First, Second, ForOneUse };
 
 /// Prefetches the cache line of an element. A prefetch never faults, so any address is allowed.

@@ -22,7 +22,7 @@ static int64_t getLanes(CpuAttr cpu, const MultiplyAdd &instruction) {
 bool attn::fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                          bool guarded) {
   int64_t live = block.rows * block.vectors + block.vectors * (guarded ? 2 : 1) + 1;
-  // Such a product, guarded or not fused, needs a register before it is added or selected.
+  // A product that is guarded or not fused needs a register before it is added or selected.
   if (guarded || !instruction.isFused)
     ++live;
   return live <= int64_t(cpu.getRegisters() - cpu.getSpare());

@@ -49,9 +49,9 @@ RegisterBlock fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBloc
 /// `block` with fewer rows, so that registers hold two sums of each element, if `instruction` is fused.
 RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
-/// How many of the `depth` products of a sum register blocks add before they go on to the next
-/// rows: all of them, or the greatest divisor up to 192 for which the rows of the vector operand
-/// stay in a quarter of L2. With tiles, the divisor is up to 1024, and a multiple of the products of one instruction.
+/// The number of the `depth` products of a sum that register blocks add before they go on to the next rows: all of
+/// them, or the greatest divisor of `depth` up to 192 for which the rows of the vector operand stay in a quarter of L2.
+/// With tiles, the divisor is up to 1024, and a multiple of the number of products of one instruction.
 int64_t chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                          int64_t depth, int64_t bytesPerFactor);
 

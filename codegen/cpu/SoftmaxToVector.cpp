@@ -91,7 +91,7 @@ struct SoftmaxBuilder {
                  output, at);
   }
 
-  /// The reduced dimension is the last one. Lanes beyond its end hold -inf, whose exponential is 0.
+  /// Emits a softmax along the last dimension. Lanes beyond its end hold -inf, whose exponential is 0.
   void createRow(OpBuilder &builder) {
     VectorType type = VectorType::get(lanes, builder.getF32Type());
     OpFoldResult size = sizeOf(builder, dim);
@@ -128,7 +128,7 @@ struct SoftmaxBuilder {
                   });
   }
 
-  /// The reduced dimension is another one: every lane is a softmax of its own.
+  /// Emits softmaxes along another dimension: every lane is a separate softmax.
   void createColumns(OpBuilder &builder) {
     forEachVector(builder, loc, sizeOf(builder, rank() - 1), lanes, {},
                   [&](OpBuilder &b, const Lanes &vector, ValueRange) {

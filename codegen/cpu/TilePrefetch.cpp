@@ -168,7 +168,7 @@ TilePrefetch TilePrefetch::create(OnlineStepOp step) {
       if (isRows(rows))
         result.ofNext.push_back(
             {rows, createIndex(atStep, step.getLoc(), 0), scores.getShape().back()});
-  // A test of the mask may be around the step.
+  // The step may be inside of an scf.if that tests the mask.
   Operation *whole = step;
   while (isa<scf::IfOp>(whole->getParentOp()))
     whole = whole->getParentOp();

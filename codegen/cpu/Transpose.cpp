@@ -70,7 +70,7 @@ SmallVector<Value> attn::createTranspose(OpBuilder &builder, Location loc, Array
 
 Value attn::createSumsOfLanes(OpBuilder &builder, Location loc, ArrayRef<Value> rows) {
   SmallVector<Value> sums(rows);
-  size_t done = 0; // distances of earlier rounds: of these rows, one stands for both
+  size_t done = 0; // the distances of earlier rounds: rows at these distances are merged already
   for (const Round &round : getRounds(rows.size())) {
     for (size_t i = 0; i < rows.size(); ++i)
       if (!(i & (done | round.distance))) {

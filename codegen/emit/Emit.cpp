@@ -121,7 +121,7 @@ static llvm::Expected<LibraryInfo> lowerToLLVMDialect(mlir::ModuleOp module, llv
   return std::move(*library);
 }
 
-/// Verifies that `weights` has every weight that a function names, with the type that the function names.
+/// Verifies that `weights` has every weight that a function names, with the type that the function expects.
 static llvm::Error verifyWeights(const LibraryInfo &library, llvm::ArrayRef<Weight> weights) {
   for (const FunctionInfo &function : library.functions)
     for (const TensorInfo &info : function.weights) {
@@ -210,8 +210,8 @@ static void addAddressSanitizer(llvm::PassBuilder &builder, llvm::Module &ir) {
       });
 }
 
-/// The same for ThreadSanitizer. It cannot check masked accesses, nor accesses of more than 16 bytes, so
-/// masked accesses become branches first, and vectors are split into elements.
+/// Adds the checks of ThreadSanitizer in the same way. It can check neither masked accesses nor accesses of more than
+/// 16 bytes, so masked accesses become branches first, and vectors are split into elements.
 static void addThreadSanitizer(llvm::PassBuilder &builder, llvm::Module &ir,
                                llvm::FunctionAnalysisManager &functions) {
   addAttribute(ir, llvm::Attribute::SanitizeThread);
@@ -271,7 +271,7 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitiz
   return llvm::Error::success();
 }
 
-/// Kernels are self-contained: a call of the C library would be a bug in a lowering.
+/// Verifies that the code has no undefined symbols: a call of the C library would be a bug in a lowering.
 static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object, Sanitizer sanitizer) {
   auto file = llvm::object::ObjectFile::createObjectFile(object);
   if (!file)

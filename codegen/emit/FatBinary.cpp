@@ -15,7 +15,7 @@
 using namespace attn;
 
 namespace {
-/// A file that is removed with the object.
+/// A temporary file. The destructor removes the file.
 class TemporaryFile {
 public:
   TemporaryFile() = default;

@@ -14,10 +14,10 @@
 
 namespace attn {
 
-/// Replaces the PTX of each level for GPUs, a constant of `module`, by a fat binary: machine code for the GPUs of the level,
-/// and the PTX, which the driver compiles on GPUs that the machine code is not for; that of a level with a letter, such as
-/// sm_90a, runs on no others. CUDA's programs ptxas and fatbinary, which must be on PATH, make
-/// it. Fails if `library` has no level for GPUs.
+/// Replaces the PTX of each level for GPUs, a constant of `module`, by a fat binary. A fat binary contains machine code
+/// for the GPUs of the level, and the PTX, which the driver compiles on other GPUs. The PTX of a level with a letter, such
+/// as sm_90a, runs on no other GPUs. CUDA's programs ptxas and fatbinary, which must be on PATH, make the fat binary.
+/// Fails if `library` has no level for GPUs.
 llvm::Error makeFatBinaries(llvm::Module &module, const LibraryInfo &library);
 
 } // namespace attn

@@ -13,8 +13,8 @@
 //       passthrough = ["no-builtins", ...]} { func.call @f.rows.x86-64-v3(...) }
 //   func.func private @f.rows.x86-64-v3(...) attributes {target_cpu = ...} {...}
 //
-// The target of the module decides what becomes of its code; the example is a CPU. The attributes are those of
-// llvm.func; the conversion of functions copies them. Nested modules without attn.target stay where they are.
+// The target of the module decides what becomes of its code; the example is a module for a CPU. The attributes are
+// those of llvm.func; the conversion of functions copies them. Nested modules without attn.target are left alone.
 //
 //===----------------------------------------------------------------------===//
 

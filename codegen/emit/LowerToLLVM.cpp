@@ -41,7 +41,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createReadBooleans());
   manager.addPass(createStoreBF16AsI16());
-  // Clean up only once: cleaning up earlier too would not change the code after LLVM's own passes.
+  // Clean up only once: an earlier clean-up would not change the code that LLVM's own passes generate.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createSeparateScratch());

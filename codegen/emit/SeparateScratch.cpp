@@ -13,7 +13,8 @@
 // The temporaries of a task are disjoint parts of one workspace (attn-plan-workspace), but LLVM sees only one base
 // pointer: it would neither keep a sum in a register nor vectorise a loop that reads one temporary and writes another.
 // The offset of a temporary identifies it, because attn-plan-workspace uses no offset twice in a task. The pass leaves
-// offsets that are not constant, and accesses to bytes, whose address may look like that of a temporary. Test: test/codegen/emit/separate-scratch.mlir
+// alone accesses at offsets that are not constant, and accesses to bytes, whose address may look like that of a
+// temporary. Test: test/codegen/emit/separate-scratch.mlir
 //
 //===----------------------------------------------------------------------===//
 

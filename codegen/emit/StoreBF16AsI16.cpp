@@ -8,9 +8,9 @@
 //   %x = llvm.load %p : !llvm.ptr -> i16
 //   %bits = llvm.bitcast %x : i16 to i16        (folds)
 //
-// The vectorize stage left no arithmetic on bf16, only moves of it and intrinsics that take it. For a move LLVM may still
-// convert to f32 and back by a library function, and kernels have no undefined symbols. The operands and results of
-// intrinsics are cast. Test: test/codegen/emit/store-bf16-as-i16.mlir
+// After the stage vectorize there is no arithmetic on bf16, only moves of bf16 and intrinsics that take it. For a move,
+// LLVM may still call a library function that converts to f32 and back, but kernels must not have undefined symbols. The
+// pass casts the operands and results of intrinsics. Test: test/codegen/emit/store-bf16-as-i16.mlir
 //
 //===----------------------------------------------------------------------===//
 

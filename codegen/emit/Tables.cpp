@@ -65,7 +65,7 @@ private:
   llvm::Constant *i64(int64_t value) { return integer(64, value); }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
 
-  /// A struct of `bytes` bytes. Bytes that no field has are 0.
+  /// A struct of `bytes` bytes. Bytes that belong to no field are 0.
   llvm::Constant *structure(size_t bytes, llvm::SmallVector<Field> fields) {
     llvm::sort(fields, [](const Field &a, const Field &b) { return a.offset < b.offset; });
     fields.push_back({bytes, 0, nullptr});
