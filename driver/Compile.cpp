@@ -85,7 +85,7 @@ private:
   /// Stores all attentions and products of stage `plan` in the report attributes of their
   /// functions.
   void notePlans();
-  /// Makes the report from these attributes. If compilation was resumed, the file has some of them.
+  /// Makes the report from these attributes. If compilation was resumed, the stage file contains some of them.
   void report();
 
   const CompileOptions &options;

@@ -44,7 +44,7 @@ struct CompileOptions {
   std::function<llvm::Error(llvm::StringRef stage, llvm::StringRef text)> onStage;
 };
 
-/// What was fused and how, and why other attentions were not.
+/// Which attentions were fused and how, and why other attentions were not fused.
 struct CompileReport {
   std::string text;        ///< for people
   llvm::json::Object json; ///< for programs; docs/report.md says what it holds

@@ -35,8 +35,8 @@ static Location lineOf(Operation *op) {
   return place ? place->getLoc() : op->getLoc();
 }
 
-/// Whether code can compute on elements of `type`, which is not index. 8 bits without a sign are i8; arguments and
-/// results of this type are marked attn.unsigned.
+/// Whether code can compute on elements of `type`, which is not index. Unsigned 8-bit integers are i8; arguments and
+/// results of this kind are marked attn.unsigned.
 static bool isElement(Type type) {
   unsigned width = type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0;
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || width == 1 || width == 8 ||

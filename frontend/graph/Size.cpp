@@ -17,7 +17,7 @@
 using namespace llvm;
 using namespace attn::graph;
 
-// Sizes are sums of a few products. Larger sizes come from an attack or cannot be handled.
+// Sizes of real models are sums of a few products. Sizes beyond these limits come from an attack or cannot be handled.
 static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64, kMaxOperands = 8,
                         kMaxText = 2048;
 
@@ -146,7 +146,7 @@ Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const
   return rebuild([](StringRef name) { return symbol(name); }, combine).value_or(*this);
 }
 
-/// a / b, or none if that is no polynomial.
+/// Returns a / b, or none if the quotient is not a polynomial.
 static std::optional<Size> divideExactly(Size a, const Size &b);
 
 /// The number and the symbols that divide every term of all sizes.

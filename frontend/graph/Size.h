@@ -23,7 +23,7 @@
 namespace attn::graph {
 
 /// A size: a polynomial with integer coefficients over symbols and functions of sizes. Two sizes are equal in every
-/// call if their polynomials are the same. This is how views and guards are proved.
+/// call if their polynomials are the same. Proofs of views and guards rely on this.
 class Size {
 public:
   /// The functions of two sizes. A quotient is rounded down; a remainder has the sign of the divisor.

@@ -7,8 +7,8 @@
 //   self.register_buffer("bias", torch.tril(torch.ones(1024, 1024)).view(1, 1, 1024, 1024))
 //   att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
 //
-// Such values are imported as a formula of row and column. From it the mask becomes a set of pairs, and all tiles
-// without such pairs are skipped.
+// Such values are imported as a formula of row and column. The formula turns the mask into a set of pairs, so that
+// tiles without a kept pair are skipped.
 //
 //===----------------------------------------------------------------------===//
 

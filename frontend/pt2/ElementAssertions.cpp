@@ -7,9 +7,9 @@
 //   item = aten.item(max)                     # a number that only elements decide
 //   le = operator.le(item, 13)
 //   aten._assert_scalar(le, "...")
-// Kernels have no way to stop in the middle of a call, so they cannot check it. The last three nodes are removed, with a
-// remark. An `item` that something else reads stays, and is refused where that is read. Assertions on sizes stay too:
-// torch writes them as guards, which the runtime checks.
+// Kernels have no way to stop in the middle of a call, so they cannot check the assertion. The last three nodes are
+// removed, with a remark. An `item` that another node reads stays, and the import of that node fails. Assertions on sizes
+// stay too: torch writes them as guards, which the runtime checks.
 // Test: test/frontend/pt2/assertions.test
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
-/// Calls `function` with the name of each number or condition that a node computes. Tensors have no part in this.
+/// Calls `function` with the name of each number or condition that a node computes, but not with the names of tensors.
 static void forEachNumber(const Argument &argument, llvm::function_ref<void(StringRef)> function) {
   for (const SymInt &integer : argument.integers)
     if (!integer.name.empty())

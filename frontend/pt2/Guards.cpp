@@ -226,8 +226,8 @@ private:
     });
   }
 
-  /// The range of a symbol by the file and the guards that were read. torch traces with sizes of at least 2; this is no
-  /// rule of the graph, unless a guard says so.
+  /// The range of a symbol by the file and the guards that were read. torch traces with sizes of at least 2; this limit
+  /// is not a rule of the graph, unless a guard states it.
   Range rangeIn(const std::string &symbol) const {
     auto found = program.ranges.find(symbol);
     SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;

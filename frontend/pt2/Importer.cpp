@@ -232,7 +232,7 @@ llvm::Error Importer::readBands() {
     llvm::Expected<NamedTensor> loaded = weights.load(argument->name, *argument->meta, context);
     if (!loaded)
       return loaded.takeError();
-    // A number that the code writes down, as in torch.tensor(0.5), is no weight.
+    // A number in the code of the model, as in torch.tensor(0.5), is not a weight.
     std::optional<Band> band = spec.kind == "tensor_constant" ? findNumber(*loaded) : std::nullopt;
     if (!band)
       band = findBand(*loaded);
@@ -325,7 +325,7 @@ LogicalResult Importer::replaceSizes() {
     size = replaced ? rules.decided(*replaced) : size;
     return replaced.has_value();
   };
-  // A size that does not follow from the inputs is not known at a call.
+  // The runtime cannot compute a size that does not follow from the inputs.
   auto refuse = [&](StringRef value, const Size &size) {
     Location line = UnknownLoc::get(&context);
     for (const Node &node : program.nodes)

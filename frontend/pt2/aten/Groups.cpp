@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// How many elements are in each of the bins that divide [min, max] evenly. Elements outside count in none.
+/// Counts the elements in each of the bins that divide [min, max] evenly. Elements outside of [min, max] are ignored.
 static LogicalResult countInBins(Call &call) {
   Tensor x = call.tensor("self");
   int64_t bins = call.constant("bins", 100);
@@ -39,14 +39,14 @@ static LogicalResult countInBins(Call &call) {
     return arith::CmpFOp::create(b, predicate, x, constant(y));
   };
   Tensor counts = b.sum(sizes, /*numKept=*/1, DType::F32, Operand{x, as, ofX}, [&](ValueRange e) -> Value {
-    // As torch does: (x - min) * bins / (max - min), rounded down. The maximum is in the last bin.
+    // As in torch, the bin is (x - min) * bins / (max - min), rounded down. The maximum is in the last bin.
     Value position = arith::SubFOp::create(b, e[0], constant(least));
     position = arith::MulFOp::create(b, position, constant(double(bins)));
     position = arith::DivFOp::create(b, position, constant(greatest - least));
     Value isInside =
         arith::AndIOp::create(b, compare(arith::CmpFPredicate::OGE, e[0], least),
                               compare(arith::CmpFPredicate::OLE, e[0], greatest));
-    // A position outside has no integer.
+    // A position outside of the range may not fit in an integer.
     position = arith::SelectOp::create(b, isInside, position, constant(0));
     Value bin = arith::FPToSIOp::create(b, b.getI64Type(), position);
     bin = arith::MinSIOp::create(b, bin, b.scalar(DType::I64, bins - 1));
