@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// An editor starts this server for .mlir files. It gives errors, and definitions and types at the
-// cursor.
+// An editor starts this server for .mlir files. The server reports errors, and shows definitions and
+// types at the cursor.
 //
 //===----------------------------------------------------------------------===//
 

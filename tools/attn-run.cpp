@@ -276,8 +276,8 @@ Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array>
   return Error::success();
 }
 
-/// Computes the results of the module after `stage`: interprets a module on tensors, and compiles and calls a later
-/// one.
+/// Computes the results of the module after `stage`. Interprets modules on tensors; compiles and calls modules of later
+/// stages.
 Expected<std::vector<Array>> Runner::runStage(const Stage &stage, size_t number) {
   std::string text = stages[stage.name];
   if (!flags.firstDifference->empty()) {

@@ -123,13 +123,13 @@ static bool startsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-/// Drops the characters of `set` in front.
+/// Drops the characters of `set` at the start of `text`.
 static std::string_view skip(std::string_view text, const char *set) {
   size_t first = text.find_first_not_of(set);
   return first == text.npos ? std::string_view() : text.substr(first);
 }
 
-/// What follows `'key':` in the header.
+/// The text that follows `'key':` in the header.
 static std::string_view valueOf(std::string_view header, const char *key) {
   std::string name = format("'%s':", key);
   size_t at = header.find(name);

@@ -316,7 +316,7 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
     return failure;
   callOptions.workspace = onGpu.workspace.data();
   callOptions.workspace_bytes = onGpu.workspaceBytes;
-  // A CPU refuses values outside of their range; a GPU tells of them after the call.
+  // A call on a CPU refuses values outside of their range; a call on a GPU reports them afterwards.
   uint32_t rangeErrors = 0;
   GpuMemory word;
   if (Failure failure = word.allocate(sizeof rangeErrors))

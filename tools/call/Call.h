@@ -35,8 +35,8 @@ struct CallOptions {
 
   std::string library; ///< path of a library that attnc wrote
 
-  /// Whether results are compared with something. With that, calls are made in guarded memory, but not with a
-  /// benchmark: guard pages would change the memory that is measured.
+  /// Whether results are compared with expected values. If so, calls are made in guarded memory, except with a
+  /// benchmark, which should measure memory without guard pages.
   bool compares = false;
   bool isGuarded() const { return guard || (!benchmark && (compares || !expected.empty())); }
 
@@ -64,7 +64,7 @@ public:
   Failure compareResult(size_t i, const Array &expected, const std::string &source);
   Failure measure();
 
-  /// All that has been found out, as one JSON object.
+  /// All results of the calls and measurements, as one JSON object.
   std::string toJSON() const;
 
   const char *getManifest() const { return attn_library_manifest(library.get()); }
@@ -73,7 +73,7 @@ public:
   const std::string &getWeightsFile() const { return weightsFile; }
   const attn_statistics &getStatistics() const { return statistics; }
   const std::vector<Array> &getInputs() const { return inputs; } ///< as they are before every call
-  /// Instead of the inputs that the options name.
+  /// Sets the inputs, instead of those that the options name.
   void setInputs(std::vector<Array> arrays) { inputs = std::move(arrays); }
   const std::vector<Array> &getResults() const { return results; } ///< outputs, then in-out inputs
 

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The little of the CUDA driver that a call from files needs. The driver is opened at run time.
+// The few functions of the CUDA driver that a call from files needs. The driver is opened at run time.
 //
 //===----------------------------------------------------------------------===//
 

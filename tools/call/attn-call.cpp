@@ -25,7 +25,7 @@ struct Options : CallOptions {
 
 enum Category { Calling, Comparing, Measuring };
 
-/// One option: its texts, and how its value gets into the options.
+/// One option: its texts, and the function that stores its value.
 struct Option {
   const char *name, *value;
   int takes; ///< no_argument, required_argument or optional_argument
