@@ -36,7 +36,7 @@ public:
                                                         const Target &target, attn_pool *pool,
                                                         const Kernel *twin = nullptr);
 
-  /// Cannot fail, because the first call succeeded.
+  /// Calls the function again. This cannot fail, because the first call succeeded.
   attn_status call();
 
   /// Inputs, then weights.

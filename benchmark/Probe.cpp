@@ -22,7 +22,7 @@ static constexpr unsigned kAttempts = 5;
 /// About 0.1 ms: much longer than the start of a parallel loop, much shorter than a sample.
 static constexpr long kSteps = 40000;
 
-/// Seconds that one call of `body` takes, disturbed or not.
+/// The seconds that one call of `body` takes, whether it is disturbed or not.
 static double timeOnce(llvm::function_ref<void()> body) {
   using Clock = std::chrono::steady_clock;
   auto start = Clock::now();
@@ -68,7 +68,7 @@ double Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &tim
     double busy = double(std::clock() - cpu) / CLOCKS_PER_SEC;
     bool after = isQuiet();
     // Probes are too short to notice another process that took the core for a while. A single thread never
-    // waits, so its CPU time shows how much it missed.
+    // waits, so the difference between its CPU time and the elapsed time shows how long it did not run.
     bool ran = pool || busy >= kQuiet * seconds;
     bool quiet = before && after && ran;
     if (quiet || attempt == kAttempts) {

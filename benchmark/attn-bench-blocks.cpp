@@ -4,8 +4,8 @@
 //
 // Measures one product with operands that stay in the caches. The cases cover every width of the
 // register blocks that the target chooses, a width that is not a multiple of the lanes, and a number of
-// rows that is not a multiple of the block's rows. The result bounds the speed of all other kernels.
-// OpenBLAS computes the product without a guard.
+// rows that is not a multiple of the block's rows. The result is an upper bound of the speed of all other
+// kernels. OpenBLAS computes the product without a guard.
 //
 //===----------------------------------------------------------------------===//
 

@@ -18,7 +18,7 @@ LEVELS = {80: "sm_80", 90: "sm_90a"}  # by compute capability
 
 
 def compile_model(model, library, levels=tuple(LEVELS.values())):
-    """One level for CPUs computes what the GPU's results are compared with."""
+    """Compiles a model for GPUs, and for one level of CPUs, which computes the results that those of GPUs must equal."""
     subprocess.run(["attnc", model, "-o", library, f"--target=x86-64-v3,{','.join(levels)}"], check=True)
     for suffix in (".h", ".json"):
         library.with_suffix(suffix).unlink()
@@ -29,7 +29,7 @@ def main():
     libraries = folder / "libraries"
     libraries.mkdir(parents=True, exist_ok=True)
     build = folder / "build"
-    # The program needs the C library of the machine alone, and none that is newer than the one here.
+    # The program needs only the C library of the machine with the GPU, in the version of this machine or a later one.
     subprocess.run(["cmake", "-S", ROOT / "tools" / "call", "-B", build, "-DCMAKE_BUILD_TYPE=Release",
                     "-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)

@@ -1,7 +1,7 @@
-"""run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU, in the folder of prepare.py.
+"""run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU, in a folder of prepare.py.
 
 Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s, the share of the measured peak of
-wgmma or mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if there is a PyTorch.
+wgmma or mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if PyTorch is installed.
 """
 import concurrent.futures
 import json

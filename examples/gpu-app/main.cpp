@@ -5,8 +5,8 @@
 //   gpu-app X.npy OUT.npy LAYER.so
 //
 // Calls the first function of the library on the first GPU with X, and prints the largest difference between the output and
-// OUT. It reads the weights from the .safetensors file beside the library. The program uses CUDA's driver API for what it
-// owns: the context, the stream and the memory. Where cuda.h is not installed, it declares the few functions itself.
+// OUT. It reads the weights from the .safetensors file beside the library. The program owns the context, the stream and
+// the memory, and uses CUDA's driver API for them. If cuda.h is not installed, it declares the few functions itself.
 //
 //===----------------------------------------------------------------------===//
 
