@@ -1,4 +1,4 @@
-// The size of a dimension that a tensor does not have.
+// The size of a dimension that a tensor does not have is an error.
 // RUN: not attnc %s -o %t.so 2>&1 | FileCheck %s
 // CHECK: dim-of-rank.mlir: 6:8: expected a dimension of 'tensor<?xf32>', got 5
 func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {

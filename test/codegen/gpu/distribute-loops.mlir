@@ -8,11 +8,11 @@
 // CHECK: memref.load %{{.+}}[%[[AT]]#0, %[[AT]]#1]
 // CHECK: memref.store
 // CHECK: gpu.barrier
-// Sums of rows: a thread for each row.
+// Each row is summed by one thread.
 // CHECK: scf.for
 // CHECK: scf.for %{{.+}} = %c0 to %c768
 // CHECK: gpu.barrier
-// One sum: one thread.
+// A single sum is computed by one thread.
 // CHECK: scf.if
 // CHECK: scf.for
 // CHECK: gpu.barrier

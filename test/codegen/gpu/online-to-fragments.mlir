@@ -4,10 +4,10 @@
 // CHECK-LABEL: func private @attend
 // CHECK-DAG: %[[MAX:.+]] = memref.alloca() : memref<2xf32>
 // CHECK-DAG: memref.alloca() : memref<8xf32>
-// Products of queries and keys.
+// These are the products of queries and keys.
 // CHECK: nvgpu.ldmatrix %{{.+}} {numTiles = 4 : i32, transpose = false}
 // CHECK-COUNT-2: nvvm.mma.sync
-// A bound for each query, compared with the columns.
+// Each query has a bound, which is compared with the columns.
 // CHECK: %[[HIDDEN:.+]] = arith.cmpi sle, %{{.+}}, %{{.+}} : i32
 // CHECK: arith.select %[[HIDDEN]], %{{.+}}, %{{.+}} : f32
 // CHECK: gpu.shuffle xor %{{.+}}, %c1_i32

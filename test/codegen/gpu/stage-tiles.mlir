@@ -4,7 +4,7 @@
 // CHECK-LABEL: func private @attend
 // CHECK: %[[KEYS:.+]] = memref.alloca() {alignment = 16 : i64} : memref<2x64x72xbf16, #gpu.address_space<workgroup>>
 // CHECK: %[[TURN:.+]] = memref.alloca() : memref<index>
-// The first tile.
+// The first tile is copied.
 // CHECK: nvgpu.device_async_copy
 // CHECK: nvvm.cp.async.commit.group
 // CHECK-NOT: nvvm.cp.async.wait.group
@@ -13,7 +13,7 @@
 // CHECK-NEXT: gpu.barrier
 // CHECK: %[[STAGE:.+]] = memref.load %[[TURN]][]
 // CHECK: %[[OTHER:.+]] = arith.subi %c1, %[[STAGE]]
-// The next tile, of keys that exist.
+// The next tile is copied, as far as its keys exist.
 // CHECK: %[[AFTER:.+]] = arith.addi %[[J]], %c64
 // CHECK: %[[NEXT:.+]] = arith.minsi %[[AFTER]], %[[FULL]]
 // CHECK: %[[ROWS:.+]] = memref.subview %{{.+}}[%[[NEXT]], 0] [64, 64] [1, 1]

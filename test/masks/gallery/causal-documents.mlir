@@ -1,4 +1,4 @@
-// Packed sequences, causal. Only the causal condition has an attribute, and skips; documents are tested pair by pair.
+// Packed sequences, causal. Only the causal condition has an attribute and skips tiles; documents are tested pair by pair.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal
