@@ -30,7 +30,7 @@ flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.at
 config.substitutions.append(("%cmake", " ".join(["cmake -G Ninja -DCMAKE_BUILD_TYPE=Release", *flags])))
 config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))
 config.substitutions.append(("%cxx", " ".join(config.attn_compilers["CXX"].values())))
-# Kernels for GPUs run in an emulator, behind a CUDA driver of our own.
+# Kernels for GPUs run in an emulator, which a replacement of the CUDA driver calls.
 gpu_driver = os.path.join(config.attn_build_dir, "test", "ptx", "driver")
 emulator = os.path.join(config.test_source_root, "ptx", "emulator.py")
 config.substitutions.append(("%gpu_driver", gpu_driver))

@@ -22,13 +22,13 @@ from program import Program  # noqa: E402
 
 # Larger files cost more time than they are worth.
 MAX_BYTES = 65536
-# What the importer does not read, and so is not worth changing.
+# Entries that the importer does not read, so that changing them is not worthwhile.
 UNREAD = {"device", "hint", "is_hop_single_tensor_return", "is_param", "kind", "metadata", "module_call_graph", "opset_version",
           "requires_grad", "torch_version", "treespec_namedtuple_fields", "verifiers"}
 
 
 def programs(folder):
-    """The cases of ops/, one in a file, and graphs that torch exported."""
+    """The cases of ops/, one for each file, and graphs that torch exported."""
     ops.load(ops.GROUPS)
     for i, case in enumerate(CASES):
         File(f"{folder}/{i:03}-{case.op}", [case], [])
@@ -39,7 +39,7 @@ def programs(folder):
 
 
 def read_part(value):
-    """JSON without what is unread; the metadata of a node is there, but empty."""
+    """JSON without the entries that are not read; the metadata of a node is present, but empty."""
     if isinstance(value, list):
         return [read_part(element) for element in value]
     if not isinstance(value, dict):
@@ -49,7 +49,7 @@ def read_part(value):
 
 
 def entries(path):
-    """What Graph.cpp makes a file of: entries that end with a zero, which the data of a weight must not hold."""
+    """The input of Graph.cpp: entries that each end with a zero, which the data of a weight must not contain."""
     with zipfile.ZipFile(path) as archive:
         names = [name.split("/", 1)[1] for name in archive.namelist()]
         held = {name: archive.read(full) for name, full in zip(names, archive.namelist())}
@@ -67,7 +67,7 @@ def graphs():
 
 
 def archives():
-    """Small ones: nearly every byte of them that changes is one of the zip file's own."""
+    """Small files: nearly every byte that a mutation changes belongs to the structure of the zip file."""
     program = Program()
     x = program.input("x", np.zeros((2, 3), "float32"))
     weight = program.weight("w", np.ones((2, 3), "float32"))
@@ -102,7 +102,7 @@ def manifests():
 
 
 def weights():
-    """Those of forward in test/runtime/kernel.c, with the length of the header in front and without."""
+    """The weights of forward in test/runtime/kernel.c, with the length of the header in front and without."""
     def tensor(begin, end, dtype="F32"):
         return {"dtype": dtype, "shape": [4], "data_offsets": [begin, end]}
 
@@ -124,7 +124,7 @@ def arrays():
 
 
 def packed():
-    """What attn_weights_save writes of forward in test/runtime/kernel.c."""
+    """The file that attn_weights_save writes for forward in test/runtime/kernel.c."""
     abi = int(re.search(r"#define ATTN_ABI_VERSION (\d+)", (TESTS.parent / "runtime" / "attn_kernel.h").read_text())[1])
     yield "forward", struct.pack("<8sIIQQQ24s8f", b"ATTNPACK", abi, 0, 1, 32, 99, b"x86-64-v4", *range(8))
 

@@ -17,12 +17,12 @@ def split(x, heads):
 
 
 def merge(x):
-    """What split() took apart."""
+    """The inverse of split()."""
     return x.transpose(1, 2).contiguous().view(x.shape[0], x.shape[2], -1)
 
 
 class Projections(nn.Module):
-    """Three linear layers in, one out: what most classes here share. A subclass says what weights are."""
+    """The base of most classes: three linear layers before attention, one after it. Subclasses compute the weights."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -50,7 +50,7 @@ class EinsumAttention(Projections):
 
 
 class EinsumNoTranspose(Projections):
-    """Heads stay the third axis: einsum does all the moving."""
+    """Heads stay the third axis: einsum reorders the dimensions."""
 
     def forward(self, x):
         n, t, c = x.shape
@@ -61,7 +61,7 @@ class EinsumNoTranspose(Projections):
 
 
 class EinopsAttention(nn.Module):
-    """lucidrains' manner: no biases, einops, its own norm."""
+    """The style of lucidrains: no biases, einops, a handwritten norm."""
 
     def __init__(self, dim=32, heads=4, dim_head=16):
         super().__init__()
@@ -133,7 +133,7 @@ class LoopAttention(Projections):
 
 
 class BatchedHeads(Projections):
-    """Heads join the batch, scores come from baddbmm: diffusers' manner. Keys may be of another text."""
+    """The style of diffusers: heads join the batch, and scores come from baddbmm. Keys may come from another text."""
 
     def fold(self, x):
         b, t, c = x.shape
@@ -150,7 +150,7 @@ class BatchedHeads(Projections):
 
 
 class ListOfLinears(nn.Module):
-    """The Annotated Transformer's manner: four clones in a list, a mask shared by all heads."""
+    """The style of the Annotated Transformer: four clones in a list, a mask shared by all heads."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -211,7 +211,7 @@ class SubtractedMask(TrilAttention):
 
 
 class PaddedAttention(Projections):
-    """1 where a token is, 0 where there is none."""
+    """A mask that is 1 at tokens and 0 at padding."""
 
     def forward(self, x, mask):
         q, k, v = self.project(x)
@@ -292,7 +292,7 @@ class NanoGPTBlock(nn.Module):
 
 
 class MinGPTBlock(nn.Module):
-    """As above with GELU spelled out and the MLP in a dictionary of modules."""
+    """The same block with GELU spelled out and the MLP in a dictionary of modules."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -349,7 +349,7 @@ def angles(length, dim):
 
 
 class ComplexRotary(Projections):
-    """Llama's own: pairs are complex numbers. The table is an argument, as there."""
+    """As in Llama's code, pairs are complex numbers, and the table is an argument."""
 
     def forward(self, x, cos_sin):
         n, t, _ = x.shape
@@ -371,7 +371,7 @@ def rotate_half(x):
 
 
 class Rotary(Projections):
-    """Halves rotate; `part` of a head's width takes part, as in GPT-NeoX. Tables are buffers."""
+    """Halves rotate. Only `part` of the width of a head is rotated, as in GPT-NeoX. Tables are buffers."""
 
     def __init__(self, dim=32, heads=4, part=1.0):
         super().__init__(dim, heads)
@@ -391,7 +391,7 @@ class Rotary(Projections):
 
 
 class InterleavedRotary(Rotary):
-    """GPT-J: even and odd elements are a pair; sines come from the call."""
+    """GPT-J: even and odd elements are a pair; sines are arguments of the call."""
 
     def rotate(self, x):
         table = angles(x.shape[2], self.head_dim).to(x.dtype).repeat_interleave(2, dim=-1)
@@ -577,7 +577,7 @@ class Softcap(Projections):
 
 
 class SinkLogit(Projections):
-    """gpt-oss: one more score for each head, whose weight is dropped."""
+    """gpt-oss: each head has one more score, whose weight is dropped."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -604,7 +604,7 @@ class CosineAttention(Projections):
 
 
 class GatedAttention(Projections):
-    """AlphaFold: a bias for each pair, a sigmoid gate on what heads give."""
+    """AlphaFold: a bias for each pair, and a sigmoid gate on the outputs of heads."""
 
     def __init__(self, dim=32, heads=4, pair=8):
         super().__init__(dim, heads)
@@ -630,7 +630,7 @@ class TalkingHeads(Projections):
 
 
 class ManualSoftmax(Projections):
-    """exp / sum, with or without the largest score taken off first."""
+    """exp / sum, with or without subtracting the largest score first."""
 
     def __init__(self, dim=32, heads=4, shifted=True):
         super().__init__(dim, heads)
@@ -683,7 +683,7 @@ class AdditiveAttention(nn.Module):
 
 
 class WeightsToo(Projections):
-    """Dropout that eval turns off; the weights are a result, once for each head and once their mean."""
+    """Dropout that eval turns off; the weights are a result, either for each head or as their mean over heads."""
 
     def forward(self, x):
         q, k, v = self.project(x)
@@ -696,7 +696,7 @@ def tokens(batch, length, dim=32):
 
 
 def padding(batch, length):
-    """1 for tokens, 0 after the last: each row is three shorter than the one before."""
+    """1 for tokens, and 0 after the last token. Each row has three tokens fewer than the previous row."""
     return (torch.arange(length) < length - 3 * torch.arange(batch)[:, None]).long()
 
 

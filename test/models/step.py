@@ -13,7 +13,7 @@ import numpy as np
 library, models = sys.argv[1], pathlib.Path(sys.argv[2])
 tokens, expected = np.load(models / "llama.x.npy"), np.load(models / "llama.out.npy")
 LONGEST = 40
-# What is not written yet has no influence, whatever it is.
+# Rows that are not written yet have no influence, whatever they contain.
 caches = [np.full((1, 2, LONGEST, 8), filler, "float32") for filler in (np.nan, 1e30)]
 with tempfile.TemporaryDirectory() as folder:
     folder = pathlib.Path(folder)

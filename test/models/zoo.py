@@ -63,7 +63,7 @@ def add(name, build, inputs):
 
 
 def given(*args, **kwargs):
-    """What a call is given."""
+    """The arguments of a call."""
     return args, kwargs
 
 
@@ -108,7 +108,7 @@ class SelfAttention(nn.MultiheadAttention):
 
 
 class CausalTransformer(nn.Transformer):
-    """Says that its mask is causal, which nn.Transformer else finds out from the values."""
+    """Passes is_causal, because nn.Transformer otherwise finds out from the values whether the mask is causal."""
 
     def forward(self, src, tgt, tgt_mask, memory_key_padding_mask):
         return super().forward(src, tgt, tgt_mask=tgt_mask, memory_key_padding_mask=memory_key_padding_mask,
@@ -167,7 +167,7 @@ for name, build, inputs in [
 
 # --- transformers ----------------------------------------------------------------------------------
 
-# What configurations call the same few sizes.
+# The names that configurations have for the same few sizes.
 COMMON = dict(vocab_size=100, pad_token_id=0, bos_token_id=1, eos_token_id=2, use_cache=False)
 USUAL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
 GROUPED = dict(USUAL, num_key_value_heads=2, head_dim=8)
@@ -217,7 +217,7 @@ def hf(name, kind, sizes, inputs, hows=BOTH, cls=None):
 
 
 def hf_layer(name, kind, sizes, cls, inputs, hows=BOTH, **options):
-    """One layer of a model, by its class: whoever calls it makes the mask."""
+    """One layer of a model, by its class. The caller makes the mask."""
 
     def build(how):
         module = importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
@@ -259,7 +259,7 @@ for kind, sizes in {
     "eurobert": GROUPED,
 }.items():
     hf(kind, kind, sizes, text)
-# Of any length, its slices would have sizes that an element decides, which attn refuses.
+# With a dynamic length, its slices would have sizes that depend on an element, which attn refuses.
 hf("deberta", "deberta", DEBERTA, lambda b, t: text(b, 13), EAGER)
 for kind, sizes in {
     "deberta-v2": dict(DEBERTA, share_att_key=True),
@@ -271,7 +271,7 @@ for kind, sizes in {
     "xlm": dict(emb_dim=32, n_layers=2, n_heads=4),
 }.items():
     hf(kind, kind, sizes, text, EAGER)
-# torch.export cannot keep the length of these open.
+# torch.export cannot make the length of these models dynamic.
 hf("xlnet", "xlnet", XLNET, lambda b, t: text(b, 13), EAGER)
 hf("funnel", "funnel", FUNNEL, lambda b, t: text(b, 13), EAGER, "FunnelModel")
 
@@ -321,7 +321,7 @@ for kind in ("bart", "marian", "pegasus"):
 hf("whisper", "whisper", WHISPER,
    lambda b, t: given(input_features=torch.randn(b, 16, 40), decoder_input_ids=words(b, t)))
 
-# Pictures, sound and whatever.
+# Pictures, sound and other inputs.
 for kind in ("vit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa"):
     hf(kind, kind, PICTURE, picture)
 hf("beit", "beit", dict(PICTURE, use_relative_position_bias=True), picture)
@@ -431,7 +431,7 @@ SMALL, OTHER = (2, 13), (3, 18)  # batch and length
 
 
 def make(name):
-    """The module. Its weights are random and none is 0 or 1, so that leaving one out shows."""
+    """The module. Its weights are random, and none is 0 or 1, so that ignoring a weight changes the result."""
     torch.manual_seed(0)
     module = MODELS[name][0]().eval().requires_grad_(False)
     for parameter in module.parameters():
@@ -478,7 +478,7 @@ def export(module, calls, decompose):
 
 
 def results(module, args, kwargs, signature):
-    """What a call gives, in the order of the exported file: buffers that it wrote to, then its results."""
+    """The outputs of a call in the order of the exported file: buffers that it wrote to, then its results."""
     module = copy.deepcopy(module)
     out = [x for x in pytree.tree_leaves(module(*args, **kwargs)) if isinstance(x, torch.Tensor)]
     state = dict(module.named_buffers())
@@ -517,7 +517,7 @@ def save(prefix, tensors):
 
 
 def call(*command):
-    """None, or the first line of what went wrong."""
+    """None, or the first line of the error."""
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
     except subprocess.TimeoutExpired:
@@ -558,7 +558,7 @@ class Outcome:
 
 
 def reference(module, args, kwargs, signature):
-    """What torch gives in float32, and what is right."""
+    """The results of torch in float32, and the reference results."""
     narrow = [x.numpy() for x in results(module, args, kwargs, signature)]
     try:
         wide = [x.numpy() for x in results(*in_double(module, args, kwargs), signature)]
@@ -569,7 +569,7 @@ def reference(module, args, kwargs, signature):
 
 
 def run(options, base, prefix, inputs, buffers):
-    """What the library gives, buffers that it writes to first as in torch, or a string: what went wrong."""
+    """The results of the library, starting with buffers that it writes to as in torch, or an error message."""
     folder = Path(f"{prefix}.got")
     folder.mkdir()
     signature = subprocess.run([options.bin / "attn-run", f"{base}.so", "--describe"], capture_output=True, text=True).stdout
@@ -585,7 +585,7 @@ def run(options, base, prefix, inputs, buffers):
 
 
 def study(name, options):
-    """Exports, compiles and runs one model; None where --dynamic has nothing to open."""
+    """Exports, compiles and runs one model. Returns None if --dynamic can make no size of the model dynamic."""
     outcome = Outcome(name)
     base = options.out / name
     for old in options.out.glob(f"{name}.*"):

@@ -1,4 +1,4 @@
-"""What a block does at its own pace on sm_90a: copies of boxes of tensors, barriers in shared memory, and wgmma.
+"""The asynchronous work of a block on sm_90a: copies of boxes of tensors, barriers in shared memory, and wgmma.
 
 A barrier is 8 bytes of shared memory, with the fields of FIELDS. A tensor map is what test/ptx/Driver.cpp writes: see Map.
 If a block is `late`, a box is copied only when all warps wait. If its products are late, wgmma runs only when its warp
@@ -15,7 +15,7 @@ BYTES_BIAS = 1 << 21  # so that the number of pending bytes may be negative for 
 
 
 class Fault(Exception):
-    """The program did what the machine forbids."""
+    """An error for a program that does what the machine forbids."""
 
 
 class Barrier:
@@ -101,7 +101,7 @@ class BoxCopy:
 
 
 class Products:
-    """The instructions wgmma of one warp that run: sums that no register shows yet."""
+    """The wgmma instructions of one warp that are running: their sums are not in registers yet."""
 
     def __init__(self):
         self.open, self.groups, self.sums = [], [], {}

@@ -1,9 +1,9 @@
 """attention.py FOLDER FIRST COUNT [all]: compares attentions on an emulated GPU with the reference in float64.
 
-Runs every COUNT-th of the combinations of a shape, a mask or score region, an element type, and the compute capability of the
-GPU, from FIRST on: each mask and type for the first shape, and each mask with one of the types for the others, every second one
-of the slowest; with "all", all combinations. attn-run calls each three times and compares the bits. They differ in when copies and products that run
-end (emulator.py).
+A combination consists of a shape, a mask or score region, an element type, and the compute capability of the GPU. The first
+shape is combined with each mask and type; other shapes with each mask and one type, the slowest ones with every second mask;
+with "all", there are all combinations. The script runs every COUNT-th of them, from FIRST on. attn-run calls each three
+times and compares the bits; in each call, asynchronous copies and products end at another time (emulator.py).
 """
 import os
 import pathlib
@@ -77,7 +77,7 @@ CAPABILITIES = (80, 90)  # of the levels sm_80 and sm_90a
 
 
 def get_combinations(everything):
-    """Shape, variant, element type and capability. The levels differ for 16-bit elements, which one of them runs."""
+    """Shape, variant, element type and capability. Without `everything`, one of the levels runs 16-bit elements."""
     combinations = [(shape, variant, element, 80 if element == "f32" or (i + j + l) % 2 else 90)
                     for i, shape in enumerate(SHAPES) for j, variant in enumerate(VARIANTS)
                     for l, element in enumerate(TYPES)

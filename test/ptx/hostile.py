@@ -1,7 +1,7 @@
-"""hostile.py FOLDER: masks on an emulated GPU hide infinities and NaN, and show those that they do not hide.
+"""hostile.py FOLDER: on an emulated GPU, infinities and NaN have an influence at kept keys, and none at hidden keys.
 
-Values and keys are not finite at hidden keys, at kept keys, or at both; some rows of scores are NaN or -inf. What a call
-returns must be what a row by row computation over the kept keys gives: where that is an infinity or NaN, the same.
+Values and keys are not finite at hidden keys, at kept keys, or at both; some rows of scores are NaN or -inf. The results
+of a call must equal those of a row by row computation over the kept keys, including infinities and NaN.
 """
 import itertools
 import os
@@ -41,7 +41,7 @@ def reference(q, k, v, kept):
         greatest = np.max(scores, initial=-np.inf, where=~np.isnan(scores))
         p = np.exp(scores - (0 if np.isinf(greatest) and greatest < 0 else greatest))
         total = p.sum()
-        counts = p > 2.0 ** -60  # what is smaller may be 0 on a GPU, and 0 hides its value
+        counts = p > 2.0 ** -60  # a smaller probability may be 0 on a GPU, and 0 hides its value
         out[row] = 0 if total == 0 else (p[counts, None] / total * v[keys][counts]).sum(0) if not np.isnan(total) else np.nan
     return out
 

@@ -53,7 +53,7 @@ def flush(numbers):
 
 
 def some(mask):
-    """A mask with its one form if it has all lanes, and None if it has none."""
+    """Returns ALL for a mask of all lanes, None for a mask without lanes, and other masks unchanged."""
     return ALL if mask.all() else mask if mask.any() else None
 
 
@@ -166,7 +166,7 @@ class Warp:
         self.copies, self.groups = [], []  # asynchronous copies since the last commit, and groups of them before
         self.waits_for = None  # a barrier, its count, and the register that gets its result
         self.products = asynchronous.Products()
-        self.polls, self.stalled_at = False, None  # whether it looked at a barrier in vain, and where it did so before
+        self.polls, self.stalled_at = False, None  # whether it found a barrier incomplete, and where it did so
 
     def run(self):
         """Runs all lanes. Yields whether the warp moved, whenever another warp may run."""

@@ -8,7 +8,7 @@ exception: equal keys get equal probabilities.
 import numpy as np
 
 ROUNDING = 2.0**-24
-LEAST_PROBABILITY = 2.0**-80  # less than this may be anything up to it
+LEAST_PROBABILITY = 2.0**-80  # a smaller probability may be replaced by any number up to this one
 
 
 # For each type, the greatest rounding error relative to a normal number, and the greatest error of a subnormal number.
@@ -47,7 +47,7 @@ def grid(value):
 
 
 def rounded(value, error):
-    """After an operation that rounds once: nothing is added where f32 holds the value."""
+    """The bound after an operation that rounds once. It does not grow if f32 can hold the value."""
     exact = (error == 0) & (value.astype(np.float32) == value)
     return Bounded(value, np.where(exact, 0, error + ROUNDING * np.abs(value)))
 
@@ -99,7 +99,7 @@ def masked(a, live):
 
 
 def beside(scores, column):
-    """Scores with one more, which is kept and exact, at the end of each row."""
+    """The scores with one more score, which is kept and exact, at the end of each row."""
     add = lambda a, last: np.concatenate([np.broadcast_to(a, scores.value.shape), last], -1)
     live = None if scores.live is None else add(scores.live, np.full(column.shape, True))
     return Bounded(add(scores.value, column), add(scores.error, np.zeros(column.shape)), live)
@@ -130,7 +130,7 @@ def softmax(scores, empty):
 
 
 def average(spec, p, v):
-    """Values weighted by probabilities. What a pair that is not kept holds has no influence."""
+    """Values weighted by probabilities. The value of a pair that is not kept has no influence."""
     absent = ~np.isfinite(v.value)
     finite = Bounded(np.where(absent, 0, v.value), np.where(absent, 0, v.error))
     known = Bounded(np.where(p.live | np.isnan(p.value), p.value, 0), p.error)

@@ -63,7 +63,7 @@ def make_draw(seed, index, features=None):
 
 
 def run(*command):
-    """What a command says, and how it failed: "" where it did well."""
+    """Returns the output of a command, and its error or "" if it succeeded."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_LIMIT)
@@ -77,7 +77,7 @@ def run(*command):
 
 
 def compile(draw, folder):
-    """The lines of the report, and why attnc refuses: "" where it does not."""
+    """Returns the lines of the report, and the error message of attnc or "" if it succeeded."""
     source = draw.write(folder)
     if draw.as_text:
         text, refused = run("attn-import", source)
@@ -93,7 +93,7 @@ def compile(draw, folder):
 
 
 def call_all(draw, seed, folder, tell):
-    """The problems of a draw; `tell` is given what is about to be called and what went wrong."""
+    """Runs the problems of a draw. Calls `tell` with each problem that starts, and with each failure."""
     runtime = library.Runtime(options.runtime)
     loaded = runtime.create("attn_library_load", str(folder / "draw.so").encode())
     levels = runtime.levels(loaded, b"forward")
@@ -144,7 +144,7 @@ def call_all(draw, seed, folder, tell):
 
 
 def in_child(work):
-    """What `work(tell)` told, as (kind, fields), and how the child process ended: "" where it did well."""
+    """Returns the messages of `work(tell)` as (kind, fields), and the error of the child process or "" without one."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -176,13 +176,13 @@ def in_child(work):
 
 
 def is_sentence(refused):
-    """Whether an error is one line that tells nothing of the compiler's inside."""
+    """Whether an error is one line that reveals no internals of the compiler."""
     inside = r"%\w|\btensor<|memref|affine_map|'(linalg|tensor|arith|scf|attn|math|func)\.|Assertion|signal|no end"
     return "\n" not in refused and not re.search(inside, refused)
 
 
 def check(seed, index, features=None):
-    """The counts and the failures of a draw."""
+    """Returns the counts and the failures of a draw."""
     draw = make_draw(seed, index, features)
     draw.index = index
     counts = collections.Counter()
@@ -233,7 +233,7 @@ def check_one(index):
 
 
 def smallest(index):
-    """A line that repeats a failure with as few features as it needs."""
+    """Returns a command line that repeats a failure with as few features as possible."""
     needed = list(make_draw(options.seed, index).decisions)
     share = len(needed)
     while share := share // 2:

@@ -216,7 +216,7 @@ class Tensor:
                          None, mask=mask, value=value)
 
     def where(self, x, y):
-        """This tensor chooses: one of x and y is a tensor at least."""
+        """Selects elements of x or y by this tensor. At least one of x and y is a tensor."""
         overload = {(True, True): "self", (True, False): "ScalarOther", (False, True): "ScalarSelf",
                     (False, False): "Scalar"}[isinstance(x, Tensor), isinstance(y, Tensor)]
         shape = broadcast(self.shape, *(v.shape for v in (x, y) if isinstance(v, Tensor)))
@@ -263,7 +263,7 @@ class Tensor:
     # --- Views ---
 
     def view(self, shape, op="view.default", hole=None):
-        """`hole`: the dimension that is spelled -1."""
+        """`hole` is the dimension that is written as -1."""
         written = [-1 if i == hole else n for i, n in enumerate(shape)]
         named = "shape" if op == "reshape.default" else "size"
         return self.call(op, None, shape, None, **{named: written})
@@ -475,7 +475,7 @@ class Graph:
     # --- Its meaning ---
 
     def evaluate(self, arrays, sizes, stored=lambda array: array):
-        """The results. `stored` is given each tensor of floats when it is made."""
+        """Computes the results. Calls `stored` with each tensor of floats when it is computed."""
         def made(array, dtype):
             if dtype != "float32":
                 return np.asarray(array, dtype)
@@ -491,7 +491,7 @@ class Graph:
             return values[value] if isinstance(value, Tensor) else at(value, sizes)
 
         for node in self.nodes:
-            # Each argument has its place in the formula, given or not.
+            # Each argument has a fixed position in the formula, whether it is given or not.
             arguments = [resolved(value) for value in node.arguments.values()]
             outs = node.formula(*arguments) if node.formula else arguments[0].reshape(
                 at(node.results[0].shape, sizes))

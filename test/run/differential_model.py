@@ -14,12 +14,12 @@ from differential_graph import LARGEST, LAST, Graph, at, symbol_of
 
 SIZES = [3, 1, 2, 5, 7, 8, 13, 16, 17, 31, 33]
 POSITIONS = 64  # of tables: no sequence is longer
-NOISE = 2.0**-22  # what an op may add to an element, as a share of it
+NOISE = 2.0**-22  # the error that an op may add to an element, relative to the element
 SAMPLES = 4
 
 
 class Draw:
-    """Decisions, inputs and the graph that they lead to; a subclass builds it."""
+    """The decisions, the inputs and the graph of a draw. Subclasses build the graph."""
 
     def __init__(self, seed, index, features=None):
         self.seed, self.index = seed, index
@@ -34,7 +34,7 @@ class Draw:
         self.kinds = [self.kind, *sorted(texts)]
 
     def pick(self, name, *options):
-        """One of the options, of which the first is the plain one."""
+        """Chooses one of the options. The first option is the simplest."""
         choice = random.Random(f"{self.seed}:{self.index}:{name}").choice(options)
         if choice == options[0] or self.features is not None and name not in self.features:
             return options[0]
@@ -42,7 +42,7 @@ class Draw:
         return choice
 
     def maybe(self, name, share):
-        """True for a share of the draws; False is plain."""
+        """Returns True for a share of the draws. False is the simplest choice."""
         chosen = random.Random(f"{self.seed}:{self.index}:{name}").random() < share
         if chosen and (self.features is None or name in self.features):
             self.decisions[name] = True
@@ -84,7 +84,7 @@ class Draw:
         return hostile, sizes, list(arrays.values()), self.reference(arrays, sizes, numpy_rng)
 
     def reference(self, arrays, sizes, rng):
-        """What the graph gives in float64, and how far float32 may be from it.
+        """Computes the results of the graph in float64, and how far results in float32 may be from them.
 
         The distance is sampled: every tensor of a sample is in float32 and, but in one sample, a little wrong. An
         element that a NaN reaches, of the inputs or of a row without a key, may still be a number if no number in NaN's
@@ -140,7 +140,7 @@ def numbers_below(count):
 
 
 def kept(rng, shape, hostile):
-    """1 for some leading elements of the last dimension, perhaps none, or for any."""
+    """1 for some leading elements of the last dimension, perhaps none, or for arbitrary elements."""
     if rng.random() < 0.3:
         return rng.random(shape) < rng.choice([0.1, 0.5, 0.9])
     lengths = rng.integers(0 if rng.random() < 0.3 else min(1, shape[-1]), shape[-1] + 1, shape[:-1])
@@ -178,7 +178,7 @@ class ModelDraw(Draw):
         return name if self.maybe(f"dynamic {name}", 0.3) else fixed
 
     def at_least(self, size, least):
-        """Whether a size is; a symbol always is from now on."""
+        """Whether a size is at least `least`. If it is a symbol, the graph requires this from now on."""
         symbol = symbol_of(size)
         if symbol:
             self.graph.least[symbol] = max(least, self.graph.least.get(symbol, 0))
@@ -280,7 +280,7 @@ class ModelDraw(Draw):
         return self.mlp(out, n)
 
     def windows(self, x, n):
-        """As Swin does it: 4 tokens a window, from an image of two rows."""
+        """As in Swin: windows of 4 tokens, from an image of two rows."""
         B, S, C = x.shape
         shift = self.maybe(f"{n} shifted", 0.5)
         image = x.view([B, 2, S // 2, C])
@@ -525,7 +525,7 @@ class ModelDraw(Draw):
         return p.dropout() if self.maybe(f"{n} dropout", 0.3) else p
 
     def softmax_with_sink(self, scores, n):
-        """One more score of each row, whose weight is dropped."""
+        """Adds one more score to each row. Its weight is dropped."""
         kind = self.pick(f"{n} sink", "none", "none", "none", "none", "none", "of heads", "zeros", "padding")
         if kind == "none":
             return self.softmax(scores, n)
@@ -662,7 +662,7 @@ class ModelDraw(Draw):
         return mask.expand([*mask.shape[:-2], self.shape[-2], mask.shape[-1]]) if how == "expanded" else mask
 
     def of_keys(self, n, kind, draw):
-        """An input of the keys, or None where they are as many as no input has."""
+        """An input of the keys, or None if no input has their number."""
         shape = [*self.shape[:-3], self.shape[-1]]
         return self.input(f"{n}_keep", shape, draw, kind) if self.inputs_only(shape) else None
 

@@ -80,7 +80,7 @@ class Graph:
         return self.emit(self.fresh(shape), text, formula, a, b, *([init] if init else []))
 
     def pointwise(self, shape, operands, body, formula):
-        """A linalg.generic over a whole tensor; `operands` are (value, its letters among abcde, or 0)."""
+        """A linalg.generic over a whole tensor. `operands` are pairs of a value and its letters among abcde, or 0."""
         dims = "abcde"[:len(shape)]
         maps = ", ".join([affine(dims, letters) for _, letters in operands] + [affine(dims, dims)])
         empty = self.empty(shape)
@@ -262,7 +262,7 @@ class ModuleDraw:
         self.kinds = ["module"] + [f"module: {kind}" for kind in sorted(self.found)]
 
     def maybe(self, share, kind=None):
-        """Draws whether; what is chosen is counted as `kind`."""
+        """Draws True with the given probability, and counts it as `kind`."""
         chosen = self.rng.random() < share
         if chosen and kind:
             self.found.add(kind)
@@ -423,8 +423,8 @@ class ModuleDraw:
         q, k = whole[-2:]
         kinds = self.rng.sample(["causal", "causal", "dense", "additive", "added causal"],
                                 self.rng.choice([0, 0, 1, 1, 1, 2]))
-        # Nothing is promised of NaN behind a mask that is added, or that something is added to. Rows without a key are
-        # NaN, so a second attention in a row has no such mask: what is added comes first there.
+        # Results are not specified if NaN is hidden by a mask that is added, or that another op adds to. Rows without a
+        # key are NaN, so a second attention in a row has no such mask: additions come before the mask there.
         if in_a_row:
             kinds = sorted(set(kinds) - {"added causal"})
         self.hides &= "additive" not in kinds[1:] and "added causal" not in kinds
@@ -450,7 +450,7 @@ class ModuleDraw:
         return scores
 
     def attend(self, x, y, name, in_a_row):
-        """One attention with all around it; (b, s, c)."""
+        """One attention with the projections around it; the result is (b, s, c)."""
         g = self.graph
         (q, ql), (k, kl), (v, vl) = self.heads(x, y, name)
         vl = vl.replace("d", "e")
@@ -512,7 +512,7 @@ class ModuleDraw:
         self.found.add("dynamic sizes" if self.dynamic else "static sizes")
 
     def extra_results(self, x):
-        """Results that are others' memory: twice the same, an argument, a weight, views of them."""
+        """Results that share memory: the same value twice, an argument, a weight, or views of them."""
         g = self.graph
         if self.maybe(0.08, "result twice"):
             self.results.append(self.results[0])

@@ -216,8 +216,8 @@ class OpDraw:
         exact = ["exact", "exact", "exact duplicates"]
         if abs(self.scale) > 1:
             return ["plain", *exact]
-        # Where a weight is 0 in f32 but not in the formula (a fill), an infinite value times it is NaN, as in every
-        # online softmax, so infinite values go with moderate scores alone.
+        # If a weight is 0 in f32 but not in the formula (a fill), its product with an infinite value is NaN, as in any
+        # online softmax. So infinite values are used only with moderate scores.
         kinds = ["plain", "plain", *exact, "duplicates", "near duplicates", "climbing", "nan", "nan value", "inf key"]
         if self.sizes["d"] and not self.has_halves:
             kinds += ["one greatest", "all least", "mixed extremes", "equal 1e8"]

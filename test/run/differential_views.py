@@ -123,7 +123,7 @@ class ViewsDraw(Draw):
         return (x * 2.0).apply("relu") - x
 
     def has_elements(self, size):
-        """Whether a dimension does; a symbol is above 0 from now on."""
+        """Whether a dimension has elements. If its size has symbols, the graph requires them to be above 0."""
         for symbols in getattr(size, "terms", {}):
             self.graph.least.update(dict.fromkeys(symbols, 1))
         return size != 0

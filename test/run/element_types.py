@@ -179,7 +179,7 @@ for rows in (5, 6, 7):
 for t in ("f16", "bf16"):
     run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
     run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])
-# Products of f32 may round their factors to bf16 if they are asked to. Levels without an instruction for that do not.
+# With --compute=bf16, products of f32 may round their factors to bf16. Levels without an instruction for that do not.
 for level, tolerance in [("x86-64-v4-bf16", TOLERANCE["bf16"] / 2), ("x86-64-v4", TOLERANCE["f32"]), ("x86-64-v3", TOLERANCE["f32"])]:
     for mask, score in [("", ""), ("mask(#attn.window<left = 40, right = 9>)", REGION)]:
         for q, k, d, e in [(50, 129, 8, 6), (3, 131, 8, 5), (130, 260, 64, 64), (50, 129, 7, 6)]:

@@ -26,7 +26,7 @@ def bits_of(code, letter, number):
 
 
 def convert(folder, t, other, cast, values, level):
-    """The bits that the code makes of the bits `values`; none if this CPU does not run the level."""
+    """The bits to which the code converts the bits `values`; none if this CPU does not run the level."""
     (dtype, letter), (_, result) = DTYPES[t], DTYPES[other]
     model, source = folder / f"{t}-{other}.mlir", folder / f"{t}-{other}.npy"
     model.write_text(MODULE.format(n=len(values), t=t, other=other, cast=cast))
@@ -64,8 +64,8 @@ check(folder, "bf16", "f32", "extf", halves, [half << 16 for half in halves])
 
 
 def roundings(t, numbers):
-    """f32 bits of all finite `numbers` of type t, of what lies between two of them, and of a step to either side of
-    that; and the bits of t that they round to."""
+    """f32 bits of all finite `numbers` of type t, of the midpoints between two of them, and of the f32 next to each
+    midpoint on either side; and the bits of t that they round to."""
     sources, wanted = [], []
     for half in halves:
         magnitude = half & 0x7FFF

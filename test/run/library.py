@@ -190,13 +190,13 @@ class Runtime:
         return packed
 
     def unpack(self, packed):
-        """Releases what pack() gave."""
+        """Releases the weights that pack() returned."""
         for pages, _ in self.blocks.values():
             pages.protect(READ | WRITE)
         self.library.attn_weights_release(packed)
 
     def calls(self, function, weights, inputs, outputs, pool, workers, patterns, at_end):
-        """The bytes of all outputs after a call for each pattern, which the memory to write to holds before it."""
+        """The bytes of all outputs after a call for each pattern, which fills outputs and workspace before the call."""
         size = Workspace(ctypes.sizeof(Workspace))
         self("attn_workspace_size", function, pointers(inputs), len(inputs), ctypes.c_int64(workers),
              ctypes.byref(size))

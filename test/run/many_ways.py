@@ -26,7 +26,7 @@ def end_of_attention(captures, mask, maps, score):
 
 
 def sums():
-    """What is added to itself, transposed."""
+    """A tensor that is added to its own transpose again and again."""
     lines = [f"func.func @f(%x0: {TYPE}) -> {TYPE} {{", f"  %e = tensor.empty() : {TYPE}"]
     for i in range(COUNT):
         lines.append(f"""  %x{i + 1} = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j, i)>,

@@ -50,7 +50,7 @@ def save(path, shape, values):
 
 
 def compare(levels, n, queries, scale, rows):
-    # The kinds come in another order each time, so that all of them lie in tails too.
+    # The kinds are in another order each time, so that each kind is also in a tail.
     first = rng.randrange(len(KINDS))
     states = [KINDS[(first + q) % len(KINDS)](n) for q in range(queries)]
     accs = [[[state[part][2] * rng.gauss(0, 1) for state in states] for _ in range(7)] for part in range(n + 1)]

@@ -81,7 +81,7 @@ module(33, 200, 4, 1.0, {
     "all the lowest float": (one_hot(1.0, 33), one_hot(-FLOAT_MAX, 200), some),
     "one the largest float": (one_hot(1.0, 33), one_hot(0.0, 150) + one_hot(FLOAT_MAX, 1) + one_hot(0.0, 49), some),
     "one zero": (one_hot(1.0, 33), one_hot(-FLOAT_MAX, 150) + one_hot(0.0, 1) + one_hot(-FLOAT_MAX, 49), some),
-    # The maximum grows from tile to tile by less than makes a tile start over.
+    # The maximum grows from tile to tile, by too little for a tile to be computed again.
     "values of 2^80": (one_hot(1.0, 33), [[k / 16, 0.0, 0.0, 0.0] for k in range(200)], normal(200, 2.0**80)),
 })
 module(9, 20, 4, 2.0**127, {"a huge scale": (integers(9, 4, 2.0**-66), integers(20, 4, 2.0**-66), some[:20])})
@@ -116,15 +116,15 @@ def equal_keys(K, D):
         p = array.array("f", (folder / "0.npy").read_bytes()[-4 * S * K:])
         for row, k in ((row, k) for row in range(S) for k in range(len(few), K)):
             first, later = p[row * K + k % len(few)], p[row * K + k]
-            # Sums of what earlier keys weigh are rescaled by later ones.
+            # Later keys rescale the sums of the weights of earlier keys.
             if abs(first - later) > 1e-6:
                 sys.exit(f"{K} keys, D = {D}, {level}: {first} of key {k % len(few)}, {later} of its equal {k}")
     print(f"{K} keys, D = {D}: equal")
 
 
 def returned_probabilities():
-    """Both passes over the keys make the same scores of long heads: at a size where one unit in the last place of a score is
-    a tenth of a probability, those that are returned still add up to 1."""
+    """Both passes over the keys compute the same scores for large head sizes: even if one unit in the last place of a score
+    changes a probability by a tenth, the returned probabilities add up to 1."""
     S, K, D = 20, 150, 256
     folder = pathlib.Path(sys.argv[1])
     (folder / "p.mlir").write_text(f"""func.func @forward(%q: tensor<{S}x{D}xf32>, %k: tensor<{K}x{D}xf32>) -> tensor<{S}x{K}xf32> {{

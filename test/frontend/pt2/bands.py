@@ -115,7 +115,7 @@ def check_mask(name, values, first, expected, folder):
 
 
 def check_literals(folder):
-    """A number that the code writes down is no weight, and a list of numbers is one."""
+    """A number in the code of the model is not a weight, but a list of numbers is one."""
     program = Program()
     x = random.standard_normal((2, 3)).astype("float32")
     argument = program.input("x", x)
@@ -132,7 +132,7 @@ def check_literals(folder):
 
 
 def check_state(folder):
-    """A buffer that a graph writes to, here in a row of a view, is no formula, whatever it holds at first."""
+    """A buffer that a graph writes to, here in a row of a view, is not a formula, whatever its initial contents are."""
     program = Program()
     table, argument = program.buffer("state", np.eye(4, dtype="float32")), program.input("x", np.ones(4, "float32"))
     row = program.node("aten.select.int", np.empty(4, "float32"), self=table, dim=0, index=1)

@@ -20,7 +20,7 @@ WIDTH = HEADS * SIZE
 random = np.random.default_rng(1)
 WEIGHT = random.standard_normal((3 * WIDTH, WIDTH)).astype("float32") / np.float32(WIDTH**0.5)
 X = random.standard_normal((BATCH, TOKENS, WIDTH)).astype("float32")
-# No value of a cache that is not written yet may have influence: a program need not make it zeros.
+# A value of a cache that is not written yet must have no influence, because a program need not initialise it.
 OLD = random.standard_normal((BATCH, HEADS, LENGTH, SIZE)).astype("float32")
 CACHES = {"k_cache": OLD, "v_cache": np.flip(OLD, 0).copy()}
 CASES = []
@@ -102,7 +102,7 @@ def element_of_view_written_in_place(step, cache, new, position):
 
 @case(reads="old")
 def old_rows_read_afterwards(step, cache, new, position):
-    """What the cache held before is a result as well."""
+    """The previous contents of the cache are a result as well."""
     old = step("clone.default", OLD, self=cache)
     step.program.output(old)
     return step("index_copy_.default", OLD, self=cache, dim=2, index=position, source=new)

@@ -17,7 +17,7 @@ import numpy as np
 from program import DType, Program
 
 CASES, GRAPHS = [], []
-# What attn does not compute yet, and why; printed, not called.
+# Ops that attn does not compute yet, and the reasons. These are printed, not called.
 NOT_YET = []
 
 
@@ -29,12 +29,12 @@ class Case:
         self.ulps, self.near, self.many = ulps, near, many
 
     def tensors(self):
-        """The arrays among the arguments, those in lists too."""
+        """The arrays among the arguments, including those in lists."""
         for value in self.arguments.values():
             yield from (a for a in (value if isinstance(value, list) else [value]) if isinstance(a, np.ndarray))
 
     def results(self):
-        """What the op should return, of the types that it should have."""
+        """The expected results of the op, with the expected types."""
         want = self.want
         if callable(want):
             with np.errstate(all="ignore"):
@@ -53,7 +53,7 @@ class Case:
 
 
 def widened(value):
-    """Floats as float64, complex numbers as complex128, everything else as it is."""
+    """Converts floats to float64 and complex numbers to complex128; other values stay unchanged."""
     if isinstance(value, list):
         return [widened(element) for element in value]
     kind = value.dtype.kind if isinstance(value, np.ndarray) else ""
@@ -61,7 +61,7 @@ def widened(value):
 
 
 def passed(array):
-    """Complex numbers as callers pass them: pairs."""
+    """Complex numbers in the form in which callers pass them, as pairs."""
     if array.dtype.kind != "c":
         return array
     return np.stack([array.real, array.imag], -1)
@@ -169,7 +169,7 @@ class File:
         program.save(path + ".pt2")
 
     def tensor(self, array, name, seen):
-        """Arrays that several cases share are one input. What torch calls a weight is one here."""
+        """Arrays that several cases share are one input. Arguments that torch calls weights are weights here."""
         key = id(array), name == "weight"
         if key not in seen and name == "weight":
             seen[key] = self.program.weight(f"w{len(self.program.inputs)}", array), array
@@ -195,7 +195,7 @@ class File:
         likes = [np.empty(want.shape, kind) for want, kind in wants]
         results = self.program.node(target_of(one.op), likes, **one.place, is_list=one.many, **arguments)
         for result, (want, kind) in zip(results, wants):
-            # What works in place changes its argument.
+            # An op that works in place changes its argument.
             self.program.output(arguments["self"] if in_place else result)
             self.wanted.append((one, want, kind))
 
@@ -210,7 +210,7 @@ class File:
         for i, array in enumerate(self.inputs):
             np.save(f"{self.path}.{i}.npy", passed(array))
             inputs.append(f"--input={self.path}.{i}.npy")
-        # From the best level that this machine runs down.
+        # The best level that this machine runs comes first.
         function = json.loads(run("attn-run", "--describe", "--json", library).stdout)["functions"][0]
         names = [level["level"] for level in function["levels"]]
         names = names[names.index(function["level"]):]
@@ -236,7 +236,7 @@ class File:
 
 
 def difference(got, want, kind, ulps, near):
-    """What is wrong with a result, or nothing."""
+    """Returns what is wrong with a result, or None."""
     if np.dtype(kind).kind == "c":
         kind, want = {"complex64": "float32", "complex128": "float64"}[kind], passed(want)
     if got.dtype.name != kind or got.shape != want.shape:
@@ -249,7 +249,7 @@ def difference(got, want, kind, ulps, near):
             finite = np.abs(want[np.isfinite(want)])
             allowed = ulps * np.spacing(np.abs(rounded)).astype("float64") + near * finite.max(initial=0)
             same = (got == rounded) | (np.isnan(got) & np.isnan(want))
-            # A NaN is close to nothing, and neither is an infinity.
+            # NaN and infinities are never close to a number.
             wrong = ~same & ~(np.abs(got.astype("float64") - want) <= np.where(np.isfinite(rounded), allowed, 0))
     if not wrong.any():
         return ""

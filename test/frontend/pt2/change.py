@@ -45,13 +45,13 @@ def wrong_result(entries, model, weights):
 
 
 def view(entries, model, weights):
-    # (n, p, heads * size) is not (n, p, heads, size, 2): as many elements only for some sizes.
+    # (n, p, heads * size) and (n, p, heads, size, 2) have equally many elements only for some sizes.
     model["graph_module"]["graph"]["tensor_values"]["reshape"]["sizes"][2] = {"as_int": 2}
     argument(node(model, "reshape.default"), "shape")["arg"]["as_sym_ints"][2] = {"as_int": 2}
 
 
 def too_large(entries, model, weights):
-    """One more input, of more than any machine holds."""
+    """Adds an input that is larger than the memory of any machine."""
     graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
     sizes = [{"as_int": 1 << 45}, {"as_int": 3}]
     graph["tensor_values"]["large"] = {**graph["tensor_values"]["x"], "sizes": sizes, "strides": sizes[::-1]}
@@ -145,7 +145,7 @@ def grouped_mask(entries, model, weights):
 
 
 def more_bytes(entries, model, weights):
-    """Not broken: one more input, which is also one more output, is of uint8."""
+    """Does not break the file: adds an input of uint8, which is also an output."""
     graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
     graph["tensor_values"]["bytes"] = {**graph["tensor_values"]["x"], "dtype": 1}
     signature["input_specs"].append({"user_input": {"arg": {"as_tensor": {"name": "bytes"}}}})
@@ -166,7 +166,7 @@ def first_token(entries, model, weights):
 
 
 def buffer(entries, model, weights):
-    """Not broken: the first weight is a buffer that no state dict holds, so its data is a constant's."""
+    """Does not break the file: the first weight is a buffer outside of the state dict, so its data is a constant."""
     spec = model["graph_module"]["signature"]["input_specs"][0]
     spec["buffer"] = {**spec.pop("parameter"), "buffer_name": "table", "persistent": False}
     del spec["buffer"]["parameter_name"]
@@ -218,7 +218,7 @@ def flipped(data):
 
 
 def lying_directory(data):
-    """The first entry's size, in its own header and in the directory, as almost 4 GiB."""
+    """Sets the size of the first entry to almost 4 GiB, in its own header and in the directory."""
     data = bytearray(data)
     for header, offset in ((b"PK\3\4", 18), (b"PK\1\2", 20)):
         at = data.index(header) + offset

@@ -15,7 +15,7 @@ from program import Program
 from sizes import FUNCTIONS, numbers_of_sizes
 
 CASES_PER_FILE = 40
-# What no file may hold, in any form.
+# Ops that no file may contain, in any form.
 REFUSED = {"native_dropout.default"}
 HERE = pathlib.Path(__file__).resolve().parent / "ops"
 GROUPS = sorted(path.stem for path in HERE.glob("*.py"))
@@ -29,7 +29,7 @@ def load(groups):
 
 
 def files(folder):
-    """As many cases as fit into one file, file after file; graphs of several nodes in one each."""
+    """Yields files with as many cases as fit into one file. Each graph of several nodes gets a separate file."""
     for i, first in enumerate(range(0, len(CASES), CASES_PER_FILE)):
         yield f"{folder}/{i:02}", CASES[first:first + CASES_PER_FILE], []
     for function in GRAPHS:
@@ -37,7 +37,7 @@ def files(folder):
 
 
 def alone(path, cases):
-    """The failures of cases one by one, for a file that does not compile."""
+    """Compiles the cases of a file one by one if the file does not compile, and returns the failures."""
     for i, one in enumerate(cases):
         file = File(f"{path}-{i}", [one], [])
         file.check()
@@ -56,7 +56,7 @@ def uncovered():
     table = [line.split("`")[1] for line in run("attn-import", "--ops").stdout.splitlines() if line.startswith("| `")]
     graphs = "".join(map(inspect.getsource, [*GRAPHS, Program.size, numbers_of_sizes])).replace('arithmetic("', '"_operator.')
     have = {one.op for one in CASES} | REFUSED | set(FUNCTIONS)
-    # Some ops have a form that works in place alone.
+    # Some ops have only a form that works in place.
     have |= {op.replace("_.", ".") for op in have if op.startswith(("fill_diagonal_", "floor_divide_"))}
     return table, [op for op in table if op not in have and op + '"' not in graphs]
 

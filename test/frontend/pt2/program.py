@@ -25,7 +25,7 @@ LEAF = {"type": None, "context": None, "children_spec": []}
 
 
 def tree(value):
-    """What torch writes of nested tuples and dictionaries; whatever else is a leaf."""
+    """The text that torch writes for nested tuples and dictionaries; any other value is a leaf."""
     if isinstance(value, dict):
         context, children = json.dumps(list(value)), value.values()
     elif isinstance(value, tuple):
@@ -40,7 +40,7 @@ class DType(str):
 
 
 class Value:
-    """A tensor of the graph, or a number that stands for a size, or a float or a condition that is computed of sizes."""
+    """A tensor of the graph, a number that stands for a size, or a float or a condition that is computed from sizes."""
 
     def __init__(self, name, is_size=False, is_float=False, is_condition=False):
         self.name, self.is_size, self.is_float, self.is_condition = name, is_size, is_float, is_condition
@@ -51,17 +51,17 @@ def symbol(name):
 
 
 def expression(text):
-    """A symbol by its name, or what sympy writes."""
+    """A symbol by its name, or the text of a sympy expression."""
     return {"as_expr": {"expr_str": text if "(" in text else symbol(text), "hint": {"as_int": 4}}}
 
 
 def size(value):
-    """A size is a number, the name of a symbol, or an expression of sympy's."""
+    """A size is a number, the name of a symbol, or a sympy expression."""
     return expression(value) if isinstance(value, str) else {"as_int": int(value)}
 
 
 def meta(array, sizes=None):
-    """What the file says of a tensor that is like the array."""
+    """The description in the file of a tensor with the type, sizes and strides of the array."""
     strides = [stride // array.itemsize for stride in array.strides] if array.size else [1] * array.ndim
     return {"dtype": DTYPES[array.dtype.name], "sizes": [size(n) for n in sizes or array.shape],
             "requires_grad": False, "device": {"type": "cpu", "index": None}, "strides": [size(n) for n in strides],
@@ -75,7 +75,7 @@ def number(value):
 
 
 def argument(value):
-    """The union that the file holds for an argument of a node."""
+    """The union in the file for an argument of a node."""
     if value is None:
         return {"as_none": True}
     if isinstance(value, Value) and value.is_float:
@@ -107,7 +107,7 @@ def argument(value):
 
 
 class Program:
-    """A graph in the making."""
+    """A graph that is being written."""
 
     def __init__(self):
         self.tensors, self.symbols, self.ranges = {}, {}, {}
@@ -116,14 +116,14 @@ class Program:
         # Conditions on sizes, and how the caller nests the inputs: torch's pytree, and the names of the outermost.
         self.guards, self.tree, self.names = [], None, []
         self.output_tree = None
-        # Sizes, strides and offset of weights that are views of what the file holds.
+        # Sizes, strides and offset of weights that are views of the data in the file.
         self.stored = {}
         # Arrays of the type of weights whose data are bytes.
         self.kinds = {}
         self.mutations = []
 
     def input(self, name, array, sizes=None):
-        """A tensor that a caller passes; sizes that are strings are symbols, which any number from 2 on may replace."""
+        """A tensor that a caller passes. Sizes that are strings are symbols, whose values are numbers from 2 on."""
         self.specs.append({"user_input": {"arg": {"as_tensor": {"name": name}}}})
         for text in sizes or ():
             if isinstance(text, str) and "(" not in text:
@@ -131,21 +131,21 @@ class Program:
         return self._argument(name, meta(array, sizes))
 
     def weight(self, name, array):
-        """A tensor that the file holds."""
+        """A parameter, whose data is in the file."""
         value = "p_" + name
         self.weights[name] = np.ascontiguousarray(array)
         self.specs.append({"parameter": {"arg": {"name": value}, "parameter_name": name}})
         return self._argument(value, meta(self.weights[name]))
 
     def buffer(self, name, array):
-        """A tensor that the file holds and the graph may write to."""
+        """A buffer, whose data is in the file, and which the graph may write to."""
         value = "b_" + name
         self.weights[name] = np.ascontiguousarray(array)
         self.specs.append({"buffer": {"arg": {"name": value}, "buffer_name": name, "persistent": True}})
         return self._argument(value, meta(self.weights[name]))
 
     def literal(self, name, array):
-        """A tensor that the code of the model writes down."""
+        """A constant tensor in the code of the model."""
         value = "c_" + name
         self.literals[name] = np.asarray(array)
         self.specs.append({"tensor_constant": {"arg": {"name": value}, "tensor_constant_name": name}})
@@ -157,9 +157,9 @@ class Program:
         return Value(name)
 
     def node(self, target, like=(), /, *, symbolic=None, line=0, file="ops.py", is_list=False, **arguments):
-        """Calls an op. `like` is an array of the kind of the result; of several results, a list of such arrays.
+        """Calls an op. `like` is an array with the type and sizes of the result; for several results, a list of arrays.
 
-        Sizes that are not all numbers are `symbolic`; of several results, a list of such sizes.
+        `symbolic` has the sizes if they are not all numbers; for several results, a list of such sizes.
         """
         name = f"{target.split('.')[1]}_{len(self.nodes)}"
         likes = like if isinstance(like, (list, tuple)) else [like]
@@ -173,9 +173,9 @@ class Program:
         return results if isinstance(like, (list, tuple)) else results[0]
 
     def block(self, target, body, *tensors):
-        """A node that runs `body` of tensors, as torch.no_grad() leaves it: what `body` returns, given a program of its own.
+        """A node that runs `body` in a separate program, as torch.export writes torch.no_grad(). Returns the results.
 
-        A result may be one of the tensors themselves.
+        A result of `body` may be one of its tensors.
         """
         inner, name = Program(), f"block_{len(self.nodes)}"
         results = body(inner, *[inner._argument(f"arg{i}", self.tensors[t.name]) for i, t in enumerate(tensors)])
@@ -200,7 +200,7 @@ class Program:
         return Value(name, is_size=True)
 
     def arithmetic(self, function, expression, **arguments):
-        """A size that `function`, such as "mul", computes of others; `expression` is sympy's, such as "Mul({a}, {b})"."""
+        """A size that `function`, such as "mul", computes from others; `expression` is sympy text, such as "Mul({a}, {b})"."""
         name = f"{function}_{len(self.nodes)}"
         texts = {key: self.symbols[value.name]["as_expr"]["expr_str"] if isinstance(value, Value) else f"Integer({value})"
                  for key, value in arguments.items()}
@@ -210,7 +210,7 @@ class Program:
         return Value(name, is_size=True)
 
     def real(self, target, **arguments):
-        """A float that `target`, such as "_operator.truediv", computes of sizes and floats."""
+        """A float that `target`, such as "_operator.truediv", computes from sizes and floats."""
         name = f"real_{len(self.nodes)}"
         self._node(name, target, [{"as_sym_float": {"as_name": name}}], ("ops.py", 0), arguments)
         return Value(name, is_float=True)
@@ -223,7 +223,7 @@ class Program:
         return Value(name, is_size=True)
 
     def condition(self, function, **arguments):
-        """What `function`, such as "le", says of sizes and elements."""
+        """A condition that `function`, such as "le", computes from sizes and elements."""
         name = f"{function}_{len(self.nodes)}"
         self._node(name, "_operator." + function, [{"as_sym_bool": {"as_name": name}}], ("ops.py", 0), arguments)
         return Value(name, is_condition=True)
@@ -241,12 +241,12 @@ class Program:
                            "metadata": {"stack_trace": trace}, "is_hop_single_tensor_return": None, "name": name})
 
     def mutation(self, value, target, kind="buffer"):
-        """The graph leaves `value` in the buffer or the user_input `target`: so graphs without ops in place say it."""
+        """The graph writes `value` to the buffer or the user_input `target`, in a form without in-place ops."""
         spec = {f"{kind}_mutation": {"arg": {"name": value.name}, f"{kind}_name": target}}
         self.mutations.append(({"as_tensor": {"name": value.name}}, spec))
 
     def constant(self, name, value):
-        """What is no tensor among the inputs: the graph has its value."""
+        """An input that is not a tensor. The graph contains its value."""
         self.specs.append({"constant_input": {"name": name, "value": argument(value)}})
 
     def output(self, value):

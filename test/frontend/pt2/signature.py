@@ -62,7 +62,7 @@ for name, (shape, strides, offset) in views.items():
     want = want + np.lib.stride_tricks.as_strided(stored[offset:], shape, [4 * stride for stride in strides])
     total = program.node("aten.add.Tensor", x, self=total, other=program.weight(name, x))
     program.weights[name], program.stored[name] = stored, (shape, strides, offset)
-# A file may hold more bytes than the tensor, also fewer than another element has.
+# A file may have more bytes than the tensor. The additional bytes may be fewer than those of an element.
 want = want + x
 total = program.node("aten.add.Tensor", x, self=total, other=program.weight("padded", x))
 program.weights["padded"], program.stored["padded"] = np.frombuffer(x.tobytes() + b"!", "uint8"), (x.shape, (3, 1), 0)

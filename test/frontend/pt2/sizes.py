@@ -110,7 +110,7 @@ def equal_to_a_number(model):
 
 
 def equal_to_a_sum(model):
-    """A mask is as long as the input and what came before it."""
+    """A mask is as long as the input and the tokens before it together."""
     x, past, mask = (model.input(name, [size, 2]) for name, size in (("x", "a"), ("past", "b"), ("mask", "c")))
     model.program.guards = ["L['x'].size()[0] + L['past'].size()[0] == L['mask'].size()[0]"]
     both = [f"Add({symbol('a')}, {symbol('b')})", 2]
@@ -141,7 +141,7 @@ def conditions(model):
 
 
 def small_sizes(model):
-    """torch assumes sizes from 2 on, which the ranges say; what guards say of 0 and 1 counts."""
+    """torch assumes sizes from 2 on, as the ranges say; only guards can exclude the sizes 0 and 1."""
     x, y, z = model.input("x", ["a"]), model.input("y", ["b"]), model.input("z", ["c"])
     model.program.guards = ["L['x'].size()[0] != 1", "L['y'].size()[0] > 1",
                             "L['z'].size()[0]*L['x'].size()[0] != L['x'].size()[0]"]
@@ -159,7 +159,7 @@ def small_sizes(model):
 
 
 def beyond_64_bits(model):
-    """a*b*c, which 64 bits do not hold, is not less than sums that they do."""
+    """a*b*c, which exceeds 64 bits, is not less than sums that fit in 64 bits."""
     x, _, _ = (model.input(name, [size, 0]) for name, size in (("x", "a"), ("y", "b"), ("z", "c")))
     for size in "abc":
         model.program.ranges[size] = {"min_val": 1 << 30, "max_val": None}
@@ -247,7 +247,7 @@ def functions(model):
 
 
 def numbers_of_sizes(model):
-    """Numbers that sizes decide, in place of numbers that the file holds."""
+    """Numbers that are computed from sizes, in place of numbers in the file."""
     x = model.input("x", ["a"])
     integer = model.program.node("aten.to.dtype", np.zeros(4, "int32"), symbolic=["a"], self=x, dtype=DType("int32"))
     a = model.program.size(x, 0)
@@ -291,7 +291,7 @@ def numbers_of_sizes(model):
 
 
 def known_numbers(model):
-    """An op that needs a number in the file does not take one that a size decides."""
+    """An op that needs a number in the file does not accept one that is computed from a size."""
     x = model.input("x", ["a"])
     factor = model.program.real("torch.sym_float", a=model.program.size(x, 0))
     model.program.output(model.node("aten.leaky_relu.default", ["a"], self=x, negative_slope=factor))
@@ -299,7 +299,7 @@ def known_numbers(model):
 
 
 def parts_of_sizes(model):
-    """Parts whose bounds and number of elements other sizes decide."""
+    """Parts whose bounds and number of elements depend on other sizes."""
     x, y = model.input("x", ["a", 2]), model.input("y", ["b", 2])
     a, b = model.program.size(x, 0), model.program.size(y, 0)
     back = model.program.arithmetic("neg", "Mul(Integer(-1), {a})", a=b)
@@ -354,7 +354,7 @@ def convolutions(model):
 
 
 def poolings(model):
-    """Means of windows, of all and of a third of an image, and twice as many elements."""
+    """Means over windows, over a whole image and over thirds of it, and an image with twice as many elements."""
     x = model.input("x", ["n", 2, "h", "w"])
     h, w = symbol("h"), symbol("w")
     half = ["n", 2, f"FloorDiv({h}, Integer(2))", f"FloorDiv({w}, Integer(2))"]
@@ -375,7 +375,7 @@ def poolings(model):
 
 
 def lengths_of_attention(model):
-    """torch writes no guard that keys are as many as values, nor that batches agree."""
+    """torch writes no guard that there are as many keys as values, nor that batches agree."""
     names = {"query": "a", "key": "b", "value": "c"}
     arguments = {name: model.input(name, [f"n{size}", size, 2]) for name, size in names.items()}
     out = model.node("aten.scaled_dot_product_attention.default", ["na", "a", 2], **arguments, scale=0.0)
@@ -401,7 +401,7 @@ def multiples_by_guard(model):
 
 
 def slices_that_sizes_limit(model):
-    """x[:8] of a length that may be less, and x[3:]."""
+    """x[:8] of a length that may be less than 8, and x[3:]."""
     x = model.input("x", ["a", 2])
     s = symbol("a")
     for start, end, sizes in (0, 8, f"Min(Integer(8), {s})"), (3, None, f"Add({s}, Mul(Integer(-1), Min(Integer(3), {s})))"):
@@ -442,7 +442,7 @@ def halves_for_any_size(model):
 
 
 def chain_of_quotients(model):
-    """Each size names the one before it twice: written out, the last would be 2^24 times as long as the second."""
+    """Each size names the previous one twice: written out, the last one would be 2^24 times as long as the second."""
     inputs = [model.input(f"x{i}", [f"s{i}"]) for i in range(24)]
     names = [f"L['x{i}'].size()[0]" for i in range(24)]
     model.program.guards = [f"{b} == ({a} + 5) // ({a} + 2)" for a, b in itertools.pairwise(names)]

@@ -21,7 +21,7 @@ def column_filled(b):
 
 @graph
 def slices_written(b):
-    """x[1:, ::2] += 10, x.t()[-1] = 5, x.view(12)[3:6].neg_(): each is seen by the others."""
+    """x[1:, ::2] += 10, x.t()[-1] = 5, x.view(12)[3:6].neg_(): each write is visible to the others."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     turned = b.call("t.default", y.T, self=x)
@@ -54,7 +54,7 @@ def view_written(b):
 
 @graph
 def before_and_after(b):
-    """What was computed from x before a write keeps its elements; a copy does too."""
+    """Values that were computed from x before a write keep their elements, and so does a copy."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     before = b.call("add.Tensor", y, self=x, other=1.0)
@@ -67,7 +67,7 @@ def before_and_after(b):
 
 @graph
 def parts_copied(b):
-    """a, b = x.chunk(2, -1); a.copy_(b); x[..., None].squeeze_like views in between"""
+    """a, b = x.chunk(2, -1); a.copy_(b); x.unsqueeze(1).permute(2, 0, 1)[0].zero_()"""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     left, right = b.program.node("aten.chunk.default", [y[:, :2], y[:, 2:]], is_list=True, self=x, chunks=2, dim=-1)
@@ -84,7 +84,7 @@ def parts_copied(b):
 
 @graph
 def masked_in_place(b):
-    """x[0].masked_fill_(x[0] > 0, -1), and a tensor of the graph's own making."""
+    """x[0].masked_fill_(x[0] > 0, -1), and zeros(4, 4)[1:3].add_(x[0])"""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     row = b.call("select.int", y[0], self=x, dim=0, index=0)
@@ -102,7 +102,7 @@ def masked_in_place(b):
 
 @graph
 def contiguous_view(b):
-    """contiguous() and reshape() of what is contiguous already are the tensor itself."""
+    """contiguous() and reshape() of a contiguous tensor are the tensor itself."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     same = b.call("contiguous.default", y, self=x)
@@ -127,7 +127,7 @@ def diagonal_copied(b):
 
 @graph
 def dropout_in_place(b):
-    """dropout_ names its argument otherwise than dropout does."""
+    """dropout_ has another name for its argument than dropout."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     b.output(b.call("dropout_.default", y, self=x, p=0.5, train=False), y)
@@ -135,7 +135,7 @@ def dropout_in_place(b):
 
 @graph
 def reshaped_parts(b):
-    """A reshape of what is not contiguous is a view where the strides allow that, and else a copy."""
+    """A reshape of a tensor that is not contiguous is a view if the strides allow that, and otherwise a copy."""
     y = np.arange(24, dtype="float32").reshape(2, 3, 4)
     x = b.call("clone.default", y, self=b.input(y.copy()))
     rows = b.call("slice.Tensor", y[:, 1:], self=x, dim=1, start=1, end=LAST)
@@ -156,7 +156,7 @@ def reshaped_parts(b):
 
 @graph
 def without_gradients(b):
-    """with no_grad(): part = x[0]; part.add_(1); both = x * 2. Then part.mul_(3): x changes twice, both never again."""
+    """with no_grad(): part = x[0]; part.add_(1); both = x * 2. Then part.mul_(3) changes x again, but not `both`."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
 
@@ -176,7 +176,7 @@ def without_gradients(b):
 
 @graph
 def blocks_in_blocks(b):
-    """A block inside a block, under an autocast that is off: names of the two do not meet."""
+    """A block inside a block, under a disabled autocast: names of the two blocks do not clash."""
     x = b.input(X)
 
     def inside(inner, x):
@@ -212,7 +212,7 @@ def shared_by_what_copies_nothing(b):
 
 @graph
 def copied_to_another_layout(b):
-    """x.contiguous(memory_format=...) copies where its elements lie otherwise than those of x."""
+    """x.contiguous(memory_format=...) copies if its elements are in another order in memory than those of x."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     other = b.call("contiguous.default", np.asfortranarray(y), self=x)
@@ -225,7 +225,7 @@ def copied_to_another_layout(b):
 
 @graph
 def unread_results(b):
-    """What only gradients need is not computed."""
+    """Results that only gradients need are not computed."""
     none = np.zeros(0, "float32")
     weight, mean = (v[:, None, None].astype("float64") for v in (SIX, SIX2))
     want = ((IMAGE - mean) / np.sqrt(np.abs(weight) + 1e-3) * weight + mean).astype("float32")
@@ -273,7 +273,7 @@ def asserted(b):
 
 @graph
 def dynamic(b):
-    """Sizes that a call decides: x (s0, 3, s1)."""
+    """Sizes that are known only at the call: x (s0, 3, s1)."""
     array = random.standard_normal((4, 3, 5)).astype("float32")
     x = b.input(array, ["s0", 3, "s1"])
     rows, columns = b.program.size(x, 0), b.program.size(x, -1)
@@ -302,7 +302,7 @@ def dynamic(b):
 
 @graph
 def dynamic_rows(b):
-    """Writes at as many indices as a call brings, and other ops on as many rows."""
+    """Writes at a number of indices that is known only at the call, and other ops on as many rows."""
     rows, at = random.standard_normal((4, 6)).astype("float32"), np.array([2, 0, 2, 4])
     x, index = b.input(rows, ["s0", 6]), b.input(at, ["s0"])
     table = random.standard_normal((5, 6)).astype("float32")
@@ -327,7 +327,7 @@ def dynamic_rows(b):
 
 @graph
 def dynamic_image(b):
-    """A group norm and a product of complex numbers over sizes that a call decides."""
+    """A group norm and a product of complex numbers over sizes that are known only at the call."""
     image = random.standard_normal((2, 6, 4, 5)).astype("float32")
     x = b.input(image, [2, 6, "s0", "s1"])
     parts = image.astype("float64").reshape(2, 3, -1)

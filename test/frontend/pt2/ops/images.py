@@ -6,7 +6,7 @@ from calls import *
 
 random = np.random.default_rng(15)
 def convolve(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
-    """Any number of dimensions; one number, or a list of one, stands for all."""
+    """A convolution of any number of dimensions; one number, or a list of one number, stands for all dimensions."""
     count = w.ndim - 2
     stride, dilation = ([v] * count if isinstance(v, int) else list(v) * (count if len(v) == 1 else 1)
                         for v in (stride, dilation))
@@ -187,7 +187,7 @@ for mode in KERNELS:
              self=IMAGE, output_size=[4, 8], **flags, scales_h=1.5, scales_w=1.6, near=2e-6)
         case(name + ".default", lambda x, n, *c, m=mode: upsample(m, x, n, *c), self=IMAGE, output_size=[4, 8], **flags,
              near=2e-6)
-# The same of one dimension and of three.
+# These are the same ops for one dimension and for three.
 for count, mode, letters in ((1, "linear", [""]), (3, "trilinear", ["_d", "_h", "_w"])):
     image = random.standard_normal((2, 3, 4, 5, 3)[:2 + count]).astype("float32")
     KERNELS[mode] = KERNELS["bilinear"]
@@ -200,13 +200,13 @@ for count, mode, letters in ((1, "linear", [""]), (3, "trilinear", ["_d", "_h", 
         case(name + ".default", lambda x, n, *c, m=kind: upsample(m, x, n, False, list(c[-len(x.shape) + 2:])),
              self=image, output_size=[int(n * s) for n, s in zip(image.shape[2:], factors)],
              **{key: False for key in flags}, **{"scales" + letter: s for letter, s in zip(letters, factors)}, near=2e-6)
-# A factor does not count for a result of as many elements, or twice as many.
+# A factor is ignored if the result has as many elements as the input, or twice as many.
 case("upsample_nearest2d.vec", lambda x, n, s: upsample("nearest", x, [3, 10]), input=IMAGE, output_size=None,
      scale_factors=[1.2, 2.1])
 
 
 def smooth_matrix(n, size, scale, width, kernel):
-    """The weights of an interpolation that averages where it shrinks."""
+    """The weights of an interpolation that averages elements if the result is smaller."""
     scale = 1 / scale if scale else n / size
     weights = np.zeros((size, n))
     for i, j in np.ndindex(size, n):

@@ -26,7 +26,7 @@ case("_unsafe_index.Tensor", lambda x, i: x[i[0]], self=X, indices=[NEGATIVE])
 
 
 def put(x, indices, values, accumulate=False):
-    """x[indices...] = values, the last of several that an element gets, or += values, all of them."""
+    """x[indices...] = values, where the last of several values for an element counts, or += values, where all count."""
     x = x.copy()
     at = tuple(slice(None) if index is None else index for index in indices)
     if accumulate:
@@ -72,7 +72,7 @@ case("index_put.default", lambda x, i, v, a: x | np.isin(np.arange(3), i[0])[:, 
      values=np.ones((1, 4), bool), accumulate=True)
 case("_unsafe_index_put.default", put, self=X3, indices=[None, ROWS], values=X3[:, 1:] * 2)
 case("index_put_.default", put, self=X, indices=[ROWS], values=Y[:2])
-# Wherever a boolean index holds, the same values are written.
+# The same values are written at all elements where a boolean index is true.
 case("index_put.default", lambda x, i, v: np.where(i[0], v, x), self=X, indices=[B], values=ONE)
 case("index_put.default", lambda x, i, v: np.where(i[0][:, None], v, x), self=I, indices=[B[:, 0]],
      values=np.array([4]))
