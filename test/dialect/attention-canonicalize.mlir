@@ -89,7 +89,7 @@ func.func @divisor_of_softcap(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
-// Not a factor: a reciprocal, a division by zero.
+// A reciprocal and a division by zero are not factors.
 // CHECK-LABEL: @divisor_kept
 // CHECK: scale = 5.000000e-01 : f32}
 // CHECK: arith.divf
@@ -260,7 +260,7 @@ func.func @captures_of_nothing(%q: tensor<2x8x4xf32>, %x: tensor<2xf32>) -> tens
   return %o : tensor<2x8x4xf32>
 }
 
-// Nothing to sum over.
+// There are no keys to sum over.
 // CHECK-LABEL: @no_keys(
 // CHECK-SAME: %[[Q:[^ ]*]]: tensor<2x8x4xf32>, %{{[^ ]*}}: tensor<2x0x4xf32>, %[[W:[^ ]*]]: tensor<2x8x0xf32>
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.0
@@ -275,7 +275,7 @@ func.func @no_keys(%q: tensor<2x8x4xf32>, %k: tensor<2x0x4xf32>, %w: tensor<2x8x
   return %o#0, %o#1 : tensor<2x8x4xf32>, tensor<2x8x0xf32>
 }
 
-// Nothing to compute.
+// There is no element to compute.
 // CHECK-LABEL: @no_queries(
 // CHECK-SAME: %{{[^ ]*}}: tensor<2x8x4xf32>, %[[E:[^ ]*]]: tensor<2x0x4xf32>
 // CHECK-NEXT: return %[[E]]
@@ -303,7 +303,7 @@ func.func @no_depth(%x: tensor<2x0xf32>, %e: tensor<2x3xf32>, %w: tensor<3x0xf32
   return %y : tensor<2x3xf32>
 }
 
-// The state of no keys: no maximum, and empty sums.
+// The state without keys has no maximum, and empty sums.
 // CHECK-LABEL: @state_without_keys(
 // CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32>, %{{[^:]*}}: tensor<0x4xf32>, %[[E:[^:]*]]: tensor<8x4xf32>, %[[M:[^:]*]]: tensor<8xf32>
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00

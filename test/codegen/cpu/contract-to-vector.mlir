@@ -81,7 +81,7 @@ func.func @accumulate(%p: memref<128x48xf32>, %v: memref<128x64xf32, strided<[25
   return
 }
 
-// A bias is added likewise: four vectors, the same for every row.
+// A bias is added in the same way: it has four vectors, which are the same for every row.
 // CHECK-LABEL: @bias
 // CHECK-SAME:    %[[BIAS:[a-z0-9]*]]: memref<64xf32>
 // CHECK:         %[[ROW:.*]] = memref.reinterpret_cast %[[BIAS]]
@@ -268,7 +268,7 @@ func.func @panels_and_reductions(%a: memref<1x36x3x768xf32>, %w: memref<12x3x768
   return
 }
 
-// A single row: a matrix times a vector. Registers are left for a second sum of each vector, for every other step.
+// A single row is a matrix times a vector. Enough registers are left for a second sum of each vector, for odd steps.
 // CHECK-LABEL: @one_row
 // CHECK:         %[[SUMS:.*]]:8 = scf.for %{{.*}} = %c0 to %c96 step %c2 iter_args(%[[EVEN:[^ ]*]] = %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[ODD:[^ ]*]] =
 // CHECK:           vector.fma %{{.*}}, %{{.*}}, %[[EVEN]]
@@ -386,7 +386,7 @@ func.func @unknown_dot_products(%a: memref<3x64xf32>, %b: memref<?x64xf32>, %c: 
   return
 }
 
-// A single product, of a query and its only key.
+// This is a single product, of a query and its only key.
 // CHECK-LABEL: @dot_product
 // CHECK:         %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c64 step %c16
 // CHECK:         vector.reduction <add>, %[[SUM]]
@@ -397,7 +397,7 @@ func.func @dot_product(%a: memref<1x64xf32>, %b: memref<1x64xf32>, %c: memref<1x
   return
 }
 
-// A sum that ends within a vector.
+// The sum ends within a vector.
 // CHECK-LABEL: @short_dot_products
 // CHECK:         vector.constant_mask [5]
 // CHECK-COUNT-17: vector.maskedload

@@ -252,7 +252,7 @@ func.func @next_head(%queries: memref<24x512x32xf32>, %keys: memref<24x512x32xf3
   return
 }
 
-// All heads stay in L2.
+// All heads stay in L2, so the keys of the next head are not prefetched.
 // CHECK-LABEL: @few_heads
 // CHECK:       arith.minui %{{.*}}, %c5
 // CHECK-NOT:   arith.select {{.*}} : !llvm.ptr

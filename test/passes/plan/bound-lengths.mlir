@@ -16,7 +16,7 @@ func.func @dynamic(%x: tensor<2x5x64xf32>, %y: tensor<2x?x64xf32> {attn.dims = [
   return %o : tensor<2x5x64xf32>
 }
 
-// The same in a conjunction.
+// Lengths in a conjunction of masks are bounded too.
 // CHECK-LABEL: @static(
 // CHECK-SAME: tensor<2xi64> {attn.bound = 9 : i64}
 func.func @static(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi64>, %e: tensor<2x5x64xf32>) -> tensor<2x5x64xf32> {

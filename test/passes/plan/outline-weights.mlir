@@ -18,7 +18,7 @@ func.func @forward(%x: tensor<?x768xf32>, %w: tensor<768x768xf32> {attn.name = "
 
 // -----
 
-// A broadcast would trade a small weight for a large one; a weight used as it is becomes a copy.
+// A broadcast stays, because it would replace a small weight by a large one; a weight that is used unchanged is copied.
 // CHECK-LABEL: @as_it_is(
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[B:.*]]: tensor<4xf32> {attn.packed = 0 : i64})
 // CHECK: linalg.broadcast ins(%[[B]] :

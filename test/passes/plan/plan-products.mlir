@@ -97,7 +97,7 @@ func.func @names() attributes {attn.blocks = {keys = #attn.block<rows = 2, vecto
 
 // -----
 
-// A machine without tiles.
+// This machine has no tiles.
 module attributes {attn.target = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>} {
 func.func @no_tiles(%a: tensor<64x100xf32>, %b: tensor<100x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   // expected-error @+1 {{expected a block of at most 8 rows, or of tiles that fit the registers of the machine, got #attn.block<rows = 32, vectors = 2>}}

@@ -10,7 +10,7 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
-  // Tiles that leave room in L1.
+  // The tiles leave room in L1.
   // CHECK-LABEL: @dynamic(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 64>)
   // NAMED: attn.attention {{.*}} plan(<phased, q = 48, k = 64>)
@@ -79,7 +79,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
 
 // -----
 
-// Narrower vectors, narrower tiles.
+// With narrower vectors, tiles are narrower.
 // CHECK-LABEL: @narrow(
 // CHECK: attn.attention {{.*}} plan(<"per-head", q = 24, k = 128>)
 module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 1048576, has = fma>} {

@@ -66,7 +66,7 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<8x64xf32>
     }
   }
-  // A machine without the instruction.
+  // This machine does not have the instruction.
   module attributes {attn.target = #v4} {
     // CHECK-LABEL: @other_machine(
     // CHECK-NOT: arith.truncf
@@ -87,7 +87,7 @@ module attributes {attn.compute = bf16} {
 #bf16 = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
 module {
   module attributes {attn.target = #bf16} {
-    // Unasked, f32 stays f32.
+    // Without attn.compute, products of f32 keep their factors.
     // CHECK-LABEL: @unasked(
     // CHECK-NOT: arith.truncf
     func.func @unasked(%x: tensor<16x64xf32>, %e: tensor<16x64xf32>) -> tensor<16x64xf32> {

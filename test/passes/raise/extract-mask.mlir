@@ -8,7 +8,7 @@
 #qk = affine_map<(b, q, k, d, e) -> (q, k)>
 #b = affine_map<(b, q, k, d, e) -> (b)>
 
-// Two fills: by position, and by an integer mask where 0 hides. Nothing of the region is left.
+// Two fills become masks: one by position, and one by an integer mask where 0 hides. The region is then empty.
 // CHECK-LABEL: @causal_and_padding(
 // CHECK: attn.attention {{.*}} captures(%{{.*}} : tensor<2x1x9xi64>)
 // CHECK-SAME: mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
@@ -28,7 +28,7 @@ func.func @causal_and_padding(%x: tensor<2x9x8xf32>, %c0: tensor<2x1x9xi64>, %ou
   return %o : tensor<2x9x8xf32>
 }
 
-// What tril(ones) == 0 becomes, with a diagonal of 2.
+// This is the region that tril(ones) == 0 becomes, with a diagonal of 2.
 // CHECK-LABEL: @tril_compared_with_zero(
 // CHECK: mask(#attn.causal<offset = 2>)
 // CHECK-NOT: score
@@ -94,7 +94,7 @@ func.func @booleans(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %c1: tensor<9x9x
   return %o : tensor<2x9x8xf32>
 }
 
-// A pair of bounds is a window; hidden where either bound is passed.
+// Two bounds make a window: a pair is hidden if it is beyond either bound.
 // CHECK-LABEL: @window(
 // CHECK: mask(#attn.window<left = 3, right = 0>)
 // CHECK-NOT: score
@@ -195,7 +195,7 @@ func.func @positions(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: tensor<2x9
   return %o : tensor<2x9x8xf32>
 }
 
-// A fill near the least float hides, where every row keeps a pair: here itself.
+// A fill near the least float hides pairs if every row keeps a pair: here, each query keeps its own key.
 // CHECK-LABEL: @least_fill(
 // CHECK: mask(#attn.causal)
 // CHECK-NOT: arith.select
@@ -304,7 +304,7 @@ func.func @bias_above_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
-// Hidden where both hold: no conjunction of what is kept.
+// Pairs are hidden if both conditions hold, so the kept pairs are not a conjunction.
 // CHECK-LABEL: @either_keeps(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -378,7 +378,7 @@ func.func @length_off_by_one(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
-// A score of 0 is what the products of head size 0 are.
+// With head size 0, all products are 0, so a score of 0 is a product.
 // CHECK-LABEL: @uniform(
 // CHECK: attn.attention ins(%{{.*}} : tensor<9x0xf32>, {{.*}} mask(#attn.causal)
 // CHECK-NOT: score

@@ -109,7 +109,7 @@ func.func @only_place(%t: tensor<1x5xf32>, %at: tensor<5xi64>) -> tensor<5xf32> 
   return %y : tensor<5xf32>
 }
 
-// A position in 8 bits may be another one, and that of a loop around the op is not the op's.
+// A position may not fit in 8 bits, and the index of a loop around the op is not a coordinate of the op.
 // CHECK-LABEL: @narrow(
 // CHECK: tensor.extract
 func.func @narrow(%x: tensor<200xf32>, %e: tensor<200xf32>) -> tensor<200xf32> {

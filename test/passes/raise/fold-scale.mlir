@@ -102,7 +102,7 @@ func.func @product_too_large(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   return %o : tensor<2x5x8xf32>
 }
 
-// Not a factor: a reciprocal, a division by zero.
+// A reciprocal and a division by zero are not factors.
 // CHECK-LABEL: @not_factors
 // CHECK: arith.divf
 // CHECK: arith.divf

@@ -168,7 +168,7 @@ func.func @low(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) 
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// Pairs are set to 0 that the scores keep.
+// Pairs that the scores keep are set to 0.
 // CHECK-LABEL: @others
 // CHECK: linalg.softmax
 func.func @others(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
@@ -284,7 +284,7 @@ func.func @nested_infinite(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tenso
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// A penalty is as low as the fill.
+// An addend of the scores is as low as the fill.
 // CHECK-LABEL: @penalty
 // CHECK: linalg.softmax
 func.func @penalty(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>, %other: tensor<7xi1>) -> tensor<5x8xf32> {

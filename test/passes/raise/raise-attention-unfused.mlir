@@ -161,7 +161,7 @@ func.func @values_twice(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tenso
   return %o, %o2 : tensor<2x5x8xf32>, tensor<2x5x8xf32>
 }
 
-// No values.
+// There are no values.
 func.func @probabilities_alone(%x: tensor<2x5x8xf32>) -> tensor<2x5x5xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>

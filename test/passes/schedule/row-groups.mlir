@@ -43,8 +43,8 @@ func.func @mlp(%x: tensor<2x?x64xf32>, %w: tensor<64x128xf32>, %u: tensor<128x64
 #pw = affine_map<(s, p, j, k) -> (p, k, j)>
 #py = affine_map<(s, p, j, k) -> (s, p, j)>
 #t = #attn.task<rows = 32, group = 3>
-// A product in panels is whole in the task, a reshape between two ops of the group is of the group, and so is what the
-// reshape gives to others: another reshape. What an op before the second product reads of the group, it reads after it.
+// The task computes all panels of a product. A reshape between two ops of the group is in the group; other ops read the
+// result of a second reshape. An op before the second product that reads a result of the group moves behind the group.
 // CHECK-LABEL: @panels(
 // CHECK: %[[R:.*]]:2 = scf.forall (%{{.*}}) = (0) to (64) step (32)
 // CHECK: %[[H:.*]] = linalg.contract {{.*}} -> tensor<32x4x16xf32>
