@@ -106,8 +106,8 @@ class Source:
     def picture(self, kernel, sizes):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            dims = [f"--dim={name.replace('_', '.') if name not in kernel._symbols else name}={size}"
-                    for name, size in sizes.items()]
+            symbols = {symbol.replace(".", "_"): symbol for symbol in kernel._symbols}
+            dims = [f"--dim={symbols.get(name, name)}={size}" for name, size in sizes.items()]
             _compiler.run("attnc", [self.model_file(folder), "-o", folder / "layer.so", *self.options, *dims,
                                     f"--explain-mask={folder}/mask.svg"], "attn: drawing")
             return (folder / "mask.svg").read_text()
@@ -199,6 +199,8 @@ class ModuleSource(Source):
             raise error("expected weights that nobody changed in place since attn packed them; call "
                         "k.load_state_dict(module.state_dict()) first", "WEIGHTS")
         for name, tensor in self.known.items():
+            if isinstance(self.program.state_dict.get(name), torch.nn.Parameter):
+                tensor = torch.nn.Parameter(tensor, requires_grad=False)
             (self.program.state_dict if name in self.program.state_dict else self.program.constants)[name] = tensor
         torch.export.save(self.program, folder / "model.pt2")
         return folder / "model.pt2"
@@ -259,7 +261,7 @@ def _export(module, args, kwargs, dynamic):
             program = torch.export.export(module, convention.args, convention.kwargs, dynamic_shapes=shapes)
     except Exception as reason:
         raise error(f"torch.export cannot export {type(module).__name__}: {reason}", "COMPILE") from reason
-    convention.out_spec = program.call_spec.out_spec
+    convention.set_results(program)
     return program, convention
 
 

@@ -44,7 +44,15 @@ class Convention:
         self.signature = inspect.signature(forward)
         self.args, self.kwargs = self.bind(args, kwargs)
         self.constants = [leaf if is_constant(leaf) else _attn for leaf in _leaves((self.args, self.kwargs))]
-        self.out_spec = None
+        self.out_spec = None  # of torch.export, for outputs()
+
+    def set_results(self, program):
+        """Takes the form of the results from an exported program."""
+        self.out_spec = program.call_spec.out_spec
+        results = [spec.arg for spec in program.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
+        # None and text have no output; numbers have one of rank 0.
+        self.results = [("constant", arg.value) if hasattr(arg, "value")
+                        else ("tensor" if type(arg).__name__ == "TensorArgument" else "number", None) for arg in results]
 
     def bind(self, args, kwargs):
         """The arguments with defaults, as positional ones where that is possible."""
@@ -71,8 +79,15 @@ class Convention:
         return inputs
 
     def outputs(self, outputs):
-        torch = sys.modules["torch"]
-        return torch.utils._pytree.tree_unflatten(outputs, self.out_spec)
+        outputs = iter(outputs)
+        leaves = []
+        for kind, value in self.results:
+            if kind == "constant" and not isinstance(value, (bool, int, float)):
+                leaves.append(value)
+            else:
+                output = next(outputs)
+                leaves.append(output if kind == "tensor" else output.item())
+        return sys.modules["torch"].utils._pytree.tree_unflatten(leaves, self.out_spec)
 
 
 def _nest(names, arrays):

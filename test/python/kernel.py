@@ -1,0 +1,397 @@
+"""kernel.py MODELS: tests of the package attn with NumPy alone. MODELS is examples/models."""
+import array
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import attn
+import numpy as np
+
+MODELS = pathlib.Path(sys.argv.pop(1))
+
+
+def reference(q, k, v, kept=True):
+    """softmax(Q K^T / sqrt(d)) V in float64 over the pairs that are kept; a query without a key gives 0."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, q.shape[1] // k.shape[1], axis=1) for x in (k, v))
+    scores = np.where(kept, np.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5, -np.inf)
+    largest = scores.max(-1, keepdims=True, initial=-np.inf)
+    p = np.exp(scores - np.where(np.isfinite(largest), largest, 0))
+    total = p.sum(-1, keepdims=True)
+    return np.einsum("bhqk,bhkd->bhqd", np.divide(p, total, out=np.zeros_like(p), where=total > 0), v)
+
+
+def coordinates(batch, heads, queries, keys):
+    return np.ogrid[:batch, :heads, :queries, :keys]
+
+
+class Case(unittest.TestCase):
+    def assertNear(self, got, expected, tolerance=2e-6):
+        self.assertEqual(got.shape, expected.shape)
+        self.assertLessEqual(np.abs(got - expected).max(initial=0), tolerance * max(1, np.abs(expected).max(initial=0)))
+
+    def assertError(self, pattern, status=None):
+        context = self.assertRaisesRegex(attn.Error, pattern)
+        if status:
+            self.addCleanup(lambda: self.assertEqual(context.exception.status, status))
+        return context
+
+
+class Calls(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.x = np.load(MODELS / "mha.x.npy")
+        cls.expected = np.load(MODELS / "mha.out.npy")
+        cls.kernel = attn.compile(MODELS / "mha.pt2")
+
+    def test_result(self):
+        y = self.kernel(self.x)
+        self.assertEqual(y.dtype, np.float32)
+        self.assertNear(y, self.expected)
+
+    def test_by_name(self):
+        self.assertNear(self.kernel(x=self.x), self.expected)
+
+    def test_out(self):
+        out = np.empty_like(self.x)
+        self.assertIs(self.kernel(self.x, out=out), out)
+        self.assertNear(out, self.expected)
+        out.flags.writeable = False
+        with self.assertError("read-only"):
+            self.kernel(self.x, out=out)
+
+    def test_wrong_arguments(self):
+        for arguments, pattern, status in (
+                ((), "expected 1 inputs", "COUNT"), ((self.x, self.x), "expected 1 inputs", "COUNT"),
+                ((self.x.astype(np.float64),), "expected float32, got float64.*copy=True", "DTYPE"),
+                ((self.x[0],), "expected rank 3, got 2", "RANK"), ((self.x[:, :13],), "size 14 in dimension 1", "SHAPE"),
+                ((self.x.transpose(1, 0, 2).copy().transpose(1, 0, 2),), "contiguous.*copy=True", "STRIDE"),
+                ((None,), "argument 'x' expected an array, got None", "NULL"), ((3.0,), "expected an array, got 3.0", "NULL")):
+            with self.subTest(pattern), self.assertError(pattern, status):
+                self.kernel(*arguments)
+        with self.assertError("got 'y'", "NAME"):
+            self.kernel(self.x, y=self.x)
+        with self.assertRaises(TypeError):
+            self.kernel(object())
+        with self.assertRaises(TypeError):
+            self.kernel(np.array(["text"]))
+
+    def test_copy(self):
+        strided = self.x.transpose(1, 0, 2).copy().transpose(1, 0, 2)
+        self.assertNear(self.kernel(strided, copy=True), self.expected)
+        self.assertNear(self.kernel(self.x.astype(np.float64), copy=True), self.expected)
+
+    def test_buffers_of_other_packages(self):
+        flat = array.array("f", self.x.ravel().tolist())
+        view = memoryview(flat).cast("B").cast("f", self.x.shape)
+        self.assertNear(self.kernel(view), self.expected)
+
+    def test_dlpack(self):
+        class Other:  # a package that has DLPack alone
+            def __init__(self, values):
+                self.values = values
+
+            def __dlpack__(self, **options):
+                return self.values.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self.values.__dlpack_device__()
+
+            def __array_namespace__(self):
+                return type("Space", (), {"from_dlpack": staticmethod(lambda values: Other(np.from_dlpack(values)))})
+
+        result = self.kernel(Other(self.x))
+        self.assertIsInstance(result, Other)
+        self.assertNear(result.values, self.expected)
+
+    def test_run(self):
+        statistics = {}
+        (y,) = self.kernel.run((self.x,), None, statistics)
+        self.assertNear(y, self.expected)
+        self.assertGreater(statistics["nanoseconds"], 0)
+        self.assertEqual(statistics["level"], self.kernel.level)
+        self.assertGreater(self.kernel.workspace_size((self.x,)), 0)
+        out = np.empty_like(y)
+        self.kernel.run((self.x,), (out,))
+        self.assertNear(out, self.expected)
+        with self.assertRaises(TypeError):
+            self.kernel.run((self.x,), ())
+        with self.assertRaises(TypeError):
+            self.kernel.run([self.x])
+
+    def test_threads(self):
+        expected = self.kernel(self.x)
+        for count in (1, 2, 5, None):
+            self.kernel.num_threads = count
+            self.assertEqual(self.kernel.num_threads, count)
+            self.assertEqual(self.kernel(self.x).tobytes(), expected.tobytes())
+        for wrong in (0, -1):
+            with self.assertError("num_threads"):
+                self.kernel.num_threads = wrong
+
+    def test_concurrent_calls_and_weights(self):
+        """Calls from several threads, while another one replaces the weights, see one set of weights each."""
+        kernel = attn.compile(MODELS / "mha.pt2", num_threads=1)
+        weights = [weights_of(kernel, seed) for seed in (1, 2)]
+        expected = []
+        for state in weights:
+            kernel.load_state_dict(state)
+            expected.append(kernel(self.x).tobytes())
+
+        def call(_):
+            return kernel(self.x).tobytes() in expected
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results = [pool.submit(call, i) for i in range(400)]
+            for i in range(50):
+                kernel.load_state_dict(weights[i % 2])
+            self.assertTrue(all(result.result() for result in results))
+
+    def test_names(self):
+        self.assertEqual(self.kernel.name, "forward")
+        self.assertIn("x: f32[2, 14, 64]", repr(self.kernel))
+        self.assertEqual(self.kernel.signature["inputs"][0]["name"], "x")
+        self.assertEqual(self.kernel.manifest["functions"][0], self.kernel.signature)
+        self.assertTrue(os.path.exists(self.kernel.path))
+
+
+def weights_of(kernel, seed):
+    rng = np.random.default_rng(seed)
+    return {weight["name"]: rng.standard_normal(weight["shape"], np.float32) / 8 for weight in kernel.signature["weights"]}
+
+
+class Sizes(Case):
+    def test_any_length(self):
+        kernel = attn.compile(MODELS / "gpt2.pt2")
+        rng = np.random.default_rng(0)
+        for length in (0, 1, 2, 3, 17, 70, 512):
+            x = rng.standard_normal((1, length, 16), np.float32)
+            self.assertEqual(kernel(x).shape, (1, length, 16))
+        # The first rows of a causal block do not depend on later ones.
+        self.assertNear(kernel(x)[:, :17], kernel(np.ascontiguousarray(x[:, :17])), 1e-5)
+        with self.assertError("512", "SHAPE"):
+            kernel(np.zeros((1, 513, 16), np.float32))
+
+    def test_check(self):
+        kernel = attn.compile(MODELS / "gpt2.pt2")
+        x = np.load(MODELS / "gpt2.x.npy")
+        self.assertLess(kernel.check(x), 1e-5)
+        with self.assertError("error"):
+            kernel.check(x, tolerance=1e-12)
+        kernel.load_state_dict(weights_of(kernel, 3))
+        self.assertLess(kernel.check(x), 1e-5)
+
+
+class Buffers(Case):
+    def test_decoder(self):
+        kernel = attn.compile(MODELS / "llama-step.pt2")
+        names = ["keys", "values"]
+        self.assertEqual(list(kernel.buffers), names)
+        token, position = np.array([[3]]), np.array([0])
+        first = kernel(token, position)
+        self.assertTrue(kernel.buffers["keys"].any())
+        again = [np.zeros_like(kernel.buffers[name]) for name in names]
+        self.assertEqual(kernel(token, position, *again).tobytes(), first.tobytes())
+        self.assertEqual(again[0].tobytes(), kernel.buffers["keys"].tobytes())
+        for name in names:
+            kernel.buffers[name] = np.zeros_like(kernel.buffers[name])
+        self.assertEqual(kernel(token, position).tobytes(), first.tobytes())
+        with self.assertError("in \\[0, 39\\]", "VALUE"):
+            kernel(token, np.array([40]))
+
+
+class Files(Case):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.x = np.load(MODELS / "mha.x.npy")
+
+    def test_save_and_load(self):
+        kernel = attn.compile(MODELS / "mha.pt2")
+        kernel.save(self.folder / "layer.so")
+        self.assertEqual({path.name for path in self.folder.iterdir()},
+                         {"layer.so", "layer.h", "layer.json", "layer.safetensors"})
+        loaded = attn.load(self.folder / "layer.so", num_threads=1)
+        self.assertEqual(loaded(self.x).tobytes(), kernel(self.x).tobytes())
+        self.assertIn("layer_forward", (self.folder / "layer.h").read_text())
+        self.assertIsNone(loaded.report.json)
+        for method in (loaded.check, loaded.bench, loaded.save):
+            with self.assertError("expected a kernel from attn.compile"):
+                method("x.so")
+
+        state = weights_of(kernel, 1)
+        kernel.load_state_dict(state)
+        kernel.save(self.folder / "other.so")
+        expected = kernel(self.x).tobytes()
+        self.assertEqual(attn.load(self.folder / "other.so")(self.x).tobytes(), expected)
+        self.assertEqual(attn.load(self.folder / "layer.so", weights=state)(self.x).tobytes(), expected)
+        self.assertEqual(attn.load(self.folder / "layer.so", weights=self.folder / "other.safetensors")(self.x).tobytes(), expected)
+        (self.folder / "layer.safetensors").unlink()
+        with self.assertError("expected weights", "WEIGHTS"):
+            attn.load(self.folder / "layer.so")
+        with self.assertError("no such file", "FILE"):
+            attn.load(self.folder / "absent.so")
+        with self.assertError("ends in .so"):
+            kernel.save(self.folder / "layer.txt")
+        with self.assertError("x86-64-v9", "LEVEL"):
+            attn.load(self.folder / "other.so", level="x86-64-v9")
+        with self.assertError("no function|expected a function", "NAME"):
+            attn.load(self.folder / "other.so", entry="backward")
+        with self.assertError("expected the device"):
+            attn.load(self.folder / "other.so", device="tpu")
+
+    def test_weights(self):
+        kernel = attn.compile(MODELS / "mha.pt2")
+        before = kernel(self.x).tobytes()
+        state = weights_of(kernel, 1)
+        for change, pattern in (({"extra": self.x}, "extra"), ({"out_proj.bias": self.x}, "out_proj.bias"),
+                                ({"out_proj.bias": np.zeros(64)}, "out_proj.bias"), ({"out_proj.bias": 3}, "out_proj.bias")):
+            with self.subTest(pattern), self.assertRaisesRegex((attn.Error, TypeError), pattern):
+                kernel.load_state_dict({**state, **change})
+        with self.assertError("qkv_proj.weight|out_proj"):
+            kernel.load_state_dict({"out_proj.bias": state["out_proj.bias"]})
+        self.assertEqual(kernel(self.x).tobytes(), before)
+
+    def test_wrong_models(self):
+        (self.folder / "bad.mlir").write_text("func.func @f() {")
+        (self.folder / "bad.pt2").write_text("not a zip")
+        for path, pattern, status in ((self.folder / "bad.mlir", "bad.mlir", "COMPILE"), (self.folder / "bad.pt2", "bad.pt2", "COMPILE"),
+                                      ("absent.pt2", "no such file", "FILE"), ("m.onnx", "does not read yet", "FILE"),
+                                      ("m.txt", "expected a file that ends in", "FILE"), (3, "expected a module", "USAGE")):
+            with self.subTest(path), self.assertError(pattern, status):
+                attn.compile(path)
+        with self.assertError("x86-64-v9", "COMPILE"):
+            attn.compile(MODELS / "mha.pt2", target="x86-64-v9")
+        with self.assertError("schedule", "COMPILE"):
+            attn.compile(MODELS / "mha.pt2", schedule="fast")
+
+    def test_cache(self):
+        cache = self.folder / "cache"
+        code = "import attn, sys; print(attn.compile(sys.argv[1]).path)"
+        run = lambda: subprocess.run([sys.executable, "-c", code, MODELS / "mha.pt2"], env={**os.environ, "ATTN_CACHE": str(cache)},
+                                     check=True, capture_output=True, text=True).stdout
+        first = run()
+        times = {path: path.stat().st_mtime_ns for path in cache.rglob("*.so")}
+        self.assertEqual(run(), first)
+        self.assertEqual(times, {path: path.stat().st_mtime_ns for path in cache.rglob("*.so")})
+        self.assertNotEqual(attn.compile(MODELS / "mha.pt2", cache=False).path, attn.compile(MODELS / "mha.pt2").path)
+        kernel = attn.compile(MODELS / "mha.pt2")
+        attn.clear_cache()
+        self.assertFalse(os.path.exists(kernel.path))
+        kernel(self.x)
+
+
+class Reports(Case):
+    def test_report(self):
+        report = attn.compile(MODELS / "gpt2.pt2").report
+        self.assertIn("attention fused", str(report))
+        self.assertEqual(report.attentions[0]["mask"], "#attn.causal")
+        self.assertEqual(report.json["fused"], 1)
+        self.assertIn("modeling_gpt2.py", report._repr_html_())
+        self.assertIn("<svg", report.picture(hidden_states_1=64))
+
+    def test_bench(self):
+        table = attn.compile(MODELS / "mha.pt2").bench(np.load(MODELS / "mha.x.npy"), against=(), seconds=0.05)
+        self.assertGreater(table["attn"], 0)
+        self.assertEqual(table.rows[0][0], "attn")
+        self.assertEqual(table.failures, {})
+        self.assertIn("attn", table.title + str(table))
+        self.assertIn("<table>", table._repr_html_())
+        with self.assertError("got 'tensorflow'"):
+            attn.compile(MODELS / "mha.pt2").bench(np.load(MODELS / "mha.x.npy"), against=("tensorflow",))
+
+
+@attn.mask
+def window(b, h, q, k):
+    return (k <= q) & (q - k < 9)
+
+
+@attn.mask
+def lengths(b, h, q, k, n):
+    return k < n[b]
+
+
+@attn.mask
+def documents(b, h, q, k, ids):
+    return (ids[b, q] == ids[b, k]) & (k <= q)
+
+
+@attn.mask
+def given(b, h, q, k, keep: bool):
+    return keep[b, q, k] | (q % 5 == 0)
+
+
+@attn.mask
+def dilated(b, h, q, k):
+    return (abs(q - k) % 3 == h % 3) ^ ((q - k) // 4 > 2)
+
+
+class Masks(Case):
+    def check(self, mask, arrays, kept, found=None, heads=4, key_heads=4, queries=33, keys=50, **options):
+        rng = np.random.default_rng(0)
+        q, k, v = (rng.standard_normal((2, h, n, 16), np.float32) for h, n in ((heads, queries), (key_heads, keys), (key_heads, keys)))
+        kernel = attn.attention(mask=mask, heads=heads, key_heads=key_heads, head_size=16, **options)
+        self.assertNear(kernel(q, k, v, *arrays), reference(q, k, v, kept), 3e-6)
+        self.assertEqual(kernel.report.attentions[0].get("mask"), found)
+
+    def test_masks(self):
+        places = coordinates(2, 4, 33, 50)
+        rng = np.random.default_rng(1)
+        ids, keep = np.sort(rng.integers(0, 4, (2, 33))), rng.random((2, 33, 50)) < 0.5
+        b, h, q, k = places
+        for key_heads in (4, 2):
+            with self.subTest(key_heads=key_heads):
+                self.check(None, (), True, key_heads=key_heads)
+                self.check(window, (), window(*places), "#attn.window<left = 8, right = 0>", key_heads=key_heads)
+                n = np.array([0, 31])
+                self.check(lengths, (n,), k < n[b], "#attn.lengths<0>", key_heads=key_heads)
+                # An array that is read at q and at k gives a query and a key the same length.
+                self.check(documents, (ids,), documents(*coordinates(2, 4, 33, 33), ids), "#attn.causal", key_heads=key_heads, keys=33)
+                self.check(given, (keep,), given(*places, keep), key_heads=key_heads)
+                self.check(dilated, (), dilated(*places), key_heads=key_heads)
+
+    def test_options(self):
+        rng = np.random.default_rng(0)
+        q, k, v = (rng.standard_normal((2, 7, 2, size), np.float32) for size in (8, 8, 12))
+        kernel = attn.attention(heads=2, head_size=8, value_size=12, scale=8 ** -0.5, layout="bshd")
+        expected = reference(*(x.transpose(0, 2, 1, 3) for x in (q, k, v))).transpose(0, 2, 1, 3)
+        self.assertNear(kernel(q, k, v), expected)
+        half = attn.attention(heads=2, head_size=8, value_size=12, layout="bshd", dtype="float16")
+        self.assertNear(half(*(x.astype(np.float16) for x in (q, k, v))).astype(np.float64), expected, 3e-3)
+        for options, pattern in (({"heads": 0}, "heads of at least 1"), ({"key_heads": 3}, "key_heads divides"),
+                                 ({"dtype": "int8"}, "dtype among"), ({"layout": "sbhd"}, "layout among")):
+            with self.subTest(pattern), self.assertError(pattern):
+                attn.attention(**{"heads": 4, "head_size": 8, **options})
+
+    def test_wrong_masks(self):
+        for function, pattern in (
+                (lambda q, k: k <= q, "expected a function of b, h, q and k"),
+                (lambda b, h, q, k: k <= q and q < 9, "traced once"),
+                (lambda b, h, q, k: q + k, "expected a condition, got a number"),
+                (lambda b, h, q, k: 3, "expected a condition, got 3"),
+                (lambda b, h, q, k: q % k == 0, "positive number to divide by"),
+                (lambda b, h, q, k, ids: k <= q, "does not"),
+                (lambda b, h, q, k, ids: ids[q + 1] == k, "to be read at different ones"),
+                (lambda b, h, q, k: (k <= q) + 1 == 2, "expected a number, got a condition")):
+            with self.subTest(pattern), self.assertError(pattern):
+                attn.attention(mask=function, heads=1, head_size=8)
+
+    def test_plot_mask(self):
+        picture = attn.plot_mask(window, 64)
+        self.assertIn("#attn.window", picture.text)
+        self.assertEqual(str(picture), picture.text)
+        self.assertIn("<svg", picture.svg)
+        self.assertEqual(picture._repr_svg_(), picture.svg)
+        with tempfile.TemporaryDirectory() as folder:
+            picture.save(f"{folder}/mask.svg")
+            self.assertEqual(pathlib.Path(f"{folder}/mask.svg").read_text(), picture.svg)
+        self.assertIn("#attn.lengths", str(attn.plot_mask(lengths, 16, 32, np.array([20]))))
+
+
+if __name__ == "__main__":
+    unittest.main()

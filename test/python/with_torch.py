@@ -1,0 +1,317 @@
+"""with_torch.py EXAMPLES: tests of the package attn with PyTorch and transformers. EXAMPLES is the folder examples."""
+import copy
+import dataclasses
+import pathlib
+import sys
+import tempfile
+import unittest
+import warnings
+
+EXAMPLES = pathlib.Path(sys.argv.pop(1))
+sys.path.insert(0, str(EXAMPLES))
+
+import attn
+import attn.dynamo
+import attn.transformers
+import torch
+import transformers
+from multi_head_attention import MultiHeadAttention
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def assertNear(self, got, expected, tolerance=2e-6):
+        self.assertEqual(got.shape, expected.shape)
+        self.assertEqual(got.dtype, expected.dtype)
+        if got.numel():
+            error = (got.double() - expected.double()).abs().max().item()
+            self.assertLessEqual(error, tolerance * max(1, expected.abs().max().item()))
+
+    def assertError(self, pattern):
+        return self.assertRaisesRegex(attn.Error, pattern)
+
+
+class Pair(torch.nn.Module):
+    """Arguments and results of several kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = MultiHeadAttention(32, 4)
+        self.register_buffer("shift", torch.tensor(2.0), persistent=False)
+
+    def forward(self, x, others, mask=None, *, scale=1.0, flag=False):
+        y = self.attention(x) * scale + others["a"] + self.shift
+        return {"sum": y + others["list"][0], "both": (y, None, x if flag else -x), "number": 3, "size": x.shape[1]}
+
+
+class Modules(Case):
+    def setUp(self):
+        super().setUp()
+        self.module = MultiHeadAttention(64, 8).eval()
+        self.x = torch.randn(2, 14, 64)
+        torch.set_grad_enabled(False)
+        self.addCleanup(torch.set_grad_enabled, True)
+
+    def test_sizes(self):
+        kernel = attn.compile(self.module, (self.x,), dynamic={"x": {0: "B", 1: "S"}})
+        for batch, length in ((2, 14), (1, 1), (1, 2), (3, 77)):
+            x = torch.randn(batch, length, 64)
+            self.assertNear(kernel(x), self.module(x))
+        for batch, length in ((0, 3), (3, 0)):
+            self.assertEqual(kernel(torch.zeros(batch, length, 64)).shape, (batch, length, 64))
+        self.assertLess(kernel.check(self.x), 1e-5)
+
+    def test_types(self):
+        for dtype, tolerance in ((torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
+            module = copy.deepcopy(self.module).to(dtype)
+            x = self.x.to(dtype)
+            kernel = attn.compile(module, (x,))
+            expected = copy.deepcopy(module).float()(x.float()).to(dtype)
+            self.assertNear(kernel(x), expected, tolerance)
+            self.assertNear(kernel(self.x, copy=True), expected, tolerance)
+
+    def test_refusals(self):
+        with self.assertError("call module.eval"):
+            attn.compile(MultiHeadAttention(64, 8), (self.x,))
+        half_trained = copy.deepcopy(self.module)
+        half_trained.dropout.train()
+        with self.assertError("dropout in training mode"):
+            attn.compile(half_trained, (self.x,))
+        with self.assertError("names of arguments \\(x\\), got 'y'"):
+            attn.compile(self.module, (self.x,), dynamic={"y": {0: "B"}})
+        with self.assertError("expected the arguments of forward"):
+            attn.compile(self.module, (self.x, self.x))
+        with self.assertError("torch.export cannot export"):
+            attn.compile(self.module, (torch.randn(2, 14, 63),))
+        kernel = attn.compile(self.module, (self.x,))
+        with torch.enable_grad(), self.assertError("without gradients"):
+            kernel(self.x.clone().requires_grad_())
+        with self.assertError("expected float32, got float64"):
+            kernel(self.x.double())
+        with self.assertError("contiguous"):
+            kernel(self.x.transpose(0, 1).contiguous().transpose(0, 1))
+
+    def test_arguments_and_results(self):
+        module = Pair().eval()
+        x, a, b = torch.randn(3, 2, 5, 32).unbind()
+        kernel = attn.compile(module, (x, {"a": a, "list": [b]}), {"scale": 2.0})
+        expected = module(x, {"a": a, "list": [b]}, scale=2.0)
+        for got in (kernel(x, {"a": a, "list": [b]}, scale=2.0), kernel(x, others={"a": a, "list": [b]}, mask=None, scale=2.0)):
+            self.assertEqual(list(got), ["sum", "both", "number", "size"])
+            self.assertEqual((got["number"], got["size"]), (3, 5))
+            self.assertNear(got["sum"], expected["sum"])
+            self.assertNear(got["both"][0], expected["both"][0])
+            self.assertIsNone(got["both"][1])
+            self.assertNear(got["both"][2], -x)
+        with self.assertError("expected 2.0, the value at compile time, got 3.0"):
+            kernel(x, {"a": a, "list": [b]}, scale=3.0)
+        with self.assertError("with 6 parts"):
+            kernel(x, {"a": a, "list": [b, b]}, scale=2.0)
+        with self.assertError("expected the arguments of forward"):
+            kernel(x)
+
+    def test_weights(self):
+        kernel, other = attn.compile(self.module, (self.x,)), MultiHeadAttention(64, 8).eval()
+        kernel.load_state_dict(other.state_dict())
+        self.assertNear(kernel(self.x), other(self.x))
+        with tempfile.TemporaryDirectory() as folder:
+            kernel.save(f"{folder}/layer.so")
+            self.assertTrue(torch.equal(attn.load(f"{folder}/layer.so")(self.x), kernel(self.x)))
+        self.assertLess(kernel.check(self.x), 1e-5)
+        other.out_proj.bias.add_(1)
+        with self.assertError("changed in place"):
+            kernel.check(self.x)
+        for state, pattern in (({"a": self.x}, "got 'a'"), ({}, "expected 4 weights|expected a tensor, got none"),
+                               ({**other.state_dict(), "out_proj.bias": self.x}, "out_proj.bias")):
+            with self.subTest(pattern), self.assertError(pattern):
+                kernel.load_state_dict(state)
+
+    def test_values_in_code(self):
+        """The mask of a buffer becomes code, so that other values are refused; and another mask is other code."""
+
+        class Causal(torch.nn.Module):
+            def __init__(self, mask):
+                super().__init__()
+                self.register_buffer("mask", mask)
+                self.linear = torch.nn.Linear(16, 16)
+
+            def forward(self, x):
+                scores = (x @ x.transpose(-1, -2)).masked_fill(self.mask == 0, float("-inf"))
+                return torch.softmax(scores, -1) @ self.linear(x)
+
+        x = torch.randn(1, 12, 16)
+        lower, all_ones = torch.tril(torch.ones(12, 12)), torch.ones(12, 12)
+        causal, full = (Causal(mask).eval() for mask in (lower, all_ones))
+        kernel = attn.compile(causal, (x,))
+        self.assertEqual(kernel.report.attentions[0]["mask"], "#attn.causal")
+        self.assertNear(kernel(x), causal(x))
+        self.assertNear(attn.compile(full, (x,))(x), full(x))
+        kernel.load_state_dict({**full.state_dict(), "mask": lower})
+        with self.assertError("the buffer 'mask'"):
+            kernel.load_state_dict(full.state_dict())
+
+    def test_complex_weights(self):
+        class Rotary(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("turn", torch.polar(torch.ones(8, 4), torch.randn(8, 4)))
+
+            def forward(self, x):
+                q = torch.view_as_real(torch.view_as_complex(x.reshape(2, 8, 4, 2)) * self.turn).flatten(2)
+                return torch.softmax(q @ q.transpose(-1, -2), -1) @ x
+
+        module, x = Rotary().eval(), torch.randn(2, 8, 8)
+        self.assertNear(attn.compile(module, (x,))(x), module(x))
+
+    def test_exported_program(self):
+        program = torch.export.export(self.module, (self.x,))
+        self.assertNear(attn.compile(program)(self.x), self.module(self.x))
+
+    def test_as_module(self):
+        compiled = attn.compile(self.module, (self.x,)).as_module(self.module)
+        self.assertNear(compiled(self.x), self.module(self.x))
+        self.module.out_proj.bias.add_(1)
+        self.assertNear(compiled(self.x), self.module(self.x))
+        self.module.load_state_dict(MultiHeadAttention(64, 8).state_dict())
+        self.assertNear(compiled(self.x), self.module(self.x))
+        with torch.enable_grad(), self.assertWarnsRegex(UserWarning, "runs in PyTorch, because a gradient is wanted"):
+            compiled(self.x).sum().backward()
+        self.assertIsNotNone(self.module.out_proj.weight.grad)
+        with self.assertError("compiled from a module"):
+            attn.compile(EXAMPLES / "models" / "mha.pt2").as_module(self.module)
+
+    def test_bench(self):
+        table = attn.compile(self.module, (self.x,)).bench(self.x, against=("eager", "onnxruntime"), seconds=0.05)
+        self.assertEqual([row[0] for row in table.rows], ["attn", "eager", "onnxruntime"])
+        self.assertEqual(table.failures, {})
+        self.assertGreater(table["eager"], 0)
+
+    def test_threads(self):
+        kernel = attn.compile(self.module, (self.x,))
+        expected = kernel(self.x)
+        before = torch.get_num_threads()
+        for count in (1, 3):
+            torch.set_num_threads(count)
+            self.assertTrue(torch.equal(kernel(self.x), expected))
+        torch.set_num_threads(before)
+
+
+def models():
+    """Small models of transformers with random weights, and inputs of several lengths."""
+    t = transformers
+    sizes = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=64, intermediate_size=128, vocab_size=100)
+
+    def tokens(batch, length):
+        return {"input_ids": torch.randint(0, 100, (batch, length))}
+
+    yield "bert", t.BertModel(t.BertConfig(**sizes)), tokens
+    yield "gpt2", t.GPT2LMHeadModel(t.GPT2Config(n_layer=2, n_head=4, n_embd=64, vocab_size=100, bos_token_id=1, eos_token_id=1)), tokens
+    yield "llama", t.LlamaForCausalLM(t.LlamaConfig(num_key_value_heads=2, **sizes)), tokens
+    sizes.pop("vocab_size")
+    yield "vit", t.ViTModel(t.ViTConfig(image_size=64, **sizes)), lambda batch, length: {"pixel_values": torch.randn(2, 3, 64, 64)}
+
+
+class Backend(Case):
+    def setUp(self):
+        super().setUp()
+        torch._dynamo.reset()
+        attn.dynamo.reports.clear()
+
+    def test_models(self):
+        for name, model, inputs in models():
+            with self.subTest(name), torch.inference_mode():
+                model.eval()
+                torch._dynamo.reset()
+                attn.dynamo.reports.clear()
+                compiled = torch.compile(model, backend="attn")
+                for batch, length in ((2, 16), (2, 24), (2, 33), (2, 50)):
+                    x = inputs(batch, length)
+                    options = {} if name == "vit" else {"use_cache": False} if name != "bert" else {}
+                    self.assertNear(compiled(**x, **options)[0], model(**x, **options)[0], 5e-6)
+                whole = [report for report in attn.dynamo.reports if "compiled as a whole" in report]
+                # One graph for the first length, and one for all others.
+                self.assertEqual(len(whole), 1 if name == "vit" else 2, attn.dynamo.reports)
+
+    def test_parts(self):
+        class Mixed(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = MultiHeadAttention(64, 8), MultiHeadAttention(64, 8)
+
+            def forward(self, x):
+                y = self.first(x) + x
+                y = torch.fft.rfft(y, dim=-1).real[..., :1] * 0.1 + y  # which attn does not know
+                return self.second(y), y.mean()
+
+        module = Mixed().eval()
+        compiled = torch.compile(module, backend="attn")
+        with torch.inference_mode():
+            for length in (14, 20, 33):
+                x = torch.randn(2, length, 64)
+                for got, expected in zip(compiled(x), module(x)):
+                    self.assertNear(got, expected, 5e-6)
+            module.first.out_proj.bias.add_(1)
+            for got, expected in zip(compiled(x), module(x)):
+                self.assertNear(got, expected, 5e-6)
+        self.assertRegex(attn.dynamo.reports[0], "compiled in 2 parts: multi_head_attention.py:31 .*aten.fft_rfft.default")
+
+    def test_left(self):
+        module = MultiHeadAttention(64, 8).eval()
+        torch.compile(module, backend="attn")(torch.randn(2, 14, 64)).sum().backward()
+        self.assertIn("a gradient is wanted", attn.dynamo.reports[-1])
+        with torch.no_grad():
+            linear = torch.nn.Linear(4, 4)
+            x = torch.randn(2, 4)
+            self.assertNear(torch.compile(linear, backend="attn")(x), linear(x))
+        self.assertIn("no attention", attn.dynamo.reports[-1])
+
+    def test_called_directly(self):
+        self.assertTrue(callable(attn.dynamo.backend))
+        self.assertIn("attn", torch._dynamo.list_backends())
+
+
+class Transformers(Case):
+    def test_models(self):
+        attn.transformers.register()
+        for name, model, inputs in models():
+            with self.subTest(name), torch.inference_mode(), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                model.eval()
+                for batch, length in ((2, 16), (1, 33)):
+                    x = inputs(batch, length)
+                    kept = torch.ones(1)
+                    if "input_ids" in x and batch == 2:
+                        x["attention_mask"] = torch.ones_like(x["input_ids"])
+                        x["attention_mask"][0, :5] = 0
+                    model.set_attn_implementation("eager")
+                    expected = model(**x)[0]
+                    model.set_attn_implementation("attn")
+                    got = model(**x)[0]
+                    if "attention_mask" in x:
+                        got, expected = got[x["attention_mask"].bool()], expected[x["attention_mask"].bool()]
+                    self.assertNear(got, expected, 5e-6)
+
+    def test_generate(self):
+        attn.transformers.register()
+        _, model, inputs = list(models())[2]
+        model.eval()
+        x, texts = inputs(1, 7), []
+        for kind in ("eager", "attn"):
+            model.set_attn_implementation(kind)
+            with torch.inference_mode():
+                texts.append(model.generate(**x, max_new_tokens=8, do_sample=False, pad_token_id=0))
+        self.assertTrue(torch.equal(*texts))
+
+    def test_fallback(self):
+        attn.transformers.register()
+        _, model, inputs = next(models())
+        model.set_attn_implementation("attn")
+        attn.transformers._warned.clear()
+        with self.assertWarnsRegex(UserWarning, "runs in PyTorch, because a gradient is wanted"):
+            model.eval()(**inputs(1, 8))[0].sum().backward()
+
+
+if __name__ == "__main__":
+    unittest.main()
