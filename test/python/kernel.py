@@ -152,6 +152,7 @@ class Calls(Case):
             self.assertTrue(all(result.result() for result in results))
 
     def test_names(self):
+        self.assertIsInstance(self.kernel, attn.Kernel)
         self.assertEqual(self.kernel.name, "forward")
         self.assertIn("x: f32[2, 14, 64]", repr(self.kernel))
         self.assertEqual(self.kernel.signature["inputs"][0]["name"], "x")
