@@ -14,8 +14,8 @@ namespace attn {
 /// Registers all dialects and extensions of upstream and of attn.
 void registerEveryDialect(mlir::DialectRegistry &registry);
 
-/// Registers all passes and pipelines of upstream and of attn.
-void registerEveryPass();
+/// Registers the passes and pipelines of attn, and upstream's passes on the dialects that attn's stages contain.
+void registerPasses();
 
 } // namespace attn
 

@@ -11,6 +11,6 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   attn::registerEveryDialect(registry);
-  attn::registerEveryPass();
+  attn::registerPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attn optimizer\n", registry));
 }

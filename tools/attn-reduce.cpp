@@ -14,7 +14,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   attn::registerEveryDialect(registry);
-  attn::registerEveryPass();
+  attn::registerPasses();
   mlir::MLIRContext context(registry);
   return failed(mlir::mlirReduceMain(argc, argv, context));
 }

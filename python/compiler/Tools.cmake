@@ -1,0 +1,44 @@
+# attn-tools: all tools in one program with LLVM and MLIR inside, for the package attn-compiler. It runs on systems without
+# Debian's LLVM, but cannot load plugins, which need the shared libraries of LLVM.
+
+# A tool's main function gets a name of its own: attnc_main.
+foreach(tool attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
+  string(REPLACE "-" "_" function ${tool}_main)
+  add_library(${tool}_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/${tool}.cpp)
+  target_link_libraries(${tool}_object PRIVATE attn_registry attn_tensors attn_command_line)
+  target_compile_options(${tool}_object PRIVATE ${attn_compile_options})
+  target_precompile_headers(${tool}_object REUSE_FROM attn_pch)
+  target_compile_definitions(${tool}_object PRIVATE main=${function})
+  list(APPEND objects $<TARGET_OBJECTS:${tool}_object>)
+endforeach()
+
+# LLVM's archives initialise every target that LLVM was built with. Empty functions in place of those of other targets
+# than attn's leave out their code, some 100 MB.
+set(empty "")
+foreach(target ${LLVM_TARGETS_TO_BUILD})
+  if(NOT target MATCHES "^(X86|NVPTX)$")
+    foreach(part TargetInfo Target TargetMC AsmParser AsmPrinter Disassembler TargetMCA)
+      string(APPEND empty "void LLVMInitialize${target}${part}(void) {}\n")
+    endforeach()
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT NoTargets.c CONTENT "${empty}")
+
+file(GLOB archives ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a
+  ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+list(FILTER archives EXCLUDE REGEX "libMLIR(CAPI|.*Test|MlirOptMain|ExecutionEngine\\.|ExecutionEngineShared|JitRunner)")
+foreach(library command_line cpu dialect driver emit frontend gpu call_parts passes pipeline registry target tensors)
+  list(APPEND own attn_${library})
+  list(APPEND own_files $<TARGET_FILE:attn_${library}>)
+endforeach()
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
+add_executable(attn-tools EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/Tools.cpp ${objects}
+  ${CMAKE_CURRENT_BINARY_DIR}/NoTargets.c)
+add_dependencies(attn-tools ${own})
+# Files and not targets: targets of LLVM would add its shared libraries. Archives name each other, hence the group.
+target_link_libraries(attn-tools PRIVATE
+  -Wl,--start-group ${own_files} ${archives} -Wl,--end-group
+  attn_runtime_static PkgConfig::libzip -Wl,-Bstatic z zstd -Wl,-Bdynamic pthread ${CMAKE_DL_LIBS})
+target_link_options(attn-tools PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,-s)
+install(TARGETS attn-tools DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL OPTIONAL)
