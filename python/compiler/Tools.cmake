@@ -2,7 +2,8 @@
 # Debian's LLVM, but cannot load plugins, which need the shared libraries of LLVM.
 
 # A tool's main function gets a name of its own: attnc_main.
-foreach(tool attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
+set(tools attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
+foreach(tool ${tools})
   string(REPLACE "-" "_" function ${tool}_main)
   add_library(${tool}_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/${tool}.cpp)
   target_link_libraries(${tool}_object PRIVATE attn_registry attn_tensors attn_command_line)
@@ -41,4 +42,12 @@ target_link_libraries(attn-tools PRIVATE
   -Wl,--start-group ${own_files} ${archives} -Wl,--end-group
   attn_runtime_static PkgConfig::libzip -Wl,-Bstatic z zstd -Wl,-Bdynamic pthread ${CMAKE_DL_LIBS})
 target_link_options(attn-tools PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,-s)
-install(TARGETS attn-tools DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL OPTIONAL)
+
+# bin/attnc and the others run attn-tools, because a wheel has no symbolic links.
+foreach(tool ${tools})
+  file(CONFIGURE OUTPUT wheel/${tool}
+    CONTENT "#!/bin/sh\nexec \"$(dirname \"$(readlink -f \"$0\")\")/attn-tools\" ${tool} \"$@\"\n" @ONLY)
+  install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/wheel/${tool} DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
+endforeach()
+install(TARGETS attn-tools DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
+install(FILES LICENSE THIRD-PARTY.md DESTINATION share/attn COMPONENT wheel EXCLUDE_FROM_ALL)

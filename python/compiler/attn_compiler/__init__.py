@@ -1,0 +1,14 @@
+"""The compiler of attn. `python -m attn_compiler` prints the folder for -DCMAKE_PREFIX_PATH=.. of programs in C and C++."""
+
+import os
+import pathlib
+import sys
+
+#: The installation: bin/, include/ and lib/.
+PREFIX = pathlib.Path(__file__).resolve().parent
+
+
+def run():
+    """Runs the tool whose name this program has."""
+    program = PREFIX / "bin" / "attn-tools"
+    os.execv(program, [program, pathlib.Path(sys.argv[0]).name, *sys.argv[1:]])

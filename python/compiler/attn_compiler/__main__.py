@@ -1,0 +1,3 @@
+from attn_compiler import PREFIX
+
+print(PREFIX)
