@@ -332,8 +332,9 @@ def compile(model, args=(), kwargs=None, *, dynamic=None, target=None, compute=N
         # Inputs that the module writes to are no buffers.
         mutated = set(program.graph_signature.buffers_to_mutate.values())
         kernel._buffer_names = [name for name in kernel._buffer_names if name in mutated]
-        tensors = source.tensors()
-        kernel._set_weights({argument["name"]: _plain(tensors[argument["name"]]) for argument in kernel.signature["weights"]})
+        weights = [argument["name"] for argument in kernel.signature["weights"]]
+        if weights:
+            kernel._set_weights({name: _plain(source.tensors()[name]) for name in weights})
     return kernel
 
 

@@ -152,6 +152,17 @@ class Modules(Case):
         with self.assertError("the buffer 'mask'"):
             kernel.load_state_dict(full.state_dict())
 
+    def test_no_weights(self):
+        class Plain(torch.nn.Module):
+            def forward(self, q, k, v):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        q, k, v = torch.randn(3, 2, 4, 9, 8).unbind()
+        kernel = attn.compile(Plain().eval(), (q, k, v))
+        self.assertNear(kernel(q, k, v), Plain()(q, k, v))
+        with self.assertError("expected a function with weights|got 'a'"):
+            kernel.load_state_dict({"a": q})
+
     def test_complex_weights(self):
         class Rotary(torch.nn.Module):
             def __init__(self):
