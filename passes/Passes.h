@@ -18,11 +18,11 @@ namespace attn {
 /// The values of --schedule.
 inline llvm::cl::ValuesClass scheduleValues() {
   return llvm::cl::values(
-      clEnumValN(Schedule::PerHead, "per-head", "project and attend one head in a task"),
-      clEnumValN(Schedule::Phased, "phased", "project first, then attend tiles of queries"),
-      clEnumValN(Schedule::Decode, "decode", "few queries, keys in parts"),
-      clEnumValN(Schedule::WholeScores, "whole-scores", "all scores of few queries, one softmax"),
-      clEnumValN(Schedule::Unfused, "unfused", "scores in memory, three passes"));
+      clEnumValN(Schedule::PerHead, "per-head", "each task projects and attends one head"),
+      clEnumValN(Schedule::Phased, "phased", "project first, then attend each tile of queries in a task"),
+      clEnumValN(Schedule::Decode, "decode", "for few queries: divide the keys into parts"),
+      clEnumValN(Schedule::WholeScores, "whole-scores", "for few queries: compute all scores, then one softmax"),
+      clEnumValN(Schedule::Unfused, "unfused", "keep the scores in memory, in three passes"));
 }
 
 #define GEN_PASS_DECL

@@ -114,7 +114,16 @@ static std::string findMistake(llvm::ArrayRef<const char *> words,
 }
 
 void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
-                            llvm::ArrayRef<const cl::OptionCategory *> categories) {
+                            llvm::ArrayRef<const cl::OptionCategory *> categories,
+                            llvm::ArrayRef<llvm::StringRef> rare) {
+  static cl::opt<bool> helpAll("help-all", cl::ReallyHidden, cl::desc("Display all options"),
+                               cl::callback([](const bool &) {
+                                 cl::PrintHelpMessage(/*Hidden=*/true, /*Categorized=*/true);
+                                 exit(0);
+                               }));
+  static cl::extrahelp more("\n--help-all displays all options.\n");
+  for (llvm::StringRef name : rare)
+    cl::getRegisteredOptions()[name]->setHiddenFlag(cl::Hidden);
   static NameOption generate("generate", cl::ReallyHidden,
                              cl::desc("Write a page about the options"),
                              cl::values(clEnumValN(0, "man", "manual page"),
@@ -164,8 +173,8 @@ llvm::Error OutputFile::write(llvm::function_ref<void(llvm::raw_ostream &)> prin
 ReportOption::ReportOption()
     : opt("opt-report", cl::ValueOptional, cl::init(""), cl::value_desc("file"),
           cl::cat(attnCategory()),
-          cl::desc("Say what was fused and how, what was not and why, and which loops are slow; to "
-                   "standard output or a file, in JSON if its name ends in .json")) {}
+          cl::desc("Print which attentions were fused and how, why others were not, and which loops are slow; "
+                   "to standard output or a file (JSON if its name ends in .json)")) {}
 
 llvm::Error attn::writeReport(const OutputFile &file, llvm::StringRef text,
                               llvm::json::Object json) {
@@ -181,8 +190,8 @@ llvm::Error attn::writeReport(const OutputFile &file, llvm::StringRef text,
 ExplainOption::ExplainOption()
     : opt("explain-mask", cl::ValueOptional, cl::init(""), cl::value_desc("file.svg"),
           cl::cat(attnCategory()),
-          cl::desc("Draw the tiles that each attention computes and skips; as text on standard "
-                   "output, or as an image in a file")) {}
+          cl::desc("Draw the tiles that each attention computes and skips: text on standard output, or an "
+                   "image in a file")) {}
 
 llvm::Error attn::checkPicture(const OutputFile &file) {
   if (!file || file.isStandardOutput() || file.getPath().ends_with(".svg"))
@@ -199,21 +208,20 @@ llvm::Error attn::writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles
 
 CompileFlags::CompileFlags()
     : target("target", cl::value_desc("levels"), cl::cat(attnCategory()),
-             cl::desc("Levels such as x86-64,x86-64-v3; 'native', 'all' or 'all:x86_64'")),
+             cl::desc("The ISA levels to compile for, such as x86-64,x86-64-v3; or 'native', 'all' or 'all:x86_64'")),
       schedule("schedule", cl::value_desc("name"), cl::cat(attnCategory()),
-               cl::desc("How attentions become loops; the fastest by prediction unless given"),
+               cl::desc("The schedule of every attention; default: the one that is predicted to be fastest"),
                scheduleValues()),
       compute(
           "compute", cl::value_desc("type"), cl::cat(attnCategory()),
-          cl::desc("Let products of f32 round their factors to a narrower type, where that is "
-                   "predicted to be faster; sums stay f32"),
+          cl::desc("Let products of f32 round their factors to a narrower type if this is predicted to be faster; "
+                   "sums stay f32"),
           cl::values(clEnumValN(
               0, "bf16",
               "8 bits of precision; levels without instructions for products of bf16 keep f32"))),
       requireFused(
           "require-fused", cl::cat(attnCategory()),
-          cl::desc("Fail, with line and reason, if some attention is not fused, or if there is "
-                   "none")) {}
+          cl::desc("Fail if an attention is not fused, with its line and the reason, or if there is no attention")) {}
 
 llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef defaultTargets) const {
   auto targets = parseTargets(target.empty() ? defaultTargets : llvm::StringRef(target));

@@ -22,12 +22,13 @@ namespace attn {
 /// The category of the options of compilation, in every tool that compiles.
 llvm::cl::OptionCategory &attnCategory();
 
-/// Parses the command line. --help shows only the options of these categories, sorted by category name.
+/// Parses the command line. --help displays the options of these categories except the `rare` ones, which --help-all
+/// displays too.
 /// If the command line is wrong, prints one line and exits. `overview` is a sentence that starts with
 /// the name of the tool.
 void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
-                      llvm::ArrayRef<const llvm::cl::OptionCategory *> categories = {
-                          &attnCategory()});
+                      llvm::ArrayRef<const llvm::cl::OptionCategory *> categories = {&attnCategory()},
+                      llvm::ArrayRef<llvm::StringRef> rare = {});
 
 /// Prints the error as one line after the name of the tool; returns the exit status 1.
 int reportError(llvm::StringRef tool, llvm::Error error);

@@ -22,7 +22,11 @@ llvm::SmallVector<const cl::Option *> attn::getVisibleOptions() {
   auto all = llvm::make_second_range(cl::getRegisteredOptions());
   llvm::SmallVector<const cl::Option *> options;
   llvm::copy_if(all, std::back_inserter(options), [](const cl::Option *option) {
-    return option->getOptionHiddenFlag() == cl::NotHidden;
+    // Rare options are Hidden, and so are LLVM's own help options.
+    return option->getOptionHiddenFlag() == cl::NotHidden ||
+           (option->getOptionHiddenFlag() == cl::Hidden &&
+            !llvm::is_contained(option->Categories, &cl::getGeneralCategory()) &&
+            !option->ArgStr.starts_with("help"));
   });
   llvm::sort(options, [](const cl::Option *a, const cl::Option *b) {
     return std::pair(a->Categories.front()->getName(), a->ArgStr) <

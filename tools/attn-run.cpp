@@ -56,17 +56,16 @@ struct Flags {
                               cl::desc(text)};
 #include "tools/call/Options.def"
   cl::opt<bool> describe{"describe", cl::cat(Calling),
-                         cl::desc("Say what can be called and how, and call nothing")};
+                         cl::desc("Print the functions of the library and their arguments, without calling any")};
   cl::opt<bool> reference{
       "reference", cl::cat(Comparing),
-      cl::desc("Fail where results differ from the model's own, computed op by op in float64. "
-               "Implies --guard, unless with --benchmark")};
+      cl::desc("Fail if results differ from those of the model, computed op by op in float64. "
+               "Implies --guard, except with --benchmark")};
   cl::opt<std::string> firstDifference{
       "first-difference", cl::ValueOptional, cl::value_desc("dir"), cl::cat(Comparing),
       cl::desc(
-          "Fail where a stage of the compiler computes something else than the model, and name "
-          "the first such stage and element; the stages are this compilation's, or the files "
-          "that --dump-stages wrote into a folder")};
+          "Find the first stage of the compiler whose results differ from the model's, and name the stage and the element; "
+          "uses the stages of this compilation, or the files that --dump-stages wrote to the given folder")};
   ReportOption report;
   ExplainOption explain;
   CompileFlags compile;
@@ -396,7 +395,8 @@ int main(int argc, char **argv) {
   cl::ResetCommandLineParser(); // removes the options of linked libraries, such as --threads
   Flags flags;
   parseCommandLine(argc, argv, "attn-run calls compiled attention graphs",
-                   {&flags.Calling, &flags.Comparing, &flags.Measuring, &attnCategory()});
+                   {&flags.Calling, &flags.Comparing, &flags.Measuring, &attnCategory()},
+                   /*rare=*/{"compute", "concurrency", "entry", "explain-mask", "gflop", "json", "schedule", "tolerance"});
   outs().SetUnbuffered(); // the call prints to the same file
   Options options(flags);
   if (Error error = Runner(options, flags.compile).run())

@@ -48,33 +48,33 @@ int main(int argc, char **argv) {
                              cl::cat(attnCategory()));
   cl::opt<std::string> output(
       "o", cl::value_desc("file"), cl::cat(attnCategory()),
-      cl::desc("What to write; the suffix says the kind: .so .a .o .s .ll .mlir"));
+      cl::desc("The file to write; its suffix selects the kind: .so .a .o .s .ll .mlir"));
   cl::opt<std::string> dumpStages(
       "dump-stages", cl::value_desc("dir"), cl::cat(attnCategory()),
-      cl::desc("Write the module after each stage: 1-import.mlir, 2-raise.mlir, ..."));
+      cl::desc("Write the module after each stage to this folder: 1-import.mlir, 2-raise.mlir, ..."));
   NameOption from(
       "from", cl::value_desc("stage"), cl::cat(attnCategory()), StageNames(),
       cl::desc(
-          "Resume from a file that --dump-stages wrote after this stage; it holds no weights"));
+          "Resume from a file that --dump-stages wrote after this stage; the file has no weights"));
   ReportOption report;
   ExplainOption explain;
   cl::list<std::string> dims("dim", cl::value_desc("name=n"), cl::cat(attnCategory()),
-                             cl::desc("Size of a dynamic dimension, for --explain-mask"));
+                             cl::desc("The size of a dynamic dimension, for --explain-mask"));
   cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
-                             cl::desc("Put the weights into the library, not into a file"));
+                             cl::desc("Store the weights in the library instead of a separate file"));
   cl::opt<bool> cubin("cubin", cl::cat(attnCategory()),
-                      cl::desc("Add machine code for GPUs, which ptxas and fatbinary of CUDA make; "
-                               "they must be on PATH"));
+                      cl::desc("Add machine code for GPUs; needs CUDA's ptxas and fatbinary on PATH"));
   NameOption sanitize(
       "sanitize", cl::value_desc("name"), cl::cat(attnCategory()),
-      cl::desc("Check every access at run time, in programs with the sanitizer"),
+      cl::desc("Compile a check into every memory access, for programs built with the same sanitizer"),
       cl::values(clEnumValN(0, "address", "AddressSanitizer: accesses beyond memory"),
                  clEnumValN(0, "thread", "ThreadSanitizer: data races")));
   cl::opt<bool> lint(
       "lint", cl::cat(attnCategory()),
-      cl::desc("Name mistakes in attentions, such as a dropped mask, at their source "
-               "line; without -o do no more, and exit with 1 if there are any"));
-  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries");
+      cl::desc("Report mistakes in attentions, such as a dropped mask, with their source lines; "
+               "without -o, only lint, and exit with 1 if there is any"));
+  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries",
+                   {&attnCategory()}, /*rare=*/{"cubin", "dim", "from", "sanitize", "schedule"});
 
   if (output.empty() && !lint)
     return reportError("attnc", llvm::createStringError("expected -o or --lint, got neither"));

@@ -81,6 +81,8 @@ class Source:
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             options = [self.model_file(folder), *self.options, f"--tolerance={tolerance}"]
+            if kernel.device != "cpu":
+                options.append(f"--device={kernel.device}")
             if self.new_weights() is not None:
                 _write_safetensors(folder / "weights.safetensors", self.new_weights())
                 options.append(f"--weights={folder}/weights.safetensors")

@@ -151,6 +151,7 @@ class Kernel(_attn.Function):
         entry = entry or next(iter(functions))
         self = super().__new__(cls, library, entry, level, *_parse_device(device))
         self.path = str(path)
+        self.device = str(device)
         self.manifest = manifest
         self.signature = functions.get(entry)
         self._names = [argument["name"] for argument in self.signature["inputs"]]
@@ -158,6 +159,7 @@ class Kernel(_attn.Function):
         self._buffer_names = [argument["name"] for argument in self.signature["inputs"] if argument.get("in_out")]
         self._convention = None  # of a module
         self._source = None  # what it was compiled from
+        self._measured = None  # the milliseconds and the statistics of a call, by bench()
         self._buffers = {}
         return self
 

@@ -29,11 +29,20 @@ class Report:
 
     def __str__(self):
         lines = [f"[{self.kernel.level}] {line}" for line in self.kernel._report_text.splitlines()]
+        lines += [f"[{self.kernel.level}] {line}" for line in [self._measured()] if line]
         for kind, what in (("not_raised", "not fused"), ("extra_work", "extra work"), ("slow_loops", "slow loop")):
             lines += [f"{item['source']}: {what}: {item['reason']}" for item in (self.json or {}).get(kind, [])]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _measured(self):
+        """What the last Kernel.bench measured, as a sentence."""
+        if not self.kernel._measured:
+            return ""
+        ms, statistics = self.kernel._measured
+        tiles = f", {statistics['tiles_run']} tiles run, {statistics['tiles_skipped']} skipped" if statistics["tiles_run"] else ""
+        return f"measured: {ms:.4g} ms a call{tiles}"
 
     def picture(self, **sizes):
         """An SVG image of the tiles that each attention computes and skips because of its mask.
@@ -57,7 +66,7 @@ class Report:
         left = "".join(f"<li>{html.escape(item['source'])}: {html.escape(item['reason'])}</li>"
                        for kind in ("not_raised", "extra_work", "slow_loops") for item in (self.json or {}).get(kind, []))
         return (f"<p><b>{html.escape(kernel.name)}</b> at level {kernel.level}</p>"
-                f"<table><tr>{head}</tr>{body}</table>" + (f"<p>Not fused, or slow:</p><ul>{left}</ul>" if left else "")
+                f"<table><tr>{head}</tr>{body}</table><p>{self._measured()}</p>" + (f"<p>Not fused, or slow:</p><ul>{left}</ul>" if left else "")
                 + self._picture_if_fixed())
 
     def _picture_if_fixed(self):

@@ -297,7 +297,10 @@ class Reports(Case):
         self.assertIn("<svg", report.picture(hidden_states_1=64))
 
     def test_bench(self):
-        table = attn.compile(MODELS / "mha.pt2").bench(np.load(MODELS / "mha.x.npy"), against=(), seconds=0.05)
+        kernel = attn.compile(MODELS / "mha.pt2")
+        table = kernel.bench(np.load(MODELS / "mha.x.npy"), against=(), seconds=0.05)
+        self.assertRegex(str(kernel.report), r"measured: [0-9.]+ ms a call, 16 tiles run, 0 skipped")
+        self.assertIn("measured", kernel.report._repr_html_())
         self.assertGreater(table["attn"], 0)
         self.assertEqual(table.rows[0][0], "attn")
         self.assertEqual(table.failures, {})
@@ -345,16 +348,14 @@ class Masks(Case):
         rng = np.random.default_rng(1)
         ids, keep = np.sort(rng.integers(0, 4, (2, 33))), rng.random((2, 33, 50)) < 0.5
         b, h, q, k = places
-        for key_heads in (4, 2):
-            with self.subTest(key_heads=key_heads):
-                self.check(None, (), True, key_heads=key_heads)
-                self.check(window, (), window(*places), "#attn.window<left = 8, right = 0>", key_heads=key_heads)
-                n = np.array([0, 31])
-                self.check(lengths, (n,), k < n[b], "#attn.lengths<0>", key_heads=key_heads)
-                # An array that is read at q and at k gives a query and a key the same length.
-                self.check(documents, (ids,), documents(*coordinates(2, 4, 33, 33), ids), "#attn.causal", key_heads=key_heads, keys=33)
-                self.check(given, (keep,), given(*places, keep), key_heads=key_heads)
-                self.check(dilated, (), dilated(*places), key_heads=key_heads)
+        n = np.array([0, 31])
+        self.check(None, (), True, key_heads=2)
+        self.check(window, (), window(*places), "#attn.window<left = 8, right = 0>", key_heads=2)
+        self.check(lengths, (n,), k < n[b], "#attn.lengths<0>")
+        # An array that is read at q and at k gives queries and keys the same length.
+        self.check(documents, (ids,), documents(*coordinates(2, 4, 33, 33), ids), "#attn.causal", key_heads=2, keys=33)
+        self.check(given, (keep,), given(*places, keep), key_heads=1)
+        self.check(dilated, (), dilated(*places), key_heads=2)
 
     def test_options(self):
         rng = np.random.default_rng(0)
