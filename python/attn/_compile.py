@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
+import shutil
 import sys
 import tempfile
 import uuid
@@ -103,7 +105,8 @@ class Source:
                 if _to_numpy(result).tobytes() != numpy.load(folder / f"{i}.npy").tobytes():
                     raise error(f"check: output {i} of the kernel differs from the one that attn-run computes with the same "
                                 "model and options", "VALUE")
-        return max(float(line.split("error ")[1].split(",")[0]) for line in text.splitlines() if "error " in line)
+        errors = [(float(error), float(largest)) for error, largest in re.findall(r"error (\S+), largest value (\S+)", text)]
+        return max((error / largest if largest else error for error, largest in errors), default=0.0)
 
     def picture(self, kernel, sizes):
         with tempfile.TemporaryDirectory() as folder:
@@ -167,6 +170,7 @@ class ModuleSource(Source):
         self.module, self.program = module, program
         self.persistent = set(program.state_dict if module is None else module.state_dict())
         self.known = {}
+        self.changed_by_calls = set()  # buffers
         self.remember({name: tensor for name, tensor in {**program.state_dict, **program.constants}.items()
                        if hasattr(tensor, "shape")})
 
@@ -175,13 +179,13 @@ class ModuleSource(Source):
 
     def remember(self, tensors):
         self.known.update(tensors)
-        self.versions = {name: getattr(tensor, "_version", 0) for name, tensor in self.known.items()}
+        self.versions = {name: _version(tensor) for name, tensor in self.known.items()}
 
     def complete(self, tensors, wanted):
         """The weights `wanted`; buffers that the compiler turned into code must have the values that they had."""
         torch = sys.modules["torch"]
         for name, tensor in tensors.items():
-            if name in wanted:
+            if name in wanted or name in self.changed_by_calls:
                 continue
             known = self.known.get(name)
             if known is None:
@@ -197,14 +201,18 @@ class ModuleSource(Source):
     def model_file(self, folder):
         import torch
 
-        if any(getattr(tensor, "_version", 0) != self.versions[name] for name, tensor in self.known.items()):
+        if any(_version(tensor) != self.versions[name] for name, tensor in self.known.items()
+               if name not in self.changed_by_calls):
             raise error("expected weights that nobody changed in place since attn packed them; call "
                         "k.load_state_dict(module.state_dict()) first", "WEIGHTS")
         for name, tensor in self.known.items():
             if isinstance(self.program.state_dict.get(name), torch.nn.Parameter):
-                tensor = torch.nn.Parameter(tensor, requires_grad=False)
+                tensor = torch.nn.Parameter(torch.as_tensor(tensor), requires_grad=False)
             (self.program.state_dict if name in self.program.state_dict else self.program.constants)[name] = tensor
-        torch.export.save(self.program, folder / "model.pt2")
+        try:
+            torch.export.save(self.program, folder / "model.pt2")
+        except Exception as reason:
+            raise error(f"torch.export cannot save {self.name}: {reason}", "COMPILE") from reason
         return folder / "model.pt2"
 
     def key(self):
@@ -224,6 +232,11 @@ class ModuleSource(Source):
         return parts
 
 
+def _version(tensor):
+    """How often a tensor was changed in place; 0 for arrays and for tensors of inference mode, which do not count it."""
+    return 0 if not hasattr(tensor, "is_inference") or tensor.is_inference() else tensor._version
+
+
 def _plain(tensor):
     return tensor.detach().cpu().contiguous() if hasattr(tensor, "detach") else tensor
 
@@ -236,6 +249,8 @@ def _dimensions(dynamic, convention):
 
     def convert(value):
         if isinstance(value, str):
+            if not value.isidentifier():
+                raise error(f"dynamic: expected names of sizes that are identifiers, got '{value}'", "NAME")
             return symbols.setdefault(value, torch.export.Dim(value))
         if isinstance(value, dict):
             return {key: convert(part) for key, part in value.items()}
@@ -280,7 +295,10 @@ def _options(target, compute=None, schedule=None, require_fused=False):
 
 def _cuda_level(device):
     torch = sys.modules["torch"]
-    return "sm_90a" if torch.cuda.get_device_capability(device) == (9, 0) else "sm_80"
+    try:
+        return "sm_90a" if torch.cuda.get_device_capability(device) == (9, 0) else "sm_80"
+    except (RuntimeError, AssertionError) as reason:
+        raise error(f"cannot use the device '{device}': {str(reason).splitlines()[0]}", "DEVICE") from None
 
 
 def compile(model, args=(), kwargs=None, *, dynamic=None, target=None, compute=None, schedule=None, require_fused=False,
@@ -299,6 +317,8 @@ def compile(model, args=(), kwargs=None, *, dynamic=None, target=None, compute=N
     `cache=False` compiles again even if the cache has this graph, target and compiler.
     """
     kwargs = kwargs or {}
+    if dynamic and not (sys.modules.get("torch") and isinstance(model, sys.modules["torch"].nn.Module)):
+        raise error("compile: expected `dynamic` for a module only; the sizes of an exported program are in it")
     if isinstance(model, (str, os.PathLike)):
         path = pathlib.Path(model)
         if path.suffix == ".onnx":
@@ -332,8 +352,9 @@ def compile(model, args=(), kwargs=None, *, dynamic=None, target=None, compute=N
     else:
         kernel._convention = convention
         # Inputs that the module writes to are no buffers.
-        mutated = set(program.graph_signature.buffers_to_mutate.values())
-        kernel._buffer_names = [name for name in kernel._buffer_names if name in mutated]
+        kernel._buffer_names = [name for name in kernel._buffer_names if name in program.graph_signature.buffers]
+        source.changed_by_calls = set(kernel._buffer_names)
+        kernel.buffers  # copies those of the module as they are now
         weights = [argument["name"] for argument in kernel.signature["weights"]]
         if weights:
             kernel._set_weights({name: _plain(source.tensors()[name]) for name in weights})
@@ -357,8 +378,13 @@ def _build(source, device, num_threads, cache=True):
     def fill(folder):
         with tempfile.TemporaryDirectory() as temporary:
             file = source.model_file(pathlib.Path(temporary))
-            _compiler.run("attnc", [file, "-o", folder / "layer.so", f"--opt-report={folder}/report.json", *source.options],
-                          f"attn: compiling {source.name}")
+            try:
+                _compiler.run("attnc", [file, "-o", folder / "layer.so", f"--opt-report={folder}/report.json", *source.options],
+                              f"attn: compiling {source.name}")
+            except Error as reason:
+                if not file.is_relative_to(temporary):
+                    raise
+                raise error(str(reason).removeprefix(f"{file}: "), reason.status) from None  # the user does not know the file
         if source.tensors():
             (folder / "layer.safetensors").unlink(missing_ok=True)  # the tensors are in memory
 
@@ -366,8 +392,15 @@ def _build(source, device, num_threads, cache=True):
     if not cache:
         key.append(uuid.uuid4().hex)
     place = _compiler.cached(key, fill)
-    kernel = Kernel(place / "layer.so", device=device)
+    try:
+        kernel = Kernel(place / "layer.so", device=device)
+    except Error as reason:  # a damaged entry of the cache
+        if reason.status != "LIBRARY":
+            raise
+        shutil.rmtree(place, ignore_errors=True)
+        place = _compiler.cached(key, fill)
+        kernel = Kernel(place / "layer.so", device=device)
     kernel.num_threads = num_threads
     kernel._source = source
-    kernel._report_file = place / "report.json"
+    kernel._report_json = json.loads((place / "report.json").read_text())
     return kernel

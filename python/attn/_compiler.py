@@ -42,8 +42,8 @@ def cpu():
 
 def folder():
     """The cache: $ATTN_CACHE, or the folder attn in the user's cache folder."""
-    return pathlib.Path(os.environ.get("ATTN_CACHE")
-                        or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "attn")
+    named = os.environ.get("ATTN_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "attn")
+    return pathlib.Path(named).expanduser().absolute()  # the program may change its folder
 
 
 def run(program, arguments, progress=None):
@@ -80,8 +80,12 @@ def cached(parts, fill):
         key.update(len(part).to_bytes(8, "little") + part)
     place = folder() / key.hexdigest()
     if not place.exists():
-        folder().mkdir(parents=True, exist_ok=True)
-        made = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=folder()))
+        try:
+            folder().mkdir(parents=True, exist_ok=True)
+            made = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=folder()))
+        except OSError as reason:
+            raise error(f"cannot write to the cache '{folder()}': {reason.strerror}; set ATTN_CACHE to a folder that can be "
+                        "written to", "FILE") from None
         try:
             fill(made)
             made.rename(place)

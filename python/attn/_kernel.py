@@ -34,6 +34,16 @@ def is_constant(leaf):
     return leaf is None or isinstance(leaf, (bool, int, float, complex, str))
 
 
+def _order(value, like):
+    """The value, with its dictionaries in the order of those of `like`."""
+    if isinstance(value, dict) and isinstance(like, dict) and value.keys() == like.keys():
+        ordered = {key: _order(value[key], like[key]) for key in like}
+        return ordered if type(value) is dict else type(value)(ordered)
+    if type(value) in (list, tuple) and type(value) is type(like) and len(value) == len(like):
+        return type(value)(map(_order, value, like))
+    return value
+
+
 class Convention:
     """How the arguments of a module become the inputs of its kernel, and the outputs its results.
 
@@ -42,8 +52,12 @@ class Convention:
 
     def __init__(self, forward, args, kwargs):
         self.signature = inspect.signature(forward)
-        self.args, self.kwargs = self.bind(args, kwargs)
-        self.constants = [leaf if is_constant(leaf) else _attn for leaf in _leaves((self.args, self.kwargs))]
+        self.args, self.kwargs = tuple(args), dict(kwargs)
+        self.values = self.bind(args, kwargs)
+        # torch.export gets the arguments as they are given here; others keep their defaults.
+        self.given = [*self.bind(args, {}, partial=True), *kwargs]
+        leaves, self.in_spec = self._flatten(self.values)
+        self.constants = [leaf if is_constant(leaf) else _attn for leaf in leaves]
         self.out_spec = None  # of torch.export, for outputs()
 
     def set_results(self, program):
@@ -54,26 +68,44 @@ class Convention:
         self.results = [("constant", arg.value) if hasattr(arg, "value")
                         else ("tensor" if type(arg).__name__ == "TensorArgument" else "number", None) for arg in results]
 
-    def bind(self, args, kwargs):
-        """The arguments with defaults, as positional ones where that is possible."""
+    def bind(self, args, kwargs, partial=False):
+        """The arguments by name, with defaults unless they are only a part."""
         try:
-            bound = self.signature.bind(*args, **kwargs)
+            bound = (self.signature.bind_partial if partial else self.signature.bind)(*args, **kwargs)
         except TypeError as reason:
             raise error(f"expected the arguments of forward{self.signature}: {reason}", "COUNT") from None
-        bound.apply_defaults()
-        return bound.args, bound.kwargs
+        if not partial:
+            bound.apply_defaults()
+        values = dict(bound.arguments)
+        for parameter in self.signature.parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                values.update(values.pop(parameter.name, {}))
+        return values
+
+    def _flatten(self, values):
+        return sys.modules["torch"].utils._pytree.tree_flatten([values.get(name) for name in self.given])
 
     def inputs(self, args, kwargs):
-        leaves = _leaves(self.bind(args, kwargs))
-        if len(leaves) != len(self.constants):
-            raise error(f"expected arguments with {len(self.constants)} parts, as at compile time, got {len(leaves)}", "COUNT")
+        values = self.bind(args, kwargs)
+        for name in (values.keys() | self.values.keys()) - set(self.given):
+            default, value = self.values.get(name), values.get(name)
+            if value is not default and (not is_constant(value) or value != default):
+                raise error(f"expected {name}={default!r}, the value at compile time, got "
+                            + (repr(value) if is_constant(value) else "another"), "VALUE")
+        leaves, spec = self._flatten(values)
+        if spec != self.in_spec:  # dictionaries may have another order
+            leaves, spec = self._flatten({name: _order(values.get(name), self.values[name]) for name in self.given})
+        if spec != self.in_spec:
+            what = f"with {len(self.constants)} parts, as at compile time, got {len(leaves)}" \
+                if len(leaves) != len(self.constants) else "of the structure that they had at compile time"
+            raise error(f"expected arguments {what}", "COUNT")
         inputs = []
         for leaf, constant in zip(leaves, self.constants):
             if constant is _attn:
                 if is_constant(leaf):
                     raise error(f"expected an array, as at compile time, got {leaf!r}", "NULL")
                 inputs.append(leaf)
-            elif not is_constant(leaf) or leaf != constant or type(leaf) is not type(constant):
+            elif not is_constant(leaf) or repr(leaf) != repr(constant):  # NaN is not equal to itself
                 raise error(f"expected {constant!r}, the value at compile time, got "
                             + (repr(leaf) if is_constant(leaf) else "an array"), "VALUE")
         return inputs
@@ -123,6 +155,9 @@ def _convert(array, dtype):
     torch = sys.modules.get("torch")
     if torch and isinstance(array, torch.Tensor):
         return array.to(getattr(torch, name)).contiguous()
+    if hasattr(array, "__array_namespace__") and type(array).__module__.split(".")[0] != "numpy":
+        space = array.__array_namespace__()
+        return space.asarray(array, dtype=getattr(space, name))
     import numpy
 
     return numpy.ascontiguousarray(array, __import__("ml_dtypes").bfloat16 if name == "bfloat16" else name)
@@ -222,7 +257,8 @@ class Kernel(_attn.Function):
     def _first_buffer(self, argument):
         tensors = self._source.tensors() if self._source else {}
         if argument["name"] in tensors:
-            return tensors[argument["name"]].detach().clone()
+            with sys.modules["torch"].inference_mode(False):  # a tensor that may be changed outside of it too
+                return tensors[argument["name"]].detach().clone()
         if any(isinstance(size, str) for size in argument["shape"]):
             raise error(f"{self.name}: expected k.buffers['{argument['name']}'], an array, because its sizes are not fixed",
                         "NULL")
@@ -242,11 +278,15 @@ class Kernel(_attn.Function):
         tensors = {name: tensor.detach() if hasattr(tensor, "detach") else tensor for name, tensor in tensors.items()}
         if self._source:
             tensors = self._source.complete(tensors, wanted)
-        self._set_weights(tensors)
+        if wanted or tensors:
+            self._set_weights(tensors)
         if self._source:
             self._source.remember(tensors)
 
     # Descriptions.
+
+    def __reduce_ex__(self, protocol):
+        raise error("a kernel cannot be copied or pickled; k.save(path) and attn.load(path) make another one")
 
     def __repr__(self):
         def show(arguments):

@@ -9,6 +9,8 @@ import tempfile
 from attn import _compiler
 from attn._kernel import Kernel, error
 
+type_of = type  # parameters have this name too
+
 COORDINATES = ("b", "h", "q", "k")
 
 
@@ -102,6 +104,8 @@ class Trace:
         return Value(self, f"%{self.count - 1}", type)
 
     def value(self, operand, type):
+        if type_of(operand).__module__ == "numpy" and not operand.shape:
+            operand = operand.item()
         if isinstance(operand, bool) and type == "i1":
             return self.emit(f"arith.constant {str(operand).lower()}", "i1").name
         if isinstance(operand, int) and not isinstance(operand, bool) and type == "i64":

@@ -4,6 +4,7 @@ import warnings
 
 import torch
 
+from attn._compile import _version
 from attn._kernel import error
 
 
@@ -18,21 +19,34 @@ class Compiled(torch.nn.Module):
         super().__init__()
         if kernel._convention is None:
             raise error("as_module: expected a kernel that was compiled from a module")
-        self.layer = layer
+        # Shared, so that the names in a state_dict are the layer's, and .to() and .load_state_dict() change the layer.
+        self._parameters, self._buffers, self._modules = layer._parameters, layer._buffers, layer._modules
+        self._non_persistent_buffers_set = layer._non_persistent_buffers_set
+        object.__setattr__(self, "layer", layer)  # no submodule
+        self.training = layer.training
         self._kernel = kernel
         self._packed = None
         self._has_warned = False
         self._update()
 
     def _versions(self):
-        state = [*self.layer.parameters(), *self.layer.buffers()]
-        return [(id(tensor), tensor._version) for tensor in state]
+        state = [*self.layer.named_parameters(), *self.layer.named_buffers()]
+        return [(id(tensor), tensor.data_ptr(), _version(tensor)) for name, tensor in state
+                if name not in self._kernel._buffer_names]
+
+    def train(self, mode=True):
+        self.layer.train(mode)
+        self.training = mode
+        return self
 
     def _update(self):
         versions = self._versions()
         if versions != self._packed:
             self._kernel.load_state_dict(self.layer.state_dict())
             self._packed = versions
+        if self._kernel._buffer_names:  # calls change the layer's own
+            buffers = dict(self.layer.named_buffers())
+            self._kernel.buffers.update((name, buffers[name]) for name in self._kernel._buffer_names)
 
     def _wants_gradient(self, args, kwargs):
         if not torch.is_grad_enabled():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 
 ROWS = [("source", "line"), ("schedule", "schedule"), ("mask", "mask"), ("skipped_share", "tiles skipped"),
         ("query", "query from"), ("key", "key from"), ("value", "value from")]
@@ -14,9 +13,8 @@ class Report:
 
     def __init__(self, kernel):
         self.kernel = kernel
-        file = getattr(kernel, "_report_file", None)
         #: The report as attnc wrote it; None for a kernel from attn.load.
-        self.json = json.loads(file.read_text()) if file else None
+        self.json = getattr(kernel, "_report_json", None)
 
     @property
     def attentions(self):

@@ -21,13 +21,23 @@ typedef struct {
   PyTypeObject *type;
   const DLPackExchangeAPI *api; ///< may be null
   bool by_buffer;               ///< rather than by a capsule
+  bool is_immutable;            ///< although DLPack does not say so
 } Route;
 
-/// Only types that define the attribute themselves offer the functions: a subclass, such as PyTorch's FakeTensor, may have
-/// no memory that these functions could view.
-static const DLPackExchangeAPI *find_api(PyTypeObject *type) {
+/// Whether both types have the same attribute of this name, or none.
+static bool share(PyObject *type, PyObject *base, const char *name) {
+  PyObject *of_type = PyObject_GetAttrString(type, name), *of_base = PyObject_GetAttrString(base, name);
+  PyErr_Clear();
+  bool result = of_type == of_base;
+  Py_XDECREF(of_type);
+  Py_XDECREF(of_base);
+  return result;
+}
+
+/// The functions that a type defines itself.
+static const DLPackExchangeAPI *find_own_api(PyObject *type) {
   const DLPackExchangeAPI *api = NULL;
-  PyObject *dict = PyObject_GetAttrString((PyObject *)type, "__dict__");
+  PyObject *dict = PyObject_GetAttrString(type, "__dict__");
   PyObject *capsule = dict ? PyMapping_GetItemString(dict, "__dlpack_c_exchange_api__") : NULL;
   if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
     api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
@@ -37,6 +47,24 @@ static const DLPackExchangeAPI *find_api(PyTypeObject *type) {
   while (api && api->version.major != DLPACK_MAJOR)
     api = api->previous;
   return api && api->borrow ? api : NULL;
+}
+
+/// The functions of a type or of one of its bases. A subclass of PyTorch's tensor that replaces the dispatch of ops, such as
+/// FakeTensor, may have no memory that these functions could view.
+static const DLPackExchangeAPI *find_api(PyTypeObject *type) {
+  const DLPackExchangeAPI *api = NULL;
+  PyObject *bases = PyObject_GetAttrString((PyObject *)type, "__mro__");
+  for (Py_ssize_t i = 0; bases && !api && i < PyTuple_Size(bases); ++i) {
+    PyObject *base = PyTuple_GetItem(bases, i);
+    api = find_own_api(base);
+    if (api && !share((PyObject *)type, base, "__torch_dispatch__")) {
+      api = NULL;
+      break;
+    }
+  }
+  PyErr_Clear();
+  Py_XDECREF(bases);
+  return api;
 }
 
 /// The package that defines `type`, such as "numpy"; a new reference, or null without an exception.
@@ -61,10 +89,13 @@ static Route find_route(PyTypeObject *type) {
     if (known[i].type == type)
       return known[i];
 
-  Route route = {type, find_api(type), false};
+  Route route = {type, find_api(type), false, false};
   PyObject *package = find_package(type);
   route.by_buffer = !PyObject_HasAttrString((PyObject *)type, "__dlpack__") ||
                     (package && PyUnicode_CompareWithASCIIString(package, "numpy") == 0);
+  static const char *const immutable[] = {"jax", "jaxlib", "tensorflow"};
+  for (size_t i = 0; package && i < sizeof immutable / sizeof *immutable; ++i)
+    route.is_immutable |= PyUnicode_CompareWithASCIIString(package, immutable[i]) == 0;
   Py_XDECREF(package);
   if (num_known < KNOWN_TYPES) {
     Py_INCREF((PyObject *)type);
@@ -106,7 +137,7 @@ static ArrayResult view_buffer(PyObject *object, Array *array) {
   array->read_only = buffer->readonly;
   DLDataType dtype = parse_format(buffer->format, buffer->itemsize);
   bool whole = buffer->ndim <= MAX_RANK;
-  for (int i = 0; whole && i < buffer->ndim; ++i) {
+  for (int i = 0; whole && dtype.code != 255 && i < buffer->ndim; ++i) { // elements of code 255 may have a size of 0
     array->shape[i] = buffer->shape[i];
     array->strides[i] = buffer->strides[i] / buffer->itemsize;
     whole = buffer->strides[i] % buffer->itemsize == 0;
@@ -206,8 +237,11 @@ static ArrayResult view(PyObject *object, Array *array) {
   array->api = route.api;
   if (route.api)
     return route.api->borrow(object, &array->tensor) ? ARRAY_ERROR : ARRAY_OK;
-  if (!route.by_buffer)
-    return view_capsule(object, array);
+  if (!route.by_buffer) {
+    ArrayResult viewed = view_capsule(object, array);
+    array->read_only |= route.is_immutable;
+    return viewed;
+  }
   if (!PyObject_CheckBuffer(object) || PyBytes_Check(object))
     return ARRAY_NONE;
   ArrayResult result = view_buffer(object, array);
@@ -337,6 +371,10 @@ PyObject *array_finish(PyObject *like, const Array *view_of_like, PyObject *made
     Py_XDECREF(package);
   }
   PyObject *finished = space ? PyObject_CallMethod(space, "from_dlpack", "O", made) : NULL;
+  if (space && !finished && PyErr_ExceptionMatches(PyExc_BufferError)) { // NumPy exports no bfloat16
+    PyErr_Clear();
+    finished = PyObject_CallMethod(space, "asarray", "O", made);
+  }
   Py_XDECREF(space);
   Py_DECREF(made);
   return finished;

@@ -77,6 +77,7 @@ typedef struct {
   DLDevice device;
   int32_t num_inputs, num_outputs;
   bool is_plain; ///< one output, called "out", and no input that a call writes to
+  bool *in_out;  ///< of each input
   long num_threads; ///< 0: PyTorch's setting for its tensors, otherwise all CPUs that the process may use
 } Function;
 
@@ -107,6 +108,10 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
   self->num_inputs = attn_function_num_arguments(self->function, ATTN_INPUT);
   self->num_outputs = attn_function_num_arguments(self->function, ATTN_OUTPUT);
   self->is_plain = self->num_outputs == 1;
+  if (!(self->in_out = PyMem_Calloc(self->num_inputs + 1, sizeof *self->in_out))) {
+    Py_DECREF(self);
+    return PyErr_NoMemory();
+  }
   for (int32_t i = 0; i < self->num_inputs + self->num_outputs; ++i) {
     bool is_input = i < self->num_inputs;
     attn_argument argument;
@@ -114,6 +119,8 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
       Py_DECREF(self);
       return NULL;
     }
+    if (is_input)
+      self->in_out[i] = argument.in_out;
     self->is_plain &= is_input ? !argument.in_out : strcmp(argument.name, "out") == 0;
   }
   return (PyObject *)self;
@@ -123,6 +130,7 @@ static void function_dealloc(Function *self) {
   PyTypeObject *type = Py_TYPE((PyObject *)self);
   attn_weights_release(self->weights);
   attn_function_release(self->function);
+  PyMem_Free(self->in_out);
   Py_XDECREF(self->library);
   freefunc release = PyType_GetSlot(type, Py_tp_free);
   release(self);
@@ -325,6 +333,12 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
       goto end;
     pointers[i] = &arrays[i].tensor;
     ++num_views;
+    if (arrays[i].read_only && i < self->num_inputs && self->in_out[i]) {
+      *result = ARRAY_ERROR;
+      raise_error(ATTN_ERROR_USAGE, "expected an array that can be written to for an input that the call changes, got a "
+                                    "read-only array");
+      goto end;
+    }
   }
   *result = ARRAY_ERROR;
   const Array *first = num_inputs ? &arrays[0] : NULL;
@@ -390,8 +404,11 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
       returned = output;
     else if (output && returned)
       PyTuple_SetItem(returned, i, output);
-    else
+    else {
+      Py_XDECREF(output);
       Py_CLEAR(returned);
+      break; // with an exception; the other outputs are released below
+    }
   }
 
 end:
