@@ -1,0 +1,70 @@
+"""The C runtime of attn."""
+
+from os import PathLike
+from typing import Any
+
+version: str
+
+class Error(RuntimeError):
+    """An error of attn. Its text says what was expected and what was given."""
+
+    #: The name of the runtime's status without ATTN_ERROR_, such as "SHAPE", or "COMPILE" if the compiler refused a model.
+    status: str
+
+class Library:
+    """A library that attnc wrote. Loading it runs its code: load only what you trust."""
+
+    def __new__(cls, path: str | bytes | PathLike[str] | PathLike[bytes]) -> Library: ...
+    @property
+    def name(self) -> str:
+        """The library's name."""
+
+    @property
+    def compiler(self) -> str:
+        """The version of the compiler that wrote the library."""
+
+    @property
+    def manifest(self) -> str:
+        """What the library holds, as JSON."""
+
+class Function:
+    """A function of a library, for one ISA level or GPU; the base of attn.Kernel.
+
+    An array is an object of PyTorch, NumPy or another package with DLPack, or one with the buffer protocol. A call returns
+    arrays of the package of the first input.
+    """
+
+    #: The threads that compute a call together. None, the default: torch.get_num_threads() if the first input is a tensor of
+    #: PyTorch, otherwise the number of CPUs that the process may use.
+    num_threads: int | None
+
+    def __new__(
+        cls, library: Library, name: str, level: str | None = None, device_type: int = 0, device_id: int = 0
+    ) -> Function: ...
+    @property
+    def name(self) -> str:
+        """The function's name in its library, such as "forward"."""
+
+    @property
+    def level(self) -> str:
+        """The ISA level of the code that calls run, such as "x86-64-v3"."""
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any: ...
+    def run(
+        self, inputs: tuple[Any, ...], outputs: tuple[Any, ...] | None = None, statistics: dict[str, Any] | None = None
+    ) -> tuple[Any, ...]:
+        """Calls the function with a tuple of arrays, in the order of the signature, and returns a tuple of its outputs.
+
+        Writes to `outputs`, a tuple of arrays, if they are given, and to the dictionary `statistics` what the call did:
+        nanoseconds, workspace_bytes, level, schedules, tiles_run, tiles_skipped.
+        """
+
+    def workspace_size(self, inputs: tuple[Any, ...]) -> int:
+        """The bytes that a call with these inputs, a tuple of arrays, needs on one thread."""
+
+    @property
+    def _report_text(self) -> str: ...
+
+    def _set_weights(self, tensors: dict[str, Any]) -> None: ...
+    def _load_weights(self, path: str | bytes | PathLike[str] | PathLike[bytes]) -> None: ...
+    def _use_embedded_weights(self) -> None: ...
