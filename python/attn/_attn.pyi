@@ -1,7 +1,7 @@
 """The C runtime of attn."""
 
 from os import PathLike
-from typing import Any
+from typing import Any, final
 
 version: str
 
@@ -11,6 +11,7 @@ class Error(RuntimeError):
     #: The name of the runtime's status without ATTN_ERROR_, such as "SHAPE", or "COMPILE" if the compiler refused a model.
     status: str
 
+@final
 class Library:
     """A library that attnc wrote. Loading it runs its code: load only what you trust."""
 
