@@ -47,6 +47,24 @@ def _time(call, seconds):
     return times
 
 
+def _remember_buffers(kernel, module):
+    """Returns a function that gives buffers that calls change the values that they have now."""
+    if not kernel._buffer_names:
+        return lambda: None
+    import copy
+
+    buffers = {name: copy.deepcopy(array) for name, array in kernel.buffers.items()}
+    of_module = {} if module is None else {name: tensor.clone() for name, tensor in module.named_buffers()
+                                           if name in kernel._buffer_names}
+
+    def restore():
+        kernel.buffers.update(buffers)
+        for name, tensor in of_module.items():
+            module.get_buffer(name).data.copy_(tensor)
+
+    return restore
+
+
 def measure(kernel, source, args, kwargs, against, seconds):
     for name in against:
         if name not in PEERS:
@@ -54,6 +72,7 @@ def measure(kernel, source, args, kwargs, against, seconds):
     module = getattr(source, "module", None)
     if against and module is None:
         raise error("bench: expected a kernel that was compiled from a module; against=() times the kernel alone")
+    restore = _remember_buffers(kernel, module)
     calls, failures, threads = {"attn": lambda: kernel(*args, **kwargs)}, {}, kernel.num_threads
     torch = None
     if against:
@@ -79,14 +98,15 @@ def measure(kernel, source, args, kwargs, against, seconds):
                         times[name] += _time(call, seconds / rounds)
                 else:
                     times[name] += _time(call, seconds / rounds)
+        counts = {}
+        kernel.run(tuple(kernel._inputs(args, kwargs)), None, counts)
     finally:
         if torch:
             torch.set_num_threads(before)
+        restore()
     medians = {name: statistics.median(of_name) for name, of_name in times.items()}
     rows = [(name, medians[name], medians[name] / medians["attn"]) if name in medians else (name, None, None)
             for name in ("attn", *against)]
-    counts = {}
-    kernel.run(tuple(kernel._inputs(args, kwargs)), None, counts)
     kernel._measured = (medians["attn"], counts)
     table = Table(rows, f"median of calls, {threads or 'all'} threads, level {kernel.level}")
     table.failures = failures

@@ -97,7 +97,7 @@ def cached(parts, fill):
     return place
 
 
-def clear_cache():
+def clear_cache() -> None:
     """Removes all compiled libraries from the cache ($ATTN_CACHE, by default the folder attn in the user's cache folder).
 
     Kernels that are in use keep working.

@@ -7,8 +7,15 @@ import json
 import os
 import pathlib
 import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from attn import _attn
+
+if TYPE_CHECKING:
+    import torch
+
+    from attn._report import Report, Table
 
 
 def error(message, status="USAGE"):
@@ -65,8 +72,14 @@ class Convention:
         self.out_spec = program.call_spec.out_spec
         results = [spec.arg for spec in program.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
         # None and text have no output; numbers have one of rank 0.
-        self.results = [("constant", arg.value) if hasattr(arg, "value")
-                        else ("tensor" if type(arg).__name__ == "TensorArgument" else "number", None) for arg in results]
+        values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+
+        def kind(arg):
+            if type(arg).__name__ != "TensorArgument":
+                return "number"
+            return "complex" if values[arg.name].is_complex() else "tensor"
+
+        self.results = [("constant", arg.value) if hasattr(arg, "value") else (kind(arg), None) for arg in results]
 
     def bind(self, args, kwargs, partial=False):
         """The arguments by name, with defaults unless they are only a part."""
@@ -118,7 +131,9 @@ class Convention:
                 leaves.append(value)
             else:
                 output = next(outputs)
-                leaves.append(output if kind == "tensor" else output.item())
+                if kind == "complex":  # a kernel returns pairs
+                    output = sys.modules["torch"].view_as_complex(output)
+                leaves.append(output.item() if kind == "number" else output)
         return sys.modules["torch"].utils._pytree.tree_unflatten(leaves, self.out_spec)
 
 
@@ -179,7 +194,13 @@ class Kernel(_attn.Function):
     error, unless the call has `copy=True`. Several threads may call a kernel at once; calls release Python's lock.
     """
 
-    def __new__(cls, path, *, entry=None, level=None, device="cpu"):
+    path: str
+    #: What the library holds, and the function's part of it: arguments, weights, symbols and levels.
+    manifest: dict[str, Any]
+    signature: dict[str, Any]
+
+    def __new__(cls, path: str | os.PathLike[str], *, entry: str | None = None, level: str | None = None,
+                device: Any = "cpu") -> Kernel:
         library = _attn.Library(path)
         manifest = json.loads(library.manifest)
         functions = {function["name"]: function for function in manifest["functions"]}
@@ -194,6 +215,7 @@ class Kernel(_attn.Function):
         self._buffer_names = [argument["name"] for argument in self.signature["inputs"] if argument.get("in_out")]
         self._convention = None  # of a module
         self._source = None  # what it was compiled from
+        self._report_json = None  # that attnc wrote
         self._measured = None  # the milliseconds and the statistics of a call, by bench()
         self._buffers = {}
         return self
@@ -207,7 +229,7 @@ class Kernel(_attn.Function):
         """The inputs in the order of the signature; buffers where they are not given."""
         if self._convention:
             inputs = iter(self._convention.inputs(args, kwargs))
-            return [self.buffers[name] if name in self._buffer_names else next(inputs) for name in self._names]
+            return [self._buffer(name) if name in self._buffer_names else next(inputs) for name in self._names]
         leaves = _leaves(args)
         names = [name for name in self._names if name not in self._buffer_names]
         if len(leaves) == len(self._names):
@@ -221,7 +243,7 @@ class Kernel(_attn.Function):
         if len(leaves) > len(names) or not set(names) <= set(named):
             raise error(f"{self.name}: expected {len(names)} inputs ({', '.join(names)}), got {len(leaves) + len(kwargs)}",
                         "COUNT")
-        return [named[name] if name in named else self.buffers[name] for name in self._names]
+        return [named[name] if name in named else self._buffer(name) for name in self._names]
 
     def _call(self, *args, out=None, copy=False, **kwargs):
         inputs = self._inputs(args, kwargs)
@@ -242,7 +264,7 @@ class Kernel(_attn.Function):
     # Buffers.
 
     @property
-    def buffers(self):
+    def buffers(self) -> dict[str, Any]:
         """The buffers that calls read and write, such as the caches of a decoder, by name.
 
         At first they hold what the module's buffers held at compile time, or zeros after attn.load. Put other arrays into
@@ -253,6 +275,11 @@ class Kernel(_attn.Function):
                 if argument.get("in_out"):
                     self._buffers[argument["name"]] = self._first_buffer(argument)
         return self._buffers
+
+    def _buffer(self, name):
+        if name not in self.buffers:
+            raise error(f"{self.name}: expected k.buffers to have '{name}', but it does not", "NAME")
+        return self.buffers[name]
 
     def _first_buffer(self, argument):
         tensors = self._source.tensors() if self._source else {}
@@ -268,13 +295,15 @@ class Kernel(_attn.Function):
 
     # Weights.
 
-    def load_state_dict(self, tensors):
+    def load_state_dict(self, tensors: Mapping[str, Any]) -> None:
         """Replaces all weights, without compiling; calls that run keep the old weights.
 
         `tensors` has an array for each weight, as the module's state_dict() does. A name that is missing or unknown, a wrong
         shape or a wrong type is an error, and the old weights stay.
         """
         wanted = [argument["name"] for argument in self.signature["weights"]]
+        if not hasattr(tensors, "items"):
+            raise error(f"load_state_dict: expected a dictionary of arrays, got an object of type {type(tensors).__name__}")
         tensors = {name: tensor.detach() if hasattr(tensor, "detach") else tensor for name, tensor in tensors.items()}
         if self._source:
             tensors = self._source.complete(tensors, wanted)
@@ -288,7 +317,7 @@ class Kernel(_attn.Function):
     def __reduce_ex__(self, protocol):
         raise error("a kernel cannot be copied or pickled; k.save(path) and attn.load(path) make another one")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         def show(arguments):
             return ", ".join(f"{argument['name']}: {argument['dtype']}[{', '.join(map(str, argument['shape']))}]"
                              for argument in arguments)
@@ -302,7 +331,7 @@ class Kernel(_attn.Function):
         return "\n".join(lines + ["  " + line for line in self._report_text.splitlines()])
 
     @property
-    def report(self):
+    def report(self) -> Report:
         """What was fused and how, and why not: attn.Report, which prints as text and shows as HTML in notebooks."""
         from attn._report import Report
 
@@ -315,7 +344,7 @@ class Kernel(_attn.Function):
             raise error(f"{method}: expected a kernel from attn.compile, because one from attn.load has no model")
         return self._source
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the library `path`, which ends in .so, and beside it a C header, a manifest and the weights.
 
         C and C++ programs link or load the library; attn.load loads it in Python. Takes as long as the compilation, because
@@ -323,7 +352,7 @@ class Kernel(_attn.Function):
         """
         self._need_source("save").save(pathlib.Path(path))
 
-    def check(self, *args, tolerance=1e-5, **kwargs):
+    def check(self, *args: Any, tolerance: float = 1e-5, **kwargs: Any) -> float:
         """Compares a call with the model's own result in float64, op by op, and returns the largest error.
 
         The error is relative to the largest value of an output. An error above `tolerance` raises attn.Error, which names
@@ -331,7 +360,7 @@ class Kernel(_attn.Function):
         """
         return self._need_source("check").check(self, self._inputs(args, kwargs), tolerance)
 
-    def bench(self, *args, against=("eager",), seconds=1.0, **kwargs):
+    def bench(self, *args: Any, against: Sequence[str] = ("eager",), seconds: float = 1.0, **kwargs: Any) -> Table:
         """Times calls of the kernel, and beside it `against`: "eager", "compile" (torch.compile) and "onnxruntime".
 
         All run in turns, with the same threads, for `seconds` each. Returns an attn.Table with the medians in milliseconds
@@ -341,7 +370,7 @@ class Kernel(_attn.Function):
 
         return _bench.measure(self, self._need_source("bench"), args, kwargs, against, seconds)
 
-    def as_module(self, layer):
+    def as_module(self, layer: torch.nn.Module) -> torch.nn.Module:
         """A module that calls the kernel in place of `layer`, from which it was compiled, with its present weights.
 
         When gradients are wanted, or the layer is in training mode, it calls the layer and warns.
@@ -351,7 +380,8 @@ class Kernel(_attn.Function):
         return _module.Compiled(self, layer)
 
 
-def load(path, *, entry=None, level=None, device="cpu", num_threads=None, weights=None):
+def load(path: str | os.PathLike[str], *, entry: str | None = None, level: str | None = None, device: Any = "cpu",
+         num_threads: int | None = None, weights: Mapping[str, Any] | str | os.PathLike[str] | None = None) -> Kernel:
     """Loads the library `path` that attnc or Kernel.save wrote, and its weights. Needs no compiler and no PyTorch.
 
     Loading a library runs its code: load only what you trust. `entry` names the function, by default the first; `level` an

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pathlib
 import tempfile
+from collections.abc import Callable
+from typing import Any
 
 from attn import _compiler
 from attn._kernel import Kernel, error
@@ -138,12 +141,12 @@ class Mask:
         self.__name__ = name if name.isidentifier() else "mask"
         self.__doc__ = function.__doc__
 
-    def __call__(self, b, h, q, k, *arrays):
+    def __call__(self, b: Any, h: Any, q: Any, k: Any, *arrays: Any) -> Any:
         """Whether query q sees key k, for numbers or arrays of numbers."""
         return self.function(b, h, q, k, *arrays)
 
 
-def mask(function):
+def mask(function: Callable[..., Any]) -> Mask:
     """Makes a mask of a function that tells which keys a query sees.
 
         @attn.mask
@@ -247,8 +250,9 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
             f'{arguments}) -> ({o} {{attn.name = "out"}}) {{\n  ' + "\n  ".join(lines) + "\n}\n")
 
 
-def attention(*, heads, head_size, mask=None, key_heads=None, value_size=None, scale=None, dtype="float32", layout="bhsd",
-              target=None, device="cpu", num_threads=None) -> Kernel:
+def attention(*, heads: int, head_size: int, mask: Callable[..., Any] | None = None, key_heads: int | None = None,
+              value_size: int | None = None, scale: float | None = None, dtype: str = "float32", layout: str = "bhsd",
+              target: str | None = None, device: Any = "cpu", num_threads: int | None = None) -> Kernel:
     """Compiles softmax(scale * Q K^T) V over the pairs that `mask` keeps, and returns an attn.Kernel k(q, k, v, *arrays).
 
     Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys, value_size), and
@@ -267,23 +271,23 @@ def attention(*, heads, head_size, mask=None, key_heads=None, value_size=None, s
 class Picture:
     """A drawing of a mask: SVG in notebooks, characters when printed."""
 
-    def __init__(self, svg, text):
+    def __init__(self, svg: str, text: str) -> None:
         self.svg, self.text = svg, text
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return self.svg
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
     __repr__ = __str__
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the image to a file that ends in .svg."""
         pathlib.Path(path).write_text(self.svg)
 
 
-def plot_mask(mask, queries, keys=None, *arrays, heads=1):
+def plot_mask(mask: Callable[..., Any], queries: int, keys: int | None = None, *arrays: Any, heads: int = 1) -> Picture:
     """Draws which tiles of queries and keys attention with this mask computes, computes and tests, or skips.
 
     `arrays` are those that the mask reads. Returns an attn.Picture.

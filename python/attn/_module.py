@@ -4,8 +4,8 @@ import warnings
 
 import torch
 
-from attn._compile import _version
 from attn._kernel import error
+from attn._source import version
 
 
 class Compiled(torch.nn.Module):
@@ -31,7 +31,7 @@ class Compiled(torch.nn.Module):
 
     def _versions(self):
         state = [*self.layer.named_parameters(), *self.layer.named_buffers()]
-        return [(id(tensor), tensor.data_ptr(), _version(tensor)) for name, tensor in state
+        return [(id(tensor), tensor.data_ptr(), version(tensor)) for name, tensor in state
                 if name not in self._kernel._buffer_names]
 
     def train(self, mode=True):

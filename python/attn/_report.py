@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Any
 
 ROWS = [("source", "line"), ("schedule", "schedule"), ("mask", "mask"), ("skipped_share", "tiles skipped"),
         ("query", "query from"), ("key", "key from"), ("value", "value from")]
@@ -14,10 +15,10 @@ class Report:
     def __init__(self, kernel):
         self.kernel = kernel
         #: The report as attnc wrote it; None for a kernel from attn.load.
-        self.json = getattr(kernel, "_report_json", None)
+        self.json: dict[str, Any] | None = kernel._report_json
 
     @property
-    def attentions(self):
+    def attentions(self) -> list[dict[str, Any]]:
         """The attentions of the kernel's level, a list of dictionaries."""
         for level in (self.json or {}).get("levels", []):
             if level["level"] == self.kernel.level:
@@ -25,7 +26,7 @@ class Report:
                         for attention in function.get("attentions", [])]
         return []
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"[{self.kernel.level}] {line}" for line in self.kernel._report_text.splitlines()]
         lines += [f"[{self.kernel.level}] {line}" for line in [self._measured()] if line]
         for kind, what in (("not_raised", "not fused"), ("extra_work", "extra work"), ("slow_loops", "slow loop")):
@@ -34,7 +35,7 @@ class Report:
 
     __repr__ = __str__
 
-    def _measured(self):
+    def _measured(self) -> str:
         """What the last Kernel.bench measured, as a sentence."""
         if not self.kernel._measured:
             return ""
@@ -42,14 +43,14 @@ class Report:
         tiles = f", {statistics['tiles_run']} tiles run, {statistics['tiles_skipped']} skipped" if statistics["tiles_run"] else ""
         return f"measured: {ms:.4g} ms a call{tiles}"
 
-    def picture(self, **sizes):
+    def picture(self, **sizes: int) -> str:
         """An SVG image of the tiles that each attention computes and skips because of its mask.
 
         `sizes` gives the sizes that are not fixed, by symbol, with "_" for ".": x_1=64.
         """
         return self.kernel._need_source("picture").picture(self.kernel, sizes)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         def cell(value):
             if isinstance(value, float):
                 value = f"{100 * value:.0f} %"
@@ -79,16 +80,16 @@ class Table:
 
     def __init__(self, rows, title):
         #: A list of (name, median ms, ratio to attn); the ms and the ratio are None if the runtime failed.
-        self.rows = rows
+        self.rows: list[tuple[str, float | None, float | None]] = rows
         self.title = title
         #: The failures, by name.
-        self.failures = {}
+        self.failures: dict[str, str] = {}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> float | None:
         """The median time of a runtime in milliseconds."""
         return next(ms for row, ms, _ in self.rows if row == name)
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [self.title]
         for name, ms, ratio in self.rows:
             lines.append(f"{name:12} {ms:10.4f} ms {ratio:6.2f} x attn" if ms is not None
@@ -97,7 +98,7 @@ class Table:
 
     __repr__ = __str__
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{html.escape(name)}</td>"
                        + (f"<td>{ms:.4f}</td><td>{ratio:.2f}</td>" if ms is not None
                           else f"<td colspan=2>failed: {html.escape(self.failures[name])}</td>") + "</tr>"

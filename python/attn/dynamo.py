@@ -22,7 +22,7 @@ from attn._compile import _export as export_module
 log = logging.getLogger("attn")
 
 #: One line for each graph that torch.compile gave to attn, the latest last: what attn compiled, what it left, and why.
-reports = []
+reports: list[str] = []
 
 
 def _report(text):

@@ -118,7 +118,7 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
     return compute(query, key, value, attention_mask, is_causal, scale), None
 
 
-def register(name="attn"):
+def register(name: str = "attn") -> None:
     """Makes attn available to models as attn_implementation=`name`."""
     AttentionInterface.register(name, attention)
     AttentionMaskInterface.register(name, sdpa_mask)

@@ -346,7 +346,7 @@ PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype
     if (!api->allocate(&prototype, &tensor, NULL, set_error) && tensor)
       api->to_object(tensor, (void **)&made);
   } else if (view_of_like && view_of_like->tensor.device.device_type != kDLCPU) {
-    PyErr_Format(PyExc_TypeError, "expected PyTorch's tensors on a GPU, got an array of type '%R'", Py_TYPE(like));
+    PyErr_Format(PyExc_TypeError, "expected PyTorch's tensors on a GPU, got an array of type %R", Py_TYPE(like));
   } else {
     made = make_numpy(dtype, rank, shape);
   }

@@ -18,4 +18,7 @@ int raise_error(attn_status status, const char *message);
 /// Returns 0, or raises attn.Error with the runtime's last message and returns -1.
 int check(attn_status status);
 
+/// The same for a call, whose inputs copy=True can convert.
+int check_call(attn_status status);
+
 #endif // ATTN_PYTHON_EXTENSION_H

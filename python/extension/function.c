@@ -168,7 +168,7 @@ static PyObject *function_set_weights(Function *self, PyObject *tensors) {
   while (is_ok && PyDict_Next(tensors, &position, &key, &value)) {
     ArrayResult result = array_view(value, &arrays[count]);
     if (result == ARRAY_NONE)
-      PyErr_Format(PyExc_TypeError, "expected an array for weight '%S', got an object of type '%R'", key, Py_TYPE(value));
+      PyErr_Format(PyExc_TypeError, "expected an array for weight '%S', got an object of type %R", key, Py_TYPE(value));
     is_ok = result == ARRAY_OK;
     if (is_ok) {
       pointers[count] = &arrays[count].tensor;
@@ -309,9 +309,9 @@ static int fill_statistics(PyObject *statistics, const attn_statistics *from) {
 enum { FEW = 16 }; ///< arguments that need no allocation
 
 /// Calls the function with `inputs`. `outputs` is null or has arrays to write to. Returns a tuple of the outputs, or the
-/// output alone if `is_single`. If an input is no array, sets *result to ARRAY_NONE and returns null without an exception.
+/// output alone if `is_single`. If input *none is no array, sets *result to ARRAY_NONE and returns null without an exception.
 static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObject *statistics, bool is_single,
-                     ArrayResult *result) {
+                     ArrayResult *result, int32_t *none) {
   int32_t num_inputs = (int32_t)PyTuple_Size(inputs), num_outputs = self->num_outputs, num_views = 0, num_made = 0;
   int32_t count = num_inputs + num_outputs;
   Array few[FEW], *arrays = few;
@@ -329,8 +329,10 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
   }
   for (int32_t i = 0; i < num_inputs; ++i) {
     *result = view_input(PyTuple_GetItem(inputs, i), &arrays[i]);
-    if (*result != ARRAY_OK)
+    if (*result != ARRAY_OK) {
+      *none = i;
       goto end;
+    }
     pointers[i] = &arrays[i].tensor;
     ++num_views;
     if (arrays[i].read_only && i < self->num_inputs && self->in_out[i]) {
@@ -350,7 +352,7 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
       PyObject *output = PyTuple_GetItem(outputs, i);
       ArrayResult viewed = array_view(output, array);
       if (viewed == ARRAY_NONE)
-        PyErr_Format(PyExc_TypeError, "expected an array for output %d, got an object of type '%R'", i, Py_TYPE(output));
+        PyErr_Format(PyExc_TypeError, "expected an array for output %d, got an object of type %R", i, Py_TYPE(output));
       if (viewed != ARRAY_OK)
         goto end;
       Py_INCREF(output);
@@ -364,7 +366,7 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
       attn_argument argument;
       int64_t shape[MAX_RANK];
       if (describe(self->function, ATTN_OUTPUT, i, &argument) < 0 ||
-          check(attn_output_shape(self->function, pointers, num_inputs, i, shape)) < 0)
+          check_call(attn_output_shape(self->function, pointers, num_inputs, i, shape)) < 0)
         goto end;
       if (!(made[num_made] = array_make(like, first, argument.dtype, argument.rank, shape, array)))
         goto end;
@@ -391,7 +393,7 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
   Py_BEGIN_ALLOW_THREADS
   status = attn_call(self->function, self->weights, pointers, num_inputs, pointers + num_inputs, num_outputs, &options);
   Py_END_ALLOW_THREADS
-  if (check(status) < 0 || (statistics && fill_statistics(statistics, &measured) < 0))
+  if (check_call(status) < 0 || (statistics && fill_statistics(statistics, &measured) < 0))
     goto end;
 
   returned = is_single ? NULL : PyTuple_New(num_outputs);
@@ -438,10 +440,12 @@ static PyObject *function_run(Function *self, PyObject *args, PyObject *kwargs) 
     return NULL;
   }
   ArrayResult result;
+  int32_t none;
   PyObject *returned = run(self, inputs, outputs == Py_None ? NULL : outputs, statistics == Py_None ? NULL : statistics,
-                           /*is_single=*/false, &result);
+                           /*is_single=*/false, &result, &none);
   if (result == ARRAY_NONE && !returned)
-    PyErr_SetString(PyExc_TypeError, "expected arrays as inputs");
+    PyErr_Format(PyExc_TypeError, "expected an array for input %d, got an object of type %R", none,
+                 Py_TYPE(PyTuple_GetItem(inputs, none)));
   return returned;
 }
 
@@ -449,7 +453,8 @@ static PyObject *function_run(Function *self, PyObject *args, PyObject *kwargs) 
 static PyObject *function_call(Function *self, PyObject *args, PyObject *kwargs) {
   if (self->is_plain && PyTuple_Size(args) == self->num_inputs && (!kwargs || PyDict_Size(kwargs) == 0)) {
     ArrayResult result;
-    PyObject *returned = run(self, args, /*outputs=*/NULL, /*statistics=*/NULL, /*is_single=*/true, &result);
+    int32_t none;
+    PyObject *returned = run(self, args, /*outputs=*/NULL, /*statistics=*/NULL, /*is_single=*/true, &result, &none);
     if (returned || result != ARRAY_NONE)
       return returned;
   }
@@ -515,9 +520,15 @@ static int function_set_threads(Function *self, PyObject *value, void *closure) 
   return 0;
 }
 
+static int function_set_plain(Function *self, PyObject *value, void *closure) {
+  self->is_plain = value == Py_True;
+  return 0;
+}
+
 static PyGetSetDef function_properties[] = {
     {"name", (getter)function_name, NULL, "The function's name in its library, such as \"forward\".", NULL},
     {"level", (getter)function_level, NULL, "The ISA level of the code that calls run, such as \"x86-64-v3\".", NULL},
+    {"_is_plain", NULL, (setter)function_set_plain, "Whether calls may return the output as it is, without `_call`.", NULL},
     {"_report_text", (getter)function_text, NULL, NULL, NULL},
     {"num_threads", (getter)function_get_threads, (setter)function_set_threads,
      "The threads that compute a call together. None, the default: torch.get_num_threads() if the first input is a\n"

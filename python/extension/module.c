@@ -27,14 +27,12 @@ int raise_error(attn_status status, const char *message) {
   return -1;
 }
 
-int check(attn_status status) {
-  if (status == ATTN_OK)
-    return 0;
-  // Messages name what to change; these two also have a remedy that only Python has.
-  const char *message = attn_last_error();
+int check(attn_status status) { return status == ATTN_OK ? 0 : raise_error(status, attn_last_error()); }
+
+int check_call(attn_status status) {
   if (status != ATTN_ERROR_STRIDE && status != ATTN_ERROR_DTYPE)
-    return raise_error(status, message);
-  PyObject *text = PyUnicode_FromFormat("%s; convert it, for example with %s, or call with copy=True", message,
+    return check(status);
+  PyObject *text = PyUnicode_FromFormat("%s; convert it, for example with %s, or call with copy=True", attn_last_error(),
                                         status == ATTN_ERROR_STRIDE ? "x.contiguous() or numpy.ascontiguousarray(x)"
                                                                     : "x.to(dtype) or x.astype(dtype)");
   if (text)

@@ -107,7 +107,7 @@ class Modules(Case):
             self.assertNear(got["both"][2], -x)
         with self.assertError("expected 2.0, the value at compile time, got 3.0"):
             kernel(x, {"a": a, "list": [b]}, scale=3.0)
-        with self.assertError("with 6 parts"):
+        with self.assertError("with 4 parts"):
             kernel(x, {"a": a, "list": [b, b]}, scale=2.0)
         with self.assertError("expected the arguments of forward"):
             kernel(x)
@@ -151,6 +151,70 @@ class Modules(Case):
         kernel.load_state_dict({**full.state_dict(), "mask": lower})
         with self.assertError("the buffer 'mask'"):
             kernel.load_state_dict(full.state_dict())
+
+    def test_order_and_defaults(self):
+        class Named(torch.nn.Module):
+            def forward(self, parts, factor=2.0, shift=None, **more):
+                return torch.softmax(parts["x"] @ parts["y"].transpose(-1, -2), -1) @ more["z"] * factor
+
+        x, y, z = torch.randn(3, 2, 5, 8).unbind()
+        module = Named().eval()
+        kernel = attn.compile(module, ({"x": x, "y": y},), {"z": z})
+        self.assertNear(kernel({"y": y, "x": x}, z=z), module({"x": x, "y": y}, z=z))
+        self.assertNear(kernel({"x": x, "y": y}, factor=2.0, z=z), module({"x": x, "y": y}, z=z))
+        with self.assertError("expected factor=2.0, the value at compile time, got 3.0"):
+            kernel({"x": x, "y": y}, factor=3.0, z=z)
+        with self.assertError("structure|parts"):
+            kernel({"x": x, "w": y}, z=z)
+
+    def test_buffers(self):
+        class Counter(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.attention = MultiHeadAttention(64, 8)
+                self.register_buffer("calls", torch.zeros(1))
+
+            def forward(self, x):
+                self.calls.add_(1)
+                return self.attention(x) * self.calls
+
+        module = Counter().eval()
+        kernel = attn.compile(module, (self.x,))
+        expected = module.attention(self.x)
+        self.assertNear(kernel(self.x), expected)
+        self.assertNear(kernel(self.x), 2 * expected)
+        self.assertEqual(kernel.buffers["calls"].item(), 2)
+        self.assertEqual(module.calls.item(), 0)
+        kernel.bench(self.x, seconds=0.01)
+        self.assertEqual((kernel.buffers["calls"].item(), module.calls.item()), (2, 0))
+        del kernel.buffers["calls"]
+        with self.assertError("expected k.buffers to have 'calls'"):
+            kernel(self.x)
+        compiled = attn.compile(module, (self.x,)).as_module(module)
+        compiled(self.x)
+        self.assertEqual(module.calls.item(), 1)
+        self.assertEqual(list(compiled.state_dict()), list(module.state_dict()))
+
+    def test_complex_results(self):
+        class Complex(torch.nn.Module):
+            def forward(self, x):
+                y = torch.softmax(x @ x.transpose(-1, -2), -1) @ x
+                return torch.view_as_complex(y.reshape(2, 8, 4, 2))
+
+        module, x = Complex().eval(), torch.randn(2, 8, 8)
+        got, expected = attn.compile(module, (x,))(x), module(x)
+        self.assertEqual(got.dtype, torch.complex64)
+        self.assertNear(torch.view_as_real(got), torch.view_as_real(expected))
+
+    def test_copies(self):
+        kernel = attn.compile(self.module, (self.x,))
+        with self.assertError("k.save"):
+            copy.deepcopy(kernel)
+        with self.assertError("on the device meta"):
+            attn.compile(MultiHeadAttention(64, 8).to("meta").eval(), (self.x,))
+        with self.assertError("expected a dictionary"):
+            kernel.load_state_dict(None)
+        self.assertNear(kernel(torch.nn.Parameter(self.x)), self.module(self.x))
 
     def test_no_weights(self):
         class Plain(torch.nn.Module):

@@ -1,0 +1,237 @@
+"""The models of kernels: files, text in MLIR, and modules of PyTorch."""
+
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import zipfile
+
+from attn import _compiler
+from attn._attn import Error
+from attn._kernel import error
+
+
+def _write_safetensors(path, tensors):
+    """The format is an 8-byte length, a JSON object of that length, and the elements."""
+    import numpy
+
+    header, place, parts = {}, 0, []
+    for name, tensor in tensors.items():
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if hasattr(tensor, "detach"):
+            torch = sys.modules["torch"]
+            tensor = tensor.detach().cpu().contiguous()
+            shape, data = list(tensor.shape), tensor.flatten().view(torch.uint8).numpy() if tensor.numel() else b""
+        else:
+            shape, data = list(tensor.shape), numpy.ascontiguousarray(tensor).reshape(-1).view("uint8")
+        short = {"bool": "BOOL", "bfloat16": "BF16"}.get(dtype) or dtype.replace("float", "F").replace("uint", "U").replace("int", "I")
+        header[name] = {"dtype": short, "shape": shape, "data_offsets": [place, place + len(data)]}
+        parts.append(data)
+        place += len(data)
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for part in parts:
+            file.write(part)
+
+
+class Source:
+    """The model of a kernel, and the options that it was compiled with."""
+
+    def __init__(self, options, name):
+        self.options = options
+        self.name = name
+
+    # Subclasses: model_file(folder), the path of a file with the model and its present weights; key(), what the compiled
+    # code depends on besides the options; and these four.
+
+    def tensors(self):
+        """The parameters, buffers and constants of the model by name, where Python knows them."""
+        return {}
+
+    def complete(self, tensors, wanted):
+        """The weights `wanted` from the tensors of a state_dict."""
+        return tensors
+
+    def remember(self, tensors):
+        """Tells that these are the weights of the kernel now."""
+        raise NotImplementedError
+
+    def new_weights(self):
+        """Weights that differ from those in the file of the model, or None."""
+        return None
+
+    def save(self, path):
+        if path.suffix != ".so":
+            raise error(f"save: expected a path that ends in .so, got '{path}'")
+        with tempfile.TemporaryDirectory() as folder:
+            model = self.model_file(pathlib.Path(folder))
+            _compiler.run("attnc", [model, "-o", path, *self.options], f"attn: compiling {path}")
+        if self.new_weights() is not None:
+            _write_safetensors(path.with_suffix(".safetensors"), self.new_weights())
+
+    def check(self, kernel, inputs, tolerance):
+        import numpy
+
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            options = [self.model_file(folder), *self.options, f"--tolerance={tolerance}"]
+            if kernel.device != "cpu":
+                options.append(f"--device={kernel.device}")
+            if self.new_weights() is not None:
+                _write_safetensors(folder / "weights.safetensors", self.new_weights())
+                options.append(f"--weights={folder}/weights.safetensors")
+            for i, array in enumerate(inputs):
+                numpy.save(folder / f"in{i}.npy", _to_numpy(array))
+                options.append(f"--input={folder}/in{i}.npy")
+            try:
+                text = _compiler.run("attn-run", [*options, "--reference", f"--output-dir={folder}"], "attn: checking")
+            except Error as reason:
+                try:
+                    _compiler.run("attn-run", [*options, "--first-difference"])
+                except Error as first:
+                    raise error(f"{reason}\n{first}", "VALUE") from None
+                raise
+            # attn-run compiled the model again. The same code computes the same bits.
+            results = kernel.run(tuple(array.clone() if hasattr(array, "clone") else numpy.copy(array) for array in inputs))
+            for i, result in enumerate(results):
+                if _to_numpy(result).tobytes() != numpy.load(folder / f"{i}.npy").tobytes():
+                    raise error(f"check: output {i} of the kernel differs from the one that attn-run computes with the same "
+                                "model and options", "VALUE")
+        errors = [(float(error), float(largest)) for error, largest in re.findall(r"error (\S+), largest value (\S+)", text)]
+        return max((error / largest if largest else error for error, largest in errors), default=0.0)
+
+    def picture(self, kernel, sizes):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            symbols = {symbol.replace(".", "_"): symbol for symbol in kernel._symbols}
+            dims = [f"--dim={symbols.get(name, name)}={size}" for name, size in sizes.items()]
+            _compiler.run("attnc", [self.model_file(folder), "-o", folder / "layer.so", *self.options, *dims,
+                                    f"--explain-mask={folder}/mask.svg"], "attn: drawing")
+            return (folder / "mask.svg").read_text()
+
+
+def _to_numpy(array):
+    import numpy
+
+    if hasattr(array, "detach"):
+        torch = sys.modules["torch"]
+        array = array.detach().cpu()
+        return array.view(torch.int16).numpy().view("uint16") if array.dtype == torch.bfloat16 else array.numpy()
+    return numpy.asarray(array)
+
+
+class FileSource(Source):
+    def __init__(self, options, path):
+        super().__init__(options, path.stem)
+        self.path = path
+        self.loaded = None  # by load_state_dict
+
+    def remember(self, tensors):
+        self.loaded = dict(tensors)
+
+    def new_weights(self):
+        return self.loaded
+
+    def key(self):
+        return [self.path.suffix, self.path.read_bytes()]
+
+    def model_file(self, folder):
+        return self.path
+
+
+class TextSource(FileSource):
+    """A model in MLIR that attn wrote."""
+
+    def __init__(self, options, text, name):
+        super().__init__(options, pathlib.Path(f"{name}.mlir"))
+        self.text = text
+
+    def key(self):
+        return [self.text]
+
+    def model_file(self, folder):
+        (folder / self.path).write_text(self.text)
+        return folder / self.path
+
+
+class ModuleSource(Source):
+    """An exported module. Its tensors are the module's own; `versions` tells when they were changed in place."""
+
+    def __init__(self, options, module, program):
+        super().__init__(options, type(program.graph_module if module is None else module).__name__)
+        self.module, self.program = module, program
+        self.persistent = set(program.state_dict if module is None else module.state_dict())
+        self.known = {}
+        self.changed_by_calls = set()  # buffers
+        self.remember({name: tensor for name, tensor in {**program.state_dict, **program.constants}.items()
+                       if hasattr(tensor, "shape")})
+
+    def tensors(self):
+        return self.known
+
+    def remember(self, tensors):
+        self.known.update(tensors)
+        self.versions = {name: version(tensor) for name, tensor in self.known.items()}
+
+    def complete(self, tensors, wanted):
+        """The weights `wanted`; buffers that the compiler turned into code must have the values that they had."""
+        torch = sys.modules["torch"]
+        for name, tensor in tensors.items():
+            if name in wanted or name in self.changed_by_calls:
+                continue
+            known = self.known.get(name)
+            if known is None:
+                raise error(f"load_state_dict: expected the names of this model's weights, got '{name}'", "NAME")
+            if tensor.shape != known.shape or not torch.equal(torch.as_tensor(tensor), known):
+                raise error(f"load_state_dict: expected the buffer '{name}' as it was at compile time, because it is part of the"
+                            " code; compile again for other values", "WEIGHTS")
+        # Constants and buffers that are not persistent have no name in a state_dict.
+        kept = {name: tensor for name, tensor in self.known.items() if name not in tensors and name not in self.persistent}
+        given = {**kept, **tensors}
+        return {name: plain(given[name]) for name in wanted if name in given}
+
+    def model_file(self, folder):
+        import torch
+
+        if any(version(tensor) != self.versions[name] for name, tensor in self.known.items()
+               if name not in self.changed_by_calls):
+            raise error("expected weights that nobody changed in place since attn packed them; call "
+                        "k.load_state_dict(module.state_dict()) first", "WEIGHTS")
+        for name, tensor in self.known.items():
+            if isinstance(self.program.state_dict.get(name), torch.nn.Parameter):
+                tensor = torch.nn.Parameter(torch.as_tensor(tensor), requires_grad=False)
+            (self.program.state_dict if name in self.program.state_dict else self.program.constants)[name] = tensor
+        try:
+            torch.export.save(self.program, folder / "model.pt2")
+        except Exception as reason:
+            raise error(f"torch.export cannot save {self.name}: {reason}", "COMPILE") from reason
+        return folder / "model.pt2"
+
+    def key(self):
+        """The graph, and the values of buffers and constants, of which some become code; not the parameters."""
+        import torch
+
+        parts = [torch.__version__]
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.model_file(pathlib.Path(folder))
+            with zipfile.ZipFile(path) as archive:
+                parts += [archive.read(name) for name in archive.namelist() if name.endswith("models/model.json")]
+        parameters = set(self.program.graph_signature.parameters)
+        for name, tensor in sorted(self.known.items()):
+            parts.append((name, str(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride())))
+            if name not in parameters:
+                parts.append(plain(tensor).flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
+        return parts
+
+
+def version(tensor):
+    """How often a tensor was changed in place; 0 for arrays and for tensors of inference mode, which do not count it."""
+    return 0 if not hasattr(tensor, "is_inference") or tensor.is_inference() else tensor._version
+
+
+def plain(tensor):
+    return tensor.detach().cpu().contiguous() if hasattr(tensor, "detach") else tensor
+
+
