@@ -217,7 +217,7 @@ class Kernel(_attn.Function):
         self._source = None  # what it was compiled from
         self._report_json = None  # that attnc wrote
         self._measured = None  # the milliseconds and the statistics of a call, by bench()
-        self._buffers = {}
+        self._buffers = None  # made when they are first needed
         return self
 
     def __init__(self, *args, **kwargs):
@@ -270,9 +270,10 @@ class Kernel(_attn.Function):
         At first they hold what the module's buffers held at compile time, or zeros after attn.load. Put other arrays into
         this dictionary to decode another sequence.
         """
-        if self._buffer_names and not self._buffers:
+        if self._buffers is None:
+            self._buffers = {}
             for argument in self.signature["inputs"]:
-                if argument.get("in_out"):
+                if argument["name"] in self._buffer_names:
                     self._buffers[argument["name"]] = self._first_buffer(argument)
         return self._buffers
 
