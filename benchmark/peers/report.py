@@ -80,7 +80,7 @@ def make_plot(results):
     titles = list(dict.fromkeys(row["title"] for row in results["rows"]))
     ratios = [result["ratio"] for row in results["rows"] for result in row["results"] if "ratio" in result]
     low, high = math.floor(math.log2(min([1, *ratios]))), min(math.ceil(math.log2(max([2, *ratios]))), END)
-    left, top, pitch, panel = 310, 66, 26, 260
+    left, top, pitch, panel = 44 + 7 * max(map(len, titles), default=0), 66, 26, 260
     width, bottom = left + (panel + 30) * len(panels), top + pitch * len(titles)
     height = bottom + 58
 
