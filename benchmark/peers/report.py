@@ -81,7 +81,8 @@ def make_plot(results):
     ratios = [result["ratio"] for row in results["rows"] for result in row["results"] if "ratio" in result]
     low, high = math.floor(math.log2(min([1, *ratios]))), min(math.ceil(math.log2(max([2, *ratios]))), END)
     left, top, pitch, panel = 44 + 7 * max(map(len, titles), default=0), 66, 26, 260
-    width, bottom = left + (panel + 30) * len(panels), top + pitch * len(titles)
+    caption = describe(results) + "."
+    width, bottom = max(left + (panel + 30) * len(panels), 32 + 7 * len(caption)), top + pitch * len(titles)
     height = bottom + 58
 
     def place(threads, ratio):
@@ -112,7 +113,7 @@ def make_plot(results):
     beyond = f"; dots at {2**END} stand for {2**END} or more" if max(ratios, default=0) > 2**END else ""
     out.append(f'<text x="16" y="{bottom + 24}">'
                f"Time relative to attn's: right of the black line, attn is faster{beyond}.</text>")
-    out.append(f'<text x="16" y="{bottom + 44}">{html.escape(describe(results))}.</text>')
+    out.append(f'<text x="16" y="{bottom + 44}">{html.escape(caption)}</text>')
     return "\n".join([*out, "</svg>", ""])
 
 

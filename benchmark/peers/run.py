@@ -112,7 +112,7 @@ def describe_machine():
 
 def versions():
     command = [sys.executable, "-c", "import attn; print(attn.__version__)"]
-    attn = subprocess.run(command, env=environment(HERE, 1), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    attn = subprocess.run(command, env=environment(HERE, 1), capture_output=True, text=True)
     if attn.returncode:
         sys.exit(f"run.py: expected the Python package attn in {BUILD}/python, or where PYTHONPATH says")
     packages = [line.split("==")[0] for line in (HERE / "requirements.txt").read_text().split()]
