@@ -25,6 +25,7 @@ class Value:
 
     def __init__(self, trace, name, type):
         self.trace, self.name, self.type = trace, name, type
+        self.inside = None  # what this is the absolute value of
 
     def __bool__(self):
         raise error("mask: expected conditions joined by & | ~, and no `if`, `and`, `or`, `not` or chained comparison: the "
@@ -53,9 +54,19 @@ class Value:
     def __floordiv__(self, other): return self._divide(other, "//")
     def __mod__(self, other): return self._divide(other, "%")
     def __neg__(self): return 0 - self
-    def __abs__(self): return self._binary(-self, "arith.maxsi")
-    def __lt__(self, other): return self._binary(other, "arith.cmpi slt,")
-    def __le__(self, other): return self._binary(other, "arith.cmpi sle,")
+    def __abs__(self):
+        value = self._binary(-self, "arith.maxsi")
+        value.inside = self
+        return value
+
+    def _at_most(self, other, op):
+        if self.inside is None:
+            return self._binary(other, op)
+        # |x| <= n is a window if it is written as two comparisons.
+        return self.inside._binary(other, op) & (-self.inside)._binary(other, op)
+
+    def __lt__(self, other): return self._at_most(other, "arith.cmpi slt,")
+    def __le__(self, other): return self._at_most(other, "arith.cmpi sle,")
     def __gt__(self, other): return self._binary(other, "arith.cmpi sgt,")
     def __ge__(self, other): return self._binary(other, "arith.cmpi sge,")
     def __eq__(self, other): return self._binary(other, "arith.cmpi eq,")

@@ -354,6 +354,7 @@ class Masks(Case):
         self.check(lengths, (n,), k < n[b], "#attn.lengths<0>")
         # An array that is read at q and at k gives queries and keys the same length.
         self.check(documents, (ids,), documents(*coordinates(2, 4, 33, 33), ids), "#attn.causal", key_heads=2, keys=33)
+        self.check(lambda b, h, q, k: abs(q - k) < 6, (), abs(q - k) < 6, "#attn.window<left = 5, right = 5>")
         self.check(given, (keep,), given(*places, keep), key_heads=1)
         self.check(dilated, (), dilated(*places), key_heads=2)
 
