@@ -112,7 +112,7 @@ typedef void (*attn_error_fn)(attn_status status, const char *message, void *use
 /// Sets the error handler of the process. Null, the default, means no handler.
 ATTN_API void attn_set_error_handler(attn_error_fn handler);
 
-/// The version of the runtime, such as "0.1.0".
+/// The version of the runtime, such as "1.2.3".
 ATTN_API const char *attn_version(void);
 
 //===-- Memory ------------------------------------------------------------===//
@@ -147,7 +147,7 @@ ATTN_API attn_status attn_library_from_query(attn_query_fn query, attn_library *
 ATTN_API void attn_library_release(attn_library *library);
 
 ATTN_API const char *attn_library_name(const attn_library *library);
-ATTN_API const char *attn_library_compiler(const attn_library *library); ///< "attn 0.1.0"
+ATTN_API const char *attn_library_compiler(const attn_library *library); ///< "attn 1.2.3"
 ATTN_API const char *attn_library_manifest(const attn_library *library); ///< JSON
 ATTN_API int32_t attn_library_num_functions(const attn_library *library);
 

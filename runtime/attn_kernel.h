@@ -190,7 +190,7 @@ typedef struct attn_library_info {
   uint32_t abi_version;  ///< first, so that any runtime can read it
   uint32_t struct_bytes; ///< sizeof(attn_library_info) in the compiler that wrote the library
   const char *name;
-  const char *compiler; ///< "attn 0.1.0"
+  const char *compiler; ///< "attn 1.2.3"
   const char *manifest; ///< JSON, for people and tools
   int32_t num_functions, reserved;
   const attn_function_info *functions;

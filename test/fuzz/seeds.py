@@ -98,7 +98,7 @@ def manifests():
                 "levels": [{"level": level, "features": [], "workspace": "per call 64, per worker 0", "packed_bytes": 64,
                             "packed_hash": "00000000deadbeef", "report": "a.py:1: attention fused", "schedules": "per-head"}
                            for level in ("x86-64-v3", "x86-64")]}
-    yield "library", json.dumps({"library": "mha", "compiler": "attn 0.1.0", "abi": 1, "functions": [function]}).encode()
+    yield "library", json.dumps({"library": "mha", "compiler": "attn 1.2.3", "abi": 1, "functions": [function]}).encode()
 
 
 def weights():

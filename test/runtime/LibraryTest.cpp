@@ -39,7 +39,7 @@ Library load(const char *path) {
 TEST(LibraryTest, Describe) {
   Library library = load(KERNEL_LIBRARY);
   EXPECT_STREQ(attn_library_name(library.get()), "kernel");
-  EXPECT_STREQ(attn_library_compiler(library.get()), "attn 0.1.0");
+  EXPECT_STREQ(attn_library_compiler(library.get()), "by hand");
   EXPECT_STREQ(attn_library_manifest(library.get()), "{}");
   ASSERT_EQ(attn_library_num_functions(library.get()), 11);
   EXPECT_STREQ(attn_library_function_name(library.get(), 1), "halve");
@@ -148,6 +148,6 @@ TEST(LibraryTest, NullArguments) {
   attn_pool_release(nullptr);
 }
 
-TEST(LibraryTest, Version) { EXPECT_STREQ(attn_version(), "0.1.0"); }
+TEST(LibraryTest, Version) { EXPECT_STREQ(attn_version(), ATTN_VERSION); }
 
 } // namespace

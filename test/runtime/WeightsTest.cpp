@@ -7,6 +7,7 @@
 #include "Fixture.h"
 
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 namespace {

@@ -262,7 +262,7 @@ static const attn_function_info functions[] = {
 };
 
 static const attn_library_info library = {
-    ABI_VERSION, sizeof(attn_library_info), "kernel", "attn 0.1.0",
+    ABI_VERSION, sizeof(attn_library_info), "kernel", "by hand",
     "{}",        COUNT(functions),          0,        functions};
 
 const attn_library_info *attn_query_kernel(void) { return &library; }
