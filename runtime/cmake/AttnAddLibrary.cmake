@@ -1,3 +1,13 @@
+# Defines attn_add_library. find_package(attn) includes this file; an application that builds runtime/ as a part of
+# itself includes it from the source tree.
+
+# The compiler that runs on this machine: the one that ATTN_ATTNC names, or the one on PATH.
+find_program(ATTN_ATTNC attnc NO_CACHE NO_CMAKE_FIND_ROOT_PATH)
+if(ATTN_ATTNC AND NOT TARGET attn::attnc)
+  add_executable(attn::attnc IMPORTED)
+  set_target_properties(attn::attnc PROPERTIES IMPORTED_LOCATION "${ATTN_ATTNC}")
+endif()
+
 # attn_add_library(name model [TARGETS level...] [EMIT kind...] [OPTIONS option...])
 #
 # Compiles a model (.pt2, .mlir) when the project is built, and again when the model or attnc has changed. The target
