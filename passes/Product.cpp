@@ -1,4 +1,4 @@
-//===- Product.cpp - sums of products ---------------------------------------===//
+//===- Product.cpp - matrix products ---------------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -85,7 +85,7 @@ struct RowBuilder {
     return attn::forEachVector(builder, loc, memref::getMixedSize(builder, loc, tile, last),
                                cpu.getLanes(), inits, body);
   }
-  /// Replaces each vector of row `q` of `tile` by `change` of it.
+  /// Replaces each vector in row `q` of `tile` by the result of `change`.
   void update(OpBuilder &builder, Value tile, Value q,
               function_ref<Value(OpBuilder &, const Lanes &, Value)> change) const {
     forEachVector(builder, tile, {}, [&](OpBuilder &b, const Lanes &lanes, ValueRange) {
@@ -95,7 +95,7 @@ struct RowBuilder {
     });
   }
 
-  /// Returns `maxima` with 0 for -inf, the maximum of no key, because -inf - -inf would be NaN.
+  /// Replaces -inf in `maxima` by 0: a row without keys has the maximum -inf, and -inf - -inf is NaN.
   Value finite(OpBuilder &b, Value maxima) const {
     return createReplace(b, loc, maxima, -kInfinity, 0);
   }
@@ -122,7 +122,7 @@ void attn::lowerRows(IRRewriter &rewriter, OnlineInitOp op, CpuAttr cpu) {
 // attn.online_step
 //===----------------------------------------------------------------------===//
 
-/// Emits the products of `op`, which write `scores`, and then for each row of them what `createRow` emits.
+/// Emits the product that writes `scores`, then calls `createRow` for each row of `scores`.
 template <typename OpTy>
 static LogicalResult lowerScores(IRRewriter &rewriter, OpTy op, Value scores, CpuAttr cpu,
                                  void (*createRow)(OpBuilder &, OpTy, const RowBuilder &,

@@ -32,7 +32,7 @@ TaskSize attn::planRows(const ProductShape &shape, BlockAttr block) {
   return {divideRows(shape.rows, kRowsPerTask, block ? block.getRows() : 1), 0};
 }
 
-/// The size of the innermost dimension of the output that is not 1.
+/// The size of the innermost output dimension whose size is not 1, or 1 if there is none.
 static int64_t getColumns(linalg::LinalgOp op) {
   auto out = cast<ShapedType>(op.getDpsInits()[0].getType());
   for (int64_t size : llvm::reverse(out.getShape()))
@@ -57,7 +57,7 @@ ProductShape ProductShape::get(linalg::LinalgOp op) {
           getGroup(op),   rows,         ProductTypes::get(op)};
 }
 
-/// The length of the sums of `product`, 0 if it is null.
+/// The reduction size of `product`, where an unknown size counts as kTypicalSize; 0 if `product` is null.
 static int64_t depthOfProduct(linalg::LinalgOp product) {
   if (!product)
     return 0;
@@ -82,7 +82,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
       getElementTypeOrSelf(op.getValue().getType()) != shape.element)
     shape.element = shape.sum;
   shape.numBatch = op.getNumBatch();
-  // An unknown batch size does not change the order of plans.
+  // An unknown batch size counts as 1: the batch size does not change which plan is fastest.
   for (unsigned i = 0; i < shape.numBatch; ++i) {
     int64_t count = op.getStaticSize(i);
     shape.knowsBatch &= !ShapedType::isDynamic(count);

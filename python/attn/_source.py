@@ -1,4 +1,4 @@
-"""The models of kernels: files, text in MLIR, and modules of PyTorch."""
+"""The model that a kernel was compiled from: a file, MLIR text, or a PyTorch module."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ from attn._kernel import error
 
 
 def _write_safetensors(path, tensors):
-    """The format is an 8-byte length, a JSON object of that length, and the elements."""
+    """Writes a safetensors file: the 8-byte length of the header, a header in JSON, and the data."""
     import numpy
 
     header, place, parts = {}, 0, []
@@ -43,19 +43,19 @@ class Source:
         self.options = options
         self.name = name
 
-    # Subclasses: model_file(folder), the path of a file with the model and its present weights; key(), what the compiled
-    # code depends on besides the options; and these four.
+    # Subclasses define model_file(folder), which returns the path of a file with the model and its current weights, and
+    # key(), which returns what the compiled code depends on besides the options. They may override these four methods.
 
     def tensors(self):
-        """The parameters, buffers and constants of the model by name, where Python knows them."""
+        """The parameters, buffers and constants of a module by name; empty for a file, which Python does not read."""
         return {}
 
     def complete(self, tensors, wanted):
-        """The weights `wanted` from the tensors of a state_dict."""
+        """Returns the weights named in `wanted`, taken from `tensors`, a state_dict."""
         return tensors
 
     def remember(self, tensors):
-        """Tells that these are the weights of the kernel now."""
+        """Records `tensors` as the current weights of the kernel."""
         raise NotImplementedError
 
     def new_weights(self):
@@ -93,7 +93,7 @@ class Source:
                 except Error as first:
                     raise error(f"{reason}\n{first}", "VALUE") from None
                 raise
-            # attn-run compiled the model again. The same code computes the same bits.
+            # attn-run compiled the model again with the same options, so the kernel must compute the same bits.
             results = kernel.run(tuple(array.clone() if hasattr(array, "clone") else numpy.copy(array) for array in inputs))
             for i, result in enumerate(results):
                 if _to_numpy(result).tobytes() != numpy.load(folder / f"{i}.npy").tobytes():
@@ -142,7 +142,7 @@ class FileSource(Source):
 
 
 class TextSource(FileSource):
-    """A model in MLIR that attn wrote."""
+    """A model as MLIR text, which attn.attention generates."""
 
     def __init__(self, options, text, name):
         super().__init__(options, pathlib.Path(f"{name}.mlir"))
@@ -157,7 +157,8 @@ class TextSource(FileSource):
 
 
 class ModuleSource(Source):
-    """An exported module. Its tensors are the module's own; `versions` tells when they were changed in place."""
+    """An exported module. Its tensors are the module's own; `versions` holds the
+    version counter of each tensor, to detect changes in place."""
 
     def __init__(self, options, module, program):
         super().__init__(options, type(program.graph_module if module is None else module).__name__)
@@ -176,7 +177,7 @@ class ModuleSource(Source):
         self.versions = {name: version(tensor) for name, tensor in self.known.items()}
 
     def complete(self, tensors, wanted):
-        """The weights `wanted`; buffers that the compiler turned into code must have the values that they had."""
+        """Returns the weights `wanted`. Raises an error if a buffer that is compiled into the code has another value now."""
         torch = sys.modules["torch"]
         for name, tensor in tensors.items():
             if name in wanted or name in self.changed_by_calls:
@@ -197,7 +198,7 @@ class ModuleSource(Source):
 
         if any(version(tensor) != self.versions[name] for name, tensor in self.known.items()
                if name not in self.changed_by_calls):
-            raise error("expected weights that nobody changed in place since attn packed them; call "
+            raise error("expected weights that were not changed in place since attn packed them; call "
                         "k.load_state_dict(module.state_dict()) first", "WEIGHTS")
         for name, tensor in self.known.items():
             if isinstance(self.program.state_dict.get(name), torch.nn.Parameter):
@@ -210,7 +211,8 @@ class ModuleSource(Source):
         return folder / "model.pt2"
 
     def key(self):
-        """The graph, and the values of buffers and constants, of which some become code; not the parameters."""
+        """Returns the graph, the type, shape and strides of each tensor, and the values of buffers and constants, because some
+        of them are compiled into the code. The values of parameters are left out."""
         import torch
 
         parts = [torch.__version__]

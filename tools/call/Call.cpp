@@ -68,7 +68,7 @@ std::string Call::toJSON() const {
 // Before the call
 //===----------------------------------------------------------------------===//
 
-/// The device that the options name; type 0 if they name none.
+/// Parses the value of --device; the type is 0 if `text` is empty.
 static Failure parseDevice(const std::string &text, DLDevice &device) {
   device = {};
   if (text.empty())
@@ -153,7 +153,7 @@ Failure Call::open() {
   return findWeights();
 }
 
-/// The file beside the library.
+/// The path of the weights beside the library: its name with the suffix .safetensors.
 static std::string findWeightsFile(const std::string &library) {
   size_t name = library.rfind('/') + 1; // npos + 1 is 0
   size_t dot = library.rfind('.');
@@ -393,7 +393,7 @@ Failure Call::summarize() {
     for (int64_t e = 0; e < count; ++e)
       if (double value = results[i].at(e); std::isfinite(value)) {
         ++numFinite;
-        summary.mean += value / numFinite - summary.mean / numFinite; // no overflow between
+        summary.mean += value / numFinite - summary.mean / numFinite; // a running mean, because the sum could overflow
         summary.largest = std::max(summary.largest, std::abs(value));
       }
     summary.numNotFinite = count - numFinite;
@@ -455,10 +455,10 @@ Failure Call::run() {
 // After the call
 //===----------------------------------------------------------------------===//
 
-/// Creates the folder and those above it.
+/// Creates the folder and its missing parents.
 static Failure createFolders(const std::string &path) {
   for (size_t slash = path.find('/', 1); slash != path.npos; slash = path.find('/', slash + 1))
-    mkdir(path.substr(0, slash).c_str(), 0777); // the last one reports an error
+    mkdir(path.substr(0, slash).c_str(), 0777); // errors are ignored here; the last mkdir reports them
   struct stat status;
   if (mkdir(path.c_str(), 0777) &&
       !(errno == EEXIST && !stat(path.c_str(), &status) && S_ISDIR(status.st_mode)))
