@@ -14,6 +14,7 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 
+#include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
@@ -47,6 +48,20 @@ void attn::registerPasses() {
   mlir::tensor::registerTensorPasses();
   mlir::transform::registerTransformPasses();
   mlir::vector::registerVectorPasses();
+  // To the LLVM dialect.
+  mlir::registerArithToLLVMConversionPass();
+  mlir::registerConvertControlFlowToLLVMPass();
+  mlir::registerConvertFuncToLLVMPass();
+  mlir::registerConvertIndexToLLVMPass();
+  mlir::registerConvertMathToLLVMPass();
+  mlir::registerConvertToLLVMPass();
+  mlir::registerUBToLLVMConversionPass();
+  mlir::registerConvertVectorToLLVMPass();
+  mlir::registerConvertVectorToSCF();
+  mlir::registerFinalizeMemRefToLLVMConversionPass();
+  mlir::registerLowerAffinePass();
+  mlir::registerReconcileUnrealizedCastsPass();
+  mlir::registerSCFToControlFlowPass();
   registerAttnPasses();
   registerAttnCpuPasses();
   registerAttnGpuPasses();

@@ -44,6 +44,7 @@ TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *contex
 
 static void addPasses(StringRef stage, OpPassManager &level) {
   if (stage == "bufferize") {
+    level.addNestedPass<func::FuncOp>(createPadRows());
     level.addPass(createPlanWorkspace());
     level.addPass(createOutlineTasks());
     level.addPass(createCanonicalizerPass());

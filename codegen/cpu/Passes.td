@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the vectorize stage ---------------------------===//
+//===- Passes.td - passes of CPUs ------------------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,6 +8,16 @@
 #define ATTN_CODEGEN_CPU_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+def PadRows : Pass<"attn-pad-rows", "::mlir::func::FuncOp"> {
+  let summary = "pad the rows of temporaries that would share sets of L1";
+  let description = [{
+    If the rows of a `memref.alloc` lie a multiple of 4096 bytes apart, rows that are read together evict each other from
+    L1. Such a temporary gets rows that are longer by a cache line, and a view without the padding replaces it. For the IR
+    before and after, see the header of `codegen/cpu/PadRows.cpp`.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
 
 def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions to register blocks of vectors";
