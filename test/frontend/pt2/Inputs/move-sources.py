@@ -1,0 +1,12 @@
+"""move-sources.py MODEL NEW FOLDER: copies a .pt2 file as if the user's code had been in FOLDER, and PyTorch in an environment there."""
+import sys
+import zipfile
+
+model, new, folder = sys.argv[1:]
+with zipfile.ZipFile(model) as source, zipfile.ZipFile(new, "w") as copy:
+    for name in source.namelist():
+        data = source.read(name)
+        if name.endswith("models/model.json"):
+            data = data.replace(b'File \\"torch/', f'File \\"{folder}/lib/site-packages/torch/'.encode())
+            data = data.replace(b'File \\"multi_head', f'File \\"{folder}/multi_head'.encode())
+        copy.writestr(name, data)
