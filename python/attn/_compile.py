@@ -159,10 +159,10 @@ def _target(target, device):
 
 def _build(source, device, num_threads, cache=True):
     """The kernel of a source, without weights."""
+    with tempfile.TemporaryDirectory() as temporary:
+        file = source.model_file(pathlib.Path(temporary))
 
-    def fill(folder):
-        with tempfile.TemporaryDirectory() as temporary:
-            file = source.model_file(pathlib.Path(temporary))
+        def fill(folder):
             try:
                 _compiler.run("attnc", [file, "-o", folder / "layer.so", f"--opt-report={folder}/report.json", *source.options],
                               f"attn: compiling {source.name}")
@@ -170,21 +170,20 @@ def _build(source, device, num_threads, cache=True):
                 if not file.is_relative_to(temporary):
                     raise
                 raise error(str(reason).removeprefix(f"{file}: "), reason.status) from None  # the user does not know the file
-        if source.tensors():
-            (folder / "layer.safetensors").unlink(missing_ok=True)  # the tensors are in memory
+            if source.tensors():
+                (folder / "layer.safetensors").unlink(missing_ok=True)  # the tensors are in memory
 
-    key = [*source.key(), source.options, _compiler.identity(), _compiler.cpu() if "native" in source.options[0] else ""]
-    if not cache:
-        key.append(uuid.uuid4().hex)
-    place = _compiler.cached(key, fill)
-    try:
-        kernel = Kernel(place / "layer.so", device=device)
-    except Error as reason:  # a damaged entry of the cache
-        if reason.status != "LIBRARY":
-            raise
-        shutil.rmtree(place, ignore_errors=True)
+        key = [*source.key(file), source.options, _compiler.identity(),
+               _compiler.cpu() if "native" in source.options[0] else "", "" if cache else uuid.uuid4().hex]
         place = _compiler.cached(key, fill)
-        kernel = Kernel(place / "layer.so", device=device)
+        try:
+            kernel = Kernel(place / "layer.so", device=device)
+        except Error as reason:  # a damaged entry of the cache
+            if reason.status != "LIBRARY":
+                raise
+            shutil.rmtree(place, ignore_errors=True)
+            place = _compiler.cached(key, fill)
+            kernel = Kernel(place / "layer.so", device=device)
     kernel.num_threads = num_threads
     kernel._source = source
     kernel._report_json = json.loads((place / "report.json").read_text())

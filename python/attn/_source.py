@@ -44,7 +44,8 @@ class Source:
         self.name = name
 
     # Subclasses define model_file(folder), which returns the path of a file with the model and its current weights, and
-    # key(), which returns what the compiled code depends on besides the options. They may override these four methods.
+    # key(file), which returns what the code compiled from that file depends on besides the options. They may override these
+    # four methods.
 
     def tensors(self):
         """The parameters, buffers and constants of a module by name; empty for a file, which Python does not read."""
@@ -134,8 +135,8 @@ class FileSource(Source):
     def new_weights(self):
         return self.loaded
 
-    def key(self):
-        return [self.path.suffix, self.path.read_bytes()]
+    def key(self, file):
+        return [file.suffix, file.read_bytes()]
 
     def model_file(self, folder):
         return self.path
@@ -147,9 +148,6 @@ class TextSource(FileSource):
     def __init__(self, options, text, name):
         super().__init__(options, pathlib.Path(f"{name}.mlir"))
         self.text = text
-
-    def key(self):
-        return [self.text]
 
     def model_file(self, folder):
         (folder / self.path).write_text(self.text)
@@ -210,16 +208,14 @@ class ModuleSource(Source):
             raise error(f"torch.export cannot save {self.name}: {reason}", "COMPILE") from reason
         return folder / "model.pt2"
 
-    def key(self):
+    def key(self, file):
         """Returns the graph, the type, shape and strides of each tensor, and the values of buffers and constants, because some
         of them are compiled into the code. The values of parameters are left out."""
         import torch
 
         parts = [torch.__version__]
-        with tempfile.TemporaryDirectory() as folder:
-            path = self.model_file(pathlib.Path(folder))
-            with zipfile.ZipFile(path) as archive:
-                parts += [archive.read(name) for name in archive.namelist() if name.endswith("models/model.json")]
+        with zipfile.ZipFile(file) as archive:
+            parts += [archive.read(name) for name in archive.namelist() if name.endswith("models/model.json")]
         parameters = set(self.program.graph_signature.parameters)
         for name, tensor in sorted(self.known.items()):
             parts.append((name, str(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride())))
