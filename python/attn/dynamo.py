@@ -18,6 +18,7 @@ import attn
 from attn import _compiler
 from attn._compile import compile as compile_module
 from attn._compile import _export as export_module
+from attn._source import version
 
 log = logging.getLogger("attn")
 
@@ -111,7 +112,7 @@ class Graph:
         self.packed = self._versions(values)
 
     def _versions(self, values):
-        return [(values[i].data_ptr(), values[i]._version) for i in self.weights]
+        return [(values[i].data_ptr(), version(values[i])) for i in self.weights]
 
     def __call__(self, *values):
         values = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values

@@ -332,6 +332,14 @@ class Backend(Case):
                 self.assertNear(got, expected, 5e-6)
         self.assertRegex(attn.dynamo.reports[0], "compiled in 2 parts: multi_head_attention.py:31 .*aten.fft_rfft.default")
 
+    def test_weights_of_inference_mode(self):
+        """Such weights do not count changes."""
+        x = torch.randn(2, 14, 64)
+        with torch.inference_mode():
+            module = MultiHeadAttention(64, 8).eval()
+            self.assertNear(torch.compile(module, backend="attn")(x), module(x))
+        self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
+
     def test_left(self):
         module = MultiHeadAttention(64, 8).eval()
         torch.compile(module, backend="attn")(torch.randn(2, 14, 64)).sum().backward()
