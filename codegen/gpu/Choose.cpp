@@ -25,7 +25,7 @@ static constexpr int64_t kKeyTilesOfWarpgroups[] = {128, 112, 96, 80, 64, 48, 32
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
 
 /// The largest number of registers of a thread, and the number of those for addresses, maxima, sums and factors. f32
-/// needs more of the latter, because each factor is split into two numbers of tf32.
+/// needs more registers for factors, because each factor is split into two numbers of tf32.
 static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegistersOfF32 = 124;
 
 /// The number of registers that masks and score regions need.

@@ -136,8 +136,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     kernel->setAttr(
         NVVM::NVVMDialect::getMaxntidAttrName(),
         builder.getDenseI32ArrayAttr({int32_t(launch.getThreads() + launch.getProducers()), 1, 1}));
-    // Ask for one block of threads at a time: NVIDIA's assembler spills a few registers of some kernels if it may aim
-    // at more blocks.
+    // Require only one block of threads per multiprocessor: NVIDIA's assembler otherwise spills a few registers of some
+    // kernels, to make room for more blocks.
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     // f32 arithmetic that flushes subnormal numbers to zero takes fewer instructions.
     kernel.setPassthroughAttr(builder.getArrayAttr(

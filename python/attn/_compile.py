@@ -43,7 +43,7 @@ def _dimensions(dynamic, convention):
     return {name: convert(dynamic.get(name)) for name in names}
 
 
-def _export(module, args, kwargs, dynamic):
+def export(module, args, kwargs, dynamic):
     import torch
 
     training = [name or "the module" for name, part in module.named_modules() if part.training]
@@ -116,7 +116,7 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
         if torch and isinstance(model, torch.export.ExportedProgram):
             module, program, convention = None, model, None
         elif torch and isinstance(model, torch.nn.Module):
-            program, convention = _export(model, tuple(args), kwargs, dynamic)
+            program, convention = export(model, tuple(args), kwargs, dynamic)
             module = model
         else:
             raise error(f"compile: expected a module, an exported program or a path, got an object of type {type(model).__name__}")

@@ -175,7 +175,9 @@ def _convert(array, dtype):
         return space.asarray(array, dtype=getattr(space, name))
     import numpy
 
-    return numpy.ascontiguousarray(array, __import__("ml_dtypes").bfloat16 if name == "bfloat16" else name)
+    if name == "bfloat16":
+        from ml_dtypes import bfloat16 as name
+    return numpy.ascontiguousarray(array, name)
 
 
 def _parse_device(device):

@@ -12,8 +12,6 @@ from typing import Any
 from attn import _compiler
 from attn._kernel import Kernel, error
 
-type_of = type  # parameters have this name too
-
 COORDINATES = ("b", "h", "q", "k")
 
 
@@ -117,17 +115,17 @@ class Trace:
         self.count += 1
         return Value(self, f"%{self.count - 1}", type)
 
-    def value(self, operand, type):
-        if type_of(operand).__module__ == "numpy" and not operand.shape:
+    def value(self, operand, wanted):
+        if type(operand).__module__ == "numpy" and not operand.shape:
             operand = operand.item()
-        if isinstance(operand, bool) and type == "i1":
+        if isinstance(operand, bool) and wanted == "i1":
             return self.emit(f"arith.constant {str(operand).lower()}", "i1").name
-        if isinstance(operand, int) and not isinstance(operand, bool) and type == "i64":
+        if isinstance(operand, int) and not isinstance(operand, bool) and wanted == "i64":
             return self.emit(f"arith.constant {operand} : i64", "i64").name
-        if not isinstance(operand, Value) or operand.type != type:
+        if not isinstance(operand, Value) or operand.type != wanted:
             what = {"i1": "a condition", "i64": "a number"}
             got = what[operand.type] if isinstance(operand, Value) else repr(operand)
-            raise error(f"mask: expected {what[type]}, got {got}")
+            raise error(f"mask: expected {what[wanted]}, got {got}")
         return operand.name
 
     def check_rank(self, captured, names):

@@ -17,7 +17,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 import attn
 from attn import _compiler
 from attn._compile import compile as compile_module
-from attn._compile import _export as export_module
+from attn._compile import export
 from attn._source import version
 
 log = logging.getLogger("attn")
@@ -29,6 +29,10 @@ reports: list[str] = []
 def _report(text):
     reports.append(text)
     log.info(text)
+
+
+def _first_line(reason):
+    return str(reason).splitlines()[0]
 
 
 def _default(graph, inputs):
@@ -44,6 +48,10 @@ def _size_source(size, tensors):
             if isinstance(other, torch.SymInt) and other.node.expr == size.node.expr:
                 return i, axis
     return None
+
+
+class NoAttention(attn.Error):
+    """A graph has no attention that attn fuses, so that PyTorch's backend may be as fast."""
 
 
 class Lifted(torch.nn.Module):
@@ -106,7 +114,7 @@ class Graph:
         with torch._guards.tracing(None):  # what export assumes of its own inputs is no guard of the graph
             self.kernel = compile_module(module, examples, dynamic=dynamic)
         if not self.kernel.report.json["fused"]:
-            raise attn.Error("it has no attention that attn fuses")
+            raise NoAttention("it has no attention that attn fuses")
         self.graph, self.places, self.kept = graph, module.places, module.kept
         self.weights = [i for i, (kind, *_) in enumerate(module.places) if kind == "weight"]
         self.packed = self._versions(values)
@@ -187,7 +195,7 @@ class Known(OperatorSupportBase):
         module.set_weights(values)
         examples = tuple(values[i].detach().clone() for i in module.kept)
         with torch._guards.tracing(None):
-            program, _ = export_module(module, examples, {}, {"inputs": module.dynamic} if any(module.dynamic) else None)
+            program, _ = export(module, examples, {}, {"inputs": module.dynamic} if any(module.dynamic) else None)
         self.unknown, self.seen = {}, set()
         for node in program.graph.nodes:
             if node.op != "call_function" or not node.meta.get("from_node"):
@@ -251,9 +259,10 @@ def _split(graph, fakes, values, is_weight):
         is_tensor = [isinstance(fake, torch.Tensor) for fake in part_fakes]
         try:
             part = Part(Graph(module, part_fakes, part_values, part_weight), is_tensor)
+        except NoAttention:
+            continue
         except attn.Error as reason:
-            if "no attention" not in str(reason):
-                left.append(str(reason).splitlines()[0])
+            left.append(_first_line(reason))
             continue
         number = len(_known)
         _known[number] = part
@@ -291,14 +300,16 @@ def backend(graph, inputs, **options):
         compiled = Graph(graph, fakes, inputs, is_weight)
         _report(f"{what}: compiled as a whole: {_describe([compiled.kernel])}")
         return compiled
+    except NoAttention as reason:
+        _report(f"{what}: left to PyTorch, because {reason}")
+        return _default(graph, inputs)
     except attn.Error as reason:
-        whole = str(reason).splitlines()[0]
+        whole = _first_line(reason)
     kernels, left = [], []
     try:
-        if "no attention" not in whole:
-            graph, kernels, left = _split(graph, fakes, inputs, is_weight)
+        graph, kernels, left = _split(graph, fakes, inputs, is_weight)
     except attn.Error as reason:
-        left = [str(reason).splitlines()[0]]
+        left = [_first_line(reason)]
     if kernels:
         _report(f"{what}: compiled in {len(kernels)} parts: {_describe(kernels)}; the rest left to PyTorch, because "
                 + "; ".join(left or [whole]))

@@ -72,7 +72,7 @@ class Modules(Case):
             self.assertNear(kernel(x), expected, tolerance)
             self.assertNear(kernel(self.x, copy=True), expected, tolerance)
 
-    def test_refusals(self):
+    def test_errors(self):
         with self.assertError("call module.eval"):
             attn.compile(MultiHeadAttention(64, 8), (self.x,))
         half_trained = copy.deepcopy(self.module)
