@@ -11,33 +11,37 @@
 using namespace mlir;
 using namespace attn;
 
-/// A query tile is one register block wide. Three vectors are the widest that leave registers for enough rows
-/// (8 x 48 with 32 registers of 16 lanes, 4 x 24 with 16 of 8); two waste less at the edge of a mask, or divide the
-/// queries.
+/// The widths of query tiles to try, in vectors. A query tile is as wide as a register block. Blocks of more than three
+/// vectors leave registers for too few rows; with three, a block is 8 x 48 with 32 registers of 16 lanes, and 4 x 24
+/// with 16 registers of 8 lanes. Two vectors waste less at the edge of a mask, and may divide the number of queries
+/// where three do not.
 static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
-/// The same for instructions that multiply tiles: multiples of the two tiles that a block is wide. With a wider query tile,
-/// the values are transposed less often.
+/// The widths to try for instructions that multiply tiles. They are multiples of two, because a block is then two tiles
+/// wide, and a tile is as wide as a vector. With a wider query tile, the values are transposed less often.
 static constexpr int64_t kVectorsPerQueryTileOfTiles[] = {4, 2, 8};
 
-/// Queries of a tile of few queries: each is a row of a register block.
+/// The most queries in a tile for the schedules whole-scores and decode, which are for few queries. Each query is a row
+/// of a register block.
 static constexpr int64_t kFewQueries = 8;
 
-/// With at least so many tasks, keys are not divided: more tasks would only help a machine with more threads, and the
-/// merge of the parts is a second phase.
+/// If an attention has at least this many tasks, the schedule decode does not divide its keys into parts: more tasks
+/// would help only machines with more threads, and merging the parts would take a second phase.
 static constexpr int64_t kTasks = 32;
-/// The least number of keys of a part, and the keys of a part if the number of keys is known only at the call.
+/// The least number of keys in a part, and the number of keys in a part if the total number of keys is known only at
+/// the call.
 static constexpr int64_t kLeastPart = 512, kTypicalPart = 1024;
-/// The largest number of scores of a tile of few queries: 32 KiB. Each tile reads keys and then values, and the memory
-/// is busy for more of the time if the tile reads one of them longer.
+/// The largest number of scores in a tile of few queries; they take 32 KiB. A tile first reads its keys and then its
+/// values. The longer it reads one of the two without a break, the larger is the part of the time in which the memory
+/// is busy.
 static constexpr int64_t kMostScores = 8192;
 
-/// The keys of a tile. The probabilities of 96 keys and a query tile take 18 KiB at 16 lanes, and stay in L1 between
-/// the two products. With more keys, more work is wasted at the edge of a mask; with fewer keys, there is too little
-/// work for each load and store of the accumulators.
+/// The numbers of keys in a tile to try, in order of preference. The probabilities of 96 keys and a query tile of three
+/// vectors of 16 lanes take 18 KiB, and stay in L1 between the two products. With more keys, more work is wasted at the
+/// edge of a mask; with fewer keys, there is too little work for each load and store of the accumulators.
 static constexpr int64_t kKeyTiles[] = {96, 64, 128};
 
-/// Key tiles to try: those of the table. Tiles that divide the keys come first, because they leave no
-/// smaller last tile to compile.
+/// The key tiles to try, from the table above. Tiles that divide the number of keys come first, because they need no
+/// code for a smaller last tile.
 static SmallVector<int64_t> keyTiles(CpuAttr, const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
   auto add = [&](int64_t tile) {
@@ -53,7 +57,8 @@ static SmallVector<int64_t> keyTiles(CpuAttr, const AttentionShape &shape) {
   return tiles;
 }
 
-/// The fastest instruction for groups of elements of the attention; null if there is none.
+/// The fastest instruction that adds groups of products (MultiplyAdd.h) of the element type of the attention; null if
+/// there is none.
 static const MultiplyAdd *chooseInstruction(CpuAttr cpu, const AttentionShape &shape) {
   if (shape.knowsHeads)
     for (const MultiplyAdd *row : findMultiplyAdds(cpu, {shape.element, shape.element, shape.sum}))
@@ -62,7 +67,7 @@ static const MultiplyAdd *chooseInstruction(CpuAttr cpu, const AttentionShape &s
   return nullptr;
 }
 
-/// Query tiles to try: no wider than the queries.
+/// The query tiles to try. They are no wider than the queries, rounded up to whole vectors.
 static SmallVector<int64_t> queryTiles(CpuAttr cpu, const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
   int64_t lanes = cpu.getLanes();
@@ -77,12 +82,12 @@ static SmallVector<int64_t> queryTiles(CpuAttr cpu, const AttentionShape &shape)
   return tiles;
 }
 
-/// A query tile for queries in the rows of a register block.
+/// The only query tile for schedules that have the queries in the rows of a register block.
 static SmallVector<int64_t> fewQueries(CpuAttr, const AttentionShape &shape) {
   return {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
 }
 
-/// The keys of a part for the schedule decode; 0 if tasks attend all keys.
+/// The number of keys in a part for the schedule decode; 0 if each task attends all keys.
 static int64_t choosePart(CpuAttr cpu, const AttentionShape &shape) {
   int64_t tasks = shape.heads * shape.groups * llvm::divideCeil(shape.queries, kFewQueries);
   if (tasks >= kTasks || shape.returnsProbabilities)
@@ -109,13 +114,14 @@ static SmallVector<int64_t> firstKeyTile(CpuAttr cpu, const AttentionShape &shap
 }
 
 namespace {
-/// What planning knows about a schedule: the tiles to try and the predicted time. A pass in passes/schedule/ applies it.
+/// How to plan a schedule: the tiles to try, and the function that predicts the time. A pass in passes/schedule/
+/// applies the plan.
 struct ScheduleRow {
   Schedule schedule;
   SmallVector<int64_t> (*queryTiles)(CpuAttr, const AttentionShape &);
   SmallVector<int64_t> (*keyTiles)(CpuAttr, const AttentionShape &);
   double (*predict)(CpuAttr, const AttentionShape &, PlanAttr);
-  /// Whether the schedule makes the same tasks as an earlier one if there are no projections.
+  /// Whether the schedule makes the same tasks as the schedule of an earlier row if there are no projections.
   bool isForProjections;
   /// Whether the products of the schedule can multiply elements in groups.
   bool hasGroups;
@@ -164,8 +170,8 @@ double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan
 }
 
 static int64_t choosePanelWidth(CpuAttr cpu, int64_t columns) {
-  // Up to this width, all columns are one panel: its rows are close enough in memory, and a head
-  // keeps its columns together.
+  // Up to this many columns, all columns form one panel: its rows are still close together in memory, and the columns
+  // of a head stay in one panel.
   static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;

@@ -23,13 +23,13 @@ double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 /// The panels that a weight is packed into for a product.
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
-/// The implementations of the planner's methods of these names.
+/// These functions implement the methods of PlannerInterface that have the same names (passes/plan/Planner.td).
 bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
 bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type,
                      std::optional<Schedule> only);
 
-/// Whether the code of `graph` is the same for both CPUs: they differ only in capabilities that serve products of
-/// element types that no value of `graph` has.
+/// Whether `graph` compiles to the same code for both CPUs. This is so if they differ only in capabilities that serve
+/// products of element types that no value of `graph` has.
 bool makesSameCode(CpuAttr cpu, CpuAttr other, mlir::ModuleOp graph);
 
 } // namespace attn

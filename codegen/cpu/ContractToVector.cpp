@@ -23,13 +23,13 @@
 // is added last. A long sum is split into parts. With `attn.skips_zeros`, zeros of the first input do not contribute,
 // whatever the second input holds there.
 //
-// On a CPU that multiplies tiles, blocks of more than 8 rows consist of tiles (amx.tile_mulf in place of vector.fma). Blocks
-// of vectors compute the rows, columns and products that do not fill a tile.
+// On a CPU that multiplies tiles, blocks of more than 8 rows consist of tiles (amx.tile_mulf in place of vector.fma).
+// Blocks of vectors compute the rows, columns and products that do not fill a tile.
 //
 // If Contraction.h finds no loop for the lanes, but both inputs are contiguous along the sum, the lanes run along the
-// sum (DotProducts.h). Otherwise the contraction becomes scalar loops, with a remark; so does one whose operands are not
-// strided memrefs read through projected permutations, or whose element types no instruction of the CPU takes
-// (MultiplyAdd.h). The pass leaves alone all other ops.
+// sum (DotProducts.h). Otherwise the contraction becomes scalar loops, with a remark. The same happens if its operands
+// are not strided memrefs that are read through projected permutations, or if no instruction of the CPU takes its
+// element types (MultiplyAdd.h). The pass leaves alone all other ops.
 // Test: test/codegen/cpu/contract-to-vector.mlir, test/codegen/cpu/tiles.mlir, test/tiles/tiles.test
 //
 //===----------------------------------------------------------------------===//

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Replaces `contraction`, and the op that wrote its start if there is one, by loops over vectors, or by scalar loops and
-/// a remark if no dimension can be in the lanes.
+/// Replaces `contraction`, and the op that wrote its start if there is one, by loops over vectors. If no dimension can
+/// be in the lanes, emits scalar loops and a remark instead.
 llvm::LogicalResult lowerContraction(mlir::RewriterBase &rewriter, const Contraction &contraction,
                                      Start start, CpuAttr cpu);
 

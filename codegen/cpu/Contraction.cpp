@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Whether `op` is a contraction of strided buffers, guarded or not.
+/// Whether `op` is a contraction of strided buffers, with or without `attn.skips_zeros`.
 static bool isContraction(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() || (!isProduct(op) && !skipsZeros(op)))
     return false;

@@ -24,8 +24,8 @@ namespace attn {
 /// accumulator or, if the sum is long and the block is small, one for the even and one for the odd
 /// products.
 ///
-/// An instruction that adds a group of products takes the place of the innermost reduction, whose length is that of
-/// the group and whose elements are adjacent in both inputs.
+/// If the instruction adds a group of products, it replaces the innermost reduction loop. The length of that loop is
+/// then the size of the group, and its elements are adjacent in both inputs.
 struct Contraction {
   struct Roles {
     unsigned vectorInput; // 0 or 1: the input that has n
@@ -34,14 +34,15 @@ struct Contraction {
     llvm::SmallVector<unsigned> outer, reductions; // without the loop that the instruction covers
   };
 
-  /// `op` as a contraction, or none if it is not a sum of products of strided buffers, or `cpu` has no instruction for
-  /// its types.
+  /// Returns `op` as a contraction. Returns none if `op` is not a sum of products of strided buffers, or if `cpu` has
+  /// no instruction for its types.
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op, CpuAttr cpu);
 
-  /// The register block and the length of the parts of the sum: those of `attn.block`, or else the choice for `cpu`.
-  /// The depth is 0 if the sum is not split. Parts are added to the output one after the other. There must be roles.
+  /// The register block, and the length of the parts into which the sum is split (its depth): those of `attn.block`, or
+  /// else those chosen for `cpu`. The depth is 0 if the sum is not split. Parts are added to the output one after the
+  /// other. `roles` must be set.
   BlockAttr getBlock(CpuAttr cpu) const;
-  /// The steps of the innermost reduction that the depth of the block stands for, if it splits the sum.
+  /// The length of a part of the sum in steps of the innermost reduction; none if the sum is not split.
   std::optional<int64_t> getSplit(CpuAttr cpu) const;
 
   /// Whether n is a loop of the input whose zeros are skipped.
@@ -53,10 +54,10 @@ struct Contraction {
   std::optional<Roles> roles; // none if no loop can be n
 };
 
-/// The start of a sum: a scalar, or an operand that is read through a map over the loops of the
+/// The value that the sums start from: a scalar, or a buffer that is read through a map over the loops of the
 /// contraction and is added last.
 struct Start {
-  /// The output itself.
+  /// The start that is the output itself: products are added to its contents.
   static Start ofOutput(const Contraction &contraction);
 
   mlir::Value value;
@@ -64,9 +65,8 @@ struct Start {
   mlir::Operation *writer; // the op that stored the start to the output; null for the output itself
 };
 
-/// The start is the value of a fill or broadcast into the output just before the contraction, unless
-/// an op between the two accesses the output or changes the source of the broadcast. Otherwise the
-/// start is the output itself.
+/// Returns the value of a fill or broadcast into the output before the contraction, unless an op between the two
+/// accesses the output or changes the source of the broadcast. Otherwise returns the output itself.
 Start findStart(const Contraction &contraction, mlir::AliasAnalysis &aliases);
 
 /// The size of each loop: static if any operand has a static size for the loop.

@@ -2,10 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Counts the instructions that register blocks, exponentials and copies issue, on a core that issues one vector
-// multiply-add and two loads at a time, and adds the time of the traffic from beyond a cache that is too small. The
-// constants were measured on Zen 4, some on Granite Rapids as well; attn-bench-plans shows where the predicted order of
-// plans is wrong.
+// The predictions count the instructions of register blocks, exponentials and copies, on a core that issues two loads
+// in the time of one vector multiply-add. If data does not fit in a cache, they add the time to load it from the next
+// level. The constants were measured on Zen 4, some on Granite Rapids as well; attn-bench-plans shows where the
+// predicted order of plans is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,15 +18,15 @@
 using namespace mlir;
 using namespace attn;
 
-// Costs in issue slots, for one vector. A core issues two loads in the time of a multiply-add.
+// The costs below are for one vector. The unit is the time of one multiply-add, in which a core issues two loads.
 static constexpr double kLoadsAtOnce = 2;
-// The latency of a multiply-add: with fewer accumulators than this, each of them waits for its last result.
+// The latency of a multiply-add. With fewer accumulators than this, each multiply-add waits for the previous result of
+// its accumulator.
 static constexpr double kLatency = 4;
 // The cost of a load that issues beside multiply-adds. The measured cost is 0 on Zen 4, and up to 0.4 on Granite
-// Rapids. The value is large enough for blocks with fewer loads to win between plans that are otherwise equal.
+// Rapids. The value is large enough that the plan with fewer loads wins if two plans are otherwise equal.
 static constexpr double kLoad = 0.08;
-// The additional cost of a step in a loop over single steps, which an odd number of steps needs, compared with a step
-// in a loop over pairs of steps.
+// The additional cost of a step if an iteration does one step, as an odd number of steps requires, and not two.
 static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
 // An instruction that multiplies tiles takes 16 cycles, and a load or a store of a tile takes 8, according to Intel's
@@ -115,8 +115,8 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
   };
   if (!instruction.tile || isGuarded)
     return ofVectors(rows, columns, depth);
-  // Add the time of whole tiles, of the products of their sums that no tile computes, and of the columns and rows at
-  // the edges.
+  // Add the times of three parts: the whole tiles; the last products of their sums, if these are too few for one more
+  // instruction on tiles; the columns and rows at the edges.
   const TileMultiplyAdd &tile = *instruction.tile;
   RegisterBlock block = chooseTileBlock(tile, columns);
   int64_t inStep = tile.steps * instruction.group, steps = depth / inStep, down = rows / tile.rows,
@@ -147,7 +147,7 @@ static std::array<int64_t, 4> evaluate(const KeyBounds &bounds, const AttentionS
                                        int64_t q, int64_t queries) {
   SmallVector<int64_t> operands(shape.numBatch, 0);
   operands.append({q, queries, shape.keys});
-  // The values of symbols are not known here, so they are assumed to hide no pair.
+  // The values of the mask's symbols, such as lengths, are not known here, so they are assumed to hide no pair.
   if (shape.mask)
     for (const KeptSet &set : shape.mask.kept(shape.numBatch))
       operands.append(2 * set.symbols.size(), shape.keys);
@@ -169,7 +169,7 @@ double attn::predictRounding(CpuAttr cpu, const AttentionShape &shape) {
 }
 
 namespace {
-/// Predicts the parts of an attention, of which the time of each schedule is put together.
+/// Predicts the times of the parts of an attention. The time of a schedule is the sum of the times of its parts.
 struct Model {
   Model(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan)
       : cpu(cpu), shape(shape), plan(plan) {
@@ -197,7 +197,8 @@ struct Model {
     return llvm::divideCeil(queries, int64_t(cpu.getLanes()));
   }
 
-  /// The time from products to probabilities of one vector of scores. An exact maximum takes a separate pass before it.
+  /// The time to compute the probabilities of one vector of scores from its products. If `isExact`, this includes a
+  /// separate pass that finds the maximum.
   double probabilities(bool isMasked, bool isExact) const {
     double cost = cpu.can(CpuCapabilities::Scale) ? kScaledExponential : kExponential;
     if (isMasked)
@@ -227,7 +228,7 @@ struct Model {
            vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
   }
 
-  /// The time of the tile of queries at `q`.
+  /// The time of the tile of `queries` queries that begins at query `q`.
   double queryTile(int64_t q, int64_t queries, const KeyBounds &bounds) const {
     auto [lo, fullLo, fullHi, hi] = evaluate(bounds, shape, q, queries);
 
@@ -235,7 +236,8 @@ struct Model {
     // The queries are transposed before the steps, and the output after them.
     double cost = (shape.d + shape.e) * vectors * transpose(cpu) + kTileOverhead;
     cost += shape.e * vectors * kStore;
-    // Add the first tile, which has an exact maximum, then the whole tiles, which all cost the same, and the tail.
+    // Add the time of the first tile of keys, which needs an exact maximum, of the whole tiles, which all cost the
+    // same, and of the tail.
     bool isExact = true;
     auto range = [&](int64_t from, int64_t to, bool isMasked) {
       if (isExact && from < to) {
@@ -275,9 +277,9 @@ struct Model {
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * bytesOfElement();
     double left = 1 - bytes / cpu.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
-    // If no other tile of queries reads the keys, each tile of keys but the first is prefetched while the one before it
-    // is computed. Otherwise the first tile of queries waits for the keys that it reads, unless the tiles of queries
-    // before it prefetch them, which they do if the keys of two heads fit in L2.
+    // If no other tile of queries reads the keys, each tile of keys except the first is prefetched while the previous
+    // one is computed. Otherwise the first tile of queries waits for the keys that it reads, unless the query tiles of
+    // the previous head have prefetched them. They do so if the keys and values of two heads fit in L2.
     bool readsOnce = shape.queries <= tile,
          comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= cpu.getL2();
     if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth && !comeBefore) {
@@ -295,7 +297,7 @@ struct Model {
            vectorsOf(keys) * cpu.getLanes() * shuffles(cpu);
   }
 
-  /// The time of one head, a tile of few queries at a time. Lanes hold keys.
+  /// The time of one head by the schedule whole-scores, which computes few queries at a time. Lanes hold keys.
   double wholeScores() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
@@ -308,7 +310,8 @@ struct Model {
            predictTraffic(cpu, 8 * bytes, bytes);
   }
 
-  /// The time of one head of few queries and `keys` keys, a tile of keys after the other. Lanes hold keys.
+  /// The time of one head of few queries by the schedule decode, which computes `keys` keys tile by tile. Lanes hold
+  /// keys.
   double fewQueries(int64_t keys) const {
     int64_t rows = std::min(shape.queries, plan.getQ());
     double tiles = double(llvm::divideCeil(keys, plan.getK()));
@@ -340,7 +343,8 @@ struct Model {
     return double(shape.heads) * shape.keys * (shape.d + shape.e) * bytesOfElement();
   }
 
-  /// `cost` plus the time to load the operands from memory. That time is the same for every plan; the report needs it.
+  /// `cost` plus the part of the time to load the operands from memory that the computation does not hide. The time to
+  /// load is the same for every plan; it is added because the report prints predicted times.
   double withTraffic(double cost) const {
     double heads = double(shape.heads) * shape.groups;
     double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * bytesOfElement();
@@ -363,7 +367,8 @@ struct Model {
   }
 
   /// The time of a schedule that computes all projections first, and then attends. The attention of one head takes
-  /// `attention`. Each product computes `joined` heads of keys, or all groups of queries of these heads.
+  /// `attention`. Each projection computes the keys or the values of `joined` heads, or the queries that belong to
+  /// these heads.
   double inPhases(double attention, int64_t joined) const {
     double cost = heads() * attention;
     if (!shape.depth)

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Predictions as pure functions of (CPU, shape, plan): no IR, so that a table can test them and a report can
+// Predicts times by pure functions of (CPU, shape, plan). They need no IR, so a table can test them and a report can
 // print them. The unit is the time of one multiply-add of a full vector at the peak rate of one core; only the
 // comparison of plans matters.
 //
@@ -17,8 +17,8 @@
 namespace attn {
 
 /// The time of c[rows, columns] += a[rows, depth] * b[depth, columns] in register blocks, with factors of
-/// `bytesPerFactor` bytes in memory. A guarded product skips the zeros of one operand; an epilogue needs the complete
-/// sums.
+/// `bytesPerFactor` bytes in memory. A guarded product skips the zeros of one operand. With an epilogue, sums are not
+/// split into parts, because an epilogue needs complete sums.
 double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
                       int64_t rows, int64_t columns, int64_t depth, bool isGuarded = false,
                       bool hasEpilogue = false);
@@ -27,11 +27,11 @@ double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytes
 /// assumed to hide no key.
 int64_t countKeys(mlir::MLIRContext *context, const AttentionShape &shape, int64_t queries);
 
-/// The time to round queries, keys and values to a narrower type in a phase of its own.
+/// The time to round queries, keys and values to a narrower type in a separate phase.
 double predictRounding(CpuAttr cpu, const AttentionShape &shape);
 
-/// The time of an attention with the projections before it, by the schedule of the function's name and the tiles of
-/// `plan`.
+/// The time of an attention and of the projections before it, with the schedule that the function is named after and
+/// the tiles of `plan`.
 double predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 double predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 double predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);

@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  /// Stores the probabilities of `products`. Returns `sums` plus the sums of their columns.
+  /// Stores the probabilities of `products`. Returns `sums` plus, for each column, the sum of its probabilities.
   SmallVector<Value> createProbabilities(OpBuilder &b, ArrayRef<Value> rows,
                                          ArrayRef<Lanes> columns, ValueRange products,
                                          ValueRange sums, Store store) {
@@ -155,7 +155,7 @@ bool attn::areInRegisterBlocks(const Contraction &products) {
          !ShapedType::isDynamic(boundOfQueries(op.getDpsInits()[0]));
 }
 
-/// Whether `is` holds for any value of the row. `is` emits the comparison of one vector.
+/// Returns whether any value of the buffer `row` satisfies `is`, which emits the test of one vector.
 static Value createAnyOf(OpBuilder &builder, Location loc, Value row, int64_t lanes,
                          llvm::function_ref<Value(OpBuilder &, Value)> is) {
   Value no = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));

@@ -2,10 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Most steps never store a score nor search for a maximum. Their probabilities are relative to the reference that
-// %max holds, and are computed from the accumulators of each register block before the block is stored. The sums of
-// the tile show whether the reference was too small. In that case, or if there is no reference yet, the products are
-// stored and updated as OnlineToVector.cpp describes:
+// Most steps neither store a score nor search for a maximum. They compute probabilities relative to %max, the maximum
+// of previous tiles, from the accumulators of each register block before the block is stored. Afterwards, the sums of
+// the tile's probabilities show whether %max was too small. If it was, or if %max needs exact exponents (Exp2.h), for
+// example because it is still -inf, the step stores the products, and updates the state as OnlineToVector.cpp
+// describes:
 //
 //   scf.while (%exact = any %max needs exact exponents, or %grows) {
 //     %scores = product, each block: %exact ? products : probabilities, tile sums
@@ -14,8 +15,8 @@
 //     scf.condition(%again)
 //   }
 //
-// %grows is in memory and begins as false in each task. Where scores grow from tile to tile, as with ALiBi on the way to
-// the query's own position, it saves the first attempt.
+// %grows is in memory, and is false at the beginning of each task. If scores grow from tile to tile, as with ALiBi,
+// where they grow towards the position of the query, %grows saves the first attempt, which would fail.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,17 +37,18 @@ inline constexpr double kBigSum = 1 << 20;
 /// lanes.
 bool areInRegisterBlocks(const Contraction &products);
 
-/// Lowers the scores of `op` and the update of its state, but not the product with the values. `products` are the
-/// products of the scores, which start from zero. `ofGroups` is the instruction for probabilities in groups, or null if
-/// they replace the scores. With it, register blocks have whole groups of rows. `createUpdate` lowers the update from
-/// stored products, and returns whether the sums of the tile relative to the old maxima were too big.
+/// Lowers the scores of `op` and the update of its state, but not the product with the values. `products` computes the
+/// products K Q^T; its sums start from `zero`. `ofGroups` is the instruction for probabilities in groups, or null if
+/// the probabilities replace the scores. If it is not null, the rows of a register block must be whole groups.
+/// `createUpdate` lowers the update from stored products, and returns whether the sums of the tile relative to the old
+/// maxima were too big.
 void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contraction &products,
                      const Start &zero, CpuAttr cpu, const ScoreRegion &region,
                      const MultiplyAdd *ofGroups,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &)> createUpdate);
 
-/// Lowers `products` and stores them. They have the same bits as the products of createFusedStep(), so that
-/// probabilities that are computed from both add up to 1.
+/// Lowers `products` and stores them. The products have the same bits as those of createFusedStep(). So probabilities
+/// that are computed from them, and divided by the sums of createFusedStep(), add up to 1.
 void createStoredProducts(mlir::OpBuilder &builder, const Contraction &products, const Start &zero,
                           CpuAttr cpu);
 

@@ -32,7 +32,8 @@ bool attn::canScale(CpuAttr cpu, Type type) {
 
 Value attn::createScale(OpBuilder &builder, Location loc, Value p, Value exponent) {
   // The instruction is vscalefps. The op passes its operands to the intrinsic in this order: the value, the exponent,
-  // the value of lanes that the mask switches off, the mask, the rounding. The names of the op's operands say otherwise.
+  // the value of lanes that the mask switches off, the mask, the rounding. The names of the op's operands say
+  // otherwise.
   return x86vector::MaskScaleFOp::create(
       builder, loc, p.getType(), p, exponent, p,
       constant(builder, loc, builder.getI16IntegerAttr(kEveryLane)),
@@ -64,7 +65,7 @@ Value attn::createMultiplyAddPairs(OpBuilder &builder, Location loc, Value a, Va
   return x86vector::DotBF16Op::create(builder, loc, sums.getType(), sums, a, b);
 }
 
-/// The tile with rows of 64 bytes of `element`.
+/// The type of a tile of 16 rows, each of which has 64 bytes of `element`.
 static amx::TileType getTile(Type element) {
   static constexpr int64_t kRows = 16, kBitsPerRow = 512;
   return amx::TileType::get({kRows, kBitsPerRow / element.getIntOrFloatBitWidth()}, element);

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// LLVM scalarises vectors that are not exactly as long as a register, so every pass of this stage
-// covers a dimension by full vectors of L lanes and one partial, masked vector. These helpers emit
-// only the code that a size needs: no mask for a static multiple of L, no loop for a size below L.
+// L is the number of elements in a vector register. LLVM scalarises vectors that are not exactly as long as a register,
+// so every pass of this stage covers a dimension by full vectors of L lanes and one partial, masked vector. These
+// helpers emit only the code that a size needs: no mask for a static multiple of L, and no loop for a size below L.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +20,14 @@ namespace attn {
 struct Lanes {
   int64_t count;
   mlir::Value offset;
-  /// The lanes before the end of the dimension, vector<Lxi1>; null if all lanes are.
+  /// A vector<Lxi1> that selects the lanes before the end of the dimension; null if all lanes are before it.
   mlir::Value mask;
 
   mlir::VectorType vectorOf(mlir::Type element) const {
     return mlir::VectorType::get(count, element);
   }
 
-  /// The same lanes, each of `size` adjacent elements, a power of two.
+  /// Returns these lanes with `size` adjacent elements, a power of two, in place of each element.
   Lanes ofGroups(mlir::OpBuilder &builder, mlir::Location loc, int64_t size) const;
 
   /// Loads elements of `buffer` at `indices`, the last of which is the offset. Lanes beyond the end
@@ -70,14 +70,14 @@ mlir::OpFoldResult roundDown(mlir::OpBuilder &builder, mlir::Location loc, mlir:
 mlir::Value floatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
                           double value);
 
-/// 0 of `type`, a type of numbers or a vector of one.
+/// The constant 0 of `type`, a type of numbers or a vector of numbers.
 mlir::Value zeroConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type);
 
 /// The sum of two floats or two integers, or of each lane of two vectors.
 mlir::Value createAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);
 
-/// `value`, a number or a vector of numbers, converted to elements of the type `element`: a float to a float type, a signed
-/// integer to an integer type.
+/// `value`, a number or a vector of numbers, converted to elements of the type `element`: a float to a float type, a
+/// signed integer to an integer type.
 mlir::Value createConversion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                              mlir::Type element);
 

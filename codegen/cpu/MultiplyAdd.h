@@ -16,8 +16,8 @@
 
 namespace attn {
 
-/// An instruction that multiplies two tiles of factors and adds the products to a tile of sums. The tiles are in registers
-/// of their own. Instructions.h says how tiles lie in memory.
+/// An instruction that multiplies two tiles of factors and adds the products to a tile of sums. Tiles are in separate
+/// tile registers. Instructions.h says how tiles lie in memory.
 struct TileMultiplyAdd {
   /// The tile of sums has `rows` rows and `columns` columns.
   int64_t rows, columns;
@@ -43,22 +43,23 @@ struct MultiplyAdd {
   /// The number of products that the instruction adds to each sum. The factors of these products are adjacent in both
   /// operands: a vector of factors has `group` elements for each sum.
   int64_t group;
-  /// What the CPU must be able to do.
+  /// The capabilities that the CPU must have.
   CpuCapabilities needs;
-  /// Whether this is one instruction. If it is a multiplication and an addition, the product needs a register.
+  /// Whether the CPU multiplies and adds in one instruction. Otherwise the product needs a register before it is added.
   bool isFused;
   /// Returns sums + a * b.
   mlir::Value (*create)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
                         mlir::Value sums);
-  /// Rounds `group` vectors of sums to factors, and puts their elements side by side. It is null if
-  /// the group is 1 or the factors are integers: only probabilities, which are floats, are grouped in registers.
+  /// Rounds `group` vectors of sums to factors, and interleaves them. It is null if the group is 1 or the factors are
+  /// integers: only probabilities, which are floats, are grouped in registers.
   mlir::Value (*createGroup)(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
-  /// The instruction for tiles of the same types; null if there is none. `create` computes what is left beside whole tiles.
+  /// The instruction for tiles of the same types; null if there is none. `create` then computes the edges that do not
+  /// fill a tile.
   const TileMultiplyAdd *tile;
 
   mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }
-  /// Whether the instruction can multiply elements of type `stored`. They must be of the type of the factors, or be floats
-  /// or signed integers that this type holds exactly.
+  /// Whether the instruction can multiply elements of type `stored`. `stored` must be the type of the factors, or a
+  /// type of floats or signed integers whose values the type of the factors holds exactly.
   bool takes(mlir::Type stored) const;
   /// Converts `value`, an element that the instruction takes or a vector of them, to factors.
   mlir::Value createFactors(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) const;

@@ -38,7 +38,7 @@ static void setBlock(Operation *product, Operation *step, StringRef name) {
     product->setAttr(AttnDialect::kBlockAttr, block);
 }
 
-/// `rows (k, d)` as (k, d / group, group).
+/// Returns a view (k, d / group, group) of `rows`, a buffer (k, d).
 static Value createViewOfGroups(OpBuilder &builder, Location loc, Value rows, int64_t group) {
   auto type = cast<MemRefType>(rows.getType());
   SmallVector<int64_t> shape = {type.getDimSize(0), type.getDimSize(1) / group, group};

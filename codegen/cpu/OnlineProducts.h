@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// OnlineToVector.cpp lowers the online ops with queries in lanes, OnlineRows.cpp those with queries in rows. Both use the
-// functions of this file.
+// OnlineToVector.cpp lowers the online ops with queries in lanes, and OnlineRows.cpp lowers those with queries in rows.
+// Both use the functions of this file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,13 +21,13 @@ struct ScoreProducts {
   Start zero;
 };
 
-/// Creates the products of `op`, an attn.online_step or attn.online_probabilities on buffers, which write `scores`. They
-/// get the register block that was planned for them.
+/// Creates the product of the keys and queries of `op`, an attn.online_step or attn.online_probabilities on buffers.
+/// The product writes to `scores`, and gets the register block that was planned for it.
 template <typename OpTy>
 ScoreProducts createScoreProducts(mlir::OpBuilder &builder, OpTy op, mlir::Value scores,
                                   CpuAttr cpu);
 
-/// Emits acc += V^T P^T.
+/// Emits acc += V^T P^T, where P are the probabilities.
 llvm::LogicalResult weighValues(mlir::IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu);
 
 /// Returns `value` with `replacement` in the lanes that equal `constant`.

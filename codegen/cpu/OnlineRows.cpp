@@ -6,15 +6,15 @@
 // becomes
 //   %scores = %query * %key^T                        // dot products
 //   scf.for %q = 0 to 4 {
-//     %greatest = scf.for %k = 0 to 512 step 16 ...  // of the row, from the old maximum, and across its lanes
+//     %greatest = scf.for %k = 0 to 512 step 16 ...  // the maximum of the row and of the old maximum, across lanes
 //     %alpha = exp2(the exponent of the old max relative to %greatest)
 //     %l = scf.for %k = 0 to 512 step 16 ...         // probabilities in place of scores, and their sum
 //     %max[%q] = %greatest    %sum[%q] = %alpha * %sum[%q] + %l    %acc[%q] *= %alpha
 //   }
 //   %acc += %scores * %value                         // by register blocks with the queries in rows
 //
-// The state of a query is a scalar, which is broadcast to all lanes. Maxima, hidden pairs and guarded products are as in
-// OnlineToVector.cpp. Lanes beyond the last key have a score of -inf and a probability of 0.
+// The state of a query is a scalar, which is broadcast to all lanes. Maxima, hidden pairs and the product that skips
+// zeros are as in OnlineToVector.cpp. Lanes beyond the last key have a score of -inf and a probability of 0.
 // Test: test/codegen/cpu/online-rows.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -138,7 +138,8 @@ static LogicalResult lowerScores(IRRewriter &rewriter, OpTy op, Value scores, Cp
   return success();
 }
 
-/// Turns the products of query `q` in `scores` into scores, and returns the greatest of them and of `oldMax`, in all lanes.
+/// Turns the products of query `q` in `scores` into scores, and returns the greatest of them and of `oldMax`, in all
+/// lanes.
 static Value createScores(OpBuilder &builder, const RowBuilder &row, const ScoreRegion &region,
                           Value scores, Value q, Value oldMax) {
   Value greatest = row.forEachVector(
@@ -223,8 +224,8 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op, const
   Value emptyRow = row.constant(builder, valueOf(op.getEmptyRow()));
   Value inverse = row.select(builder, isEmpty, emptyRow,
                              arith::DivFOp::create(builder, loc, row.constant(builder, 1), sum));
-  // As in OnlineToVector.cpp, the probability of a pair that the mask hides is 0. The probability of another pair with a
-  // score of -inf is NaN if the sum of its row is NaN, and otherwise 0.
+  // As in OnlineToVector.cpp, the probability of a pair that the mask hides is 0. The probability of another pair with
+  // a score of -inf is NaN if the sum of its row is NaN, and otherwise 0.
   Value unweighted = op.getMask() ? zero : row.multiply(builder, zero, inverse);
   Value hidden = row.select(builder, isEmpty, emptyRow, unweighted);
   row.update(builder, op.getProbabilities(), q, [&](OpBuilder &b, const Lanes &k, Value product) {

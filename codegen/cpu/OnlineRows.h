@@ -13,8 +13,9 @@
 
 namespace attn {
 
-/// Each function lowers an op whose operands have queries in rows, and which was verified, to loops over vectors. It
-/// leaves the op itself in place. The last dimension of the output of finish must be contiguous.
+/// Each function lowers an op with the attribute `rows`, whose operands have queries in rows, to loops over vectors.
+/// The caller verifies the operands before the call, and erases the op after it. The output of attn.online_finish must
+/// have a contiguous last dimension.
 void lowerRows(mlir::IRRewriter &rewriter, OnlineInitOp op, CpuAttr cpu);
 llvm::LogicalResult lowerRows(mlir::IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu);
 llvm::LogicalResult lowerRows(mlir::IRRewriter &rewriter, OnlineProbabilitiesOp op, CpuAttr cpu);

@@ -6,7 +6,7 @@
 // becomes
 //   %scores = %key * %query                          // the product, by register blocks
 //   scf.for %q = 0 to 48 step 16 {                   // a vector of queries
-//     %greatest = scf.for %k = 0 to 128 step 4 ...   // of the tile, from the old maximum
+//     %greatest = scf.for %k = 0 to 128 step 4 ...   // the maximum of the tile and of the old maximum
 //     %alpha = exp2(the exponent of the old max relative to %greatest)
 //     %l = scf.for %k = 0 to 128 step 4 ...          // probabilities in place of scores, and their sum
 //     vector.store %greatest, %max[%q]     vector.store (%alpha * sum + %l), %sum[%q]
@@ -15,17 +15,19 @@
 //   %acc += %value^T * %scores                       // by register blocks
 //
 // FusedStep.h computes the first product and the update together, if register blocks have keys in rows and queries in
-// lanes. The second product of a masked step skips pairs whose probability is 0: 0 * NaN is NaN. A probability is
-// exactly 0 where the pair is not kept or its score is -inf, and at least about 2^-100 elsewhere. The exception is a
-// step without mask and region, which hides no pair: there a score of -inf, an infinite product, may also give 2^-100,
-// but the sum of a row of such scores alone stays 0. %max may be less than the greatest score as long as the
-// probabilities are far from overflow: sum, acc and all later probabilities are relative to the same maximum.
+// lanes. The second product of a masked step skips pairs whose probability is 0, because 0 * NaN would be NaN. A
+// probability is exactly 0 where the pair is not kept or its score is -inf, and at least about 2^-100 elsewhere. The
+// exception is a step without mask and region. It hides no pair, so a score of -inf can only be an infinite product;
+// its probability may be 2^-100. If a row has only such scores, its sum stays 0 nevertheless. %max may be less than the
+// greatest score as long as the probabilities are far from overflow, because sum, acc and all later probabilities are
+// relative to the same maximum.
 //
-// attn.online_init, attn.online_probabilities, attn.online_merge and attn.online_finish are lowered likewise; finish also
-// transposes. If L does not divide the number of queries, the last vector of queries is masked. OnlineRows.h lowers ops
-// with queries in rows.
-// ScoreRegion.h defines the units of scores and max. Operands with queries are buffers with adjacent queries, of f32 or, in
-// groups, of the type of keys and values; the output of finish may have any strides.
+// The pass lowers attn.online_init, attn.online_probabilities, attn.online_merge and attn.online_finish in the same
+// way; the lowering of finish also transposes acc. If the number of lanes does not divide the number of queries, the
+// last vector of queries is masked. OnlineRows.h lowers ops with the attribute `rows`, whose operands have queries in
+// rows. ScoreRegion.h defines the units of scores and max. In buffers that have a dimension of queries, neighbouring
+// queries are adjacent in memory. The elements are f32 or, in groups, of the type of keys and values. The output of
+// finish may have any strides.
 // Test: test/codegen/cpu/online-to-vector.mlir, test/codegen/cpu/online-assembly.mlir, test/run/merge.test
 //
 //===----------------------------------------------------------------------===//
@@ -63,12 +65,12 @@ namespace attn {
 #include "codegen/cpu/Passes.h.inc"
 } // namespace attn
 
-/// Rows of the accumulator written in one iteration.
+/// The number of rows of the accumulator that an iteration writes.
 static constexpr int64_t kRows = 4;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Verifies that `tiles` and `states` are f32 buffers whose last dimension is contiguous, or has one element. With queries
-/// in rows, the maxima and sums in `states` are read one by one and may have any strides.
+/// Verifies that `tiles` and `states` are f32 buffers whose last dimension is contiguous, or has one element. With
+/// queries in rows, the maxima and sums in `states` are read one by one and may have any strides.
 template <typename OpTy>
 static LogicalResult verifyTiles(OpTy op, ValueRange tiles, ValueRange states) {
   auto isBuffer = [](Value value, bool isContiguous) {
@@ -155,8 +157,8 @@ static Value createUpdate(OpBuilder &builder, OnlineStepOp op, const ScoreRegion
   Value oldMax = q.load(builder, loc, max, q.offset);
   Type type = oldMax.getType();
 
-  // Compute the maximum over kept keys only, because a hidden score may have any value. Several
-  // maxima keep the chain short. No maximum is ever NaN, so that a NaN score does not hide others.
+  // Compute the maximum over kept keys only, because a hidden score may have any value. Several independent maxima keep
+  // the chain of dependent ops short. A maximum is never NaN, so a NaN score does not hide other scores.
   SmallVector<Value> greatest =
       createUnrolledLoop(builder, loc, numKeys, unroll, SmallVector<Value>(unroll, oldMax),
                          [&](OpBuilder &b, ArrayRef<Value> keys, ValueRange carried) {
@@ -306,7 +308,8 @@ static LogicalResult lower(OnlineStepOp op, CpuAttr cpu) {
       createGroups(b, op, *ofGroups, cpu);
     return grows;
   };
-  // An edited plan may have a block whose last row begins a group. Its probabilities are then computed from stored scores.
+  // If a user edited the plan, a block may end in the middle of a group. The probabilities are then computed from
+  // stored scores.
   bool endsWithGroups =
       !ofGroups || products.contraction.getBlock(cpu).getRows() % ofGroups->group == 0;
   if (areInRegisterBlocks(products.contraction) && endsWithGroups) {
@@ -344,7 +347,8 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
   Value inverse = arith::SelectOp::create(builder, loc, isEmpty, emptyRow,
                                           arith::DivFOp::create(builder, loc, one, sum));
   // A pair that the mask hides has probability 0 even if other pairs of its row are NaN. Without a mask, a pair with a
-  // score of -inf gets the NaN of its row, because other scores may have become NaN by adding -inf to them.
+  // score of -inf becomes NaN if the sum of its row is NaN: the region may have added -inf to infinite products, which
+  // gives NaN.
   Value unweighted = op.getMask() ? zero : createMultiply(builder, loc, zero, inverse);
   Value hidden = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, unweighted);
   createUnrolledLoop(
@@ -395,7 +399,8 @@ static LogicalResult lower(OnlineProbabilitiesOp op, CpuAttr cpu) {
 // attn.online_merge
 //===----------------------------------------------------------------------===//
 
-/// Exponents are those of the steps that computed the parts, so the rounding errors of max * factor cancel.
+/// Emits the merge of the parts of a vector of queries. Exponents are computed as in the steps that computed the parts,
+/// so that the rounding errors of max * factor cancel.
 static void createMerge(OpBuilder &builder, OnlineMergeOp op, CpuAttr cpu, const Lanes &q) {
   Location loc = op.getLoc();
   Value max = op.getMax(), sum = op.getSum(), acc = op.getAcc();
@@ -489,7 +494,7 @@ static LogicalResult lower(OnlineFinishOp op, CpuAttr cpu) {
   OpFoldResult numQueries = memref::getMixedSize(builder, loc, sum, 0);
   OpFoldResult numElements = memref::getMixedSize(builder, loc, acc, op.getRows() ? 1 : 0);
   double empty = valueOf(op.getEmptyRow());
-  // The factor for the accumulators of some queries, and the value of their empty rows.
+  // The factors for the accumulators of a vector of queries, and the value of their empty rows.
   struct Divisor {
     Value inverse, isEmpty, emptyRow;
   };

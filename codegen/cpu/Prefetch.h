@@ -14,8 +14,8 @@ namespace attn {
 /// Bytes per cache line.
 inline constexpr int64_t kBytesPerLine = 64;
 
-/// The cache that a prefetch loads a line into. A line for one use, such as that of a bias, does not displace the lines
-/// of L2 that are used again, such as those of keys and values.
+/// The cache that a prefetch loads a line into. `ForOneUse` is for a line that is used once, such as a line of a bias.
+/// It does not displace lines of L2 that are used again, such as those of keys and values.
 enum class Cache { First, Second, ForOneUse };
 
 /// Prefetches the cache line of an element. A prefetch never faults, so any address is allowed.
@@ -25,7 +25,8 @@ void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bu
 /// Prefetches the cache line at `pointer`, a pointer of the LLVM dialect.
 void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value pointer, Cache level);
 
-/// Whether `view` is a part of an argument of the function. Data that a task computes itself is already in its caches.
+/// Whether `view` is a part of an argument of the function, and worth prefetching. Data that a task computes itself is
+/// already in the caches.
 bool isOfArgument(mlir::Value view);
 
 } // namespace attn

@@ -23,7 +23,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// The shortest sum that gets a second accumulator, if there are registers for it.
+/// The length of the shortest sum that gets a second accumulator, if there are registers for it.
 static constexpr int64_t kLongChain = 64;
 /// The prefetch distance, in vectors, for vectors that are used only once: the number of vectors that
 /// a core reads from memory during the latency of one access.
@@ -104,7 +104,7 @@ private:
 
   /// Loads the factors of `columns` at `index` of the vector operand.
   Value loadVector(OpBuilder &b, Value index, const Lanes &columns);
-  /// Loads the factor at `index` of the scalar operand, or the group of factors, for all lanes.
+  /// Loads the factor, or the group of factors, at `index` of the scalar operand into all lanes.
   Value loadScalar(OpBuilder &b, Value index);
 
   Value splat(OpBuilder &b, Value scalar) {
@@ -125,17 +125,18 @@ private:
   int64_t elementsPerVector;                     // of a vector of factors
   int64_t scalarsPerLine, vectorElementsPerLine; // factors in a cache line, of each operand
   RegisterBlock block;
-  /// The rows of a block of tiles; 0 if there are none. `block` is then for what is left at the edges.
+  /// The number of rows of a block of tiles; 0 if tiles are not used. With tiles, `block` is the block of vectors for
+  /// the edges that do not fill a tile.
   int64_t tileRows = 0;
   int64_t wholeHeight;               // rows of the tallest block of the whole product
   std::optional<int64_t> depthBlock; // length of the parts of the sum, if it is split
   SmallVector<OpFoldResult> sizes;   // of each loop
   StridedView scalars, vectors, out, start;
   Value startScalar; // replaces the view `start` if the sum starts from a scalar
-  /// The vectors come from memory, and a single block of rows uses all of them.
+  /// Whether the vectors come from memory, and a single block of rows uses all of them.
   bool passesOnce;
-  /// The vectors come from memory, several blocks of rows use them, and the vectors of each step directly follow those
-  /// of the previous step.
+  /// Whether the vectors come from memory, several blocks of rows use them, and the vectors of each step directly
+  /// follow those of the previous step.
   bool isPanel;
 };
 
@@ -180,9 +181,10 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // that registers are left for two partial sums of each element.
   if (epilogue && split)
     block = fitTwoSums(cpu, instruction, block);
-  if (tileRows) // blocks of vectors divide the tiles that they complete
+  if (tileRows) // the height of a block of vectors must divide that of a tile
     block.rows = llvm::bit_floor<uint64_t>(block.rows);
-  // With an epilogue, the rows may be the tail of a larger tile, whose sums have the same order as in whole blocks.
+  // With an epilogue, the rows may be the tail of a larger tile. Their products must be added in the same order as
+  // those of whole blocks, so the height of a whole block counts.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
     this->start = out;
@@ -263,9 +265,9 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   });
 }
 
-/// Emits blocks of tiles, if there are any, then blocks of full height, then lower blocks for the tail: one block if the
-/// number of rows is known, otherwise blocks of half, a quarter and so on of the height, down to single rows. If rows are
-/// in groups, only single rows at the end leave a group that is not full.
+/// Emits blocks of tiles, if there are any, then blocks of full height, then lower blocks for the tail: one block if
+/// the number of rows is known, otherwise blocks of half, a quarter and so on of the height, down to single rows. If
+/// rows are in groups, only single rows at the end may leave a group incomplete.
 void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   SmallVector<Value> carried;
   if (epilogue)
@@ -289,7 +291,7 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   else
     for (int64_t height = heights.front(); height > 1; heights.push_back(height))
       height = instruction.group > 1 ? llvm::bit_floor<uint64_t>(height - 1) : height / 2;
-  int64_t divisor = heights.front(); // of the number of rows before the blocks of a height
+  int64_t divisor = heights.front(); // divides the number of rows before the blocks of a height
   for (int64_t height : heights) {
     // The block of a known tail takes all remaining rows.
     OpFoldResult end = size;
@@ -329,11 +331,12 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
   return emitResults(b, origin, rowNumbers, columns, sums, carried);
 }
 
-/// Adds the start to the sums of a block, and stores them or what the epilogue makes of them.
+/// Adds the start to the sums of a block. Stores the sums or, with an epilogue, the results that it computes from them.
 SmallVector<Value> Lowering::emitResults(OpBuilder &b, Origin origin, ArrayRef<Value> rowNumbers,
                                          ArrayRef<Lanes> columns, ValueRange products,
                                          ValueRange carried) {
-  // A start value from memory is added last, except to whole tiles: a sum in parts has a smaller error than one long chain.
+  // A start value from memory is added last, because a sum in parts has a smaller error than one long chain. Whole
+  // tiles are an exception: emitTiles() loads them from the start.
   SmallVector<Value> sums(products);
   for (size_t i = 0; !startScalar && i < rowNumbers.size(); ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
@@ -356,7 +359,8 @@ SmallVector<Value> Lowering::emitResults(OpBuilder &b, Origin origin, ArrayRef<V
   return carried;
 }
 
-/// Whether tiles can hold the operands as they are: of the type of the factors, with the elements of a row adjacent.
+/// Whether tiles can be loaded from the operands directly: the operands have the type of the factors, and the elements
+/// of a row are adjacent.
 bool Lowering::canUseTiles() const {
   if (!hasTiles(instruction, block) || guarded || !roles.m || roles.reductions.empty())
     return false;
@@ -368,8 +372,8 @@ bool Lowering::canUseTiles() const {
          getConstantIntValue(scalars.strides[depth]) == instruction.group;
 }
 
-/// Emits a block of `rows` rows of tiles. If the tiles hold whole sums, they are loaded from the start and stored to the
-/// output.
+/// Emits a block of `rows` rows of tiles. If the tiles hold complete sums, the code loads them from the start and
+/// stores them to the output directly.
 SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                        ArrayRef<Lanes> columns, ValueRange carried) {
   const TileMultiplyAdd &tile = *instruction.tile;
@@ -414,8 +418,8 @@ SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, i
   return finishTiles(b, origin, row, tiles, whole, columns, carried);
 }
 
-/// Stores `tiles`, the sums of the first `whole` steps, to a buffer. A loop then takes the rows of a block of vectors from
-/// it, adds the products that are left, and goes on like emitBlock().
+/// Stores `tiles`, the sums of the first `whole` steps, to a buffer. A loop then loads the sums of one block of vectors
+/// at a time from this buffer, adds the remaining products, and goes on like emitBlock().
 SmallVector<Value> Lowering::finishTiles(OpBuilder &b, Origin origin, Value row,
                                          ArrayRef<Value> tiles, OpFoldResult whole,
                                          ArrayRef<Lanes> columns, ValueRange carried) {
@@ -460,7 +464,7 @@ SmallVector<Value> Lowering::finishTiles(OpBuilder &b, Origin origin, Value row,
       });
 }
 
-/// Adds the products of whole tiles to `sums`, tiles of `width` to a row.
+/// Adds the products of whole tiles to `sums`, which has `width` tiles in each row.
 SmallVector<Value> Lowering::emitTileReductions(OpBuilder &b, ArrayRef<unsigned> loops,
                                                 Value scalarIndex, Value vectorIndex,
                                                 ValueRange sums, ArrayRef<Value> rows,
@@ -519,8 +523,9 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   // The height of whole blocks decides this for tails too, so that equal rows have equal sums.
   bool alternates = isEven && instruction.isFused && length.value_or(0) >= kLongChain &&
                     fitsRegisters(cpu, instruction, {2 * wholeHeight, width}, guarded);
-  // Emit two steps per iteration if the trip count is even and it pays: blocks that are not full are only
-  // for edges. Without FMA it does not pay: LLVM moves the separate multiplications up until registers spill.
+  // Emit two steps per iteration if the trip count is even, for full blocks and for separate sums. Other blocks only
+  // compute edges. Without FMA, emit one step, because LLVM would move the separate multiplications of two steps up
+  // until registers spill.
   bool isFull = height == block.rows;
   bool inPairs = instruction.isFused && isEven && (isFull || alternates);
   int64_t steps = inPairs ? 2 : 1;
@@ -565,8 +570,8 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
 /// - Dense rows, which follow each other in memory: the next block is one contiguous range, and each iteration
 ///   prefetches its part of that range.
 /// - Other rows: each iteration prefetches an element of one row of the next block; the rows take turns.
-/// The last two cases apply only with two steps per iteration. The last block prefetches from behind the operand,
-/// often from the next tile; a prefetch never faults.
+/// The last two cases apply only with two steps per iteration. The last block prefetches addresses beyond the end of
+/// the operand, often those of the next tile. A prefetch never faults, so this is safe.
 void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k, Value scalarIndex,
                                 int64_t steps) {
   auto advance = [&](Value index, unsigned along, Value count) {
@@ -585,7 +590,7 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
     index = advance(scalarIndex, m, rows);
   } else if (steps == 2 && length && stride == length &&
              getConstantIntValue(scalars.strides[loop]) == 1) {
-    // The index is at step `k` of this block already.
+    // `scalarIndex` includes k already, so k * (rows - 1) more elements make k * rows.
     Value part = arith::MulIOp::create(b, loc, k, constant(b, block.rows - 1));
     index = arith::AddIOp::create(b, loc, advance(scalarIndex, m, rows), part);
   } else if (steps == 2) {
@@ -597,9 +602,9 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
     createPrefetch(b, loc, scalars.row, index);
 }
 
-/// Prefetches to L2 the data behind the vectors of this sum: the next part of the sum, or the next panel.
-/// Each pair of steps, at `k`, prefetches one line. So a block of rows prefetches, for four vectors of 16
-/// lanes, an eighth of that data. Blocks beyond the eighth prefetch the last lines again.
+/// Prefetches to L2 the data that follows the vectors of this sum in memory: the next part of the sum, or the next
+/// panel. Each pair of steps, at `k`, prefetches one line. With four vectors of 16 lanes, a block of rows thus
+/// prefetches an eighth of that data. Blocks beyond the eighth prefetch the last lines again.
 void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,
                                  Value vectorIndex) {
   int64_t elements = length * block.vectors * elementsPerVector,
@@ -633,7 +638,7 @@ Value Lowering::loadScalar(OpBuilder &b, Value index) {
   if (instruction.group == 1)
     return splat(
         b, instruction.createFactors(b, loc, memref::LoadOp::create(b, loc, scalars.row, index)));
-  // Move the group as one integer.
+  // Broadcast the group as one integer.
   Type stored = scalars.getElementType();
   Value group = vector::LoadOp::create(b, loc, VectorType::get(instruction.group, stored),
                                        scalars.row, index);
@@ -644,14 +649,15 @@ Value Lowering::loadScalar(OpBuilder &b, Value index) {
   return instruction.createFactors(b, loc, all);
 }
 
-/// Whether each element of `vector` is not 0.
+/// Returns, for each element of `vector`, whether it is not 0.
 static Value createIsNonzero(OpBuilder &b, Location loc, Value vector) {
   auto type = cast<VectorType>(vector.getType());
   unsigned width = type.getElementTypeBitWidth();
   if (width >= 32)
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, vector,
                                  floatConstant(b, loc, type, 0.0));
-  // Instructions compare the bits of shorter floats; the bit of the sign does not count.
+  // Compare shorter floats as integers, without the sign bit, because there are instructions for integers of this
+  // width.
   auto bits = type.clone(b.getIntegerType(width));
   auto splat = [&](const APInt &value) -> Value {
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, value));
@@ -664,7 +670,8 @@ static Value createIsNonzero(OpBuilder &b, Location loc, Value vector) {
 /// Emits one step: multiplies one element, or one group, of each row by one row of vectors.
 SmallVector<Value> Lowering::emitStep(OpBuilder &b, Value scalarIndex, Value vectorIndex,
                                       ValueRange sums, int64_t rows, ArrayRef<Lanes> columns) {
-  // Zeros of one operand switch off products or, if an instruction adds groups of products, single factors of the other.
+  // A zero of the guarded operand disables its product. If the instruction adds groups of products, the zero instead
+  // replaces the matching factor of the other operand by 0.
   bool guardsFactors = guarded && instruction.group > 1;
   SmallVector<Value> row, masks;
   for (auto [vector, lanesOfVector] : llvm::enumerate(columns)) {

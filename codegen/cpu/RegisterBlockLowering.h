@@ -20,7 +20,8 @@ public:
   virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder,
                                                llvm::ArrayRef<Lanes> columns) = 0;
   /// Called in every iteration of the loop that sums up the products of `rows`, if the trip count is known. The
-  /// iteration does `steps` of `length` steps, starting at `step`. Emits work to overlap with them, such as prefetches.
+  /// iteration does `steps` of `length` steps, starting at `step`. Emits work that overlaps with these steps, such as
+  /// prefetches.
   virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,
                        int64_t steps, int64_t length) {}
   /// Stores `value` at the output position of accumulator number `accumulator`, counted row by row.
@@ -36,7 +37,7 @@ public:
                    mlir::ValueRange carried) = 0;
 };
 
-/// Emits `contraction` as loops over register blocks that fit `target`. Its loops must have roles.
+/// Emits `contraction` as loops over register blocks that fit the registers of `cpu`. `contraction.roles` must be set.
 void createContraction(mlir::OpBuilder &builder, const Contraction &contraction, const Start &start,
                        CpuAttr cpu, Epilogue *epilogue = nullptr);
 

@@ -14,7 +14,7 @@ using namespace attn;
 /// The number of vectors that stands for many columns: the width of every block that fits divides it.
 static constexpr int64_t kManyVectors = 12;
 
-/// The sums in a vector register.
+/// The number of sums in a vector register.
 static int64_t getLanes(CpuAttr cpu, const MultiplyAdd &instruction) {
   return cpu.getLanes(instruction.getSumType(cpu.getContext()));
 }
@@ -28,8 +28,8 @@ bool attn::fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBl
   return live <= int64_t(cpu.getRegisters() - cpu.getSpare());
 }
 
-/// Loads for each step of the reduction and each row: a block loads an element for each row, and its
-/// vectors.
+/// The number of loads for each step of the reduction and each row. In each step, a block loads one element for each of
+/// its rows, and its vectors.
 static double loadsPerRow(RegisterBlock block, int64_t vectors) {
   int64_t whole = vectors / block.vectors, rest = vectors % block.vectors;
   int64_t loads = whole * (block.rows + block.vectors) + (rest ? block.rows + rest : 0);
@@ -37,7 +37,8 @@ static double loadsPerRow(RegisterBlock block, int64_t vectors) {
 }
 
 RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block) {
-  // 8, 6, 4, 3, 2, 1 rows: tiles of keys are multiples of most of these. Rows in groups are whole groups.
+  // Try 8, 6, 4, 3, 2 and 1 rows, because the number of keys in a tile is a multiple of most of these. If rows are in
+  // groups, keep whole groups.
   while (instruction.isFused && block.rows > instruction.group &&
          !fitsRegisters(cpu, instruction, {2 * block.rows, block.vectors}, /*guarded=*/false))
     block.rows -= std::max<int64_t>(block.rows > 4 ? 2 : 1, instruction.group);
@@ -46,8 +47,8 @@ RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, Regi
 
 int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                                int64_t depth, int64_t bytesPerFactor) {
-  // Long sums are split because the error of a sum grows with its length; the parts are added at the end.
-  // Tiles cost more to store and load, so their sums are split later, after whole steps.
+  // Long sums are split because the error of a sum grows with its length. A tile costs more to store and load than a
+  // vector, so the parts of its sums are longer; they consist of whole steps.
   static constexpr int64_t kLongestSum = 192, kLongestSumOfTiles = 1024;
   bool isOfTiles = hasTiles(instruction, block);
   int64_t longestSum = isOfTiles ? kLongestSumOfTiles : kLongestSum;
@@ -55,7 +56,8 @@ int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, Regi
   int64_t bytesPerRow =
       block.vectors * getLanes(cpu, instruction) * instruction.group * bytesPerFactor;
   int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, longestSum);
-  // Shorter sums load and store their accumulators too often; an odd length does not split into pairs of steps.
+  // Shorter parts would load and store the accumulators too often, and parts of odd length are not whole pairs of
+  // steps.
   int64_t least = most / 2;
   for (int64_t length = std::min(most, depth); length >= least && length > 0; --length)
     if (depth % length == 0 && (length % granule == 0 || length == depth))
@@ -69,8 +71,7 @@ RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruct
   if (!ShapedType::isDynamic(columns))
     vectors = std::max<int64_t>(1, llvm::divideCeil(columns, getLanes(cpu, instruction)));
   RegisterBlock best = {1, 1};
-  // Only blocks that are at least as tall as wide: the element of a row is broadcast, which costs more
-  // than the load of a vector.
+  // Consider only blocks that have at least as many rows as vectors.
   for (int64_t rows = 2; rows <= kMostRows; rows += 2) {
     for (int64_t width = 1; width <= std::min(rows, vectors); ++width) {
       RegisterBlock block = {rows, width};
@@ -82,7 +83,7 @@ RegisterBlock attn::chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruct
   return best;
 }
 
-/// Whether the registers of tiles hold `down` x `width` tiles of sums, and the tiles of factors that they need.
+/// Whether the tile registers can hold `down` x `width` tiles of sums, and the tiles of factors that these sums need.
 static bool fitsTiles(const TileMultiplyAdd &tile, int64_t down, int64_t width) {
   return down * width + down + width <= tile.registers;
 }
@@ -114,7 +115,7 @@ RegisterBlock attn::fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, Regist
   return block;
 }
 
-/// The instruction for elements in groups of the shape, or else for single elements; null if there is none.
+/// The instruction for elements in groups of `shape.group`, or else for single elements; null if there is none.
 static const MultiplyAdd *findInstruction(CpuAttr cpu, const ProductShape &shape) {
   for (const MultiplyAdd *row : findMultiplyAdds(cpu, shape.types))
     if (row->group == shape.group)

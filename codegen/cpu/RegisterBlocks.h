@@ -12,17 +12,17 @@
 
 namespace attn {
 
-/// The part of a contraction's output that is accumulated in registers: `rows` x `vectors` of L
-/// lanes.
+/// The part of a contraction's output that is accumulated in registers: `rows` rows of `vectors` vector registers each.
 struct RegisterBlock {
   int64_t rows, vectors;
 };
 
-/// The most rows of a block of vectors. More rows save little and cost an address register each.
+/// The most rows of a block of vectors. More rows would save few loads, and each row needs an address register.
 inline constexpr int64_t kMostRows = 8;
 
-/// Whether registers hold the block's accumulators, a row of its vector operand and an element of the other operand. A
-/// `guarded` product also keeps masks and a separate product in registers.
+/// Whether the registers can hold the block's accumulators, a row of its vector operand and an element of the other
+/// operand at the same time. A `guarded` product, which skips the zeros of one operand, also keeps masks and a separate
+/// product in registers.
 bool fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block, bool guarded);
 
 /// Of the blocks that fit the registers of the target, the one with the fewest loads for `columns`
@@ -35,27 +35,30 @@ bool fitsRegisters(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock bl
 RegisterBlock chooseRegisterBlock(CpuAttr cpu, const MultiplyAdd &instruction, int64_t columns,
                                   bool guarded);
 
-/// The block of tiles for `columns` columns with the fewest loads of tiles, among those whose tiles of sums and operands fit
-/// the registers of tiles.
+/// The block of tiles with the fewest loads of tiles for `columns` columns, among the blocks whose tiles of sums and of
+/// operands fit in the tile registers.
 RegisterBlock chooseTileBlock(const TileMultiplyAdd &tile, int64_t columns);
 
 /// Whether `block` is a block of tiles of `instruction`.
 bool hasTiles(const MultiplyAdd &instruction, RegisterBlock block);
 
-/// Returns the block of vectors that computes the edges of a product in blocks of tiles. It is as wide as `block`, a block of
-/// tiles, and has 8, 4 or 2 rows.
+/// Returns the block of vectors that computes the edges of a product in blocks of tiles. It is as wide as `block`, a
+/// block of tiles, and has 8, 4 or 2 rows.
 RegisterBlock fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
-/// `block` with fewer rows, so that registers hold two sums of each element, if `instruction` is fused.
+/// Returns `block` with so few rows that the registers can hold two partial sums of each element. Returns `block`
+/// unchanged if `instruction` is not fused.
 RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
-/// The number of the `depth` products of a sum that register blocks add before they go on to the next rows: all of
-/// them, or the greatest divisor of `depth` up to 192 for which the rows of the vector operand stay in a quarter of L2.
-/// With tiles, the divisor is up to 1024, and a multiple of the number of products of one instruction.
+/// The length of the parts into which a sum of `depth` products is split; all rows add one part before any row adds the
+/// next. It is the greatest even divisor of `depth` up to 192 for which the rows of the vector operand fit in a quarter
+/// of L2, or `depth` if the whole sum is that short or no divisor is long enough. With tiles, the divisor is up to
+/// 1024, and a multiple of the number of products of one instruction.
 int64_t chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                          int64_t depth, int64_t bytesPerFactor);
 
-/// Whether registers hold `block`, which a user may have written, in a product of `shape`.
+/// Whether `block`, which a user may have written, is possible for a product of `shape`: a block of more than 8 rows
+/// must consist of tiles that fit in the tile registers.
 bool hasRegisters(CpuAttr cpu, const ProductShape &shape, BlockAttr block);
 
 /// The block of a product; null if `cpu` has no instruction for its types.

@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A value is a scalar as long as it is the same for all lanes of a vector, and is broadcast where it meets a vector.
+// A value that is the same in all lanes of a vector stays a scalar, and is broadcast only where it is combined with a
+// vector.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,7 +79,7 @@ LogicalResult ScoreRegion::verify() const {
       for (AffineExpr variable : variables)
         if (!slopeOf(expr, variable, numDims, numSymbols))
           return op->emitOpError()
-                 << "expected a mask that is linear in what varies within a vector, got "
+                 << "expected a mask that is linear in the values that vary within a vector, got "
                  << IntegerSetAttr::get(set.pairs);
     }
   }
@@ -96,7 +97,7 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value oth
   AffineMap map = captureMaps[capture];
   auto type = cast<MemRefType>(buffer.getType());
   if (findWordOfKey(map)) {
-    // The bit of key k in the words of the queries.
+    // Take the bit of key `other` from the word of each query.
     Value key = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), other);
     auto constant = [&](int64_t value) {
       return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
@@ -118,8 +119,8 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value oth
   };
   if (!map.isFunctionOfDim(laneDim))
     return memref::LoadOp::create(builder, loc, buffer, indicesAt(lanes.offset));
-  // A vector of i1 would be read as packed bits, but a buffer of i1 holds bytes, which are also
-  // faster to gather.
+  // A load of a vector of i1 would read packed bits, but a buffer of i1 has a byte for each element. So gather bytes,
+  // which is also faster.
   bool isBoolean = type.getElementType().isInteger(1);
   AffineExpr ofLanes = getAffineDimExpr(laneDim, map.getContext());
   if (map.getResults().back() == ofLanes && isRowContiguous(type) && !isBoolean)
@@ -216,8 +217,8 @@ Value ScoreRegion::createConstraint(OpBuilder &builder, const KeptSet &set, unsi
   if (slope == 0 && !varying)
     return arith::CmpIOp::create(builder, loc, predicate, base, zero);
 
-  // Lane i holds base + i * slope. Without varying symbols, clamping the base to the range that
-  // i * slope can reach does not change the result. So 32 bits hold it for any sequence length.
+  // Lane i holds base + i * slope. Without varying symbols, clamping the base to the range that i * slope can reach
+  // does not change the result. The clamped base fits in 32 bits for any sequence length.
   Value bound = arith::SubIOp::create(builder, loc, zero, base);
   Type element = builder.getIndexType();
   if (!varying) {

@@ -13,11 +13,12 @@
 
 namespace attn {
 
-/// How one tile step turns products K Q^T into scores, a vector at a time: L neighbouring queries with one key or, if the
-/// step has queries in rows, L neighbouring keys with one query.
+/// Turns the products K Q^T of a tile into scores, one vector at a time. A vector has the pairs of L neighbouring
+/// queries with one key or, if the op has queries in rows, of L neighbouring keys with one query. L is the number of
+/// lanes.
 ///
-/// Where the unit of max is the scale, products stay unchanged, and the scale is folded into the factor of the exponent,
-/// at no cost. Otherwise the scores are computed as the op defines them. `attn.online_step` and
+/// If the `unit` of max (see attn.online_step) is the scale, products stay unchanged, and the scale is folded into the
+/// factor of the exponent, at no cost. Otherwise the scores are computed as the op defines them. `attn.online_step` and
 /// `attn.online_probabilities` of one attention have the same region and scale, and therefore the same units.
 class ScoreRegion {
 public:
@@ -34,17 +35,17 @@ public:
   /// Reports an error for a mask that cannot be computed on vectors.
   llvm::LogicalResult verify() const;
 
-  /// Converts scores to exponents of two relative to `max`, which has the same units.
+  /// Returns the conversion of scores to exponents of two relative to `max`, which has the same unit as the scores.
   Exponents createExponents(mlir::OpBuilder &builder, mlir::Value max, CpuAttr cpu) const;
 
-  /// Whether products need no change to be scores.
+  /// Whether the products are the scores, without any change.
   bool isIdentity() const { return isRaw() && kept.empty(); }
 
   /// Whether scores of -inf are expected, from hidden pairs or from a region.
   bool canHide() const { return !kept.empty() || !region.empty(); }
 
-  /// The lanes of a vector, along the queries or, in rows, along the keys. Values that every vector with these lanes needs
-  /// are loaded once.
+  /// The lanes of a vector, along the queries or, if queries are in rows, along the keys. A span holds the values that
+  /// all vectors with these lanes need, so that they are loaded only once.
   struct Span {
     Lanes lanes;
     mlir::Value index; // absolute index of lane 0
@@ -53,13 +54,14 @@ public:
   };
   Span createSpan(mlir::OpBuilder &builder, const Lanes &lanes) const;
 
-  /// The scores of `span` with key `other` of the tile or, in rows, with query `other`; -inf where a pair is hidden.
+  /// The scores of `span` with key `other` of the tile or, if queries are in rows, with query `other`. The score of a
+  /// hidden pair is -inf.
   mlir::Value createScores(mlir::OpBuilder &builder, mlir::Value products, mlir::Value other,
                            const Span &span) const;
 
 private:
   bool isRaw() const { return region.empty() && unit == scale; }
-  /// Dimension q or k of the origin: that of the lanes, and the other one.
+  /// The coordinate of the origin (q or k) along the lanes, and the coordinate along the other dimension.
   mlir::Value originOfLanes() const {
     return laneDim == 1 ? origin.drop_back().back() : origin.back();
   }
@@ -82,7 +84,7 @@ private:
   mlir::Operation *op;
   mlir::ValueRange captures, origin;
   mlir::Region &region;
-  unsigned laneDim; // of the dimensions (k, q)
+  unsigned laneDim; // the position in (k, q) of the dimension along the lanes
   double scale, unit;
   llvm::SmallVector<mlir::AffineMap> captureMaps;
   llvm::SmallVector<KeptSet> kept;

@@ -14,20 +14,21 @@
 
 namespace attn {
 
-/// A tile of queries is packed, and a tile of outputs written, in one go between two long computations, so that
-/// no computation hides the memory latency. The keys and values of a new head are not in the caches either. So
-/// the steps of the products prefetch all of these, one line or a few at a time. A cache can have only a few
-/// lines in flight: with too many prefetches at once, the next access waits, and so does all later code.
+/// A tile of queries is packed, and a tile of outputs is written, between two long computations, so no computation
+/// hides the memory latency of these copies. The keys and values of a new head are not in the caches either. So the
+/// loops that compute products prefetch all of these buffers, one or a few cache lines in each iteration. A cache can
+/// have only a few lines in flight: with too many prefetches at once, the next access waits, and so does all later
+/// code.
 ///
-/// Once in each loop over keys, a tile prefetches its outputs and the next queries, which follow its own in
-/// memory. If the head has other tiles of queries, the tile also prefetches its share of the keys and values of
-/// the next head. Otherwise each block of keys prefetches its own values, and the keys at the same position in
-/// the next tile of keys.
+/// In its loop over keys, a tile of queries prefetches once its outputs and the next tile of queries, which follows it
+/// in memory. If the head has other tiles of queries, the tile also prefetches its share of the keys and values of the
+/// next head. Otherwise each block of keys prefetches its own values, and the keys at the same position in the next
+/// tile of keys.
 class TilePrefetch {
 public:
   /// Finds the buffers to prefetch. The queries are those that an attn.pack before `step`, or before the loop over keys
-  /// around it, packs. The outputs are those of an attn.online_finish after it. Only buffers with contiguous rows are
-  /// prefetched.
+  /// around it, packs. The outputs are those of an attn.online_finish after `step`. Only buffers with contiguous rows
+  /// are prefetched.
   static TilePrefetch create(OnlineStepOp step);
 
   /// Emits the prefetches that belong to `steps` of the `length` steps, starting at `step`, of the products of the
@@ -57,7 +58,7 @@ private:
   int64_t keysOfWholeTile = 0;    // set if `ofNext` is not empty
   llvm::SmallVector<Rows, 2> ofKeys;
   llvm::SmallVector<Rows, 1>
-      ofNext; // that the step itself names; each block of keys prefetches its share
+      ofNext; // the operands `prefetch` of the step; each block of keys prefetches its share
   llvm::SmallVector<Rows, 4> ofTile;
 };
 
