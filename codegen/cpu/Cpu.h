@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// A level of CPUs. codegen/cpu/targets/ has one description for each.
+/// An ISA level of CPUs, such as x86-64-v3. Each has a description in codegen/cpu/targets/.
 struct CpuTarget : Target {
   /// LLVM's name of the CPU, which defines the available instructions and the scheduling model.
   llvm::StringLiteral cpu;

@@ -24,7 +24,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     return (*getLoopStrides(cast<MemRefType>(operand->get().getType()),
                             op.getMatchingIndexingMap(operand)))[loop];
   };
-  // If the lanes run along the sum, products need no groups.
+  // With the lanes along the sum, only instructions that add single products are supported.
   const MultiplyAdd *instruction = contraction.instruction;
   if (instruction->group != 1)
     return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     return stride(op.getDpsInitOperand(0), loop) == 1 &&
            stride(op.getDpsInputOperand(1 - input), loop) == 0;
   };
-  // A loop of one step is possible too, whatever its strides, because they are not used.
+  // A loop of one iteration is possible too, whatever its strides, because they are not used.
   for (bool isSingle : {false, true})
     for (unsigned input : {1, 0})
       for (unsigned loop : parallel)
@@ -54,7 +54,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
   return std::nullopt;
 }
 
-/// The rows of the other input that are multiplied at a time with each vector of a row.
+/// The number of rows of the other input that are multiplied at a time with each vector of a row.
 static constexpr int64_t kOthers = 4;
 
 namespace {
@@ -107,7 +107,8 @@ struct DotBuilder {
     });
   }
 
-  /// Emits the products of L rows of one input with the rows of the other input along `loop`, some of these at a time.
+  /// Emits the products of L rows of one input with the rows of the other input along `loop`, at most kOthers of these
+  /// at a time.
   void createOthers(OpBuilder &builder, const Lanes &n, Origin origin, unsigned loop) const {
     OpFoldResult size = sizes[loop], begin = builder.getIndexAttr(0);
     int64_t most = std::min(kOthers, lanes);
@@ -196,8 +197,8 @@ struct DotBuilder {
     }
   }
 
-  /// The products of each of the rows at `starts` with `numOthers` rows of the other input, as vectors whose lanes are yet to
-  /// be added up. Those with the first of the other rows come first.
+  /// The products of each of the rows at `starts` with `numOthers` rows of the other input, as vectors whose lanes are
+  /// yet to be added up. The products with the first of the other rows come first.
   SmallVector<Value> createBlock(OpBuilder &b, ArrayRef<Value> starts, int64_t numOthers,
                                  function_ref<Value(OpBuilder &, int64_t)> otherAt) const {
     const MultiplyAdd &instruction = products.instruction;

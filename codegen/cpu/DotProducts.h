@@ -11,13 +11,13 @@
 
 namespace attn {
 
-/// A contraction whose inputs are both contiguous along the sum, such as the scores of few queries,
-/// for which transposing the keys does not pay. The code computes L dot products at a time, with the
-/// lanes along the sum. A transposition adds up the lanes of all L sums; a few sums are added up one
-/// by one.
+/// A contraction whose inputs are both contiguous along the sum, such as the scores of few queries, for which
+/// transposing the keys does not pay. The code computes L dot products at a time, with the L lanes of vectors along the
+/// sum. Shuffles like those of a transposition then add up the lanes of all L sums together; the lanes of a few sums
+/// are added up one sum after the other.
 struct DotProducts {
-  /// `contraction` as dot products, or none. n must be a loop of one input only that is contiguous in
-  /// the output, or else a loop of one step.
+  /// Returns `contraction` as dot products, or none. n must be a loop of one input only that is contiguous in the
+  /// output, or else a loop of one iteration.
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;

@@ -85,8 +85,8 @@ struct Doubles {
     return p;
   }
 
-  /// log2 of positive numbers that are normal in f64, as all of f32 are. With x = 2^e m and m from sqrt(1/2) to
-  /// sqrt(2), log(m) = 2 atanh(s) = 2 (s + s^3/3 + ...) where s = (m - 1) / (m + 1).
+  /// log2 of positive numbers that are normal in f64, as all positive finite numbers of f32 are. With x = 2^e m and m
+  /// from sqrt(1/2) to sqrt(2), log(m) = 2 atanh(s) = 2 (s + s^3/3 + ...) where s = (m - 1) / (m + 1).
   Value log2(Value x) {
     static constexpr int64_t kMantissa = 52, kHalf = 0x3FE6A09E667F3BCD; // sqrt(1/2)
     Value shifted = with<arith::SubIOp>(toBits(x), kHalf);
@@ -102,7 +102,7 @@ struct Doubles {
     return add(e, mul(mul(s, series), constant(2 * llvm::numbers::log2e)));
   }
 
-  /// 2^x for |x| up to 1000, by the series of e^(r log 2) for the distance r to the nearest integer.
+  /// 2^x for |x| up to 1000, by the series of e^(r log 2), where r is x minus the nearest integer.
   Value exp2(Value x) {
     Value sum = add(x, constant(kRound));
     Value r = mul(sub(x, sub(sum, constant(kRound))), constant(llvm::numbers::ln2));
@@ -142,7 +142,7 @@ Value attn::createLog(OpBuilder &builder, Location loc, Value x) {
   return d.round(d.logarithm(wide, d.mul(d.log2(wide), d.constant(llvm::numbers::ln2))));
 }
 
-/// log(1 + x). Near 0, where the sum would lose bits of x, it is x - x^2/2 + x^3/3.
+/// log(1 + x). Near 0, where the sum 1 + x would lose bits of x, the result is x - x^2/2 + x^3/3.
 Value attn::createLog1p(OpBuilder &builder, Location loc, Value x) {
   Doubles d(builder, loc, x.getType());
   Value wide = d.extend(x), sum = d.add(wide, d.constant(1));
@@ -172,7 +172,7 @@ Value attn::createPow(OpBuilder &builder, Location loc, Value x, Value y) {
   result = d.select(d.is(size, 0), d.select(isFalling, infinity, zero), result);
   result = d.select(d.is(size, kInfinity), d.select(isFalling, zero, infinity), result);
 
-  // Floats of 2^53 and more are even integers; below, adding 2^52 rounds to an integer.
+  // Numbers of 2^53 and more are even integers. Smaller numbers are rounded to an integer by adding 2^52.
   auto rounded = [&](Value v) { return d.sub(d.add(v, d.constant(0x1p52)), d.constant(0x1p52)); };
   auto isWhole = [&](Value v) {
     Value isLarge = d.compare(arith::CmpFPredicate::OGE, v, d.constant(0x1p52));

@@ -2,9 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// These functions are for code outside the inner loops of fused kernels. Computing in f64 gives results that are right
-// to the last bit but one, without the care that f32 would need. Each function takes and returns f32 or a vector of
-// f32, and calls no library.
+// These functions are for code outside the inner loops of fused kernels. In f64, simple algorithms are enough for an
+// error of at most 1 ulp of f32. Each function takes and returns f32 or a vector of f32, and calls no library.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,15 +2,15 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23 to x
-// rounds it: the sum has no bits for a fraction, and its low bits are n. 2^r is approximated by a
-// polynomial p with p(0) = 1, so that 2^0 is exactly 1. The result is p multiplied by 2^n: adding n to
-// the exponent bits instead would lose NaN. On machines that scale, this multiplication is one
-// instruction instead of two, and another one computes r: n is then the integer below x, and r lies in
-// [0, 1).
+// 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23 to x rounds it: the sum
+// has no bits for a fraction, and its low bits are n. 2^r is approximated by a polynomial p with p(0) = 1, so that 2^0
+// is exactly 1. The result is p multiplied by 2^n: adding n to the exponent bits instead would lose NaN. On CPUs that
+// can scale by a power of two, this multiplication is one instruction instead of two, and another instruction computes
+// r. n is then the floor of x, and r lies in [0, 1).
 //
-// Relative error of the power, polynomial and roundings: 1.7e-7 for r around 0, 1.6e-7 for r from 0 on. The
-// coefficients minimise the error before rounding, which is 9.1e-8 and 8.3e-8.
+// The relative error of the power, from the polynomial and all roundings, is at most 1.7e-7 for r in [-1/2, 1/2], and
+// 1.6e-7 for r in [0, 1). The coefficients minimise the error of the polynomial alone, which is at most 9.1e-8 and
+// 8.3e-8.
 //
 //===----------------------------------------------------------------------===//
 
@@ -181,7 +181,8 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
   FloatBuilder f(builder, loc, xs.front().getType());
   bool scales = canScale(cpu, f.type);
   Value least = f.constant(AttnDialect::kLeastProbabilityExponent);
-  // For the exponent below the least normal one, the low bits of the sum are 0, and so is the power.
+  // -127 is one less than the least exponent of a normal number. With it, the low bits of the sum in
+  // createExp2ByRounding() are 0, and so is the power.
   Value gone = f.constant(-kExponentBias);
   SmallVector<Value> clamped(xs), areSmall;
   for (Value &x : clamped) {

@@ -29,9 +29,9 @@ enum class Overflow {
 ///
 /// An exponent depends only on the score and on the maximum, never on the tile of the score. Its rounding error is
 /// relative to the exponent, not to the scores. If multiply-adds are fused and max * factor is moderate, the exponent
-/// is s * factor - c with c = max * factor, rounded: one instruction. The rounding error of c is the same for all
-/// scores of a row, so that it cancels in the division by their sum. Otherwise max is subtracted first, so that no
-/// finite score overflows and no rounding error grows with the scores.
+/// is s * factor - c, where c is max * factor, rounded. This takes one instruction. The rounding error of c is the same
+/// for all scores of a row, so that it cancels in the division by their sum. Otherwise max is subtracted first, so that
+/// no finite score overflows and no rounding error grows with the scores.
 class Exponents {
 public:
   /// `max` holds the maximum of each lane, -inf for a lane that has none yet.
@@ -41,7 +41,7 @@ public:
   /// The exponent of any finite score.
   mlir::Value of(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// The same bits as `of` by one instruction, provided that no lane `needsExact`.
+  /// The same bits as `of`, computed by one instruction. needsExact() must be false in every lane.
   mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
 
   /// Lanes where the maximum is -inf or NaN, or is so large that `ofModerate` is not exact.
@@ -65,9 +65,8 @@ private:
 /// constants and the values that a loop carries need about ten.
 int64_t exponentialsInFlight(CpuAttr cpu);
 
-/// 2^x of each vector of f32: the exponential of a softmax. x is NaN or, unless overflow is expected, at
-/// most 127. The vectors are computed together, step by step, because a single vector waits for the
-/// results of its own polynomial.
+/// 2^x of each vector of f32: the exponential of a softmax. x is NaN or, unless overflow is expected, at most 127. The
+/// vectors are computed together, step by step, because each step of a single vector would wait for its previous step.
 llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::Value> xs, CpuAttr cpu,
                                           Underflow underflow, Overflow overflow = Overflow::Never);

@@ -9,8 +9,9 @@
 //   %s = arith.addf %a, %b : f32
 //   %z = arith.truncf %s : f32 to f16
 //
-// and the same for bf16. If the target has no instruction for a conversion, it becomes integer arithmetic: LLVM would
-// call a library, but kernels must not have undefined symbols. Conversions from and to f64 go through f32.
+// The pass treats bf16 in the same way. A conversion for which the target has no instruction becomes integer
+// arithmetic, because LLVM would call a library for it, and kernels must not have undefined symbols. Conversions from
+// and to f64 go through f32.
 // Test: test/codegen/cpu/expand-halves.mlir, test/run/halves.test
 //
 //===----------------------------------------------------------------------===//
@@ -121,7 +122,7 @@ static LogicalResult computeInF32(func::FuncOp function) {
   MLIRContext *context = function.getContext();
   Type f16 = Float16Type::get(context), bf16 = BFloat16Type::get(context);
   Type f32 = Float32Type::get(context);
-  // Convert functions first, because this creates arithmetic ops on f16 and bf16.
+  // Convert ops of the math dialect first, because this creates arithmetic ops on f16 and bf16.
   {
     TypeConverter converter;
     llvm::SetVector<Type> supported;
@@ -147,7 +148,8 @@ static LogicalResult computeInF32(func::FuncOp function) {
   return applyPartialConversion(function, target, std::move(patterns));
 }
 
-/// Converts f64 through f32, and f16 by arithmetic on its bits where the target has no instruction.
+/// Expands `op`, a conversion from or to f16 or bf16. Conversions from and to f64 go through f32. Those of f16 become
+/// arithmetic on its bits where the target has no instruction.
 static void expandConversion(Operation *op, bool isInstruction) {
   Value from = op->getOperand(0);
   Type to = op->getResult(0).getType();
@@ -160,7 +162,7 @@ static void expandConversion(Operation *op, bool isInstruction) {
   if (isDouble && !widens)
     from = arith::TruncFOp::create(b, single, from);
   Value result;
-  // LLVM would merge the two instructions into one conversion, for which no target has an instruction.
+  // Between f16 and f64, LLVM would merge the two conversions into one, for which no target has an instruction.
   if (getElementTypeOrSelf(widens ? from.getType() : to).isF16() && (isDouble || !isInstruction))
     result = widens ? extend(b, from) : truncate(b, from);
   else if (isDouble)
@@ -174,7 +176,7 @@ static void expandConversion(Operation *op, bool isInstruction) {
   op->erase();
 }
 
-/// Upstream writes conversions of bf16 as arithmetic on their bits.
+/// Replaces conversions of bf16 by arithmetic on bits, with upstream's patterns.
 static LogicalResult expandBF16(func::FuncOp function) {
   RewritePatternSet patterns(function.getContext());
   arith::populateExpandBFloat16Patterns(patterns);

@@ -7,10 +7,10 @@
 //   %s = math.sqrt %x : vector<16xf32>
 //   %y = arith.divf %one, %s : vector<16xf32>
 //
-// Likewise, exp, exp2, tanh and erf become polynomials on scalars and vectors of f32. The logarithms, sine, cosine,
-// powers and expm1 are computed in f64. The expansions of floor, ceil, trunc, roundeven and rsqrt work for f64 too.
-// Kernels must not have undefined symbols, so the pass refuses any other function that LLVM would turn into a call on
-// the smallest machine. math.absf, math.copysign and math.sqrt stay: they are instructions on every machine.
+// In the same way, exp, exp2, tanh and erf become polynomials on scalars and vectors of f32. The logarithms, sine,
+// cosine, powers and expm1 are computed in f64. The expansions of floor, ceil, trunc, roundeven and rsqrt work for f64
+// too. Kernels must not have undefined symbols, so the pass refuses any other function for which LLVM would call a
+// library on some level. math.absf, math.copysign and math.sqrt stay: they are instructions on every machine.
 // Test: test/codegen/cpu/expand-math.mlir, test/run/functions.test
 //
 //===----------------------------------------------------------------------===//
@@ -43,8 +43,8 @@ static Value createReciprocalSqrt(OpBuilder &builder, Location loc, Value x) {
   return arith::DivFOp::create(builder, loc, one, math::SqrtOp::create(builder, loc, x));
 }
 
-/// Near 0, the odd polynomial x + x^3 P(x^2), which keeps the relative error small. Elsewhere, 1 - 2 /
-/// (e^2|x| + 1).
+/// Near 0, the result is the odd polynomial x + x^3 P(x^2), which keeps the relative error small.
+/// Elsewhere, it is 1 - 2 / (e^(2|x|) + 1), with the sign of x.
 static Value createTanh(OpBuilder &builder, Location loc, Value x) {
   static constexpr double kNear = 0.625;
   static constexpr double kOdd[] = {-5.704984535e-03, 2.063908428e-02, -5.373971537e-02,
@@ -85,14 +85,14 @@ static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
-/// `rounded` minus `step` where `rounded` compares as `beyond` to x, otherwise `rounded`.
+/// Returns `rounded` minus `step` where the comparison `beyond` of `rounded` with x is true, and `rounded` elsewhere.
 static Value createCorrected(OpBuilder &builder, Location loc, Value x, Value rounded,
                              arith::CmpFPredicate beyond, double step) {
   Value isBeyond = arith::CmpFOp::create(builder, loc, beyond, rounded, x);
   Value corrected =
       arith::SubFOp::create(builder, loc, rounded, floatConstant(builder, loc, x.getType(), step));
   Value result = arith::SelectOp::create(builder, loc, isBeyond, corrected, rounded);
-  // The floor of 0.5 is 0, and the floor of -0 is -0.
+  // A result of 0 has the sign of x: the floor of 0.5 is 0, and the floor of -0 is -0.
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
@@ -112,7 +112,8 @@ static Value createTrunc(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, floor, x);
 }
 
-/// Expands functions for which MLIR has polynomials in f32 and, unless `keepFma`, the math.fma ops of these polynomials.
+/// Expands functions for which MLIR has polynomials in f32 and, unless `keepFma`, the math.fma ops of these
+/// polynomials.
 static LogicalResult approximate(Operation *root, bool keepFma) {
   RewritePatternSet patterns(root->getContext());
   populatePolynomialApproximateErfPattern(patterns);

@@ -13,7 +13,7 @@
 
 namespace attn {
 
-/// A buffer (k / g, q, g), which holds rows k of factors for an instruction that adds groups of g products.
+/// A buffer (k / g, q, g) of factors for an instruction that adds groups of g products. Row k has the factors of all q.
 class GroupedRows {
 public:
   GroupedRows(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,

@@ -12,10 +12,10 @@
 //       memref.store ...
 //     }
 //   }
-// A last word of fewer keys, and masks whose keys are not adjacent, are packed bit by bit.
+// A last word of fewer than 32 keys, and masks whose keys are not adjacent in memory, are packed bit by bit.
 //
 //   %begin, %end, %all = attn.test_mask %words keeps nonzero : memref<2x48xi32>
-// becomes a loop over rows of words, with the union of the bits of each row, a vector of queries at a time.
+// becomes a loop over the rows of words. It combines the bits of all queries of a row, a vector of queries at a time.
 //
 // Test: test/codegen/cpu/mask-to-vector.mlir
 //
@@ -43,7 +43,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Queries packed together, whose words are neighbours in memory.
+/// The number of queries that are packed together. Their words are neighbours in memory.
 static constexpr int64_t kQueries = 8;
 
 namespace {
@@ -183,8 +183,8 @@ static void lowerTest(OpBuilder &builder, TestMaskOp op, CpuAttr cpu) {
     return arith::SelectOp::create(b, loc, condition, yes, no);
   };
 
-  // The loop carries, for the rows so far: the first row that keeps a pair, the end of such rows, and the union of
-  // hidden bits.
+  // The loop carries three values for the rows so far: the first row that keeps a pair, the row after the last one that
+  // keeps a pair, and the union of the hidden bits.
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
         one = arith::ConstantIndexOp::create(builder, loc, 1),
         all = getValueOrCreateConstantIndexOp(builder, loc, numRows);

@@ -19,7 +19,8 @@ static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value
   return vector::FMAOp::create(builder, loc, a, b, sums);
 }
 
-/// Multiplies and adds integers. They wrap around on overflow, so the order in which products are added does not matter.
+/// Multiplies and adds integers. They wrap around on overflow, so the order in which products are added does not
+/// matter.
 static Value createOneOfIntegers(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
   return arith::AddIOp::create(builder, loc, sums, arith::MulIOp::create(builder, loc, a, b));
 }
@@ -37,8 +38,8 @@ static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = get
 static constexpr TileMultiplyAdd kTile16 = {
     16, 16, 16, 8, createZeroTile, createLoadTile, createStoreTile, createMultiplyAddTiles};
 
-/// For the same types, faster instructions come first. f16 has no row, and bf16 has rows with `pairs` only: other products
-/// of these types use the rows of f32.
+/// For the same types, faster instructions come first. f16 has no row, and bf16 has rows with `pairs` only: other
+/// products of these types use the rows of f32.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
     // factor, sum, group, needs, isFused, create, createGroup, tile
     {kBF16, kF32, 2, kTiles, true, createMultiplyAddPairs, createPairs, &kTile16},

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Emits a remark at each op that makes its loop slow. A body that reads memory at indices that are data makes a loop
-// over scalars. A body that calls a function that is computed in f64 makes a loop over vectors of half the lanes. The
-// report lists the remarks. The pass does not change the IR.
+// Emits a remark at each op that makes its loop slow. If the body of an op reads memory at indices that are data, the
+// op becomes a loop over scalars. If the body calls a function that is computed in f64, the vectors of the loop have
+// half as many lanes. The report lists the remarks. The pass does not change the IR.
 // Test: test/codegen/cpu/note-slow-loops.mlir
 //
 //===----------------------------------------------------------------------===//

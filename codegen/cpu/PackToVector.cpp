@@ -13,13 +13,14 @@
 //       vector.store %t0, %prow[...]                         // 16 rows of the panel
 //     }
 //   }
-// linalg.transpose is lowered likewise: the blocks span the innermost dimensions of its input and output, not counting
-// unit dimensions. Blocks at the edges are masked. Elements that are not adjacent in both operands, or not of 32 or 64
-// bits, are copied one by one. On CPUs with mask registers, two rows of 16-bit elements are interleaved and then transposed
-// as one row of 32-bit elements. With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the
-// source become zero. With `group(g)`, g elements along k move as one element of g times the size; rows are interleaved.
+// The pass lowers linalg.transpose in the same way: the blocks span the innermost dimensions of its input and output,
+// not counting unit dimensions. Blocks at the edges are masked. Elements are copied one by one if they are not adjacent
+// in both operands, or do not have 32 or 64 bits. 16-bit elements are an exception on CPUs with mask registers: two
+// rows are interleaved, and then transposed as one row of 32-bit elements. With `from_rows`, attn.pack copies rows as
+// vectors. Columns of the last panel beyond the source become zero. With `group(g)`, g elements along k move as one
+// element of g times the size or, with `from_rows` too, g rows are interleaved.
 //
-// The pass leaves alone tensors, and any linalg.transpose that keeps the innermost dimension innermost.
+// The pass leaves alone ops on tensors, and any linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -68,19 +69,21 @@ struct Copy {
   Location loc;
   StridedView source, out;
   Type element;
-  /// Lanes of the vectors, 0 if elements are copied one by one.
+  /// The number of lanes of the vectors; 0 if elements are copied one by one.
   int64_t lanes;
-  /// The number of elements of one lane, which are adjacent in the output. `inner` is the loop over these elements; there
-  /// is none if a lane has one element.
+  /// The number of elements of one lane, which are adjacent in the output. `inner` is the loop over these elements;
+  /// there is none if a lane has one element.
   int64_t group;
   std::optional<unsigned> inner;
   /// The factor for the elements, if any.
   std::optional<double> scale;
-  /// The lanes of vectors that hold an element of each of two rows; 0 if rows are transposed one by one.
+  /// If two rows are interleaved before they are transposed, the number of lanes, each of which holds an element of
+  /// both rows; otherwise 0.
   int64_t pairLanes = 0;
 
   Value converted(OpBuilder &b, Value value) const;
-  /// Casts a vector of elements to one of groups, as integers, and back. Without groups, returns the vector.
+  /// toGroups() casts a vector of elements to a vector of one integer for each group, and toElements() casts it back.
+  /// Without groups, both return the vector.
   Value toGroups(OpBuilder &b, Value vector) const;
   Value toElements(OpBuilder &b, Value vector) const;
   void groups(OpBuilder &b, Cursor from, Cursor to, unsigned row, unsigned column,
@@ -105,7 +108,8 @@ static void forEach(OpBuilder &b, Location loc, OpFoldResult begin, OpFoldResult
   });
 }
 
-/// Multiplies `value`, an element of the source or a vector of them, by the scale, and converts it to the type of the output.
+/// Multiplies `value`, an element of the source or a vector of them, by the scale, and converts it to the type of the
+/// output.
 Value Copy::converted(OpBuilder &b, Value value) const {
   if (scale)
     value = arith::MulFOp::create(b, loc, value, floatConstant(b, loc, value.getType(), *scale));
@@ -243,19 +247,21 @@ static void forEachPoint(OpBuilder &b, Location loc, ArrayRef<unsigned> loops,
   });
 }
 
-/// Whether elements of an operand are adjacent along `loop`, or have `distance` elements from one to the next.
+/// Whether consecutive elements of an operand along `loop` are `distance` elements apart in memory. By default, whether
+/// they are adjacent.
 static bool isAdjacent(Value memref, AffineMap map, unsigned loop, int64_t distance = 1) {
   return (*getLoopStrides(cast<MemRefType>(memref.getType()), map))[loop] == distance;
 }
 
-/// The lanes of a vector of groups of elements; 0 if groups are not of 32 or 64 bits, the sizes that every level can
-/// shuffle and mask.
+/// The number of lanes of a vector of groups of elements; 0 if a group does not have 32 or 64 bits, the sizes that
+/// every level can shuffle and mask.
 static int64_t getLanes(CpuAttr cpu, Type element, int64_t group) {
   int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() * group : 0;
   return bits == 32 || bits == 64 ? cpu.getVector() / bits : 0;
 }
 
-/// The lanes of vectors of pairs of rows, if `element` has 16 bits and masks can select its lanes; otherwise 0.
+/// The value of Copy::pairLanes for elements of type `element`. It is 0 unless they have 16 bits and the CPU has mask
+/// registers.
 static int64_t getPairLanes(CpuAttr cpu, Type element) {
   bool canPair = element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 16 &&
                  cpu.can(CpuCapabilities::Masks);
@@ -323,7 +329,7 @@ static void lowerPack(OpBuilder &builder, PackOp op, CpuAttr cpu) {
       copy.rows(b, from, to, k, n, wholeGroups, used);
     else
       copy.transposed(b, from, to, n, k, used, wholeGroups);
-    // The last group has some of its elements, and zeros; columns that are not used have zeros only.
+    // If the last group is incomplete, zeros fill it. Columns beyond the source consist of zeros.
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
     auto fill = [&](OpBuilder &at, Cursor to, OpFoldResult begin) {
       forEach(at, loc, begin, all, 1, [&](OpBuilder &last, Value l) {
@@ -390,7 +396,7 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
   if (failed(getLoopStrides(sourceType, sourceMap)) || failed(getLoopStrides(outType, outMap)))
     return failure();
 
-  // The innermost dimensions of input and output must differ; otherwise rows stay rows.
+  // The innermost dimensions of input and output must differ. Otherwise the op only reorders whole rows.
   auto innermost = [&](AffineMap map) -> std::optional<unsigned> {
     for (AffineExpr expr : llvm::reverse(map.getResults()))
       if (unsigned loop = cast<AffineDimExpr>(expr).getPosition(); sourceType.getDimSize(loop) != 1)

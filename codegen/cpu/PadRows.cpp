@@ -11,12 +11,13 @@
 //   %rows = memref.collapse_shape %m [[0], [1, 2]]
 //      : memref<128x96x32xf32, strided<[3104, 32, 1]>> into memref<128x3072xf32, strided<[3104, 1]>>
 //
-// A way of L1 has 4096 bytes on the CPUs of all levels, so that elements a multiple of 4096 bytes apart share one set of a
-// few lines. A product reads several rows of its left operand at a time. If a row has a multiple of 4096 bytes, the rows
-// evict each other and the packed weights: on an EPYC (Zen 2), the product of 1576 x 3072 by 3072 x 768 ran at 58 GFLOP/s,
-// and at 86 with rows of 3088. Arguments of a call are compact, so only temporaries are padded.
+// A way of L1 has 4096 bytes on the CPUs of all levels. So elements that lie a multiple of 4096 bytes apart share one
+// set, which has only a few cache lines. A product reads several rows of its left operand at a time. If a row has a
+// multiple of 4096 bytes, the rows evict each other and the packed weights: on an EPYC (Zen 2), the product of 1576 x
+// 3072 by 3072 x 768 ran at 58 GFLOP/s, and at 86 with rows of 3088. Arguments of a call are compact, so only
+// temporaries are padded.
 //
-// Left alone: temporaries that an op reads or writes that might need a compact layout, such as a call.
+// The pass leaves alone a temporary if an op that might need a compact layout, such as a call, reads or writes it.
 // Test: test/codegen/cpu/pad-rows.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -37,7 +38,8 @@ using namespace mlir;
 
 static constexpr int64_t kWayBytes = 4096, kLineBytes = 64;
 
-/// The type with padding in the dimension after that of the rows; null if no rows lie a multiple of a way apart.
+/// Returns `type` with padding in the innermost dimension that, together with the dimensions inside it, takes a
+/// multiple of kWayBytes. Returns null if there is none, or if there is only one row of that size.
 static MemRefType padType(MemRefType type) {
   if (!type.getLayout().isIdentity() || !type.getElementType().isIntOrFloat() ||
       type.getElementTypeBitWidth() % 8)
@@ -58,7 +60,7 @@ static MemRefType padType(MemRefType type) {
   return {};
 }
 
-/// The type of a view whose source gets the type `source`; null if there is no such view.
+/// The type of `view` after its source has got the type `source`; null if the view is then not possible.
 static MemRefType typeOfView(Operation *view, MemRefType source) {
   if (auto subview = dyn_cast<memref::SubViewOp>(view))
     return memref::SubViewOp::inferRankReducedResultType(
@@ -76,7 +78,8 @@ static MemRefType typeOfView(Operation *view, MemRefType source) {
   return memref::CollapseShapeOp::computeCollapsedType(source, collapse.getReassociationIndices());
 }
 
-/// Finds the types of all views of `value` if it gets the type `type`. Returns false if an op cannot use such a view.
+/// Collects `value` with its new type `type`, and all views of `value` with the types that they then have. Returns
+/// false if a user of these values does not support the new types.
 static bool findTypes(Value value, MemRefType type, SmallVectorImpl<std::pair<Value, MemRefType>> &types) {
   types.push_back({value, type});
   for (Operation *user : value.getUsers()) {

@@ -12,9 +12,9 @@ include "mlir/Pass/PassBase.td"
 def PadRows : Pass<"attn-pad-rows", "::mlir::func::FuncOp"> {
   let summary = "pad the rows of temporaries that would share sets of L1";
   let description = [{
-    If the rows of a `memref.alloc` lie a multiple of 4096 bytes apart, rows that are read together evict each other from
-    L1. Such a temporary gets rows that are longer by a cache line, and a view without the padding replaces it. For the IR
-    before and after, see the header of `codegen/cpu/PadRows.cpp`.
+    If the rows of a `memref.alloc` lie a multiple of 4096 bytes apart, rows that are read together evict each other
+    from L1. The pass makes the rows of such a temporary longer by a cache line, and replaces the temporary by a view
+    without the padding. For the IR before and after, see the header of `codegen/cpu/PadRows.cpp`.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
@@ -22,14 +22,15 @@ def PadRows : Pass<"attn-pad-rows", "::mlir::func::FuncOp"> {
 def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions to register blocks of vectors";
   let description = [{
-    Lowers every contraction on buffers, plain or guarded, to loops over register blocks. The accumulators are
-    vectors of exactly the target's lanes, which stay in registers during the reduction. The `attn.target` of an
-    enclosing module determines the size of the blocks. A fill or broadcast into the output becomes the start of
-    the sum. While a block is computed, the code prefetches the rows of the next block.
+    Lowers every contraction on buffers, with or without `attn.skips_zeros`, to loops over register blocks. The
+    accumulators are vectors that are as long as the target's vector registers, and stay in registers during the
+    reduction. The `attn.target` of an enclosing module determines the size of the blocks. A fill or broadcast into the
+    output is erased, and the sums start from the value that it would have written. While a block is computed, the code
+    prefetches the rows of the next block.
 
-    The lanes run along a dimension that is contiguous in the output and in one input. Without such a dimension,
-    they run along the sum if both inputs are contiguous there; otherwise the contraction becomes scalar loops,
-    with a remark. For the IR before and after, see the header of `codegen/cpu/ContractToVector.cpp`.
+    The lanes run along a dimension that is contiguous in the output and in one input. If there is none, the lanes run
+    along the dimension of the sum, provided that both inputs are contiguous along it. Otherwise the contraction becomes
+    scalar loops, with a remark. For the IR before and after, see the header of `codegen/cpu/ContractToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -41,14 +42,15 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower the online softmax to vectors";
   let description = [{
     Lowers `attn.online_init`, `attn.online_step`, `attn.online_probabilities`, `attn.online_merge` and
-    `attn.online_finish` on buffers to loops over vectors of exactly the target's lanes, which hold queries or, if queries
-    are in rows, keys and elements of e. The last vector is masked if their number is not a multiple of the lanes.
-    Exponentials become polynomials, and no op becomes a library call.
+    `attn.online_finish` on buffers to loops over vectors that are as long as the target's vector registers. Lanes hold
+    queries. With the attribute `rows`, lanes hold keys or, in accumulators and outputs, the elements of a row (dimension
+    e). If the number of lanes does not divide the size of a dimension, its last vector is masked. Exponentials become
+    polynomials, and no op becomes a library call.
 
-    The probabilities of a step are computed from the accumulators of its first product, relative to the maximum so
-    far. If that maximum turns out to be too small, the products of the tile are stored, and the probabilities are
-    computed from them. For the IR before and after, see the headers of `codegen/cpu/OnlineToVector.cpp` and
-    `codegen/cpu/FusedStep.h`.
+    The probabilities of a step are computed from the accumulators of its first product, relative to the maximum of the
+    previous tiles. If that maximum turns out to be too small, the products of the tile are stored, and the
+    probabilities are computed again from the stored products. For the IR before and after, see the headers of
+    `codegen/cpu/OnlineToVector.cpp` and `codegen/cpu/FusedStep.h`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -71,10 +73,10 @@ def MaskToVector : Pass<"attn-mask-to-vector", "::mlir::func::FuncOp"> {
 def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower linalg.softmax to vectors";
   let description = [{
-    Lowers `linalg.softmax` on f32 buffers to three passes over each row: maximum, exponentials and their sum, scaling.
-    If the elements of the last dimension are not adjacent, the code handles them one by one. A row that contains NaN
-    or +inf, or only -inf, gives NaN, as the formula does. For the IR before and after, see the header of
-    `codegen/cpu/SoftmaxToVector.cpp`.
+    Lowers `linalg.softmax` on f32 buffers to three passes over each row: one finds the maximum, one computes the
+    exponentials and their sum, and one scales. If the elements of the last dimension are not adjacent, the code handles
+    them one by one. A row that contains NaN or +inf, or only -inf, gives NaN, as the formula does. For the IR before
+    and after, see the header of `codegen/cpu/SoftmaxToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -85,10 +87,10 @@ def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
 def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower packing and transposition to shuffles";
   let description = [{
-    Lowers `attn.pack` and `linalg.transpose` on buffers to loops over L x L blocks that are transposed in
-    registers, where L is the number of the target's lanes. Blocks at the edges are masked. Element types other than
-    f32 are copied element by element. Panels are padded with zeros. For the IR before and after, see the header of
-    `codegen/cpu/PackToVector.cpp`.
+    Lowers `attn.pack` and `linalg.transpose` on buffers to loops over L x L blocks that are transposed in registers,
+    where L is the number of elements in a vector register of the target. Blocks at the edges are masked. Elements that
+    do not have 32 or 64 bits are copied one by one, except 16-bit elements on CPUs with mask registers. Panels are
+    padded with zeros. For the IR before and after, see the header of `codegen/cpu/PackToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -96,7 +98,7 @@ def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
 }
 
 def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
-  let summary = "allow LLVM to reorder and so vectorise the additions of sums";
+  let summary = "allow LLVM to reorder, and so to vectorise, the additions of sums";
   let description = [{
     Sets the fast-math flag `reassoc` on the additions by which a `linalg` op reduces:
 
@@ -106,7 +108,7 @@ def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
     %sum = arith.addf %out, %in fastmath<reassoc> : f32
     ```
 
-    The pass runs right before the reductions that no other pass has lowered to vectors become plain loops.
+    The pass runs right before the remaining reductions, which no other pass has lowered to vectors, become plain loops.
   }];
 }
 
@@ -118,7 +120,7 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
     machine stay; any other function is an error. For an example, see the header of `codegen/cpu/ExpandMath.cpp`.
   }];
   let options = [Option<"keepFma", "keep-fma", "bool", "false",
-                        "Keep math.fma: the machine has an instruction for it, for scalars too">];
+                        "Keep math.fma, because the machine has an instruction for it, on scalars too">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
@@ -128,8 +130,8 @@ def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
   let description = [{
     Converts the operands of f16 and bf16 arithmetic, scalars and vectors, to f32 and the results back, so that no
     library is called. If the `attn.target` of an enclosing module has `halves`, the conversions of f16 are
-    instructions. Those of bf16, and of f16 elsewhere, become integer arithmetic. Conversions from and to f64 go through
-    f32. For the IR before and after, see the header of `codegen/cpu/ExpandHalves.cpp`.
+    instructions. Conversions of bf16, and of f16 on other targets, become integer arithmetic. Conversions from and to
+    f64 go through f32. For the IR before and after, see the header of `codegen/cpu/ExpandHalves.cpp`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -137,9 +139,9 @@ def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
 def NoteSlowLoops : Pass<"attn-note-slow-loops", "::mlir::func::FuncOp"> {
   let summary = "emit a remark at each op that becomes a slow loop";
   let description = [{
-    Emits a remark at two kinds of ops among those that become plain loops. An op whose body reads memory at indices
-    that are data becomes a loop over scalars. An op whose body calls a function that is computed in f64 has half the
-    lanes. The pass does not change the IR; the report lists the remarks.
+    Emits a remark at two kinds of ops that become plain loops. An op whose body reads memory at indices that are data
+    becomes a loop over scalars. An op whose body calls a function that is computed in f64 becomes a loop over vectors
+    with half as many lanes. The pass does not change the IR; the report lists the remarks.
   }];
 }
 

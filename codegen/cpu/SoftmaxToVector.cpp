@@ -58,8 +58,8 @@ struct SoftmaxBuilder {
     return memref::getMixedSize(b, loc, output, i);
   }
 
-  /// Loops over every dimension but the reduced one and the last, then a row of vectors or a column
-  /// of them.
+  /// Emits loops over every dimension except the reduced one and the last, and inside them a row or a column of
+  /// vectors.
   void createLoops(OpBuilder &builder, int64_t outer) {
     if (outer == rank() - 1)
       return dim == outer ? createRow(builder) : createColumns(builder);

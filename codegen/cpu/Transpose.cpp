@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Every round pairs the rows that are a certain distance apart and replaces the two by two shuffles
-// of them. Each shuffle is one instruction on machines whose registers consist of blocks of 4 lanes:
+// A transposition consists of rounds. Each round pairs the rows that are a certain distance apart, and replaces the
+// rows of a pair by two shuffles of both. There are two kinds of shuffles. Each is one instruction on CPUs whose
+// registers consist of blocks of 4 lanes:
 //
 //   interleave within blocks:  a0 b0 a1 b1 | ...   and   a2 b2 a3 b3 | ...     rows 2 apart, then 1
 //   blocks of even number of both rows, then those of odd number              rows 4 apart, then 8
@@ -22,8 +23,8 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// The lanes of two shuffles of the concatenation of rows a and b, which are `distance` apart. Lane i of shuffle 0 or 1 is
-/// lane `source(i, 0 or 1)` of the concatenation.
+/// The lanes of two shuffles of the concatenation of rows a and b, which are `distance` apart. Lane i of shuffle 0 or 1
+/// is lane `source(i, 0 or 1)` of the concatenation.
 struct Round {
   int64_t distance;
   std::function<int64_t(int64_t lane, int64_t part)> source;
@@ -46,8 +47,8 @@ static SmallVector<Round> getRounds(int64_t lanes) {
                         int64_t base = lane / block * block, within = lane % block;
                         return base + part * block / 2 + within / 2 + within % 2 * lanes;
                       }});
-  // After the first of two rounds, half of the blocks of a row come from each of the two rows; the
-  // second round puts them in order.
+  // If there are two of these rounds, the first takes half of the blocks of each row from one row of a pair and half
+  // from the other, and the second puts the blocks in order.
   for (int64_t distance = block; distance < lanes; distance *= 2)
     rounds.push_back({distance, [=](int64_t lane, int64_t part) {
                         return (2 * (lane / block) + part) * block + lane % block;

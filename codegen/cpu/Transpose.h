@@ -11,18 +11,18 @@
 
 namespace attn {
 
-/// Lane i of result j is lane j of row i: L rows of L lanes, in L log2(L) shuffles.
+/// Transposes L rows of L lanes by L log2(L) shuffles: lane i of result j is lane j of row i.
 llvm::SmallVector<mlir::Value> createTranspose(mlir::OpBuilder &builder, mlir::Location loc,
                                                llvm::ArrayRef<mlir::Value> rows);
 
-/// Lane i of the result is the sum of the lanes of row i: L rows of L lanes, in 2 (L - 1) shuffles.
+/// Adds up the lanes of each of L rows of L lanes by 2 (L - 1) shuffles: lane i of the result is the sum of row i.
 mlir::Value createSumsOfLanes(mlir::OpBuilder &builder, mlir::Location loc,
                               llvm::ArrayRef<mlir::Value> rows);
 
-/// Copies element [row, column] of the input to element [column, row] of the output. `load` returns
-/// elements of a row, starting at the offset of the lanes; `store` receives elements of a column. The
-/// copy uses whole blocks of L x L, and masked blocks at the edges. In masked blocks, the last row
-/// replaces the missing rows.
+/// Copies element [row, column] of the input to element [column, row] of the output. `load` returns elements of a row,
+/// starting at the offset of the lanes; `store` receives elements of a column. The copy uses whole blocks of L x L
+/// elements, where L is `lanes`, and masked blocks at the edges. In masked blocks, the last row is loaded again for
+/// each missing row.
 void createTransposedCopy(
     mlir::OpBuilder &builder, mlir::Location loc, int64_t lanes, mlir::OpFoldResult numRows,
     mlir::OpFoldResult numColumns,

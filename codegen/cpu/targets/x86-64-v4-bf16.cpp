@@ -20,7 +20,8 @@ const CpuTarget x86_64_v4_bf16(
     /*triple=*/"x86_64-unknown-linux-gnu",
     /*cpu=*/"x86-64-v4",
     /*features=*/kFeatures,
-    // What follows is that of x86-64-v4, so that a graph without bf16 needs one of the two levels only.
+    // The values from `vector` to `l2` are those of x86-64-v4, so that a graph without bf16 needs only one of the two
+    // levels.
     /*vector=*/512,
     /*registers=*/32,
     /*spare=*/1,
