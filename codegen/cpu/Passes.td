@@ -25,8 +25,8 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
     Lowers every contraction on buffers, with or without `attn.skips_zeros`, to loops over register blocks. The
     accumulators are vectors that are as long as the target's vector registers, and stay in registers during the
     reduction. The `attn.target` of an enclosing module determines the size of the blocks. A fill or broadcast into the
-    output is erased, and the sums start from the value that it would have written. While a block is computed, the code
-    prefetches the rows of the next block.
+    output just before is erased, and the sums start from the value that it would have written. While a block is
+    computed, the code prefetches the rows of the next block.
 
     The lanes run along a dimension that is contiguous in the output and in one input. If there is none, the lanes run
     along the dimension of the sum, provided that both inputs are contiguous along it. Otherwise the contraction becomes
@@ -43,9 +43,9 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
   let description = [{
     Lowers `attn.online_init`, `attn.online_step`, `attn.online_probabilities`, `attn.online_merge` and
     `attn.online_finish` on buffers to loops over vectors that are as long as the target's vector registers. Lanes hold
-    queries. With the attribute `rows`, lanes hold keys or, in accumulators and outputs, the elements of a row (dimension
-    e). If the number of lanes does not divide the size of a dimension, its last vector is masked. Exponentials become
-    polynomials, and no op becomes a library call.
+    queries. With the attribute `rows`, lanes hold keys or, in accumulators and outputs, the elements of a row
+    (dimension e). If the number of lanes does not divide the size of a dimension, its last vector is masked.
+    Exponentials become polynomials, and no op becomes a library call.
 
     The probabilities of a step are computed from the accumulators of its first product, relative to the maximum of the
     previous tiles. If that maximum turns out to be too small, the products of the tile are stored, and the

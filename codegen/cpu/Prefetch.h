@@ -15,7 +15,7 @@ namespace attn {
 inline constexpr int64_t kBytesPerLine = 64;
 
 /// The cache that a prefetch loads a line into. `ForOneUse` is for a line that is used once, such as a line of a bias.
-/// It does not displace lines of L2 that are used again, such as those of keys and values.
+/// Such a line does not displace lines of L2 that are used again, such as those of keys and values.
 enum class Cache { First, Second, ForOneUse };
 
 /// Prefetches the cache line of an element. A prefetch never faults, so any address is allowed.
