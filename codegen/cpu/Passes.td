@@ -24,9 +24,9 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   let description = [{
     Lowers every contraction on buffers, with or without `attn.skips_zeros`, to loops over register blocks. The
     accumulators are vectors that are as long as the target's vector registers, and stay in registers during the
-    reduction. The `attn.target` of an enclosing module determines the size of the blocks. A fill or broadcast into the
-    output just before is erased, and the sums start from the value that it would have written. While a block is
-    computed, the code prefetches the rows of the next block.
+    reduction. The `attn.target` of an enclosing module determines the size of the blocks. If a fill or a broadcast into
+    the output comes just before the contraction, the pass erases it, and the sums start from the value that it would
+    have written. While a block is computed, the code prefetches the rows of the next block.
 
     The lanes run along a dimension that is contiguous in the output and in one input. If there is none, the lanes run
     along the dimension of the sum, provided that both inputs are contiguous along it. Otherwise the contraction becomes
