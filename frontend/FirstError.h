@@ -13,16 +13,17 @@
 
 namespace attn {
 
-/// Keeps the first error reported in its scope, after the line of the user's source.
+/// Keeps the text of the first error that is reported in its scope. The text starts with the line of the user's source,
+/// if that is known.
 class FirstError : mlir::ScopedDiagnosticHandler {
 public:
-  /// Locations in `path`, the file that is read, are printed without the file name.
+  /// `path` is the file that is read. A location in this file is printed without the file name.
   FirstError(mlir::MLIRContext &context, llvm::StringRef path) : ScopedDiagnosticHandler(&context) {
     setHandler([this, path](mlir::Diagnostic &diagnostic) {
       bool isError = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
       if (line.empty() && isError)
         line = str(diagnostic, path);
-      return mlir::success(isError); // others reach the next handler
+      return mlir::success(isError); // warnings and remarks go to the next handler
     });
   }
 

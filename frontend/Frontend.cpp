@@ -37,7 +37,7 @@ void attn::loadFrontendDialects(MLIRContext &context) {
                       math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
 }
 
-/// Checks the functions of a module, whatever its format.
+/// Checks the functions of a module that was imported from a file of any format.
 static llvm::Error verifyFunctions(ModuleOp module, StringRef path) {
   FirstError error(*module.getContext(), path);
   for (func::FuncOp function : module.getOps<func::FuncOp>())

@@ -19,8 +19,7 @@
 
 namespace attn {
 
-/// A weight: dense, row-major, little-endian; a boolean is one byte. Tied weights share their
-/// bytes.
+/// A weight. Its bytes are dense, row-major and little-endian; a boolean takes one byte. Tied weights share one buffer.
 struct NamedTensor {
   std::string name;
   mlir::Type elementType;
@@ -28,8 +27,8 @@ struct NamedTensor {
   std::shared_ptr<const llvm::MemoryBuffer> bytes;
 };
 
-/// A module in import form, and the data of the arguments that are marked attn.weight, in the order
-/// of the arguments.
+/// A module of the stage `import`, and the data of the arguments that are marked attn.weight, in the order of the
+/// arguments.
 struct Model {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<NamedTensor> weights;
@@ -46,7 +45,7 @@ llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &contex
 llvm::Expected<Model> importPt2(llvm::StringRef path, mlir::MLIRContext &context);
 llvm::Expected<Model> importMlir(llvm::StringRef path, mlir::MLIRContext &context);
 
-/// Prints docs/ops.md, the ops that attn can import.
+/// Prints docs/ops.md, the list of the ops that a .pt2 file may contain.
 void printOps(llvm::raw_ostream &stream);
 
 } // namespace attn

@@ -22,7 +22,8 @@ using namespace attn;
 /// The greatest size of a dimension for which the file gives no range.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
-/// A library has only functions on tensors. Private functions are rejected too: nothing calls them.
+/// Checks that `op` is a function on tensors, which can become a function of a library. Private functions are rejected
+/// too: callers of a library cannot reach them, and calls between functions are not supported.
 static LogicalResult verifyCompilable(Operation *op) {
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function || !function.isPublic() || function.isDeclaration())
@@ -37,7 +38,7 @@ static LogicalResult verifyCompilable(Operation *op) {
   if (!function.getBody().hasOneBlock())
     return op->emitError() << "expected a body of one block, got " << function.getBlocks().size();
   WalkResult calls = function.walk([](CallOpInterface call) -> WalkResult {
-    return call->emitError("expected no call, for a function is compiled by itself");
+    return call->emitError("expected no call, because each function is compiled by itself");
   });
   if (calls.wasInterrupted())
     return failure();
@@ -52,7 +53,8 @@ static LogicalResult verifyCompilable(Operation *op) {
   return failure(dims.wasInterrupted());
 }
 
-/// Callers identify arguments and results by their names, so these must be unique. The manifest has them as JSON.
+/// Callers identify arguments and results by their names, so the names must be unique. They must be UTF-8 too, because
+/// the manifest contains them as JSON.
 static LogicalResult verifyNames(func::FuncOp function) {
   llvm::StringSet<> arguments, results;
   auto verify = [&](StringAttr name, StringRef kind, llvm::StringSet<> &seen) -> LogicalResult {
@@ -74,8 +76,8 @@ static LogicalResult verifyNames(func::FuncOp function) {
   return success();
 }
 
-/// Names unnamed arguments arg0, arg1, ... If the function has no symbols, each dynamic dimension of
-/// an argument gets one.
+/// Names unnamed arguments arg0, arg1, ... If the function has no symbols (names of sizes), gives each dynamic
+/// dimension of an argument its own symbol.
 static void nameArguments(func::FuncOp function) {
   Builder builder(function.getContext());
   SmallVector<Attribute> symbols;
@@ -109,14 +111,14 @@ static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, 
   auto type = cast<RankedTensorType>(result.getType());
   for (int64_t axis = 0; axis < type.getRank(); ++axis)
     if (type.isDynamicDim(axis) && symbolOf(function, result, axis) != dims[axis])
-      return function.emitError() << "expected what is written to argument " << argument
-                                  << " to be of its sizes, got a dimension " << axis
+      return function.emitError() << "expected the result that is written to argument " << argument
+                                  << " to have the sizes of the argument, got a dimension " << axis
                                   << " that is not known to be " << dims[axis];
   return success();
 }
 
-/// Names unnamed results out, or out.0, out.1, ...; their dynamic dimensions get symbols of arguments. A result that is
-/// written to an in-out argument gets the name of the argument.
+/// Names unnamed results out, or out.0, out.1, ... Gives each dynamic dimension of a result the symbol of an argument
+/// that has the same size. A result that is written to an in-out argument gets the name of the argument.
 static LogicalResult nameResults(func::FuncOp function) {
   Builder builder(function.getContext());
   Operation *terminator = function.getBody().front().getTerminator();

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// In MLIR, x + y is undefined if x and y have different sizes: a loop over x reads past the end of
-// y. This file turns every size into an expression over the dimensions of the arguments, and every
+// In MLIR, the elementwise sum of x and y is undefined if x and y have different sizes: a loop over x would read past
+// the end of y. This file turns every size into an expression over the dimensions of the arguments, and every
 // requirement of an operation into an equation of two sizes.
 //
 //===----------------------------------------------------------------------===//
@@ -67,8 +67,8 @@ private:
   };
 
   //===------------------------------------------------------------------===//
-  // Sizes as expressions: symbol i is symbol i of the function, later symbols stand for unknown
-  // sizes
+  // Sizes as affine expressions. The first symbols of an expression are those of the function; each
+  // further symbol stands for an unknown size.
   //===------------------------------------------------------------------===//
 
   AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context); }
@@ -88,7 +88,7 @@ private:
     return constant(cast<IntegerAttr>(cast<Attribute>(size)).getInt());
   }
 
-  /// The expression of an integer that a size is computed from.
+  /// The expression of `value`, an integer from which a size is computed.
   AffineExpr indexOf(Value value) {
     APInt known;
     if (matchPattern(value, m_ConstantInt(&known)))
@@ -197,7 +197,7 @@ private:
       equations.push_back({op, a, b});
   }
 
-  /// Requires all sizes of one loop to be equal.
+  /// Requires that all operand dimensions over which the same loop of `op` runs are equal.
   void collect(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
     llvm::SmallMapVector<AffineExpr, AffineExpr, 8> sizes;
     for (auto [operand, map] : llvm::zip_equal(operands, maps)) {
@@ -280,7 +280,7 @@ private:
     return result;
   }
 
-  /// The position of the function's symbol that `expr` is, or none.
+  /// The position of `expr` among the function's symbols; none if `expr` is not such a symbol.
   std::optional<unsigned> symbolIn(AffineExpr expr) {
     auto symbol = dyn_cast<AffineSymbolExpr>(expr);
     return symbol && symbol.getPosition() < symbols.size()
@@ -288,7 +288,7 @@ private:
                : std::nullopt;
   }
 
-  /// Applies `equation` if it determines a symbol; returns whether it did.
+  /// If `equation` determines a symbol, replaces the symbol in all sizes and returns true.
   FailureOr<bool> tie(const Equation &equation) {
     AffineExpr a = simplified(equation.a), b = simplified(equation.b);
     std::optional<unsigned> first = symbolIn(a), second = symbolIn(b);
@@ -319,7 +319,8 @@ private:
     return true;
   }
 
-  /// Narrows the range of the only symbol of `expr` so that the expression is never negative.
+  /// Makes sure that `expr` is never negative. If the ranges of its symbols allow a negative value, narrows the range
+  /// of its symbol, or fails if `expr` has several symbols.
   LogicalResult restrict(Operation *op, AffineExpr expr) {
     auto refuse = [&] {
       return op->emitError() << "expected a slice inside its tensor in every call, got "
@@ -398,8 +399,9 @@ private:
   MLIRContext *context;
   bool namedByFile;
   SmallVector<SymbolAttr> symbols;
-  /// The known value of each symbol of an expression, and its name in messages.
+  /// For each symbol of an expression, the expression that it is known to equal: at first the symbol itself.
   SmallVector<AffineExpr> same;
+  /// The name of each symbol of an expression in messages.
   SmallVector<std::string> names;
   llvm::DenseMap<std::pair<Value, int64_t>, unsigned> unknownOf;
   SmallVector<Equation> equations;

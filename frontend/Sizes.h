@@ -11,10 +11,10 @@
 
 namespace attn {
 
-/// Gives one symbol to the dimensions of arguments that an operation requires to be equal; the
-/// runtime then checks them. Narrows the range of a dimension that must have one fixed size. Fails
-/// if the file itself named the symbols that must be equal, or if no symbol can tie sizes that must
-/// be equal.
+/// Gives one symbol to the dimensions of arguments that an operation requires to be equal, so that the runtime checks
+/// their equality. Narrows the range of a dimension that must have one fixed size. Fails if the file itself names the
+/// symbols (`namedByFile`) and has different ones for sizes that must be equal, or if sizes that must be equal remain
+/// different expressions, such as x.0 + 1 and x.0.
 mlir::LogicalResult tieSizes(mlir::func::FuncOp function, bool namedByFile);
 
 } // namespace attn

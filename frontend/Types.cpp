@@ -27,7 +27,7 @@ static Location lineOf(BlockArgument argument) {
   return first->getLoc();
 }
 
-/// The source line of an op. Ops in the body of a named op have no lines, and get that of the named op.
+/// The source line of an op. An op in the body of a named op has no line of its own, and gets the line of the named op.
 static Location lineOf(Operation *op) {
   Operation *place = op;
   while (place && !place->getLoc()->findInstanceOf<FileLineColLoc>())
@@ -35,21 +35,22 @@ static Location lineOf(Operation *op) {
   return place ? place->getLoc() : op->getLoc();
 }
 
-/// Whether code can compute on elements of `type`, which is not index. Unsigned 8-bit integers are i8; arguments and
-/// results of this kind are marked attn.unsigned.
+/// Whether attn can compile ops on elements of `type`, which must not be index. Unsigned 8-bit integers are i8 too; an
+/// argument or result of unsigned integers is marked attn.unsigned.
 static bool isElement(Type type) {
   unsigned width = type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0;
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || width == 1 || width == 8 ||
          width == 16 || width == 32 || width == 64;
 }
 
-/// Reports that `what` has elements of `type`.
+/// Reports that `what` has elements of `type`, which attn does not support.
 static LogicalResult refuse(Location loc, const Twine &what, Type type) {
   return emitError(loc) << "expected " << what << " of f16, bf16, f32, f64, i1, i8, i16, i32 or i64, got "
                         << type;
 }
 
-/// `what` is an argument or a result with its name. Dynamic sizes count as 1.
+/// Checks the element type and the number of bytes of `what`, an argument or a result with its name. A dynamic size
+/// counts as 1.
 static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorType type) {
   if (!isElement(type.getElementType()))
     return refuse(loc, what, type.getElementType());
@@ -72,7 +73,8 @@ static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorTy
                         << (type.hasStaticShape() ? "" : " or more");
 }
 
-/// Whether `op` is one of the many math functions that are expanded to ops on f32; f16 is converted to f32.
+/// Whether `op` is a math function that later passes expand to arithmetic on f32. They convert f16 and bf16 to f32, but
+/// there is no expansion for f64.
 static bool isExpanded(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) &&
          !isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::RoundEvenOp,

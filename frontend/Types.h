@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Checks that all element types can be compiled, and that all arguments and results, which have names, fit into the
-/// address space.
+/// Checks that attn supports all element types of `function`, whose arguments and results must have names, and that
+/// each argument and result fits into the address space.
 mlir::LogicalResult verifyTypes(mlir::func::FuncOp function);
 
 } // namespace attn

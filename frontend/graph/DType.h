@@ -11,7 +11,7 @@
 
 namespace attn::graph {
 
-/// Element types; the numbers are torch's.
+/// Element types. The numbers are those of torch's schema of .pt2 files.
 enum class DType {
   U8 = 1,
   I8 = 2,
@@ -27,12 +27,12 @@ enum class DType {
 
 mlir::Type elementType(DType dtype, mlir::MLIRContext *context);
 llvm::StringRef str(DType dtype);
-/// Bytes of an element in a file.
+/// The number of bytes of an element in a file.
 unsigned byteSize(DType dtype);
 inline bool isFloat(DType dtype) {
   return dtype == DType::F16 || dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16;
 }
-/// Whether values may be negative.
+/// Whether values of the type may be negative.
 inline bool isSigned(DType dtype) { return dtype != DType::Bool && dtype != DType::U8; }
 /// The type in which torch computes: float32 for float16 and bfloat16, otherwise the type itself.
 inline DType computeType(DType dtype) {

@@ -17,7 +17,8 @@
 using namespace llvm;
 using namespace attn::graph;
 
-// Sizes of real models are sums of a few products. Sizes beyond these limits come from an attack or cannot be handled.
+// Sizes of real models are sums of a few products. A size beyond these limits comes from a hostile file, or is too
+// complex to prove anything about.
 static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64, kMaxOperands = 8,
                         kMaxText = 2048;
 
@@ -149,7 +150,7 @@ Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const
 /// Returns a / b, or none if the quotient is not a polynomial.
 static std::optional<Size> divideExactly(Size a, const Size &b);
 
-/// The number and the symbols that divide every term of all sizes.
+/// The greatest number times the symbols that divide every term of all sizes.
 static Size commonFactor(ArrayRef<Size> sizes) {
   std::optional<Size::Monomial> common;
   uint64_t number = 0;
@@ -165,7 +166,7 @@ static Size commonFactor(ArrayRef<Size> sizes) {
       common = both;
       number = std::gcd(number, AbsoluteValue(coefficient));
     }
-  // The absolute value of the least int64_t does not fit.
+  // The absolute value of the least int64_t does not fit into an int64_t.
   bool fits = number != 0 && number <= uint64_t(std::numeric_limits<int64_t>::max());
   return Size::product(common.value_or(Size::Monomial()), fits ? number : 1);
 }
@@ -256,14 +257,15 @@ static std::optional<Size> apply(Size::Function function, const Size &a, const S
     text = "min(" + a.str() + ", " + b.str() + ")";
     break;
   }
-  // The text repeats an operand each time it occurs, so nested functions can double it.
+  // The text contains the text of both operands, so each level of nesting can double its length.
   if (text.size() > kMaxText)
     return std::nullopt;
   return Size::product({{text, function, std::make_shared<std::pair<Size, Size>>(a, b)}}, 1);
 }
 
 static std::optional<Size> divideExactly(Size a, const Size &b) {
-  // Order terms by degree, then by the order of the factors. Products keep this order.
+  // Order terms by degree, then by the order of the factors. Multiplying two terms by the same term keeps their order,
+  // so the leading term of a product is the product of the leading terms.
   auto leading = [](const Size &size) {
     return *std::max_element(size.terms().begin(), size.terms().end(),
                              [](const auto &x, const auto &y) {
@@ -294,7 +296,7 @@ static std::optional<Size> divideExactly(Size a, const Size &b) {
   return quotient;
 }
 
-/// Splits `a` into a sum that the number `divisor` divides and a rest, whose constant lies in [0, divisor).
+/// Splits `a` into a multiple of the number `divisor` and a rest, whose constant term lies in [0, divisor).
 static std::optional<std::pair<Size, Size>> split(const Size &a, int64_t divisor) {
   Size whole;
   for (const auto &[factors, number] : a.terms()) {
@@ -325,7 +327,7 @@ std::optional<Size> attn::graph::divideDown(const Size &a, const Size &b) {
     if (rest.constant())
       return whole;
   }
-  // -s // 2 is -((s + 1) // 2).
+  // If no symbol has a positive coefficient, divide the negated sum, rounding up: -s // 2 is -((s + 1) // 2).
   if (all_of(rest.terms(), [](const auto &term) { return term.second < 0 || term.first.empty(); })) {
     std::optional<Size> negative = multiply(rest, Size(-1));
     std::optional<Size> up = negative ? divideUp(*negative, b) : std::nullopt;
@@ -370,7 +372,7 @@ std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
   return smaller ? multiply(common, *smaller) : std::nullopt;
 }
 
-/// Collects the operands of nested maxima, or of nested minima. A size that is no such function is its own operand.
+/// Collects the operands of nested maxima, or of nested minima. A size that is not such a function is its only operand.
 static void flatten(Size::Function function, const Size &size, std::map<std::string, Size> &operands) {
   const auto &terms = size.terms();
   if (terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1) {
@@ -397,8 +399,8 @@ bool attn::graph::isAtMost(const Size &a, const Size &b) {
          });
 }
 
-/// The maximum or minimum of all operands. Operands that never decide the result are left out; the rest is sorted by
-/// text.
+/// The maximum or minimum of `a` and `b`. Nested operands are flattened, operands that never decide the result are left
+/// out, and the others are sorted by text, so that equal functions have equal texts.
 static std::optional<Size> extreme(Size::Function function, const Size &a, const Size &b) {
   std::map<std::string, Size> operands;
   flatten(function, a, operands);
@@ -507,7 +509,7 @@ static std::optional<Size> parseSympy(StringRef text, size_t depth) {
     }
     return result;
   }
-  // Functions such as ceil(a / b), of an exact quotient.
+  // Functions that round an exact quotient, such as ceil(a / b).
   auto round = StringSwitch<Combine>(function)
                    .Case("CeilToInt", divideUp)
                    .Cases({"FloorToInt", "TruncToInt"}, divideDown)

@@ -26,14 +26,15 @@ namespace attn::graph {
 /// call if their polynomials are the same. Proofs of views and guards rely on this.
 class Size {
 public:
-  /// The functions of two sizes. A quotient is rounded down; a remainder has the sign of the divisor.
+  /// Functions of two sizes. A quotient is rounded down; a remainder has the sign of the divisor.
   enum class Function { Quotient, Remainder, Max, Min };
 
-  /// A symbol, or a function of sizes. Factors are compared by their text, which Formula can read.
+  /// A symbol, or a function of sizes. Factors are compared by their text, which Formula::parse (dialect/Formula.h)
+  /// reads.
   struct Factor {
     std::string text;
     Function function = Function::Quotient;
-    std::shared_ptr<const std::pair<Size, Size>> operands = nullptr; ///< null: a symbol
+    std::shared_ptr<const std::pair<Size, Size>> operands = nullptr; ///< null for a symbol
 
     friend bool operator<(const Factor &a, const Factor &b) { return a.text < b.text; }
     friend bool operator==(const Factor &a, const Factor &b) { return a.text == b.text; }
@@ -53,7 +54,7 @@ public:
   std::optional<int64_t> constant() const;
   std::optional<llvm::StringRef> symbol() const;
   bool isOne() const { return constant() == 1; }
-  /// Whether the form of the polynomial proves that it is not negative. Symbols are sizes, hence not negative.
+  /// Whether the form of the polynomial proves that it is never negative. A symbol is a size, so it is not negative.
   bool isNonNegative() const;
   const std::map<Monomial, int64_t> &terms() const { return polynomial; }
   /// The names of all symbols, including those in the operands of functions.
@@ -92,7 +93,7 @@ bool isAtMost(const Size &a, const Size &b);
 std::optional<Size> add(const Size &a, const Size &b);
 std::optional<Size> subtract(const Size &a, const Size &b);
 std::optional<Size> multiply(const Size &a, const Size &b);
-/// These return none too if the divisor is a number below 1.
+/// The next three functions also return none if the divisor is a constant below 1.
 std::optional<Size> divideDown(const Size &a, const Size &b);
 std::optional<Size> divideUp(const Size &a, const Size &b);
 std::optional<Size> remainder(const Size &a, const Size &b);
@@ -109,7 +110,8 @@ struct ViewGroup {
   unsigned from, to;
 };
 
-/// The view of `source` as `result`, in as many groups as possible; none if it cannot be proved.
+/// Splits the dimensions of `source` and of its view `result` into as many groups as possible. Returns none if it
+/// cannot prove that the two shapes have the same number of elements for all sizes.
 std::optional<llvm::SmallVector<ViewGroup>> matchView(llvm::ArrayRef<Size> source,
                                                       llvm::ArrayRef<Size> result);
 

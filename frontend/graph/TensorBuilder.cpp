@@ -303,13 +303,14 @@ Tensor TensorBuilder::transpose(const Tensor &tensor, ArrayRef<int64_t> permutat
 
 Tensor TensorBuilder::extract(const Tensor &tensor, int64_t dim, const Size &offset,
                               const Size &size, int64_t step, ArrayRef<Size> result) {
-  // The tensor has no elements, and MLIR allows no offset into it.
+  // If the tensor has no elements, neither has the result. A slice would be invalid, because MLIR allows no offset into
+  // an empty tensor.
   if (llvm::is_contained(tensor.sizes, Size(0)))
     return empty(result, tensor.dtype);
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
       strides(tensor.rank(), getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = sizesOf(tensor.sizes);
-  // MLIR allows no offset beyond the last element, where an empty part at the end would start.
+  // MLIR allows no offset beyond the last element, but an empty slice at the end has such an offset. Use 0 instead.
   offsets[dim] = sizeOf(size == Size(0) ? Size(0) : offset);
   sizes[dim] = sizeOf(size);
   strides[dim] = getIndexAttr(step);
@@ -334,7 +335,7 @@ Tensor TensorBuilder::select(const Tensor &tensor, int64_t dim, const Size &inde
 
 Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t dim,
                              const Size &offset, int64_t step, bool isDropped) {
-  // MLIR allows no offset beyond the last element, where an empty part may start.
+  // MLIR allows no offset beyond the last element, but an empty part may have such an offset.
   if (llvm::is_contained(part.sizes, Size(0)))
     return tensor;
   SmallVector<OpFoldResult> offsets(tensor.rank(), getIndexAttr(0)),
@@ -350,7 +351,7 @@ Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t d
 Tensor TensorBuilder::surround(const Tensor &tensor, Value scalar, ArrayRef<Size> offsets,
                                ArrayRef<Size> sizes) {
   Tensor whole = fill(sizes, scalar, tensor.dtype);
-  // MLIR allows no offset beyond the last element, where an empty tensor may start.
+  // MLIR allows no offset beyond the last element, but an empty tensor may have such an offset.
   if (llvm::is_contained(tensor.sizes, Size(0)))
     return whole;
   SmallVector<OpFoldResult> strides(tensor.rank(), getIndexAttr(1));
@@ -377,8 +378,7 @@ Tensor TensorBuilder::view(const Tensor &tensor, ArrayRef<Size> sizes, ArrayRef<
       element = select(element, 0, 0);
     return element;
   }
-  // Collapse each group of dimensions to one dimension, then expand it to the dimensions of the
-  // result.
+  // Collapse each group of dimensions to one dimension, then expand it to the dimensions of the result.
   SmallVector<ReassociationIndices> merged, split;
   Sizes between;
   int64_t from = 0, to = 0;

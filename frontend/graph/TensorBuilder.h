@@ -34,7 +34,8 @@ struct Operand {
   mlir::AffineMap map = {};
 };
 
-/// Builds the import form, without knowledge of aten ops. Callers check ranks and sizes before.
+/// Builds ops of the stage `import`: linalg, tensor and arith ops on tensors. It does not depend on aten ops. Callers
+/// must check ranks and sizes first.
 class TensorBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   using mlir::ImplicitLocOpBuilder::ImplicitLocOpBuilder;
@@ -43,12 +44,12 @@ public:
   /// Binds symbol `name` to dimension `dim` of `argument`, a function argument.
   void bindSymbol(llvm::StringRef name, mlir::Value argument, int64_t dim);
   bool isBound(llvm::StringRef symbol) const { return symbols.contains(symbol); }
-  /// The assumptions of sizeOf(): sizes, and the least value of each.
+  /// The assumptions of the code that sizeOf() created: sizes, and the least value that the code allows for each.
   llvm::ArrayRef<std::pair<Size, int64_t>> assumptions() const { return assumed; }
 
   mlir::RankedTensorType typeOf(llvm::ArrayRef<Size> sizes, DType dtype);
-  /// Computes a size from dimensions of function arguments. It never reads a dimension of a producer:
-  /// that would keep the producer alive after its fusion.
+  /// Computes a size from dimensions of function arguments. It never creates a tensor.dim of the result of another op,
+  /// because that use would keep the op alive after it is fused into its consumers.
   mlir::OpFoldResult sizeOf(const Size &size);
   mlir::Value indexOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
@@ -56,13 +57,13 @@ public:
   /// A size as an int64 tensor of rank 0, so that ops that read it are fused like ops on any tensor.
   Tensor number(const Size &size);
 
-  /// A constant: `number`, or the nearest number of `dtype`. A boolean is true if `number` is not 0.
+  /// A constant: `number`, rounded to the nearest value of `dtype`. A boolean is true if `number` is not 0.
   mlir::Value scalar(DType dtype, double number);
   mlir::Value scalar(DType dtype, int64_t number);
   /// Converts `value`, an element of `from`, to `to`. Floats become integers by rounding towards 0; a number becomes
   /// the boolean true if it is not 0.
   mlir::Value convert(mlir::Value value, DType from, DType to);
-  /// Whether torch converts implicitly: from bool to int to float.
+  /// Whether torch converts `from` to `to` implicitly: booleans to integers or floats, and integers to floats.
   static bool converts(DType from, DType to);
   /// Whether a scalar is not 0; true for NaN.
   mlir::Value isNonzero(mlir::Value value);
@@ -77,7 +78,7 @@ public:
   /// aligned at the last one, and dimensions of size 1 are read at index 0.
   mlir::AffineMap broadcastMap(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<Size> result);
 
-  /// result[i...] = body(operands...). The body gives `dtype` or computeType(dtype).
+  /// result[i...] = body(operands...). The body returns a value of `dtype` or of computeType(dtype).
   Tensor elementwise(llvm::ArrayRef<Size> sizes, DType dtype, llvm::ArrayRef<Operand> operands,
                      Body body);
   Tensor castTo(const Tensor &tensor, DType dtype);
@@ -91,14 +92,13 @@ public:
   /// in f64: each addition in f32 would be rounded at the size of the whole sum.
   Tensor sum(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, DType dtype,
              llvm::ArrayRef<Operand> operands, Body body);
-  /// The same over the dimensions of `sizes` after the first `numKept`.
+  /// Like the other sum(), but reduces all dimensions of `sizes` after the first `numKept`.
   Tensor sum(llvm::ArrayRef<Size> sizes, int64_t numKept, DType dtype,
              llvm::ArrayRef<Operand> operands, Body body) {
     return sum(sizes, llvm::to_vector(llvm::seq<int64_t>(numKept, sizes.size())), dtype, operands,
                body);
   }
-  /// The sum of a * b, accumulated in computeType() of their dtype. The maps are those of
-  /// linalg.contract.
+  /// The sum of a * b, accumulated in computeType() of their dtype. The maps are the indexing maps of linalg.contract.
   Tensor contract(llvm::ArrayRef<Size> sizes, const Tensor &a, const Tensor &b, mlir::AffineMap ofA,
                   mlir::AffineMap ofB, mlir::AffineMap ofResult);
 
