@@ -46,8 +46,8 @@ Expected<Archive> Archive::open(StringRef path) {
     if (stat.comp_method != ZIP_CM_STORE || stat.encryption_method != ZIP_EM_NONE)
       return invalid("expected entry '{0}' to be stored as it is, got compression or encryption",
                      stat.name);
-    // Stored entries cannot have more bytes than the file. A directory that says so is wrong, or
-    // lists bytes twice.
+    // Entries that are not compressed cannot have more bytes together than the file. A directory that claims more is
+    // wrong, or lists some bytes twice.
     if (stat.size > fileSize - total)
       return invalid(
           "expected entries of at most {0} bytes, the size of the file, got {1} more with '{2}'",

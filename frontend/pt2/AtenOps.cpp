@@ -13,7 +13,7 @@
 using namespace llvm;
 using namespace attn::pt2;
 
-/// Other names that torch has for ops.
+/// Other names of ops in torch, each with the name in the table of ops.
 static constexpr std::pair<StringLiteral, StringLiteral> kOtherNames[] = {
     {"absolute", "abs"},
     {"clip", "clamp"},
@@ -63,7 +63,7 @@ const AtenOps &AtenOps::all() {
     addSizes(ops);
     addViews(ops);
     addParts(ops);
-    addComplex(ops); // complex forms of the ops above
+    addComplex(ops); // last, because it adds complex forms to the ops above
     return ops;
   }();
   return ops;
@@ -104,13 +104,15 @@ const AtenOp *AtenOps::find(StringRef target) const {
 
 void attn::printOps(raw_ostream &stream) {
   stream << "# Ops\n\n"
-            "What a `.pt2` file may hold, by the overloads that `torch.export` writes. `attn-import --ops` prints this page, "
-            "and a test compares the two.\n\n"
-            "A form that works in place, such as `add_` or `__iand__`, is the op without the underscore or the `i`: the result takes the place of "
-            "the first argument,\nof what that is a view of, and of every other view of it. One that copies, such as "
-            "`view_copy`, is the op without `_copy`,\nwhose result shares no elements with its argument. Ops that only "
-            "say how gradients are recorded are replaced by what they hold.\n\n"
-            "A file with other ops is refused, with all of them in one message. Each op has cases in\n"
+            "This page lists the ops that a `.pt2` file may contain, with the names of their overloads that "
+            "`torch.export`\nwrites, and the uses of each op that attn refuses. `attn-import --ops` prints "
+            "this page, and a test compares the two.\n\n"
+            "An op that works in place, such as `add_` or `__iand__`, is imported as the op without the "
+            "underscore or the `i`.\nIts result replaces the first argument, the tensor of which that argument "
+            "is a view, and all other views of that\ntensor. An op that copies, such as `view_copy`, is "
+            "imported as the op without `_copy`, but its result shares no\nelements with its argument. A block "
+            "under `torch.no_grad()` or a disabled `torch.autocast()` is replaced by the ops\nin the block.\n\n"
+            "attn refuses a file with other ops; one error message names all of them. Each op has cases in\n"
             "`test/frontend/pt2/ops/`.\n\n"
             "| op | refused |\n|---|---|\n";
   for (const auto &[name, op] : AtenOps::all().table())
@@ -121,7 +123,7 @@ void attn::printOps(raw_ostream &stream) {
     stream << (isFirst ? " `" : ", `") << other << "` is `" << usual << "`";
     isFirst = false;
   }
-  stream << ".\n\nComplex numbers may be arguments of these:";
+  stream << ".\n\nThese ops may have complex arguments or results:";
   isFirst = true;
   for (const auto &[name, op] : AtenOps::all().table()) {
     if (!op.importComplex)

@@ -17,13 +17,13 @@ namespace attn::pt2 {
 /// One overload of an aten op.
 struct AtenOp {
   std::function<mlir::LogicalResult(Call &)> import;
-  /// What attn rejects, for docs/ops.md; empty if nothing.
+  /// The uses of the op that attn rejects, for docs/ops.md; empty if it accepts all.
   std::string limits;
   /// The importer for complex arguments or results; null if these are rejected.
   std::function<mlir::LogicalResult(Call &)> importComplex = nullptr;
 };
 
-/// All ops that attn knows, by name and overload, such as "add.Tensor". A form that works in place, such as
+/// All ops that attn imports, by name and overload, such as "add.Tensor". An op that works in place, such as
 /// "add_.Tensor" or "__iand__.Tensor", is imported as the op without the underscore or the "i", and its result replaces
 /// the first argument. "view_copy.default" is imported as the op without "_copy", and its result shares no elements
 /// with its argument.
@@ -31,8 +31,8 @@ class AtenOps {
 public:
   static const AtenOps &all();
 
-  /// The op of a target such as "torch.ops.aten.add.Tensor" or, for sizes, "_operator.add"; null if attn does not know
-  /// it.
+  /// The op of a target such as "torch.ops.aten.add.Tensor" or, for sizes, "_operator.add"; null if attn does not
+  /// import the op.
   const AtenOp *find(llvm::StringRef target) const;
 
   void add(llvm::StringRef name, std::function<mlir::LogicalResult(Call &)> import,
@@ -54,7 +54,8 @@ private:
 /// Whether `target` changes its first argument, as "torch.ops.aten.add_.Tensor" does.
 bool worksInPlace(llvm::StringRef target);
 
-/// Whether `target` copies what the op without "_copy" only views, as "torch.ops.aten.view_copy.default" does.
+/// Whether `target` copies elements where the op without "_copy" returns a view, as "torch.ops.aten.view_copy.default"
+/// does.
 bool copiesView(llvm::StringRef target);
 
 // Each function is defined in a file of its own.
@@ -77,22 +78,24 @@ void addSizes(AtenOps &ops);
 void addParts(AtenOps &ops);
 void addViews(AtenOps &ops);
 
-/// Complex numbers as pairs, in a new last dimension.
+/// A tensor of pairs (real, imaginary), which are a new last dimension.
 Tensor pairOf(TensorBuilder &b, const Tensor &real, const Tensor &imaginary);
 
-/// The type in which torch combines two tensors. A tensor of rank 0 counts only if its kind of number
-/// is higher.
+/// The type to which torch promotes two tensors. If one of them has rank 0, its type counts only if its kind of number
+/// is higher, in the order booleans, integers, floats.
 DType promote(const Tensor &a, const Tensor &b);
 
-/// One size per spatial dimension; a list of one number stands for all dimensions.
+/// Reads argument `name`, which has one number for each of `count` spatial dimensions. A list of one number gives this
+/// number to all dimensions. A missing or empty list is replaced by `otherwise`.
 llvm::SmallVector<int64_t> perDim(Call &call, llvm::StringRef name, int64_t count,
                                   llvm::ArrayRef<int64_t> otherwise);
 
 /// The number of windows of `reach` elements in `size` elements, where neighbouring windows start `stride` elements
-/// apart. There must be at least one window. None if the number exceeds 64 bits, or after a reported error.
+/// apart. Requires that there is at least one window. Returns none if the number exceeds 64 bits, or after it reported
+/// an error.
 std::optional<Size> windowsIn(Call &call, const Size &size, int64_t reach, int64_t stride);
 
-/// The view of `tensor` as `sizes`, or an error.
+/// Views `tensor` as a tensor of `sizes`. Reports an error if that is not possible.
 mlir::FailureOr<Tensor> viewAs(Call &call, const Tensor &tensor, llvm::ArrayRef<Size> sizes);
 
 } // namespace attn::pt2

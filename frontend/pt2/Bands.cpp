@@ -15,7 +15,7 @@ using namespace attn;
 using namespace attn::graph;
 using namespace attn::pt2;
 
-/// The bits of element `i`.
+/// The bits of element `i`, where a boolean is 0 or 1.
 static uint64_t elementAt(const NamedTensor &values, int64_t i) {
   unsigned bits = values.elementType.getIntOrFloatBitWidth(), bytes = divideCeil(bits, 8);
   const char *data = values.bytes->getBufferStart() + i * bytes;
@@ -44,13 +44,13 @@ std::optional<Band> pt2::findBand(const NamedTensor &values) {
     return std::nullopt;
   auto at = [&](int64_t row, int64_t column) { return elementAt(values, row * columns + column); };
 
-  // A corner off the diagonal has the value outside the band, if the band does not reach this corner.
+  // The corners at the top right and the bottom left have the value outside the band, unless the band reaches them.
   uint64_t above = at(0, columns - 1), below = at(rows - 1, 0), first = at(0, 0);
   Band band;
   uint64_t inside, outside;
   if (above != below) {
-    // Two triangles. Take the one that contains the first element as the band: if it is the outside of a mask, the
-    // other triangle is the inside.
+    // The matrix consists of two triangles. Either can be the band, because the other triangle is its complement: take
+    // the triangle that contains the first element.
     bool isLower = first == below;
     std::tie(inside, outside) = isLower ? std::pair(below, above) : std::pair(above, below);
     int64_t count = 0;

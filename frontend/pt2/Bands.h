@@ -7,8 +7,8 @@
 //   self.register_buffer("bias", torch.tril(torch.ones(1024, 1024)).view(1, 1, 1024, 1024))
 //   att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
 //
-// Such values are imported as a formula of row and column. The formula turns the mask into a set of pairs, so that
-// tiles without a kept pair are skipped.
+// Such values are imported as a formula of row and column. From the formula, attn derives which pairs of query and key
+// the mask keeps, and code skips the tiles without a kept pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +20,14 @@
 
 namespace attn::pt2 {
 
-/// A matrix in the last two dimensions of a tensor; all other dimensions are 1. An element is `inside`
-/// if row - lower <= column <= row + upper, and `outside` otherwise.
+/// A matrix in the last two dimensions of a tensor; all other dimensions have size 1. An element is `inside` if
+/// row - lower <= column <= row + upper, and `outside` otherwise.
 struct Band {
-  std::optional<int64_t> lower, upper; // with neither, all elements are `inside`
+  std::optional<int64_t> lower, upper; // a missing bound does not limit the band
   llvm::APInt inside, outside;         // the bits of the elements
 };
 
-/// The band with the elements `values`, if there is one.
+/// The band with the elements `values`; none if `values` is not a band.
 std::optional<Band> findBand(const NamedTensor &values);
 
 /// The only element of `values`, as a band without bounds; none if there are several.

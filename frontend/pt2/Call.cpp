@@ -19,7 +19,8 @@ using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
-/// Arguments that say where a tensor is in memory, or make an op faster, do not change the values of a graph.
+/// Arguments that attn ignores, because they do not change the values of a graph: they say where a tensor is in memory,
+/// or make an op faster.
 static constexpr StringLiteral kWithoutMeaning[] = {"device",        "layout",       "pin_memory",
                                                     "memory_format", "cudnn_enable", "non_blocking",
                                                     "copy",          "cudnn_enabled"};
@@ -262,7 +263,7 @@ SmallVector<int64_t> Call::constants(StringRef name, std::optional<ArrayRef<int6
 void Call::requireKnown(const Argument &argument, StringRef name) {
   if (!isKnown(argument))
     error() << "expected '" << name << "' of '" << node.target << "' to be a number, got '"
-            << argument.text << "', which sizes decide";
+            << argument.text << "', which is computed from sizes";
 }
 
 double Call::number(StringRef name, std::optional<double> otherwise) {
@@ -451,7 +452,8 @@ LogicalResult Call::resultSame(StringRef base, const Tensor &tensor) {
   return resultView(base, tensor, writeWhole);
 }
 
-/// Writes `tensor` to `name` and to all bases of this view. Other views of the same elements become out of date.
+/// Writes `tensor` to the view `name`, to its base, the base of that, and so on. Other views of the same elements
+/// become out of date.
 LogicalResult Call::write(StringRef name, const Tensor &tensor) {
   values.tensors[name] = tensor;
   // Write to each base, up to the tensor that owns the elements.
@@ -486,7 +488,7 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
 
 LogicalResult attn::pt2::refresh(const Graph &graph, StringRef name, TensorBuilder &b,
                                  Values &values) {
-  // Collect the views that `name` depends on and that are out of date, in the order of the graph.
+  // Collect the views on which `name` depends and that are out of date, in the order of the graph.
   std::set<size_t> stale;
   SmallVector<StringRef> names = {name};
   while (!names.empty()) {
@@ -503,7 +505,8 @@ LogicalResult attn::pt2::refresh(const Graph &graph, StringRef name, TensorBuild
     auto &[part, view] = values.views[i];
     if (view.mayCopy)
       return emitError(b.getLoc()) << "expected no use of '" << part << "', a view or a copy of '"
-                                   << view.base << "', after that was changed in place";
+                                   << view.base << "', after '" << view.base
+                                   << "' was changed in place";
     view.isCurrent = true;
     if (!view.node) {
       values.tensors[part] = values.tensors[view.base];
@@ -604,7 +607,7 @@ std::optional<bool> Call::reshapesInPlace(StringRef name, ArrayRef<Size> sizes) 
   auto meta = graph.tensors.find(nameOf(name).str());
   if (meta == graph.tensors.end() || meta->second.strides.size() != meta->second.sizes.size())
     return std::nullopt;
-  // Dimensions of size 1 have no stride that matters.
+  // The stride of a dimension of size 1 does not matter.
   SmallVector<std::pair<Size, Size>> from; // size, stride
   Sizes to;
   for (auto [size, stride] : llvm::zip(meta->second.sizes, meta->second.strides))
@@ -614,7 +617,8 @@ std::optional<bool> Call::reshapesInPlace(StringRef name, ArrayRef<Size> sizes) 
     if (!size.isOne())
       to.push_back(size);
   auto isSame = [](const auto &dim, const Size &size) { return dim.first == size; };
-  // From the last dimension on: a run of dimensions without gaps between them must be split at its own bounds only.
+  // From the last dimension to the first, collect runs of dimensions without gaps between them. torch needs no copy if
+  // no dimension of the result contains elements of two runs.
   while (!llvm::equal(from, to, isSame)) {
     std::optional<int64_t> run = 1, step;
     do {

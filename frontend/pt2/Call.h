@@ -18,10 +18,10 @@
 
 namespace attn::pt2 {
 
-/// A number that an op takes beside tensors.
+/// A number that is an argument of an op.
 struct Scalar {
   bool isFloat = false;
-  /// The number; set for integers too.
+  /// The number, also if it is an integer.
   double number = 0;
   int64_t integer = 0;
 
@@ -37,7 +37,8 @@ class Call;
 /// The innermost line of the user's own code in the stack of a node.
 mlir::Location locationOf(const Node &node, mlir::MLIRContext *context);
 
-/// Returns `base` with the part that a view shows replaced by `part`. `writer` is the call that writes to the view.
+/// Returns `base` with the elements of a view of it replaced by those of `part`. `writer` is the call that writes to
+/// the view.
 using WriteBack =
     std::function<mlir::FailureOr<Tensor>(Call &writer, const Tensor &base, const Tensor &part)>;
 
@@ -46,17 +47,18 @@ struct View {
   std::string base;
   /// Null if the view is the base itself under another name.
   const Node *node;
-  /// None if nothing can be written through the view.
+  /// Null if a write to the view cannot be written to the base.
   WriteBack write;
-  /// Whether torch may have copied the elements. Then the value of the view is not known after a write to the base.
+  /// Whether torch may have copied the elements of the base. Then the elements of the view are not known after a write
+  /// to the base.
   bool mayCopy = false;
   /// False after a write to the base: then the node is imported again when the view is read.
   bool isCurrent = true;
 };
 
-/// The state of an import that ops see.
+/// The state of an import that the importers of ops read and change.
 struct Values {
-  /// Tensors; of complex tensors, the real parts.
+  /// Tensors. For a complex tensor, this is the real part.
   llvm::StringMap<Tensor> tensors;
   /// The imaginary parts of complex tensors, which no op changes in place.
   llvm::StringMap<Tensor> imaginary;
@@ -65,33 +67,33 @@ struct Values {
   llvm::StringMap<mlir::Value> floats;
   /// Parameters and constants: no node may write to them.
   llvm::StringSet<> constants;
-  /// Results that no op computes.
+  /// Results that are not imported, because only gradients need them.
   llvm::StringSet<> skipped;
-  /// Views in the order of the graph, so that a view comes after its base.
+  /// Views in the order of the graph, in which a view comes after its base, and the index of each by name.
   std::vector<std::pair<std::string, View>> views;
   llvm::StringMap<size_t> viewIndices;
   /// The least and the greatest size of a symbol for which the graph is valid.
   llvm::StringMap<int64_t> minimum, maximum;
-  /// Removes the maxima and minima of a size that the ranges of symbols decide.
+  /// Replaces each maximum and minimum in a size by one of its operands if the ranges of the symbols tell which one.
   std::function<Size(const Size &)> decided;
-  /// Other conditions on the sizes of a call, as text for Formula.
+  /// Other conditions on the sizes of a call, as text for Formula::parse.
   std::vector<std::string> conditions;
 
   void addView(llvm::StringRef name, View view);
   /// The entry of `name` in `views`, or null.
   View *viewOf(llvm::StringRef name);
 
-  /// Requires a <= b. Returns false if this never holds. If it depends on the call of the library, narrows the range of
-  /// a symbol or adds a condition.
+  /// Requires a <= b. Returns false if this never holds. If it depends on the sizes of a call, narrows the range of a
+  /// symbol or adds a condition.
   bool requireAtMost(const Size &a, const Size &b);
 };
 
-/// A node that is imported: its arguments, by their names in the schema of the op, and its results. A
-/// missing or ill-typed argument is reported at once; the importer of an op checks failed() before it
-/// uses the arguments.
+/// A node that is imported: its arguments, by their names in the schema of the op, and its results. The functions that
+/// read an argument report an error if it is missing or has a wrong type; the importer of an op must check failed()
+/// before it uses the arguments.
 class Call {
 public:
-  /// With `again`, the results replace those of an earlier import of the node.
+  /// If `again` is true, the results replace those of an earlier import of the node.
   Call(const Graph &graph, const Node &node, TensorBuilder &builder, Values &values,
        bool again = false)
       : b(builder), graph(graph), node(node), values(values), again(again),
@@ -109,15 +111,15 @@ public:
   bool has(llvm::StringRef name);
   /// Whether an argument is a tensor, or a number that is known only at the call of the library.
   bool isTensor(llvm::StringRef name) const;
-  /// Whether an argument is a number in the graph, known or not.
+  /// Whether an argument is a number in the graph, known at compile time or not.
   bool isNumber(llvm::StringRef name) const;
   bool isFloat(llvm::StringRef name) const;
   bool isFlag(llvm::StringRef name) const;
   bool isString(llvm::StringRef name) const;
   /// A tensor. A number that is known only at the call of the library becomes a tensor of rank 0, of int64 or float64.
   Tensor tensor(llvm::StringRef name);
-  /// The same, but a tensor of rank 0 gets a dimension of size 1, because ops of torch accept dimension 0 of a scalar.
-  /// A result that should have rank 0 may then have that dimension.
+  /// Like tensor(), but gives a tensor of rank 0 a dimension of size 1, because ops of torch accept dimension 0 of a
+  /// scalar. result() then removes this dimension from a result that has rank 0 in the file.
   Tensor tensorWithDims(llvm::StringRef name);
   /// A number in float64, which may be known only at the call of the library.
   mlir::Value computed(llvm::StringRef name);
@@ -126,7 +128,7 @@ public:
   /// Whether an argument or a result is complex.
   bool isComplex() const;
   llvm::SmallVector<Tensor> tensors(llvm::StringRef name);
-  /// The elements of a list; None gives no tensor.
+  /// The elements of a list. An element None has no tensor.
   llvm::SmallVector<std::optional<Tensor>> optionalTensors(llvm::StringRef name);
   Size integer(llvm::StringRef name);
   /// An integer that is known at compile time.
@@ -157,7 +159,7 @@ public:
   /// Whether torch reshapes an argument to `sizes` without a copy: true, false, or none if its strides are not known as
   /// numbers.
   std::optional<bool> reshapesInPlace(llvm::StringRef name, llvm::ArrayRef<Size> sizes);
-  /// Whether an argument has the same strides as the result; none if the file does not say.
+  /// Whether an argument has the same strides as the result; none if the file lacks the strides.
   std::optional<bool> keepsStrides(llvm::StringRef name);
   /// Whether the first element of an argument is the first element of its storage.
   bool startsStorage(llvm::StringRef name);
@@ -174,18 +176,19 @@ public:
   mlir::InFlightDiagnostic error();
   bool failed() const { return hasFailed; }
 
-  /// Sets the next result, which must have the type in the file. If the op works in place, the result is converted to
-  /// the type of the first argument and written there.
+  /// Sets the next result, which must have the type that the file gives. If the op works in place, the result is
+  /// converted to the type of the first argument and written to that argument.
   mlir::LogicalResult result(const Tensor &tensor);
   mlir::LogicalResult result(const Size &size);
   /// Sets the result, a number in float64.
   mlir::LogicalResult resultNumber(mlir::Value number);
   /// Sets the next result, which is complex.
   mlir::LogicalResult result(const Tensor &real, const Tensor &imaginary);
-  /// Leaves the other results without a value, because only gradients need them. A node that reads one is rejected.
+  /// Leaves the remaining results without a value, because only gradients need them. A node that reads one of them is
+  /// rejected.
   mlir::LogicalResult skipResults();
-  /// Sets a result that shares its elements with argument `base`, or with an element of that list. With `mayCopy`,
-  /// torch may have copied them.
+  /// Sets a result that shares its elements with argument `base`, or with tensor number `element` of it if `base` is a
+  /// list. `mayCopy` says that torch may have copied the elements.
   mlir::LogicalResult resultView(llvm::StringRef base, const Tensor &tensor, WriteBack write,
                                  bool mayCopy = false, unsigned element = 0);
   /// Sets a result that is another name of argument `base`, whose value is `tensor`.
@@ -195,7 +198,8 @@ public:
   llvm::StringRef module() const;
   llvm::StringRef target() const { return node.target; }
 
-  /// Reports an argument that the op did not read, because attn does not know its meaning.
+  /// Reports each argument that the importer of the op did not read: attn does not support it. Also reports a wrong
+  /// number of results.
   mlir::LogicalResult finish();
 
 private:
@@ -216,8 +220,8 @@ private:
   bool hasFailed = false;
 };
 
-/// If `name` is a view that is out of date, imports it again, to get the elements that a write to its base left.
-/// Reports an error if these are not known.
+/// If `name` is a view that is out of date, imports its node again, so that the view has the present elements of its
+/// base. Reports an error if the elements of the view are not known.
 mlir::LogicalResult refresh(const Graph &graph, llvm::StringRef name, TensorBuilder &builder,
                             Values &values);
 

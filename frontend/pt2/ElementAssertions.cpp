@@ -4,12 +4,12 @@
 //
 // Python's `assert lengths.max().item() <= 13` is in the graph as
 //   max = aten.max(lengths)
-//   item = aten.item(max)                     # a number that only elements decide
+//   item = aten.item(max)                     # a number that depends on elements
 //   le = operator.le(item, 13)
 //   aten._assert_scalar(le, "...")
-// Kernels have no way to stop in the middle of a call, so they cannot check the assertion. The last three nodes are
-// removed, with a remark. An `item` that another node reads stays, and the import of that node fails. Assertions on sizes
-// stay too: torch writes them as guards, which the runtime checks.
+// Kernels cannot stop in the middle of a call, so they cannot check the assertion. The last three nodes are removed,
+// with a remark. An `item` that another node reads stays, and the import of that node fails. Assertions on sizes stay
+// too: torch writes them as guards, which the runtime checks.
 // Test: test/frontend/pt2/assertions.test
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,8 @@ using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
-/// Calls `function` with the name of each number or condition that a node computes, but not with the names of tensors.
+/// Calls `function` with each name in `argument` of a number or condition that a node computes, but not with names of
+/// tensors.
 static void forEachNumber(const Argument &argument, llvm::function_ref<void(StringRef)> function) {
   for (const SymInt &integer : argument.integers)
     if (!integer.name.empty())
@@ -42,7 +43,7 @@ static bool reads(const Node &node, const llvm::StringSet<> &numbers) {
   return found;
 }
 
-/// Numbers that elements decide, directly or through other numbers.
+/// The names of the numbers that depend on elements, directly or through other numbers.
 static llvm::StringSet<> numbersFromElements(const Program &program) {
   llvm::StringSet<> numbers;
   for (const Node &node : program.nodes) {
@@ -77,7 +78,7 @@ void attn::pt2::dropElementAssertions(Program &program, MLIRContext &context) {
     return computesNumbers && !isRead;
   };
 
-  // Users come after what they read.
+  // Visit the nodes from the last to the first: all nodes that read a number come after the node that computes it.
   llvm::StringSet<> read;
   auto noteReads = [&](const Argument &argument) {
     forEachNumber(argument, [&](StringRef name) { read.insert(name); });
@@ -88,7 +89,7 @@ void attn::pt2::dropElementAssertions(Program &program, MLIRContext &context) {
   llvm::SetVector<Location> dropped;
   for (Node &node : llvm::reverse(program.nodes)) {
     if (isAssertion(node)) {
-      // torch also writes what it concluded from an assertion, at the same line.
+      // torch writes further assertions that follow from the user's, with the same line; one remark per line suffices.
       dropped.insert(locationOf(node, &context));
       continue;
     }

@@ -13,8 +13,8 @@
 
 namespace attn::pt2 {
 
-/// Removes the assertions on elements of tensors, and the nodes that compute nothing but numbers for them. Each gets a
-/// remark, because a call does not check it.
+/// Removes the assertions on elements of tensors, and the nodes that compute numbers only for these assertions. Emits a
+/// remark for each line with a removed assertion, because calls do not check it.
 void dropElementAssertions(Program &program, mlir::MLIRContext &context);
 
 } // namespace attn::pt2

@@ -87,7 +87,7 @@ struct NumberType {
 };
 
 bool fromJSON(const json::Value &value, NumberType &type, Path path) {
-  static constexpr int64_t kComplex64 = 10, kComplex128 = 11; // torch's
+  static constexpr int64_t kComplex64 = 10, kComplex128 = 11; // torch's numbers
   std::optional<int64_t> number = value.getAsInteger();
   type.isComplex = number == kComplex64 || number == kComplex128;
   if (!type.isComplex)
@@ -373,7 +373,7 @@ static bool fromJSON(const json::Value &value, Payload &payload, Path path) {
          mapper.map("use_pickle", payload.isPickled) && mapper.map("tensor_meta", payload.meta);
 }
 
-/// The member `name` of an object, or null after an error. For members that only contain other members.
+/// The member `name` of an object; null after it reported an error. For members that only contain other members.
 static const json::Value *member(const json::Value &value, StringLiteral name, Path path) {
   const json::Object *object = value.getAsObject();
   const json::Value *found = object ? object->get(name) : nullptr;
@@ -382,8 +382,8 @@ static const json::Value *member(const json::Value &value, StringLiteral name, P
   return found;
 }
 
-/// Reads how the caller of the module nests inputs and outputs. The first of the modules that kept their signature is
-/// the whole module.
+/// Reads how the caller of the module nests inputs and outputs. The file lists the signatures of several modules; the
+/// first one is that of the whole module.
 static void readTrees(const json::Value &module, Program &program) {
   const json::Object *object = module.getAsObject();
   const json::Array *calls = object ? object->getArray("module_call_graph") : nullptr;

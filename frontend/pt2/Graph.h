@@ -21,14 +21,14 @@ namespace attn::pt2 {
 
 using namespace graph;
 
-/// The greatest size that a dimension may have when the file does not say.
+/// The greatest size of a dimension for which the file gives no range.
 constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
 /// The greatest rank of a tensor.
 constexpr size_t kMaxRank = 16;
 
 struct TensorMeta {
-  /// The element type; of complex numbers, the type of their parts.
+  /// The element type; for complex numbers, the type of their real and imaginary parts.
   DType dtype = DType::F32;
   bool isComplex = false;
   Sizes sizes;
@@ -97,9 +97,9 @@ struct Node {
 };
 
 /// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...) and its value in the graph.
-/// `target` is its name in the module, if it is no input or output of the user. If the elements of an output are
-/// written to a buffer or an input (buffer_mutation, user_input_mutation), `target` is the name of this buffer or
-/// input.
+/// `target` is the name in the module of an entry that is not an input or output of the user. If the elements of an
+/// output are written to a buffer or an input (buffer_mutation, user_input_mutation), `target` is the name of this
+/// buffer or input.
 struct Spec {
   std::string kind, target;
   Argument value;
@@ -124,8 +124,8 @@ struct Graph {
 
 struct Program : Graph {
   std::vector<InputSpec> inputs;
-  /// How the user nests inputs and outputs, as pytree text of torch, and the names of the outermost inputs. Empty if
-  /// the file does not say.
+  /// How the user nests inputs and outputs, as torch's text of a pytree, and the names of the outermost inputs. Empty
+  /// if the file lacks them.
   std::string inputTree, outputTree;
   std::vector<std::string> inputNames;
   std::vector<OutputSpec> outputs;
@@ -140,7 +140,8 @@ struct Payload {
   std::optional<TensorMeta> meta;
 };
 
-/// Both functions name the entry and the place in it in their error messages.
+/// These functions parse an entry of the archive. Their error messages contain the name of the entry and the place in
+/// it.
 llvm::Expected<Program> parseProgram(llvm::StringRef json, llvm::StringRef entry);
 llvm::Expected<std::map<std::string, Payload>> parsePayloads(llvm::StringRef json,
                                                              llvm::StringRef entry);

@@ -2,11 +2,12 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Equalities are used first. They give a symbol as a size of other symbols, or as a number:
-//   (4*L['context'].size()[0]) == (4*L['x'].size()[0])      context.0 and x.0 are one symbol
-// Attentions give equalities too, for which torch writes no guard: there are as many keys as values.
+// Guards are the conditions on sizes under which torch traced the graph. Equalities are used first. They express a
+// symbol by other symbols, or as a number:
+//   (4*L['context'].size()[0]) == (4*L['x'].size()[0])      context.0 and x.0 become one symbol
+// Attention ops require further equalities, for which torch writes no guard: there are as many keys as values.
 // A guard that then follows from the ranges of the symbols is dropped:
-//   (L['x'].size()[1] % (4*L['x'].size()[1])) != 0          in [2, 4096]
+//   (L['x'].size()[1] % (4*L['x'].size()[1])) != 0          if x.1 lies in [2, 4096]
 // A guard that bounds one symbol becomes part of its range. Any other guard becomes a condition of the call:
 //   x.1 != 64
 //
@@ -97,8 +98,8 @@ static std::string starredPath(const std::string &of) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The range of a size. The least and the greatest int64 stand for all numbers beyond them; a sum with such an end
-/// keeps it.
+/// The range of a size. The least and the greatest int64 stand for all numbers beyond them; a sum with such a bound
+/// keeps the bound.
 struct Range {
   static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
                            kMost = std::numeric_limits<int64_t>::max();
@@ -209,7 +210,7 @@ private:
   Error conclude(const Guard &guard);
   Error setRange(Dimension &dimension, const Size &original);
 
-  /// The size with this name in guards, in symbols of the file.
+  /// The size that has this name in guards, expressed in symbols of the file; null if there is none.
   const Size *sizeOf(StringRef name) const {
     auto found = sizes.find(name.str());
     return found == sizes.end() ? nullptr : &found->second;
@@ -218,7 +219,7 @@ private:
   std::optional<bool> isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const;
   void collectDivisors(const Formula &formula, std::set<std::string> &symbols) const;
 
-  /// `size` in symbols that no equality replaces.
+  /// `size`, expressed in symbols that no equality replaces.
   std::optional<Size> reduced(const Size &size) const {
     return size.substitute([&](StringRef symbol) -> std::optional<Size> {
       auto found = equal.find(symbol.str());
@@ -226,8 +227,9 @@ private:
     });
   }
 
-  /// The range of a symbol by the file and the guards that were read. torch traces with sizes of at least 2; this limit
-  /// is not a rule of the graph, unless a guard states it.
+  /// The range of a symbol according to the file and the guards that were used so far. torch gives each dynamic size a
+  /// minimum of 2 for tracing. This minimum is ignored unless a guard states it, because the graph is valid for smaller
+  /// sizes too.
   Range rangeIn(const std::string &symbol) const {
     auto found = program.ranges.find(symbol);
     SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;
@@ -245,17 +247,17 @@ private:
   std::vector<Guard> guards;
   /// Sizes that ops require to be equal, although no guard says so.
   std::vector<std::pair<Size, Size>> needs;
-  /// The sizes of the names in guards.
+  /// The size for which each name in guards stands.
   std::map<std::string, Size> sizes;
   /// The dimension of each of these names: input and axis.
   std::map<std::string, std::pair<size_t, size_t>> places;
-  /// The size of each symbol that equalities replace, in symbols that they do not replace.
+  /// The size that replaces a symbol because of an equality, expressed in symbols that are not replaced.
   std::map<std::string, Size> equal;
   /// The ranges that guards give to single symbols.
   std::map<std::string, Range> bounds;
   /// The symbols of the inputs, in order.
   SetVector<std::string, std::vector<std::string>, std::set<std::string>> order;
-  /// The size of each dimension in symbols of the file.
+  /// The size of each of `result.dimensions`, expressed in symbols of the file.
   std::vector<Size> ofDimension;
 };
 } // namespace
@@ -332,7 +334,8 @@ std::optional<Size> Rules::sizeOf(const Formula &formula) const {
   }
 }
 
-/// Whether `formula` is always true or always false; none if the ranges do not decide this.
+/// Returns true if `formula` holds for all sizes in the ranges, false if it holds for no sizes, and std::nullopt if
+/// neither can be proved.
 std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const {
   if (formula.op >= Op::Not) {
     std::optional<bool> a = isTrue(formula.operands[0], ofSymbol);
@@ -410,7 +413,8 @@ void Rules::collectNeeds(const Graph &graph) {
   }
 }
 
-/// Uses the equality of `a` and `b` to replace a symbol, which must occur once, by itself.
+/// Uses the equality a == b to replace a symbol, which must be a term by itself and occur in no other term. Returns
+/// whether it replaced one.
 bool Rules::learn(const Size &a, const Size &b) {
   std::optional<Size> gap = subtract(a, b);
   if (!gap)
@@ -431,8 +435,8 @@ bool Rules::learn(const Size &a, const Size &b) {
     if (!best || position(symbol) > position(best->first))
       best = {symbol, *size};
   }
-  // s - 4*(s // 4) == 0 or s % 4 == 0: s is a multiple. Replace it by 4 times a new symbol, which no input has by
-  // itself.
+  // s - 4*(s // 4) == 0 or s % 4 == 0: s is a multiple of 4. Replace s by 4 times a new symbol, which is not the size
+  // of any input.
   for (const auto &[factors, number] : gap->terms()) {
     const Size::Factor *function = factors.size() == 1 ? &factors.front() : nullptr;
     if (best || !function || !function->operands)
@@ -561,7 +565,7 @@ Error Rules::conclude(const Guard &guard) {
     return Error::success();
   if (known)
     return invalid("expected a graph that holds for some sizes, got the condition '{0}', which "
-                   "never does: export again with wider ranges of sizes",
+                   "is never true: export again with wider ranges of sizes",
                    guard.text);
   // A guard of the form number * symbol + constant >= 0 becomes a range.
   bool isNot = guard.formula.op == Op::Not;
@@ -599,7 +603,7 @@ Error Rules::conclude(const Guard &guard) {
 /// Sets the range of a dimension, whose size in the file is `original`.
 Error Rules::setRange(Dimension &dimension, const Size &original) {
   auto ofSymbol = [&](const std::string &symbol) { return rangeIn(symbol); };
-  // If symbols are equal, the one that is left has the ranges of all.
+  // If several symbols are equal, the remaining one has the intersection of their ranges.
   std::optional<Size> size = reduced(original);
   Range range = size->symbol() ? ofSymbol(size->symbol()->str()) : rangeOf(original, ofSymbol);
   dimension.min = std::max<int64_t>(range.min, 0);

@@ -14,7 +14,7 @@ namespace attn::pt2 {
 /// A size of an input that is known only at the call, with the name that callers see.
 struct Dimension {
   std::string name;
-  /// The size in terms of dimensions that do not depend on others.
+  /// The size in terms of the dimensions that do not depend on other dimensions.
   Size size;
   int64_t min, max;
 };
@@ -27,10 +27,11 @@ struct SizeRules {
   std::vector<Dimension> dimensions;
   /// The sizes of the symbols of the file, in terms of dimensions.
   std::map<std::string, Size> symbols;
-  /// The conditions that neither symbols nor ranges imply, as text for Formula.
+  /// The conditions that neither symbols nor ranges imply, as text for Formula::parse.
   std::vector<std::string> conditions;
 
-  /// `size`, in terms of dimensions, without the maxima and minima that the ranges of the dimensions decide.
+  /// `size`, which is in terms of dimensions, with each maximum and minimum replaced by one of its operands if the
+  /// ranges of the dimensions tell which one.
   Size decided(const Size &size) const;
 };
 

@@ -2,14 +2,14 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// torch.export.save writes a graph of aten ops on named values, with the size of every value as an
-// expression over symbols:
+// torch.export.save writes a graph of aten ops on named values, with the size of every value as an expression over
+// symbols:
 //   linear[s0, s1, 48] = aten.linear.default(x[s0, s1, 16], p_qkv_weight[48, 16])
-// becomes a function of the user's inputs, then the weights, with linalg ops on tensors:
+// The graph becomes a function with linalg ops on tensors. Its arguments are the user's inputs, then the weights:
 //   func.func @forward(%x: tensor<?x?x16xf32> {attn.name = "x", attn.dims = ["x.0", "x.1", ""]},
 //                      %w: tensor<48x16xf32> {attn.name = "qkv.weight", attn.weight}) -> (...) {
 //     %0 = linalg.contract ... ins(%x, %w) ...
-// A buffer or an input that the graph writes to is an in-out argument, with a result after those of the user:
+// A buffer or an input that the graph writes to becomes an in-out argument, with a result after the user's results:
 //   func.func @forward(..., %cache: tensor<64x16xf32> {attn.name = "cache", attn.in_out = 1})
 //       -> (..., tensor<64x16xf32> {attn.name = "cache"})
 //
@@ -46,14 +46,14 @@ template <typename... Args> static llvm::Error invalid(const char *format, Args 
 namespace {
 /// An argument of the function.
 struct FunctionArgument {
-  StringRef value;  // name in the graph
-  std::string name; // name for users
+  StringRef value;  // the name in the graph
+  std::string name; // the name that users see
   bool isWeight;
   bool isWritable; // an input of the user, or a buffer
   const TensorMeta *meta;
 };
 
-/// A buffer whose values are a band, and the tensor that the formula computes.
+/// A buffer whose values are a band (see Bands.h), and the tensor that computes them by a formula.
 struct KnownBuffer {
   FunctionArgument buffer;
   Band band;
@@ -89,10 +89,10 @@ private:
   Weights &weights;
   MLIRContext &context;
   TensorBuilder b;
-  SmallVector<FunctionArgument> arguments; // inputs of the user, then weights
+  SmallVector<FunctionArgument> arguments; // the inputs of the user, then the weights
   SmallVector<KnownBuffer> bands;
   SizeRules rules;
-  std::set<std::string> computed; // sizes of results that no argument has
+  std::set<std::string> computed; // the sizes of results that are not dimensions of arguments
   Values values;
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
@@ -138,7 +138,7 @@ llvm::Error Importer::readSignature() {
       return invalid(
           "expected inputs that are tensors, parameters, buffers or constants, got '{0}'",
           spec.kind);
-    // Such an input is no argument: the graph contains the value that it had when torch traced it.
+    // A constant input is not an argument: the graph contains the value that it had when torch traced it.
     if (isOfUser && isConstant(spec.value))
       continue;
     if (!spec.isTensor())
@@ -153,7 +153,8 @@ llvm::Error Importer::readSignature() {
     (isWeight ? ofModule : ofUser)
         .push_back({value, name.str(), isWeight, isWritable, &meta->second});
   }
-  // If an input has the name of a weight, the input is renamed: files store weights by name.
+  // If an input has the name of a weight, rename the input: files store weights by name, so a weight must keep its
+  // name.
   llvm::StringSet<> names;
   for (const FunctionArgument &argument : ofModule)
     if (!names.insert(argument.name).second)
@@ -244,7 +245,8 @@ llvm::Error Importer::readBands() {
   return llvm::Error::success();
 }
 
-/// The symbol of a size that is no number: that of an input with this size, or a computed symbol.
+/// The name of the symbol for `size`, which is not constant: a dimension of an input that has this size, or else a new
+/// symbol that is computed from the inputs.
 StringRef Importer::symbolOf(const Size &size) {
   for (const Dimension &dimension : rules.dimensions)
     if (dimension.size == size || dimension.name == size.str())
@@ -342,7 +344,7 @@ LogicalResult Importer::replaceSizes() {
     for (Size &size : meta.sizes)
       if (!replace(size))
         return refuse(name, size);
-    // Strides that depend on other symbols are dropped: they only say whether a reshape is a view.
+    // Drop strides that depend on other symbols: the importer uses strides only to tell views from copies.
     if (!llvm::all_of(meta.strides, replace))
       meta.strides.clear();
   }
@@ -352,7 +354,7 @@ LogicalResult Importer::replaceSizes() {
   return success();
 }
 
-/// Reports all ops that attn does not know in one message, at the line of the first op.
+/// Reports all ops that attn does not import in one message, at the line of the first one.
 LogicalResult Importer::checkOps() {
   const Node *first = nullptr;
   SmallVector<StringRef> names;
@@ -456,7 +458,7 @@ llvm::Error Importer::createReturn() {
   b.setLoc(UnknownLoc::get(&context));
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> attrs;
-  // Outputs of the graph that are written to arguments. Ops in place have already written to `values`.
+  // Outputs of the graph that are written to arguments. Ops that work in place have already changed `values`.
   llvm::StringMap<StringRef> written; // key: the value of the argument
   std::vector<std::string> names = namesOfResults();
   size_t ofUser = 0;
@@ -497,7 +499,8 @@ llvm::Error Importer::createReturn() {
     auto change = written.find(argument.value);
     const Tensor &left = values.tensors[change == written.end() ? argument.value : change->second];
     if (left.value == function.getArgument(i)) {
-      // The values of a weight are in the file, so they need no check at a call.
+      // Each call checks the elements of an argument that has a bound. Those of a weight come from the file, so a call
+      // does not check them.
       if (argument.isWeight)
         function.removeArgAttr(i, AttnDialect::kBoundAttr);
       continue;
@@ -521,7 +524,8 @@ llvm::Error Importer::createReturn() {
   return llvm::Error::success();
 }
 
-/// Sets the symbols: sizes of the inputs, then sizes of results and conditions, which are computed from them.
+/// Sets the symbols: the sizes of the inputs, then the sizes of results and the conditions, which are computed from the
+/// sizes of the inputs.
 llvm::Error Importer::setSymbols() {
   for (const auto &[size, least] : b.assumptions())
     if (!values.requireAtMost(Size(least), size))

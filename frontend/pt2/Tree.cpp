@@ -17,8 +17,8 @@ static void collectLeaves(const json::Value &tree, TreePath &path, std::vector<T
     leaves.push_back(path);
     return;
   }
-  // The context is the list of keys of a dictionary, or of a user's class that torch knows; a list
-  // has no keys.
+  // The context is the list of the keys of a dictionary, or of a user's class that is registered with torch; a list has
+  // no keys.
   Expected<json::Value> context = attn::parseJSON(object->getString("context").value_or(""));
   if (!context)
     consumeError(context.takeError());

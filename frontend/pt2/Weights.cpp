@@ -21,8 +21,7 @@ Expected<Weights> Weights::open(const Archive &archive) {
   for (Folder folder : {Folder{"data/weights/", "model_weights_config.json"},
                         Folder{"data/constants/", "model_constants_config.json"}}) {
     std::string entry = (folder.path + folder.config).str();
-    // A module without constants, or without weights, may lack the folder. load() reports a missing
-    // weight.
+    // The file of a module without constants or without weights may lack the folder. load() reports a missing weight.
     if (!archive.contains(entry))
       continue;
     auto text = archive.read(entry);
@@ -39,11 +38,12 @@ Expected<Weights> Weights::open(const Archive &archive) {
   return weights;
 }
 
-/// The greatest number of bytes of a weight that is a view with more bytes than its data.
+/// The greatest number of bytes of a weight that is a view with more elements than its data, such as the result of
+/// expand().
 static constexpr int64_t kMaxViewBytes = int64_t(1) << 28;
 
-/// The elements of a tensor in row-major order. `data` holds them with the strides and the offset of `stored`. Null if
-/// an element is not inside `data`.
+/// Returns the elements of a tensor in row-major order. `data` contains them with the strides and the offset of
+/// `stored`. Returns null if an element is not inside `data`.
 static std::shared_ptr<const MemoryBuffer> inOrder(const std::shared_ptr<const MemoryBuffer> &data,
                                                    const TensorMeta &stored,
                                                    ArrayRef<int64_t> shape, int64_t elementBytes,
@@ -105,7 +105,7 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
     return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes),
                    str(stored.dtype), str(stored.sizes));
 
-  // The type of a weight says whether it is unsigned, as users see it; the types of the module do not.
+  // Users see the type of a weight, so it says whether an integer is unsigned. Types in the module do not.
   mlir::Type type = meta.dtype == DType::U8
                         ? mlir::IntegerType::get(&context, 8, mlir::IntegerType::Unsigned)
                         : elementType(meta.dtype, &context);

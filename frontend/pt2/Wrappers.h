@@ -14,8 +14,8 @@
 
 namespace attn::pt2 {
 
-/// Replaces the nodes of torch.no_grad() and torch.autocast() by the nodes of their graphs. Reports a node that changes
-/// the meaning of its graph, such as an autocast that is enabled.
+/// Replaces the nodes of torch.no_grad() and torch.autocast() by the nodes of their graphs. Reports an error for a node
+/// that changes the meaning of its graph, such as an autocast that is enabled.
 mlir::LogicalResult inlineWrappers(Program &program, mlir::MLIRContext &context);
 
 } // namespace attn::pt2

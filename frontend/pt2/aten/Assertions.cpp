@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// Checks the type and the sizes of a tensor. Its device and layout are ignored.
+/// Checks the type and the sizes of a tensor. Ignores its device, layout and strides.
 static LogicalResult assertMetadata(Call &call) {
   Tensor x = call.tensor("a");
   DType dtype = call.dtype("dtype", x.dtype);

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Integers stay formulas, because proofs need them. Floats that are computed from them are float64 values, as in
-// Python.
+// Integers stay formulas (graph::Size), because proofs about sizes need them. Floats that are computed from integers
+// become float64 values, as in Python.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ static std::function<LogicalResult(Call &)> ofFloats(CombineFloats function) {
   };
 }
 
-/// A function of two sizes, whose result must be the one in the file, or of two floats.
+/// A function of two sizes, whose result must equal the size in the file, or a function of two floats.
 static std::function<LogicalResult(Call &)> arithmetic(Combine function,
                                                        CombineFloats floats = nullptr) {
   return [=](Call &call) -> LogicalResult {
@@ -58,7 +58,7 @@ static std::function<LogicalResult(Call &)> arithmetic(Combine function,
 /// With a larger exponent, only powers of 0 and 1 fit into 64 bits.
 static constexpr int64_t kMaxExponent = 64;
 
-/// Computes powers by square roots and products. Other powers of float64 are not supported.
+/// Computes powers of floats by square roots and products, so that exponents must be multiples of 0.5.
 static LogicalResult powerOfFloats(Call &call) {
   TensorBuilder &b = call.b;
   Value base = call.computed("a"), one = b.scalar(DType::F64, 1.0), result = one;
