@@ -104,16 +104,17 @@ const AtenOp *AtenOps::find(StringRef target) const {
 
 void attn::printOps(raw_ostream &stream) {
   stream << "# Ops\n\n"
-            "This page lists the ops that a `.pt2` file may contain, with the names of their overloads that "
-            "`torch.export`\nwrites, and the uses of each op that attn refuses. `attn-import --ops` prints "
-            "this page, and a test compares the two.\n\n"
-            "An op that works in place, such as `add_` or `__iand__`, is imported as the op without the "
-            "underscore or the `i`.\nIts result replaces the first argument, the tensor of which that argument "
-            "is a view, and all other views of that\ntensor. An op that copies, such as `view_copy`, is "
-            "imported as the op without `_copy`, but its result shares no\nelements with its argument. A block "
-            "under `torch.no_grad()` or a disabled `torch.autocast()` is replaced by the ops\nin the block.\n\n"
-            "attn refuses a file with other ops; one error message names all of them. Each op has cases in\n"
-            "`test/frontend/pt2/ops/`.\n\n"
+            "This page lists the ops that a `.pt2` file may contain, with the names of their "
+            "overloads that `torch.export`\nwrites, and the uses of each op that attn refuses. "
+            "`attn-import --ops` prints this page, and a test compares the two.\n\n"
+            "An op that works in place, such as `add_` or `__iand__`, is imported as the op "
+            "without the underscore or the `i`.\nIts result replaces the first argument, the "
+            "tensor of which that argument is a view, and all other views of that\ntensor. An op "
+            "that copies, such as `view_copy`, is imported as the op without `_copy`, but its "
+            "result shares no\nelements with its argument. A block under `torch.no_grad()` or a "
+            "disabled `torch.autocast()` is replaced by the ops\nin the block.\n\n"
+            "attn refuses a file with other ops; one error message names all of them. Each op "
+            "has cases in\n`test/frontend/pt2/ops/`.\n\n"
             "| op | refused |\n|---|---|\n";
   for (const auto &[name, op] : AtenOps::all().table())
     stream << "| `" << name << "` | " << op.limits << " |\n";

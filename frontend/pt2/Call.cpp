@@ -504,9 +504,9 @@ LogicalResult attn::pt2::refresh(const Graph &graph, StringRef name, TensorBuild
   for (size_t i : stale) {
     auto &[part, view] = values.views[i];
     if (view.mayCopy)
-      return emitError(b.getLoc()) << "expected no use of '" << part << "', a view or a copy of '"
-                                   << view.base << "', after '" << view.base
-                                   << "' was changed in place";
+      return emitError(b.getLoc())
+             << "expected no use of '" << part << "', a view or a copy of '" << view.base
+             << "', after '" << view.base << "' was changed in place";
     view.isCurrent = true;
     if (!view.node) {
       values.tensors[part] = values.tensors[view.base];

@@ -1,4 +1,4 @@
-//===- Arithmetic.cpp - aten ops on two or three elements ------------------===//
+//===- Arithmetic.cpp - elementwise aten ops of two or three operands ------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -100,9 +100,8 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
   return pair;
 }
 
-/// Both operands, rounded to the type in which torch combines them. For a float16 or bfloat16 tensor and a number,
-/// sums, products and quotients read the number in float32, but other ops, which call this, read it as float16 or
-/// bfloat16.
+/// Returns both operands, rounded to the promoted type if that is float16 or bfloat16. Importers of sums, products and
+/// quotients do not call this function: these ops use a number in float32, while other ops round it first.
 static Pair rounded(TensorBuilder &b, Pair pair) {
   if (computeType(pair.dtype) == pair.dtype)
     return pair;
@@ -143,7 +142,7 @@ static Value create(TensorBuilder &b, Value x, Value y) {
   return IntOp::create(b, x, y);
 }
 
-/// An op in the promoted type. `alpha` scales the second operand of a sum.
+/// An op that is computed in the promoted type. `alpha` scales the second operand of a sum.
 static auto arithmetic(Function function, bool ofBooleans = false) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -171,7 +170,7 @@ static LogicalResult subtractFrom(Call &call) {
   })(call);
 }
 
-/// An op in the promoted type, on signed numbers.
+/// An op on signed numbers that is computed in the promoted type.
 static auto ofSigned(Function function) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -183,7 +182,7 @@ static auto ofSigned(Function function) {
   };
 }
 
-/// Allows integers to be divided only by constants and sizes: a division by 0, an error in torch, would trap.
+/// Allows integers to be divided only by constants and sizes: a division by 0, which is an error in torch, would trap.
 static LogicalResult checkDivision(Call &call, const Pair &pair) {
   if (isFloat(pair.dtype))
     return success();
@@ -196,8 +195,9 @@ static LogicalResult checkDivision(Call &call, const Pair &pair) {
   return success();
 }
 
-/// The floor of x / y. If the quotient is rounded up to an integer, floor() gives this integer, which is 1 too large:
-/// 1 / 0.1f is 9.99... but rounds to 10. Then the remainder x - 10 y, which float64 can hold, has not the sign of y.
+/// The floor of x / y. If the quotient is rounded up to an integer, floor() gives this integer, which is 1 too large.
+/// For example, 1 / 0.1f is 9.99... but rounds to 10. Then the remainder x - 10 y, which float64 can hold, and y have
+/// opposite signs.
 static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   Value floor = math::FloorOp::create(b, arith::DivFOp::create(b, x, y));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
@@ -267,8 +267,8 @@ static LogicalResult floorDivide(Call &call) {
 }
 
 /// x - y * trunc(x / y), which has the sign of x. The result is exact: the multiples of y 2^252, y 2^224, ... y are
-/// subtracted one after the other. Each quotient is less than 2^28, so float64 holds its product with the 24 digits of
-/// y.
+/// subtracted one after the other. Each quotient is less than 2^28, so float64 can hold its product with the 24
+/// significant bits of y.
 static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
   Type type = x.getType(), wide = b.getF64Type();
   auto constant = [&](double value) -> Value {
@@ -298,7 +298,7 @@ static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
   return type == wide ? rest : Value(arith::TruncFOp::create(b, type, rest));
 }
 
-/// The remainder of a division, with the sign of the dividend, or with `floors` that of the divisor.
+/// The remainder of a division. It has the sign of the dividend or, with `floors`, the sign of the divisor.
 static std::function<LogicalResult(Call &)> modulo(bool floors) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -343,7 +343,7 @@ static std::function<LogicalResult(Call &)> shift(bool isLeft) {
     int64_t bits = 8 * byteSize(pair->dtype);
     return call.result(apply(
         call, *pair, pair->dtype, pair->dtype, [&](TensorBuilder &b, Value x, Value y) -> Value {
-          // Such a shift removes all bits; a right shift leaves only copies of the sign.
+          // A left shift by too many bits gives 0; a right shift gives copies of the sign bit.
           Value last = b.scalar(pair->dtype, bits - 1), zero = b.scalar(pair->dtype, int64_t(0));
           Value isBeyond = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, y, last);
           Value some = arith::SelectOp::create(b, isBeyond, last, y);
@@ -440,7 +440,7 @@ static auto compare(arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofInts) 
   };
 }
 
-/// An op on bits, or with `ofNumbers` on booleans, which are true if the numbers are not 0.
+/// An op on bits. With `ofNumbers`, each operand first becomes a boolean that is true if the operand is not 0.
 template <typename OpTy> static auto logic(bool ofNumbers) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -586,7 +586,8 @@ static LogicalResult clampToTensors(Call &call) {
   }));
 }
 
-/// self with a number on the diagonal. `wrap` would continue the diagonal in the rows below a square.
+/// self with a number on the diagonal. `wrap`, which is not supported, would repeat the diagonal in the rows below a
+/// square.
 static LogicalResult fillDiagonal(Call &call) {
   Tensor x = call.tensor("self");
   Scalar number = call.scalar("fill_value");
@@ -635,7 +636,8 @@ static LogicalResult logAddExp(Call &call) {
   return call.result(apply(call, *pair, computeType(pair->dtype), pair->dtype, logOfSum));
 }
 
-/// Keeps the elements (..., q, k) for which k - q compares with `diagonal` as `keeps` says; all others become 0.
+/// Keeps the elements (..., q, k) for which the comparison `keeps` of k - q with `diagonal` is true; all others become
+/// 0.
 static auto triangle(arith::CmpIPredicate keeps) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
@@ -715,7 +717,7 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
   addBoth("__lshift__", shift(/*isLeft=*/true), ofShift);
   addBoth("__rshift__", shift(/*isLeft=*/false), ofShift);
   addBoth("lerp", interpolate);
-  ops.add("pow.Tensor_Scalar", power, "integers to other powers than the numbers from 0 to 64");
+  ops.add("pow.Tensor_Scalar", power, "integers, unless the exponent is a number from 0 to 64");
   ops.add("pow.Tensor_Tensor", power, "integers");
   ops.add("pow.Scalar", power, "integers");
   auto maximum = ofSigned(create<arith::MaximumFOp, arith::MaxSIOp>);

@@ -39,7 +39,7 @@ struct Inputs {
 } // namespace
 
 /// Gives query, key and value the same number of batch dimensions, at least one, and broadcasts the query to the batch
-/// sizes of all three. Grouped heads, the last batch dimension, stay as they are.
+/// sizes of all three. With `groupsHeads`, the last batch dimension, which holds the heads, is not broadcast.
 static LogicalResult alignBatches(Call &call, Inputs &in) {
   int64_t numBatch = std::max({in.query.rank(), in.key.rank(), in.value.rank()}) - 2;
   in.hasNoBatch = numBatch == 0;
@@ -139,8 +139,8 @@ static FailureOr<Size> groupOf(Call &call, const Inputs &in) {
 
 /// softmax(scale * Q K^T + mask) V.
 ///
-/// With `enable_gqa` the heads of the query, the last batch dimension, are viewed as (key heads,
-/// group), and the group is a batch dimension that key and value lack.
+/// With `enable_gqa`, the last batch dimension of the query, which holds its heads, is viewed as two dimensions: (key
+/// heads, group). Key and value do not have the second one.
 static LogicalResult scaledDotProductAttention(Call &call) {
   FailureOr<Inputs> in = readInputs(call);
   if (failed(in))
@@ -169,8 +169,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
     in->query = *query;
   }
 
-  // The iteration space is (batch..., q, k, d, e). An operand of size 1 along a dimension is read at
-  // index 0.
+  // The iteration space is (batch..., q, k, d, e). A dimension of size 1 of an operand is read at index 0 if the
+  // iteration space is larger there.
   unsigned numBatch = in->query.rank() - 2, q = numBatch, k = q + 1, d = q + 2, e = q + 3;
   Sizes space(ArrayRef<Size>(in->query.sizes).take_front(q + 1));
   space.append({in->key.sizes.end()[-2], in->query.sizes.back(), in->value.sizes.back()});

@@ -69,7 +69,7 @@ static void addOfParts(AtenOps &ops, StringRef name, StringRef argument) {
   });
 }
 
-/// A complex tensor from floats, whose last dimension has the two parts.
+/// A complex tensor from floats, whose last dimension has the real and the imaginary parts.
 static LogicalResult viewAsComplex(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
@@ -91,7 +91,7 @@ static LogicalResult viewAsReal(Call &call) {
   return call.resultView("self", pairOf(call.b, x->real, *x->imaginary), {});
 }
 
-/// One of the parts.
+/// The real or the imaginary part, as a view.
 static std::function<LogicalResult(Call &)> part(bool isImaginary) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Parts> x = readComplex(call);
@@ -169,7 +169,7 @@ namespace {
 struct Pair {
   Parts self, other;
   Sizes sizes;
-  DType dtype; // type of the complex operands, or the wider one of two
+  DType dtype; // the type of the complex operand, or the wider type if both are complex
 };
 } // namespace
 

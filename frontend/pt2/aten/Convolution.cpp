@@ -70,12 +70,12 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
     std::optional<int64_t> k = weight.sizes[2 + i].constant();
     if (!k || *k < 1 || window.stride[i] < 1 || window.dilation[i] < 1)
       return call.error()
-             << "expected a known kernel, strides and dilations of at least 1, got "
+             << "expected a kernel of known size, and strides and dilations of at least 1, got "
              << str(weight.sizes);
     const Size &size = x.sizes[2 + i];
     int64_t reach = window.dilation[i] * (*k - 1) + 1;
     if (size.constant().value_or(reach) < reach)
-      return call.error() << "expected a kernel no larger than what it moves over, got "
+      return call.error() << "expected a kernel no larger than the padded input, got "
                           << str(weight.sizes) << " over " << str(x.sizes);
     std::optional<Size> windows = windowsIn(call, size, reach, window.stride[i]);
     if (!windows)
@@ -169,7 +169,7 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   return viewAs(call, result, flat);
 }
 
-/// conv1d, conv2d, conv3d, and convolution, which they decompose to. A single image may lack the batch dimension.
+/// conv1d, conv2d, conv3d, and convolution, to which they decompose. A single image may lack the batch dimension.
 static LogicalResult convolution(Call &call) {
   Tensor x = call.tensor("input"), weight = call.tensor("weight");
   std::optional<Tensor> bias;

@@ -27,7 +27,7 @@ static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Sca
   return call.result(call.b.fill(sizes, number.in(call.b, dtype), dtype));
 }
 
-/// The same for an argument, a number that may be known only at the call.
+/// A tensor of `sizes` filled with the argument `name`, a number that may be known only at the call of the library.
 static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, StringRef name) {
   if (!call.isTensor(name))
     return constant(call, sizes, dtype, call.scalar(name));
@@ -212,7 +212,7 @@ static LogicalResult linspace(Call &call) {
     };
     Value up = arith::AddFOp::create(b, constant(start), times(i));
     Value left = arith::SubFOp::create(b, constant(double(steps - 1)), i);
-    // A single number is the start.
+    // If there is only one number, it is `start`.
     Value down = arith::SubFOp::create(b, constant(steps == 1 ? start : end), times(left));
     Value isFirst =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, i, constant(double(steps / 2)));
@@ -270,7 +270,7 @@ void attn::pt2::addCreation(AtenOps &ops) {
   ops.add("fill.Tensor", fill);
   ops.add("zero.default", zero);
   ops.add("scalar_tensor.default", scalarTensor);
-  StringRef limits = "steps that depend on sizes; fractions between ends that do";
+  StringRef limits = "steps that depend on sizes; floats, if the start or end does";
   for (StringRef overload : {"default", "start", "start_step"})
     ops.add(("arange." + overload).str(), arange, limits);
 }

@@ -1,4 +1,4 @@
-//===- Functions.cpp - aten ops on one element -----------------------------===//
+//===- Functions.cpp - elementwise aten ops of one operand -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -101,7 +101,7 @@ static LogicalResult gelu(Call &call) {
   })(call);
 }
 
-/// x where positive, scale * (e^(x * rate) - 1) elsewhere.
+/// scale * x where x is positive, alpha * scale * (e^(rate * x) - 1) elsewhere.
 static LogicalResult elu(Call &call) {
   double alpha = call.number("alpha", 1), scale = call.number("scale", 1),
          rate = call.number("input_scale", 1);
@@ -158,17 +158,17 @@ static Value mish(Floats &f, Value x) {
 
 static Value logSigmoid(Floats &f, Value x) { return f.neg(logOfOnePlusExp(f, f.neg(x))); }
 
-/// x above the threshold, a value elsewhere.
+/// x where x is above the threshold, `value` elsewhere.
 static LogicalResult threshold(Call &call) {
   double least = call.number("threshold"), value = call.number("value");
   return ofFloats([=](Floats &f, Value x) -> Value {
-    // The comparison keeps NaN.
+    // The comparison is false for NaN, so NaN is kept.
     Value isBelow = arith::CmpFOp::create(f.b, arith::CmpFPredicate::OLE, x, f.constant(least));
     return f.select(isBelow, f.constant(value), x);
   })(call);
 }
 
-/// x where positive, x times the weight of its channel (dimension 1) elsewhere; all channels may share one weight.
+/// x where x is positive, x times the weight of its channel (dimension 1) elsewhere. All channels may share one weight.
 static LogicalResult prelu(Call &call) {
   Tensor x = call.tensor("self"), weight = call.tensor("weight");
   if (call.failed())
@@ -204,7 +204,7 @@ static auto shrink(bool moves) {
       Value isBelow = arith::CmpFOp::create(f.b, arith::CmpFPredicate::OLT, x, f.constant(-lambda));
       Value above = moves ? f.sub(x, f.constant(lambda)) : x,
             below = moves ? f.add(x, f.constant(lambda)) : x;
-      // The product with 0 keeps NaN.
+      // x * 0 is 0, or NaN if x is NaN.
       Value between = f.mul(x, f.constant(0));
       return f.select(f.isAbove(x, lambda), above, f.select(isBelow, below, between));
     })(call);
@@ -307,7 +307,7 @@ static LogicalResult bitwiseNot(Call &call) {
       }));
 }
 
-/// A test of each element.
+/// An elementwise test, whose result is a boolean.
 static std::function<LogicalResult(Call &)>
 test(std::function<Value(TensorBuilder &, Value)> function) {
   return [=](Call &call) -> LogicalResult {
@@ -349,7 +349,7 @@ static Value isFinite(TensorBuilder &b, Value x) {
 
 /// In evaluation mode, dropout does nothing: the result is the argument itself.
 static LogicalResult dropout(Call &call) {
-  StringRef name = call.has("input") ? "input" : "self"; // of dropout_
+  StringRef name = call.has("input") ? "input" : "self"; // the argument of dropout_
   Tensor x = call.tensor(name);
   double p = call.number("p");
   bool train = call.flag("train");
@@ -415,7 +415,7 @@ void attn::pt2::addFunctions(AtenOps &ops) {
       "booleans and unsigned integers");
   add("leaky_relu", leakyRelu);
   add("softplus", softplus);
-  add("glu", glu, "an unknown size of the dimension");
+  add("glu", glu, "dimensions of unknown size");
   StringRef unsignedNumbers = "booleans and unsigned integers";
   add("relu6", relu6, unsignedNumbers);
   add("hardtanh", hardtanh, unsignedNumbers);
@@ -485,7 +485,7 @@ void attn::pt2::addFunctions(AtenOps &ops) {
                << "expected a model in evaluation mode, got 'native_dropout'; call eval() on "
                   "the module before exporting it";
       },
-      "all of it: it is written in training mode alone");
+      "all uses: torch writes it only in training mode");
   add("feature_dropout", dropout, "training mode");
   add("alpha_dropout", dropout, "training mode");
 }

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A mixture of experts sorts its tokens by expert, counts the tokens of each (histc), and multiplies the rows of each
-// group with the matrix of its expert (grouped_mm).
+// A mixture of experts sorts its tokens by expert, counts the tokens of each expert (histc), and multiplies the rows of
+// the tokens of each expert with the matrix of the expert (grouped_mm).
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +69,7 @@ static LogicalResult multiplyGroups(Call &call, StringRef rows, StringRef matric
       offsets.sizes[0] != weight.sizes[0] || !offsets.sizes[0].constant() ||
       *offsets.sizes[0].constant() < 1 ||
       (offsets.dtype != DType::I32 && offsets.dtype != DType::I64))
-    return call.error() << "expected rows, a matrix for each group and where the groups end, got "
+    return call.error() << "expected rows, a matrix for each group and the ends of the groups, got "
                         << str(x.dtype) << str(x.sizes) << ", " << str(weight.dtype)
                         << str(weight.sizes) << " and " << str(offsets.dtype)
                         << str(offsets.sizes);
@@ -81,7 +81,7 @@ static LogicalResult multiplyGroups(Call &call, StringRef rows, StringRef matric
   auto map = [&](unsigned dims, ArrayRef<AffineExpr> exprs) {
     return AffineMap::get(dims, 0, exprs, b.getContext());
   };
-  // The number of groups that end in front of each row or at it.
+  // For each row, the number of groups that end before it, which is the number of its own group.
   Tensor groups = b.sum({numRows, Size(numGroups)}, /*numKept=*/1, DType::I64,
                         Operand{offsets, DType::I64, map(2, {second})}, [&](ValueRange e) -> Value {
                           Value row = arith::IndexCastOp::create(b, b.getI64Type(),
@@ -89,7 +89,7 @@ static LogicalResult multiplyGroups(Call &call, StringRef rows, StringRef matric
                           Value ends = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, e[0], row);
                           return arith::ExtUIOp::create(b, b.getI64Type(), ends);
                         });
-  // Over rows, the summed dimension and columns, so that the innermost loop reads a row of the matrix.
+  // The loops are the rows, the summed dimension and the columns, so that the innermost loop reads a row of the matrix.
   Sizes domain = {numRows, x.sizes[1], weight.sizes[2]};
   Tensor result = b.sum(
       domain, ArrayRef<int64_t>{1}, as,

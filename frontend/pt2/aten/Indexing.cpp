@@ -7,7 +7,7 @@
 // index, such as an element of a part of an argument, is clamped to the nearest valid index, so that every access is in
 // bounds.
 //
-// Writes by index are inserted part by part, so that a tensor without other readers is written in place.
+// A write by index becomes loops with tensor.insert_slice, so that a tensor without other readers is written in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,8 +45,7 @@ static bool isIndexType(Type type) {
 }
 
 namespace {
-/// What is known about integers: each is an element of `argument`, or 0 if there is no argument, plus a number in
-/// [least, most].
+/// A bound on integers: each is an element of `argument` (or 0 if `argument` is null) plus a number in [least, most].
 struct Interval {
   BlockArgument argument;
   int64_t least, most;
@@ -77,8 +76,8 @@ static std::optional<Interval> minus(const Interval &a, const Interval &b) {
   return difference;
 }
 
-/// What is known about the elements of a tensor, or about a scalar in the body of an op that computes them. Follows at
-/// most `depth` producers.
+/// Returns the interval of the elements of a tensor, or of a scalar in the body of an op that computes them; none if it
+/// is not known. Follows at most `depth` producers.
 static std::optional<Interval> intervalOf(Value value, int depth = 12) {
   IntegerAttr constant;
   if (depth-- == 0)
@@ -130,15 +129,15 @@ static std::optional<Interval> intervalOf(Value value, int depth = 12) {
       .Default(std::nullopt);
 }
 
-/// Bounds the argument so that `index` lies in [0, size), if `index` is the argument plus numbers that are not
-/// negative.
+/// If `index` is a function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that
+/// keeps `index` in [0, size).
 static LogicalResult boundArgument(Call &call, const Tensor &index, const Size &size) {
   std::optional<int64_t> count = size.constant();
   std::optional<Interval> interval = intervalOf(index.value);
   if (!count || *count == 0 || !interval || !interval->argument || interval->least < 0)
     return success();
   if (interval->most >= *count)
-    return call.error() << "expected indices below " << *count << ", got some of at least "
+    return call.error() << "expected indices below " << *count << ", got indices of at least "
                         << interval->most;
   auto function = cast<func::FuncOp>(interval->argument.getOwner()->getParentOp());
   unsigned number = interval->argument.getArgNumber();
@@ -184,7 +183,8 @@ static LogicalResult embedding(Call &call) {
       }));
 }
 
-/// A tensor of `sizes` with elements of `self` at the same position, except in dimension `dim`, where `index` gives it.
+/// A tensor of `sizes` whose elements are those of `self` at the same position, except that `index` gives the position
+/// in dimension `dim`.
 static Tensor readAlong(TensorBuilder &b, const Tensor &self, int64_t dim, ArrayRef<Size> sizes,
                         const Operand &index) {
   return b.elementwise(sizes, self.dtype, index, [&](ValueRange x) -> Value {
@@ -231,7 +231,8 @@ static LogicalResult gather(Call &call) {
   return call.result(readAlong(call.b, self, dim, index.sizes, Operand{index, index.dtype}));
 }
 
-/// gather of tensors that broadcast in all dimensions except `dim`, or without `dim` of flattened tensors.
+/// Like gather, but both tensors broadcast in all dimensions except `dim`. If `dim` is missing, both tensors are
+/// flattened.
 static LogicalResult takeAlongDim(Call &call) {
   Tensor self = call.tensor("self"), index = call.tensor("indices");
   if (call.failed())
@@ -275,8 +276,8 @@ struct Indices {
   SmallVector<int64_t> dims;     ///< the dimension of self for each operand
   SmallVector<int64_t> shape;    ///< the dimensions of `sizes` that are the shape of the indices
   Sizes sizes;                   ///< sizes of self[indices...]
-  /// For each dimension of self its position in `sizes`, or -1 if an index replaces it. If the position is one of
-  /// `shape`, the index itself varies along this dimension.
+  /// For each dimension of self, its position in `sizes`, or -1 if an index replaces the dimension. A position that is
+  /// in `shape` means that the index varies along this dimension too, as in scatter.
   SmallVector<int64_t> kept;
 };
 } // namespace
@@ -359,8 +360,8 @@ static Value accumulate(TensorBuilder &b, Value sum, Value x) {
   return arith::AddIOp::create(b, sum, x);
 }
 
-/// Replaces self[indices...] by `values`, which have sizes `indices.sizes`, or adds them. A loop over the points of the
-/// shape of the indices, in the order of torch on a CPU, inserts the values of each point.
+/// Replaces self[indices...] by `values`, which have sizes `indices.sizes`, or adds them to it. Creates loops over the
+/// dimensions of the indices, in the order of torch on a CPU, that insert the values of one point at a time.
 static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &indices,
                                  const Tensor &values, bool wraps, bool adds) {
   TensorBuilder &b = call.b;
@@ -429,8 +430,8 @@ static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &
 }
 
 /// self with `values` at the elements for which `mask` is true; the mask indexes the dimensions from `first` on. The
-/// number of these elements depends on data, so all of them get the same values, which vary only along other
-/// dimensions.
+/// number of these elements depends on data, so `values` must be the same for all of them, and may vary only along
+/// other dimensions.
 static LogicalResult putWhere(Call &call, const Tensor &self, const Tensor &mask, int64_t first,
                               const Tensor &values, bool adds) {
   int64_t rank = self.rank(), last = first + mask.rank();
@@ -663,10 +664,11 @@ void attn::pt2::addIndexing(AtenOps &ops) {
   ops.add("index_fill.int_Scalar", indexFill);
   ops.add("index_fill.int_Tensor", indexFill);
   for (StringRef name : {"index_put.default", "_unsafe_index_put.default"})
-    ops.add(name, indexPut, "boolean indices but for one, whose elements get the same values");
+    ops.add(name, indexPut,
+            "boolean indices, except a single one that writes the same values to all its elements");
   ops.add("scatter.src", scatter(/*adds=*/false));
   ops.add("scatter.value", scatter(/*adds=*/false));
   ops.add("scatter_add.default", scatter(/*adds=*/true));
   for (StringRef name : {"index.Tensor", "_unsafe_index.Tensor"})
-    ops.add(name, indexBy, "boolean indices, whose result depends on data");
+    ops.add(name, indexBy, "boolean indices, because the size of the result depends on data");
 }

@@ -28,8 +28,8 @@ static LogicalResult join(Call &call, ArrayRef<Tensor> parts, int64_t dim) {
     if (total)
       others[dim] = sizes[dim];
     if (!total || others != sizes)
-      return call.error() << "expected tensors that agree but in dimension " << dim << ", got "
-                          << str(parts.front().sizes) << " and " << str(part.sizes);
+      return call.error() << "expected tensors of equal sizes except in dimension " << dim
+                          << ", got " << str(parts.front().sizes) << " and " << str(part.sizes);
     sizes[dim] = *total;
     if (part.sizes[dim] != Size(0) || (values.empty() && &part == &parts.back()))
       values.push_back(call.b.castTo(part, dtype));
@@ -57,8 +57,8 @@ static FailureOr<Tensor> atLeast(Call &call, const Tensor &x, int64_t rank) {
   return sizes == x.sizes ? FailureOr<Tensor>(x) : viewAs(call, x, sizes);
 }
 
-/// Concatenates along dimension `dim` tensors of at least `rank` dimensions. Vectors become columns with `ofColumns`;
-/// if `rank` is 1, they are joined at their ends.
+/// Gives all tensors at least `rank` dimensions, and concatenates them along `dim`. With `ofColumns`, a vector becomes
+/// a column. If `rank` is 1, vectors are concatenated along their only dimension.
 static auto catOfRank(int64_t rank, int64_t dim, bool ofColumns = false) {
   return [=](Call &call) -> LogicalResult {
     SmallVector<Tensor> parts = call.tensors("tensors");
@@ -99,8 +99,8 @@ static LogicalResult stack(Call &call) {
   return join(call, parts, dim);
 }
 
-/// Repeats `x` along a new dimension next to `dim`, and merges both. The new dimension is in front of `dim`, or with
-/// `ofElements` behind it.
+/// Repeats `x` along a new dimension next to `dim`, and merges both dimensions. The new dimension is in front of `dim`
+/// or, with `ofElements`, behind it.
 static FailureOr<Tensor> repeatAlong(Call &call, const Tensor &x, int64_t dim, const Size &count,
                                      bool ofElements) {
   Sizes unit = x.sizes, many = x.sizes, merged = x.sizes;
@@ -115,7 +115,8 @@ static FailureOr<Tensor> repeatAlong(Call &call, const Tensor &x, int64_t dim, c
   return viewAs(call, call.b.broadcastTo(*view, many), merged);
 }
 
-/// Repeats each dimension as `repeats` says; additional dimensions in front are new.
+/// Repeats each dimension as often as `repeats` says. If `repeats` has more numbers than `self` dimensions, the first
+/// numbers are for new dimensions.
 static LogicalResult repeat(Call &call) {
   Tensor x = call.tensor("self");
   Sizes repeats = call.integers(call.target().contains("tile") ? "dims" : "repeats");
@@ -218,8 +219,8 @@ static LogicalResult flip(Call &call) {
   }));
 }
 
-/// Pads with elements of the tensor: reversed, without the outermost element ("reflect"), the outermost element
-/// repeated ("replicate"), or elements of the other end ("circular").
+/// Pads with elements of the tensor. "reflect" mirrors the elements next to the outermost one, "replicate" repeats the
+/// outermost one, and "circular" continues with the elements of the other end.
 static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size> widths,
                                      StringRef mode) {
   Sizes sizes = x.sizes;
@@ -419,7 +420,7 @@ static LogicalResult broadcastTensors(Call &call) {
 }
 
 void attn::pt2::addJoins(AtenOps &ops) {
-  ops.add("diff.default", diff, "differences of differences");
+  ops.add("diff.default", diff, "n other than 1");
   ops.add("meshgrid.default", meshgrid);
   ops.add("meshgrid.indexing", meshgrid);
   ops.add("cat.default", cat);
@@ -431,8 +432,8 @@ void attn::pt2::addJoins(AtenOps &ops) {
   ops.add("repeat.default", repeat);
   ops.add("tile.default", repeat);
   for (StringRef overload : {"repeat_interleave.self_int", "repeat_interleave.self_Symint"})
-    ops.add(overload, repeatInterleave, "no dimension but for rank 1");
-  ops.add("roll.default", roll, "shifts by more than an unknown number of elements");
+    ops.add(overload, repeatInterleave, "a missing dimension, except for tensors of rank 1");
+  ops.add("roll.default", roll, "shifts by more elements than a dimension of unknown size has");
   ops.add("flip.default", flip);
   ops.add("broadcast_tensors.default", broadcastTensors);
   ops.add("pad.default", pad, "unknown widths in modes other than 'constant'");

@@ -57,8 +57,8 @@ static LogicalResult linear(Call &call) {
   return call.result(hasBias ? addBias(call, product, bias) : call.b.castTo(product, x.dtype));
 }
 
-/// `x` without the batch dimensions along which it is broadcast to `batch`: the product does not
-/// index `x` by these.
+/// `x` without the batch dimensions along which it is broadcast to `batch`, because the maps of a linalg.contract must
+/// not index dimensions of size 1 by larger loops.
 static FailureOr<Tensor> dropBroadcast(Call &call, const Tensor &x, ArrayRef<Size> batch,
                                        int64_t numBatch) {
   Sizes kept;
@@ -180,8 +180,8 @@ static LogicalResult outer(Call &call) {
     return failure();
   DType dtype = promote(a, b), as = computeType(dtype);
   if (a.rank() != 1 || b.rank() != 1 || !isFloat(dtype))
-    return call.error() << "expected vectors, of floats at least one, got " << str(a.dtype)
-                        << str(a.sizes) << " and " << str(b.dtype) << str(b.sizes);
+    return call.error() << "expected two vectors, at least one of them of floats, got "
+                        << str(a.dtype) << str(a.sizes) << " and " << str(b.dtype) << str(b.sizes);
   AffineMap ofA = AffineMap::get(2, 0, call.b.getAffineDimExpr(0)),
             ofB = AffineMap::get(2, 0, call.b.getAffineDimExpr(1));
   return call.result(call.b.elementwise(
@@ -345,7 +345,7 @@ static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, S
                       right = reduceLetters(call, b, without(b, a));
   if (failed(left) || failed(right))
     return failure();
-  // The result has the letters of both factors first, then those of one factor alone; the summed letters come last.
+  // The loops are the kept letters of both factors, then those of one factor alone, then the summed letters.
   std::string letters, summed;
   Sizes sizes, all;
   auto add = [&](const Lettered &x, const Lettered &other, bool shared) {
@@ -408,7 +408,7 @@ static LogicalResult einsum(Call &call) {
   if (terms.size() != tensors.size() || tensors.empty() || failed(checkTypes(call, tensors)))
     return call.error() << "expected letters for each of " << tensors.size()
                         << " tensors of one floating-point type, got '" << equation << "'";
-  // Characters that are no letters, from 1 on, stand for the dimensions of "...", aligned at the last one.
+  // The characters with the codes 1, 2, ... stand for the dimensions of "...", from the last dimension to the first.
   std::string ellipsis;
   auto expand = [&](StringRef term, std::optional<int64_t> rank) -> std::optional<std::string> {
     auto [front, back] = term.split("...");

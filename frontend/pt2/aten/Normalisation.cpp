@@ -90,7 +90,7 @@ static FailureOr<Normalised> readNormalised(Call &call) {
 }
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions. The native form also returns the mean
-/// and the inverse deviation.
+/// and the inverse standard deviation.
 static std::function<LogicalResult(Call &)> layerNorm(bool returnsStatistics) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Normalised> in = readNormalised(call);
@@ -160,8 +160,8 @@ static LogicalResult rmsNorm(Call &call) {
   }));
 }
 
-/// Normalises over groups of channels (dimension 1), or over each channel, and over all dimensions that follow. The
-/// native form also returns the mean and the inverse deviation.
+/// Normalises over groups of channels (dimension 1), or over each channel if `groupsName` is empty, and over all
+/// dimensions that follow. The native form also returns the mean and the inverse standard deviation.
 static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("input");
@@ -176,7 +176,7 @@ static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
     if (isNative)
       for (StringRef name : {"N", "C", "HxW"})
         call.integer(name);
-    // instance_norm, which in training mode updates its statistics.
+    // This is instance_norm, which in training mode would update its running statistics.
     if (groupsName.empty()) {
       for (StringRef name : {"running_mean", "running_var"})
         if (call.has(name))
@@ -269,8 +269,8 @@ static FailureOr<std::pair<Tensor, Tensor>> statisticsOfChannels(TensorBuilder &
   return std::pair(first, second);
 }
 
-/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel, with the statistics of the training, or of x if
-/// there are none. The native forms have additional results, for gradients.
+/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel. The mean and the variance are the running
+/// statistics of the training or, without these, those of x. The native forms have additional results, for gradients.
 static LogicalResult batchNorm(Call &call) {
   if (call.flag("use_input_stats"))
     return groupNorm("")(call);

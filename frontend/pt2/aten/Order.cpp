@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// All pairs are compared, so that neither the number of steps nor the addresses depend on data.
+// These ops compare all pairs of elements, so that neither the number of steps nor the addresses depend on data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// The largest number of elements that are sorted. The number of comparisons is its square.
+/// The largest number of elements that attn sorts. The number of comparisons is the square of the number of elements.
 static constexpr int64_t kMaxSorted = 4096;
 
 /// The type for comparisons. Integers are compared as int64, so unsigned numbers are compared as signed ones.
@@ -42,7 +42,8 @@ static Value addIntegers(TensorBuilder &b, Value x, Value y) {
   return arith::AddIOp::create(b, x, y);
 }
 
-/// The map by which a domain of rank + 1 dimensions reads a tensor along its last dimension in place of `dim`.
+/// The map by which an op of rank + 1 loops reads a tensor: the last loop, in place of loop `dim`, indexes dimension
+/// `dim`.
 static AffineMap alongLast(TensorBuilder &b, int64_t rank, int64_t dim) {
   SmallVector<AffineExpr> exprs;
   for (int64_t i = 0; i < rank; ++i)

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// select, slice, split, unbind, diagonal and the like. As in Views.cpp, each view says how a write to it is written to
-// its base; the forms that end in _scatter are such writes.
+// Imports select, slice, split, unbind, diagonal and the like. As in Views.cpp, each view has a function that writes
+// the elements of the view to its base. The ops that end in _scatter return a tensor after such a write.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// `index`, counted from the end if it is negative. For an index -n with a size n, requires n >= 1, because 0 counts
-/// from the front.
+/// Returns `index` counted from the front; a negative index counts from the end. For an index -n where n depends on
+/// sizes, requires n >= 1, because index 0 already counts from the front.
 static Size fromEnd(Call &call, const Size &index, const Size &size) {
   std::optional<Size> back = multiply(index, Size(-1));
   if (index == Size(0) || !back || !(back->isNonNegative() || back->constant().value_or(-1) > 0))
@@ -126,7 +126,7 @@ static FailureOr<Size> readStart(Call &call, const Tensor &x, int64_t dim, int64
   length = last ? subtract(*last, *first) : std::nullopt;
   number = length ? divideUp(*length, step) : std::nullopt;
   if (!number || call.decided(*number) != count)
-    return call.error() << "expected " << (number ? number->str() : "countable")
+    return call.error() << "expected " << (number ? number->str() : "fewer than 2^63")
                         << " elements, got " << count.str();
   return call.decided(*first);
 }
@@ -228,8 +228,8 @@ static LogicalResult split(Call &call) {
   std::optional<int64_t> size = x.sizes[dim].constant();
   int64_t number = asked.constant().value_or(1);
   if (number < 1 || call.numResults() < 1)
-    return call.error() << "expected to split a dimension into at least 1, got "
-                        << x.sizes[dim].str() << " and " << asked.str();
+    return call.error() << "expected a number or size of parts of at least 1, got " << asked.str()
+                        << " for " << x.sizes[dim].str() << " elements";
   if (!size || !asked.constant())
     return splitUnknown(call, x, dim, isChunk ? divideUp(x.sizes[dim], asked) : asked);
   int64_t run = isChunk ? std::max<int64_t>(llvm::divideCeil(*size, number), 1) : number;
@@ -262,8 +262,9 @@ static LogicalResult tensorSplit(Call &call) {
   std::optional<int64_t> size = x.sizes[dim].constant();
   int64_t count = hasIndices ? int64_t(begins.size()) + 1 : begins.front();
   if (!size || count < 1 || count != call.numResults())
-    return call.error() << "expected parts of a known size, got " << count << " of "
-                        << x.sizes[dim].str() << " and " << call.numResults() << " results";
+    return call.error() << "expected a result for each part of a dimension of known size, got "
+                        << count << " parts of " << x.sizes[dim].str() << " elements and "
+                        << call.numResults() << " results";
   Sizes runs;
   if (!hasIndices)
     for (int64_t i = 0; i < count; ++i)
@@ -387,7 +388,7 @@ static LogicalResult diag(Call &call) {
 }
 
 /// Runs of `size` elements of a dimension, whose starts are `step` apart, as a new last dimension. Runs may overlap, so
-/// they cannot be written.
+/// writes to the result are rejected.
 static LogicalResult unfold(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dimension", x.rank()), size = call.constant("size"),
@@ -414,8 +415,8 @@ static LogicalResult unfold(Call &call) {
   return call.resultView("self", runs, {});
 }
 
-/// The elements of a contiguous tensor at offset + sum of index * stride. Some may be the same element, so they cannot
-/// be written.
+/// The elements of a contiguous tensor at offset + sum of index * stride. Several of these may be the same element, so
+/// writes to the result are rejected.
 static LogicalResult asStrided(Call &call) {
   Tensor x = call.tensor("self");
   SmallVector<int64_t> sizes = call.constants("size"), strides = call.constants("stride");
@@ -477,5 +478,5 @@ void attn::pt2::addParts(AtenOps &ops) {
   ops.add("diag.default", diag,
           "matrices of unknown size; vectors on other diagonals than the main one");
   ops.add("unfold.default", unfold);
-  ops.add("as_strided.default", asStrided, "what is not contiguous; unknown sizes");
+  ops.add("as_strided.default", asStrided, "tensors that are not contiguous; unknown sizes");
 }

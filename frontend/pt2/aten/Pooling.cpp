@@ -22,7 +22,7 @@ static Value constantIndex(TensorBuilder &b, int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
 }
 
-/// An operand that gives the last dimensions of a domain of `rank` their sizes, as in the poolings of linalg. Its
+/// An operand that only gives the last loops of an op of `rank` loops their sizes, as in the pooling ops of linalg. Its
 /// elements are not read.
 static Operand extentOf(TensorBuilder &b, ArrayRef<Size> sizes, int64_t rank, DType as) {
   AffineMap last =
@@ -129,7 +129,7 @@ static FailureOr<Pooling> readPooling(Call &call, int64_t count) {
     int64_t reach = fits ? one.dilation * (kernel[i] - 1) + 1 : 0;
     std::optional<Size> wide = add(one.in, Size(2 * one.padding));
     if (!fits || !wide || wide->constant().value_or(reach) < reach)
-      return call.error() << "expected windows that fit, padded by half of their size at most, got "
+      return call.error() << "expected windows that fit, padded by at most half of their size, got "
                           << kernel[i] << " elements, stride " << one.stride << ", padding "
                           << one.padding << " and dilation " << one.dilation << " over "
                           << one.in.str();
@@ -486,7 +486,8 @@ static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, c
     };
     Value position = arith::MulFOp::create(b, scale, centre(0));
     Value distance = math::AbsFOp::create(b, arith::SubFOp::create(b, centre(1), position));
-    // If the result is smaller than the input, widen the kernel, so that an element averages all that it stands for.
+    // If the result is smaller than the input, widen the kernel, so that each element of the result averages all
+    // elements of the input that it represents.
     Value isSmaller = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scale, constant(1));
     Value density = arith::SelectOp::create(b, isSmaller,
                                             arith::DivFOp::create(b, constant(1), scale), constant(1));
@@ -517,7 +518,7 @@ static Tensor resampleSmoothly(TensorBuilder &b, const Tensor &x, int64_t dim, c
 }
 
 void attn::pt2::addPooling(AtenOps &ops) {
-  std::string known = "unknown spatial sizes that are rounded up";
+  std::string known = "ceil_mode with unknown spatial sizes";
   for (int64_t count : {1, 2, 3}) {
     std::string end = "pool" + std::to_string(count) + "d";
     ops.add("avg_" + end + ".default", meanPooling(count), known);

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - aten ops on whole dimensions -----------------------===//
+//===- Reductions.cpp - aten ops that reduce dimensions --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace attn::pt2;
 
 namespace {
-/// A tensor, and its dimensions that a call reduces.
+/// A tensor, and those of its dimensions that an op reduces.
 struct Reduced {
   Tensor x;
   SmallVector<int64_t> dims;
@@ -103,7 +103,7 @@ static Tensor dividedBy(TensorBuilder &b, const Tensor &x, DType dtype, Value di
   });
 }
 
-/// Integers and booleans are summed as int64.
+/// The sum. Integers and booleans are summed as int64.
 static std::function<LogicalResult(Call &)> sum(StringRef dimName) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Reduced> read = readReduced(call, dimName);
@@ -113,9 +113,9 @@ static std::function<LogicalResult(Call &)> sum(StringRef dimName) {
     if (call.failed())
       return failure();
     if (!TensorBuilder::converts(read->x.dtype, dtype))
-      return call.error() << "expected a sum of " << str(read->x.dtype) << ", got one as "
-                          << str(dtype);
-    // Sum as int64: booleans added as booleans would only say whether any is true.
+      return call.error() << "expected a sum in a type to which " << str(read->x.dtype)
+                          << " converts, got " << str(dtype);
+    // Sum booleans as int64 even if the result is a boolean, because additions of i1 would wrap around.
     DType as = dtype == DType::Bool ? DType::I64 : computeType(dtype);
     Tensor total = sumOf(call.b, read->x, read->dims, as);
     return resultOf(call, *read, call.b.castTo(total, dtype));
@@ -284,7 +284,7 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
   };
 }
 
-/// Integers and booleans are multiplied as int64.
+/// The product. Integers and booleans are multiplied as int64.
 static std::function<LogicalResult(Call &)> product(StringRef dimName) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Reduced> read = readReduced(call, dimName);
@@ -295,8 +295,8 @@ static std::function<LogicalResult(Call &)> product(StringRef dimName) {
     if (call.failed())
       return failure();
     if (!TensorBuilder::converts(x.dtype, dtype) || dtype == DType::Bool)
-      return call.error() << "expected a product of " << str(x.dtype) << ", got one as "
-                          << str(dtype);
+      return call.error() << "expected a product in a type to which " << str(x.dtype)
+                          << " converts, other than bool, got " << str(dtype);
     TensorBuilder &b = call.b;
     DType as = computeType(dtype);
     Tensor total = b.reduce(
@@ -374,11 +374,12 @@ static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
     DType dtype = call.dtype("dtype", isFloat(x.dtype) ? x.dtype : DType::I64);
     if (call.failed())
       return failure();
-    // Elements are converted first, and then added.
+    // torch converts the elements before it adds or multiplies them.
     if (isFloat(x.dtype) && !isFloat(dtype))
       x = call.b.castTo(x, dtype);
     if (!TensorBuilder::converts(x.dtype, dtype))
-      return call.error() << "expected sums of " << str(x.dtype) << ", got " << str(dtype);
+      return call.error() << "expected sums in a type to which " << str(x.dtype)
+                          << " converts, got " << str(dtype);
     TensorBuilder &b = call.b;
     DType as = computeType(dtype);
     // The domain is (i..., j), where j replaces dimension `dim` in the operand.
@@ -576,7 +577,7 @@ void attn::pt2::addReductions(AtenOps &ops) {
   ops.add("prod.dim_int", product("dim"));
   ops.add("logsumexp.default", logSumExp);
   ops.add("cosine_similarity.default", cosineSimilarity);
-  ops.add("linalg_norm.default", norm, "orders of matrices");
+  ops.add("linalg_norm.default", norm, "an order with several dimensions");
   ops.add("linalg_vector_norm.default", vectorNorm);
   ops.add("softmax.int", softmax(false));
   ops.add("_softmax.default", softmax(false), "half_to_float");

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A view shares its elements with its base, so an in-place write to one of them is visible in both. Therefore each view
-// says how a write to it is written to its base.
+// A view shares its elements with another tensor, its base, so an in-place write to one of them is visible in both.
+// Therefore each view has a function (WriteBack) that writes the elements of the view to its base.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<S
   return call.b.view(tensor, sizes, *groups);
 }
 
-/// The result of a view op with other sizes. torch may copy a tensor that is not contiguous; then the effect of a write
-/// to the tensor or to the result is not known.
+/// Sets the result to `tensor` viewed as `sizes`. With `mayCopy`, torch copies a tensor whose strides allow no view. If
+/// the strides are not known, neither is the effect of a write to the tensor or to the result.
 static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<Size> sizes,
                                     bool mayCopy = false) {
   FailureOr<Tensor> view = viewAs(call, tensor, sizes);
@@ -146,7 +146,8 @@ static LogicalResult squeeze(Call &call) {
   return resultReshaped(call, x, sizes);
 }
 
-/// Repeats along dimensions of size 1 and along new dimensions in front. Elements that share memory cannot be written.
+/// Repeats `x` along dimensions of size 1 and along new dimensions in front. The repeated elements share memory, so
+/// writes to the result are rejected.
 static LogicalResult expandTo(Call &call, const Tensor &x, ArrayRef<Size> sizes) {
   std::optional<Sizes> fits = TensorBuilder::broadcast({x.sizes, Sizes(sizes)});
   if (!fits || ArrayRef<Size>(*fits) != sizes)
@@ -382,7 +383,7 @@ static LogicalResult channelShuffle(Call &call) {
 }
 
 void attn::pt2::addViews(AtenOps &ops) {
-  StringRef proved = "sizes that cannot be proved to hold as many elements";
+  StringRef proved = "sizes that cannot be proved to have the same number of elements";
   ops.add("view.default", reshape("size", /*mayCopy=*/false), proved);
   ops.add("_unsafe_view.default", reshape("size", false), proved);
   ops.add("_reshape_alias.default", reshape("size", false), proved);
