@@ -1,4 +1,4 @@
-"""attn compiles attention layers ahead of time, and calls what it compiled.
+"""attn compiles attention layers ahead of time, and calls the compiled layers.
 
     import attn
     k = attn.compile(module, (x, mask), dynamic={"x": {0: "B", 1: "S"}})

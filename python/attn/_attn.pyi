@@ -8,7 +8,8 @@ version: str
 class Error(RuntimeError):
     """An error of attn. Its text says what was expected and what was given."""
 
-    #: The name of the runtime's status without ATTN_ERROR_, such as "SHAPE", or "COMPILE" if the compiler refused a model.
+    #: The name of the runtime's status without ATTN_ERROR_, such as "SHAPE", or "COMPILE" if the compiler refused a
+    #: model.
     status: str
 
 @final
@@ -26,17 +27,17 @@ class Library:
 
     @property
     def manifest(self) -> str:
-        """What the library holds, as JSON."""
+        """The description of the library's functions, as JSON."""
 
 class Function:
     """A function of a library, for one ISA level or GPU; the base of attn.Kernel.
 
-    An array is an object of PyTorch, NumPy or another package with DLPack, or one with the buffer protocol. A call returns
-    arrays of the package of the first input.
+    An array is an object of PyTorch, NumPy or another package with DLPack, or an object with the buffer protocol. A
+    call returns arrays of the package of the first input.
     """
 
-    #: The threads that compute a call together. None, the default: torch.get_num_threads() if the first input is a tensor of
-    #: PyTorch, otherwise the number of CPUs that the process may use.
+    #: The number of threads that compute a call together. None, the default, means torch.get_num_threads() if the first
+    #: input is a tensor of PyTorch, and otherwise the number of CPUs that the process may use.
     num_threads: int | None
 
     def __new__(
@@ -56,12 +57,13 @@ class Function:
     ) -> tuple[Any, ...]:
         """Calls the function with a tuple of arrays, in the order of the signature, and returns a tuple of its outputs.
 
-        Writes to `outputs`, a tuple of arrays, if they are given, and to the dictionary `statistics` what the call did:
-        nanoseconds, workspace_bytes, level, schedules, tiles_run, tiles_skipped.
+        Writes the outputs to the arrays in `outputs`, a tuple, if it is given. Adds statistics of the call to the
+        dictionary `statistics`, if it is given: nanoseconds, workspace_bytes, level, schedules, tiles_run and
+        tiles_skipped.
         """
 
     def workspace_size(self, inputs: tuple[Any, ...]) -> int:
-        """The bytes that a call with these inputs, a tuple of arrays, needs on one thread."""
+        """The bytes of workspace that a call with these inputs, a tuple of arrays, needs on one thread."""
 
     @property
     def _report_text(self) -> str: ...

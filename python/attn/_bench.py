@@ -1,4 +1,4 @@
-"""Kernel.bench: a kernel beside what people use today."""
+"""Kernel.bench: times a kernel, and other runtimes on the same model."""
 
 import statistics
 import tempfile
@@ -38,7 +38,7 @@ PEERS = {"eager": _eager, "compile": _compiled, "onnxruntime": _onnxruntime}
 
 
 def _time(call, seconds):
-    """The times of calls for so long, in milliseconds, at least five."""
+    """Calls `call` for so many seconds, but at least five times, and returns the times in milliseconds."""
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 5:
         begin = time.perf_counter()
@@ -48,7 +48,7 @@ def _time(call, seconds):
 
 
 def _remember_buffers(kernel, module):
-    """Returns a function that gives buffers that calls change the values that they have now."""
+    """Returns a function that restores the present values of the buffers that calls change."""
     if not kernel._buffer_names:
         return lambda: None
     import copy
@@ -90,7 +90,7 @@ def measure(kernel, source, args, kwargs, against, seconds):
                 calls.pop(name, None)
                 failures[name] = str(reason).strip().splitlines()[0] if str(reason).strip() else repr(reason)
         times = {name: [] for name in calls}
-        rounds = 4  # in turns, because the speed of a machine drifts
+        rounds = 4  # the runtimes take turns, because the speed of a machine drifts
         for _ in range(rounds):
             for name, call in calls.items():
                 if torch:

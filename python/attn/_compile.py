@@ -1,4 +1,4 @@
-"""attn.compile: models become kernels."""
+"""attn.compile: compiles models to kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attn._source import FileSource, ModuleSource, TextSource, plain
 
 
 def _dimensions(dynamic, convention):
-    """torch.export's dynamic_shapes for all arguments."""
+    """Returns the dynamic_shapes of all arguments for torch.export."""
     import torch
 
     symbols = {}
@@ -88,20 +88,22 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
             cache: bool = True) -> Kernel:
     """Compiles `model` and returns an attn.Kernel.
 
-    `model` is an nn.Module in evaluation mode with example arguments `args` and `kwargs`, which torch.export traces; or a
-    torch.export.ExportedProgram; or the path of a file that ends in .pt2 or .mlir.
+    `model` is an nn.Module in evaluation mode with example arguments `args` and `kwargs`, which torch.export traces; or
+    a torch.export.ExportedProgram; or the path of a file that ends in .pt2 or .mlir.
 
-    `dynamic` names the sizes that calls may change, by argument and dimension, such as {"x": {0: "B", 1: "S"}}. Sizes with
-    the same name are equal. All other sizes are those of the example.
-    `target` is a list of ISA levels and GPUs, such as "x86-64-v3,sm_90a"; by default the CPU of this machine ("native"), and
-    the GPU that holds the example.
-    `compute` is "bf16" to round the factors of products of f32; `schedule` forces a schedule; `require_fused` makes an
-    attention that is not fused an error. `num_threads` is k.num_threads.
-    `cache=False` compiles again even if the cache has this graph, target and compiler.
+    `dynamic` names the sizes that may change from call to call, by argument and dimension, such as
+    {"x": {0: "B", 1: "S"}}. Sizes with the same name are equal. All other sizes are those of the example.
+    `target` is a list of ISA levels and GPUs, such as "x86-64-v3,sm_90a"; by default the CPU of this machine
+    ("native"), and the GPU that holds the example.
+    With compute="bf16", the factors of matrix products of f32 are rounded to bf16. `schedule` names one way of
+    computing an attention, for all attentions of the model. With `require_fused`, an attention that is not fused is an
+    error. `num_threads` sets k.num_threads.
+    With cache=False, the model is compiled even if the cache has the library for this graph, target and compiler.
     """
     kwargs = kwargs or {}
     if dynamic and not (sys.modules.get("torch") and isinstance(model, sys.modules["torch"].nn.Module)):
-        raise error("compile: expected `dynamic` for a module only; the sizes of an exported program are in it")
+        raise error("compile: expected `dynamic` with a module only; an exported program or a file has its own dynamic "
+                    "sizes")
     if isinstance(model, (str, os.PathLike)):
         path = pathlib.Path(model)
         if path.suffix == ".onnx":
@@ -136,10 +138,10 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
         kernel._convention = convention
         if convention and ("complex", None) in convention.results:
             kernel._is_plain = False
-        # Inputs that the module writes to are no buffers.
+        # An input that the module writes to is not a buffer.
         kernel._buffer_names = [name for name in kernel._buffer_names if name in program.graph_signature.buffers]
         source.changed_by_calls = set(kernel._buffer_names)
-        kernel.buffers  # copies those of the module as they are now
+        kernel.buffers  # copies the module's buffers as they are now
         weights = [argument["name"] for argument in kernel.signature["weights"]]
         if weights:
             kernel._set_weights({name: plain(source.tensors()[name]) for name in weights})
@@ -147,7 +149,7 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
 
 
 def compile_text(text, name, *, target, device, num_threads):
-    """Compiles a model in MLIR."""
+    """Compiles a model that is MLIR text."""
     return _build(TextSource(_options(_target(target, device)), text, name), device, num_threads)
 
 
@@ -158,7 +160,7 @@ def _target(target, device):
 
 
 def _build(source, device, num_threads, cache=True):
-    """The kernel of a source, without weights."""
+    """Compiles `source`, or finds its library in the cache, and returns the kernel, without weights."""
     with tempfile.TemporaryDirectory() as temporary:
         file = source.model_file(pathlib.Path(temporary))
 

@@ -1,4 +1,4 @@
-"""The programs of the compiler, and the cache of what they wrote."""
+"""Runs the programs of the compiler, and caches the libraries that they write."""
 
 import functools
 import hashlib
@@ -29,25 +29,28 @@ def find(program):
 
 @functools.cache
 def identity():
-    """Tells builds of attnc apart."""
+    """Returns a text that differs between builds of attnc."""
     status = os.stat(find("attnc"))
     return f"{os.path.realpath(find('attnc'))} {status.st_size} {status.st_mtime_ns}"
 
 
 def cpu():
-    """Tells apart CPUs for which the target `native` compiles different code."""
+    """Returns lines that differ between CPUs for which the target `native` compiles different code."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
     return [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))]
 
 
 def folder():
-    """The cache: $ATTN_CACHE, or the folder attn in the user's cache folder."""
+    """The folder of the cache: $ATTN_CACHE, or the folder attn in the user's cache folder."""
     named = os.environ.get("ATTN_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "attn")
-    return pathlib.Path(named).expanduser().absolute()  # the program may change its folder
+    return pathlib.Path(named).expanduser().absolute()  # because the program may change its working folder
 
 
 def run(program, arguments, progress=None):
-    """Runs the program, and returns what it printed. Its error becomes attn.Error. Prints `progress` after a second."""
+    """Runs the program, and returns its output. If it fails, raises attn.Error with its message.
+
+    Prints `progress` if the program runs for more than a second.
+    """
     process = subprocess.Popen([find(program), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     began, is_shown = time.monotonic(), False
@@ -73,7 +76,10 @@ def run(program, arguments, progress=None):
 
 
 def cached(parts, fill):
-    """The folder of the cache for these parts of a key. If there is none, `fill` writes it first, in a temporary folder."""
+    """Returns the folder in the cache for a key that consists of `parts`.
+
+    If there is none, calls `fill` with a temporary folder to write to, and moves that folder to the cache.
+    """
     key = hashlib.sha256()
     for part in parts:
         part = part if isinstance(part, bytes) else repr(part).encode()

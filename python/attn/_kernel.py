@@ -1,4 +1,4 @@
-"""Compiled functions as Python calls them."""
+"""Kernels: compiled functions that Python can call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def error(message, status="USAGE"):
 
 
 def _leaves(value):
-    """The parts of an argument that are not lists, tuples, dictionaries or other containers that PyTorch knows."""
+    """The parts of an argument that are not lists, tuples, dictionaries or other containers that PyTorch flattens."""
     torch = sys.modules.get("torch")
     if torch:
         # None is a leaf, as in the inputs of an exported program.
@@ -52,7 +52,7 @@ def _order(value, like):
 
 
 class Convention:
-    """How the arguments of a module become the inputs of its kernel, and the outputs its results.
+    """Converts the arguments of a module to the inputs of its kernel, and the kernel's outputs to the module's results.
 
     A leaf of the arguments that is None, a number or text is a constant: it keeps the value that it had at compile time.
     """
@@ -64,11 +64,11 @@ class Convention:
         # torch.export gets the arguments as they are given here; others keep their defaults.
         self.given = [*self.bind(args, {}, partial=True), *kwargs]
         leaves, self.in_spec = self._flatten(self.values)
-        self.constants = [leaf if is_constant(leaf) else _attn for leaf in leaves]
-        self.out_spec = None  # of torch.export, for outputs()
+        self.constants = [leaf if is_constant(leaf) else _attn for leaf in leaves]  # _attn marks an array
+        self.out_spec = None  # the structure of the results in torch.export, for outputs()
 
     def set_results(self, program):
-        """Takes the form of the results from an exported program."""
+        """Reads the structure and the kinds of the results from an exported program."""
         self.out_spec = program.call_spec.out_spec
         results = [spec.arg for spec in program.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
         # None and text have no output; numbers have one of rank 0.
@@ -82,7 +82,7 @@ class Convention:
         self.results = [("constant", arg.value) if hasattr(arg, "value") else (kind(arg), None) for arg in results]
 
     def bind(self, args, kwargs, partial=False):
-        """The arguments by name, with defaults unless they are only a part."""
+        """Returns the arguments by name. Adds the default values of missing ones, unless `partial`."""
         try:
             bound = (self.signature.bind_partial if partial else self.signature.bind)(*args, **kwargs)
         except TypeError as reason:
@@ -104,7 +104,7 @@ class Convention:
             default, value = self.values.get(name), values.get(name)
             if value is not default and (not is_constant(value) or value != default):
                 raise error(f"expected {name}={default!r}, the value at compile time, got "
-                            + (repr(value) if is_constant(value) else "another"), "VALUE")
+                            + (repr(value) if is_constant(value) else "another value"), "VALUE")
         leaves, spec = self._flatten(values)
         if spec != self.in_spec:  # dictionaries may have another order
             leaves, spec = self._flatten({name: _order(values.get(name), self.values[name]) for name in self.given})
@@ -138,7 +138,7 @@ class Convention:
 
 
 def _nest(names, arrays):
-    """One array for the name "out"; tuples for out.0, out.1; dictionaries for out.logits and other names."""
+    """Nests arrays by name: one array for "out", tuples for "out.0" and "out.1", dictionaries for other names."""
     if names == ["out"]:
         return arrays[0]
     tree = {}
@@ -165,7 +165,7 @@ NUMPY_TYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "i1": "bool
 
 
 def _convert(array, dtype):
-    """A contiguous array of this type: the array itself, or a copy."""
+    """Returns `array` as a contiguous array of type `dtype`: the array itself, or a copy."""
     name = NUMPY_TYPES[dtype]
     torch = sys.modules.get("torch")
     if torch and isinstance(array, torch.Tensor):
@@ -181,7 +181,7 @@ def _convert(array, dtype):
 
 
 def _parse_device(device):
-    """DLPack's type and number of "cpu", "cuda" or "cuda:1"."""
+    """The device type and the device number in DLPack of "cpu", "cuda" or "cuda:1"."""
     kind, _, number = str(device).partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
         raise error(f"expected the device cpu, cuda or cuda:<number>, got '{device}'")
@@ -191,13 +191,14 @@ def _parse_device(device):
 class Kernel(_attn.Function):
     """A compiled function. `k(x, mask)` calls it; attn.compile and attn.load make kernels.
 
-    Inputs are arrays: tensors of PyTorch, arrays of NumPy, or of any package with DLPack. Results are arrays of the package
-    of the first input. Nothing is converted or copied: an input of another type, or one that is not contiguous, is an
-    error, unless the call has `copy=True`. Several threads may call a kernel at once; calls release Python's lock.
+    Inputs are arrays: tensors of PyTorch, or arrays of NumPy or of any package with DLPack. Results are arrays of the
+    package of the first input. Nothing is converted or copied: an input of another type, or one that is not contiguous,
+    is an error, unless the call has `copy=True`. Several threads may call a kernel at once; calls release Python's
+    lock.
     """
 
     path: str
-    #: What the library holds, and the function's part of it: arguments, weights, symbols and levels.
+    #: The description of the library, and the part of it for this function: arguments, weights, symbols and levels.
     manifest: dict[str, Any]
     signature: dict[str, Any]
 
@@ -215,10 +216,10 @@ class Kernel(_attn.Function):
         self._names = [argument["name"] for argument in self.signature["inputs"]]
         self._symbols = [symbol["name"] for symbol in self.signature["symbols"]]
         self._buffer_names = [argument["name"] for argument in self.signature["inputs"] if argument.get("in_out")]
-        self._convention = None  # of a module
-        self._source = None  # what it was compiled from
-        self._report_json = None  # that attnc wrote
-        self._measured = None  # the milliseconds and the statistics of a call, by bench()
+        self._convention = None  # the Convention of the module, if the kernel was compiled from one
+        self._source = None  # the model from which the kernel was compiled
+        self._report_json = None  # the report that attnc wrote
+        self._measured = None  # the milliseconds and the statistics of a call, from bench()
         self._buffers = None  # made when they are first needed
         return self
 
@@ -228,7 +229,7 @@ class Kernel(_attn.Function):
     # Calls.
 
     def _inputs(self, args, kwargs):
-        """The inputs in the order of the signature; buffers where they are not given."""
+        """Returns the inputs in the order of the signature, with the kernel's own buffers unless they are given."""
         if self._convention:
             inputs = iter(self._convention.inputs(args, kwargs))
             return [self._buffer(name) if name in self._buffer_names else next(inputs) for name in self._names]
@@ -287,7 +288,7 @@ class Kernel(_attn.Function):
     def _first_buffer(self, argument):
         tensors = self._source.tensors() if self._source else {}
         if argument["name"] in tensors:
-            with sys.modules["torch"].inference_mode(False):  # a tensor that may be changed outside of it too
+            with sys.modules["torch"].inference_mode(False):  # so that the copy may be changed outside of it too
                 return tensors[argument["name"]].detach().clone()
         if any(isinstance(size, str) for size in argument["shape"]):
             raise error(f"{self.name}: expected k.buffers['{argument['name']}'], an array, because its sizes are not fixed",
@@ -299,7 +300,7 @@ class Kernel(_attn.Function):
     # Weights.
 
     def load_state_dict(self, tensors: Mapping[str, Any]) -> None:
-        """Replaces all weights, without compiling; calls that run keep the old weights.
+        """Replaces all weights, without compiling; calls that are running keep the old weights.
 
         `tensors` has an array for each weight, as the module's state_dict() does. A name that is missing or unknown, a wrong
         shape or a wrong type is an error, and the old weights stay.
@@ -335,12 +336,12 @@ class Kernel(_attn.Function):
 
     @property
     def report(self) -> Report:
-        """What was fused and how, and why not: attn.Report, which prints as text and shows as HTML in notebooks."""
+        """How each attention was compiled, and why parts were not fused: an attn.Report, with text and HTML forms."""
         from attn._report import Report
 
         return Report(self)
 
-    # What needs the model from which the kernel was compiled.
+    # Methods that need the model from which the kernel was compiled.
 
     def _need_source(self, method):
         if not self._source:
@@ -350,8 +351,8 @@ class Kernel(_attn.Function):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the library `path`, which ends in .so, and beside it a C header, a manifest and the weights.
 
-        C and C++ programs link or load the library; attn.load loads it in Python. Takes as long as the compilation, because
-        the names in the library and in its header are those of the file.
+        C and C++ programs link or load the library; attn.load loads it in Python. Saving compiles the model again,
+        because the names in the library and in its header come from the name of the file.
         """
         self._need_source("save").save(pathlib.Path(path))
 
@@ -366,16 +367,17 @@ class Kernel(_attn.Function):
     def bench(self, *args: Any, against: Sequence[str] = ("eager",), seconds: float = 1.0, **kwargs: Any) -> Table:
         """Times calls of the kernel, and beside it `against`: "eager", "compile" (torch.compile) and "onnxruntime".
 
-        All run in turns, with the same threads, for `seconds` each. Returns an attn.Table with the medians in milliseconds
-        and their ratios to the kernel.
+        They take turns, with the same number of threads, for `seconds` each. Returns an attn.Table with the median
+        times in milliseconds and their ratios to the kernel's.
         """
         from attn import _bench
 
         return _bench.measure(self, self._need_source("bench"), args, kwargs, against, seconds)
 
     def as_module(self, layer: torch.nn.Module) -> torch.nn.Module:
-        """A module that calls the kernel in place of `layer`, from which it was compiled, with its present weights.
+        """Returns a module that calls the kernel in place of `layer`, from which it was compiled.
 
+        The kernel gets the present weights of the layer.
         When gradients are wanted, or the layer is in training mode, it calls the layer and warns.
         """
         from attn import _module
@@ -387,9 +389,9 @@ def load(path: str | os.PathLike[str], *, entry: str | None = None, level: str |
          num_threads: int | None = None, weights: Mapping[str, Any] | str | os.PathLike[str] | None = None) -> Kernel:
     """Loads the library `path` that attnc or Kernel.save wrote, and its weights. Needs no compiler and no PyTorch.
 
-    Loading a library runs its code: load only what you trust. `entry` names the function, by default the first; `level` an
-    ISA level or GPU of the library, by default the best that `device` runs. `weights` is a dictionary of arrays or the path
-    of a safetensors file; by default they come from the library, or from the file beside it.
+    Loading a library runs its code: load only what you trust. `entry` names the function, by default the first; `level`
+    an ISA level or GPU of the library, by default the best that `device` can run. `weights` is a dictionary of arrays
+    or the path of a safetensors file; by default they come from the library, or from the file beside it.
     """
     if not os.path.exists(path):
         raise error(f"load: cannot read '{path}': no such file", "FILE")

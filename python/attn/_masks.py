@@ -1,4 +1,4 @@
-"""Attention with a mask that a Python function states."""
+"""Attention with a mask that a Python function describes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ COORDINATES = ("b", "h", "q", "k")
 
 
 class Value:
-    """A number or a condition while a mask function is traced: `text` is the MLIR that computes it, in order."""
+    """A number or a condition in a mask function that is being traced: the SSA value `name` of the MLIR type `type`."""
 
     __array_ufunc__ = None
     __hash__ = None
 
     def __init__(self, trace, name, type):
         self.trace, self.name, self.type = trace, name, type
-        self.inside = None  # what this is the absolute value of
+        self.inside = None  # the Value of which this is the absolute value
 
     def __bool__(self):
         raise error("mask: expected conditions joined by & | ~, and no `if`, `and`, `or`, `not` or chained comparison: the "
@@ -60,7 +60,7 @@ class Value:
     def _at_most(self, other, op):
         if self.inside is None:
             return self._binary(other, op)
-        # |x| <= n is a window if it is written as two comparisons.
+        # Write |x| <= n as two comparisons, which attn recognizes as a window.
         return self.inside._binary(other, op) & (-self.inside)._binary(other, op)
 
     def __lt__(self, other): return self._at_most(other, "arith.cmpi slt,")
@@ -88,7 +88,8 @@ class Captured:
         places = places if isinstance(places, tuple) else (places,)
         names = [next((name for name, value in self.trace.coordinates.items() if value is place), None) for place in places]
         if None in names or len(set(names)) != len(names):
-            raise error(f"mask: expected the array '{self.name}' to be read at different ones of b, h, q and k, as {self.name}[b, k]")
+            raise error(f"mask: expected the indices of the array '{self.name}' to be different coordinates among b, "
+                        f"h, q and k, as in {self.name}[b, k]")
         if self.rank not in (None, names):
             self.trace.check_rank(self, names)
         self.rank = names
@@ -96,7 +97,7 @@ class Captured:
 
 
 class Trace:
-    """The body of a score region: the score where the function keeps a pair, and -inf elsewhere."""
+    """The body of the score region of attn.attention: the score if the mask function keeps the pair, otherwise -inf."""
 
     def __init__(self, function):
         self.lines, self.reads, self.count = [], [], 0
@@ -130,7 +131,8 @@ class Trace:
 
     def check_rank(self, captured, names):
         if len(captured.rank) != len(names):
-            raise error(f"mask: expected {len(captured.rank)} places in '{captured.name}', as before, got {len(names)}")
+            raise error(f"mask: expected {len(captured.rank)} indices of '{captured.name}', as in its first use, got "
+                        f"{len(names)}")
 
     def read(self, captured, names):
         name = f"%c{len(self.reads)}"
@@ -151,12 +153,12 @@ class Mask:
         self.__doc__ = function.__doc__
 
     def __call__(self, b: Any, h: Any, q: Any, k: Any, *arrays: Any) -> Any:
-        """Whether query q sees key k, for numbers or arrays of numbers."""
+        """Whether query q attends to key k, for numbers or arrays of numbers."""
         return self.function(b, h, q, k, *arrays)
 
 
 def mask(function: Callable[..., Any]) -> Mask:
-    """Makes a mask of a function that tells which keys a query sees.
+    """Makes a mask from a function that tells which keys a query attends to.
 
         @attn.mask
         def window(b, h, q, k):
@@ -166,9 +168,10 @@ def mask(function: Callable[..., Any]) -> Mask:
         def documents(b, h, q, k, ids):      # a call gets the array `ids` too
             return ids[b, q] == ids[b, k]
 
-    The function gets the batch, the head, the query and the key as symbols, and is traced once. It may use + - * // % abs,
-    comparisons, & | ^ ~, and arrays, which it reads at some of b, h, q and k. Arrays hold int64, or bool if the parameter is
-    annotated with bool. attn skips the tiles of causal masks, windows and lengths.
+    The function gets the batch, the head, the query and the key as symbols, and is traced once. It may use
+    + - * // % abs, comparisons, & | ^ ~, and arrays, which it indexes with some of b, h, q and k. Arrays have elements
+    of int64, or of bool if the parameter is annotated with bool. For causal masks, windows and lengths, attn skips the
+    tiles in which the mask keeps no pair.
     """
     return Mask(function)
 
@@ -180,7 +183,10 @@ LAYOUTS = ("bhsd", "bshd")
 
 
 def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dtype="float32", layout="bhsd", key_layout=None):
-    """An attention in MLIR. `layout` is that of queries and the result, `key_layout` that of keys and values."""
+    """Returns an attention as MLIR text.
+
+    `layout` is the layout of the queries and the result, `key_layout` the layout of the keys and values.
+    """
     key_layout = key_layout or layout
     if dtype not in TYPES:
         raise error(f"attention: expected dtype among {', '.join(TYPES)}, got '{dtype}'")
@@ -209,9 +215,10 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
     arguments, captures, maps = "", "", ""
     if trace:
         if group > 1 and any("h" in names for _, names in trace.reads):
-            raise error("attention: expected arrays that are not read at h, because several heads share keys")
+            raise error("attention: expected arrays that are not indexed with h, because several query heads share a "
+                        "key head")
         types = {name: tensor(*["?"] * len(captured.rank), of=captured.type) for name, captured in trace.captures.items()}
-        # Heads are of a fixed number.
+        # The number of heads is fixed, all other sizes are dynamic.
         for name, captured in trace.captures.items():
             types[name] = tensor(*[heads if place == "h" else "?" for place in captured.rank], of=captured.type)
         arguments = "".join(f', %{name}_: {type} {{attn.name = "{name}"}}' for name, type in types.items())
@@ -226,7 +233,7 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
     q, o = (tensor(*order(layout, "?", heads, "?", size)) for size in (head_size, value_size))
     k, v = (tensor(*order(key_layout, "?", key_heads, "?", size)) for size in (head_size, value_size))
     grouped_q, grouped_o = (tensor(*order(layout, "?", head, "?", size)) for size in (head_size, value_size))
-    # The dimensions that a group of heads becomes.
+    # The reassociation that splits the heads into key heads and groups.
     groups = "[[0], [1, 2], [3], [4]]" if layout == "bhsd" else "[[0], [1], [2, 3], [4]]"
     axis = 2 if layout == "bhsd" else 1
     lines = ["%zero = arith.constant 0 : index", f"%axis = arith.constant {axis} : index",
@@ -264,11 +271,13 @@ def attention(*, heads: int, head_size: int, mask: Callable[..., Any] | None = N
               target: str | None = None, device: Any = "cpu", num_threads: int | None = None) -> Kernel:
     """Compiles softmax(scale * Q K^T) V over the pairs that `mask` keeps, and returns an attn.Kernel k(q, k, v, *arrays).
 
-    Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys, value_size), and
-    the result (batch, heads, queries, value_size); batch, queries and keys may change from call to call. `mask` is a function
-    for attn.mask; the arrays that it reads are arguments of the call, in its order. A query that sees no key gives zeros.
-    `key_heads` is heads by default, and divides it; `value_size` is head_size by default, `scale` 1 / sqrt(head_size), and
-    `dtype` float32, float16 or bfloat16. With layout "bshd", all arguments and the result are (batch, length, heads, size).
+    Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys,
+    value_size), and the result (batch, heads, queries, value_size); batch, queries and keys may change from call to
+    call. `mask` is a function for attn.mask; the arrays that it reads are arguments of the call, in the order of its
+    parameters. A query that attends to no key gives zeros.
+    `key_heads` must divide `heads`, its default. By default, `value_size` is head_size and `scale` 1 / sqrt(head_size).
+    `dtype` is float32, float16 or bfloat16. With layout "bshd", all arguments and the result are (batch, length, heads,
+    size).
     """
     from attn._compile import compile_text
 
@@ -299,7 +308,7 @@ class Picture:
 def plot_mask(mask: Callable[..., Any], queries: int, keys: int | None = None, *arrays: Any, heads: int = 1) -> Picture:
     """Draws which tiles of queries and keys attention with this mask computes, computes and tests, or skips.
 
-    `arrays` are those that the mask reads. Returns an attn.Picture.
+    `arrays` are the arrays that the mask function reads. Returns an attn.Picture.
     """
     import numpy
 

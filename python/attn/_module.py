@@ -22,7 +22,7 @@ class Compiled(torch.nn.Module):
         # Shared, so that the names in a state_dict are the layer's, and .to() and .load_state_dict() change the layer.
         self._parameters, self._buffers, self._modules = layer._parameters, layer._buffers, layer._modules
         self._non_persistent_buffers_set = layer._non_persistent_buffers_set
-        object.__setattr__(self, "layer", layer)  # no submodule
+        object.__setattr__(self, "layer", layer)  # not as a submodule
         self.training = layer.training
         self._kernel = kernel
         self._packed = None
@@ -44,7 +44,7 @@ class Compiled(torch.nn.Module):
         if versions != self._packed:
             self._kernel.load_state_dict(self.layer.state_dict())
             self._packed = versions
-        if self._kernel._buffer_names:  # calls change the layer's own
+        if self._kernel._buffer_names:  # so that calls change the layer's own buffers
             buffers = dict(self.layer.named_buffers())
             self._kernel.buffers.update((name, buffers[name]) for name in self._kernel._buffer_names)
 

@@ -1,4 +1,4 @@
-"""What the compiler made of a model, as text and as HTML."""
+"""The report on a compiled model, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Report:
     __repr__ = __str__
 
     def _measured(self) -> str:
-        """What the last Kernel.bench measured, as a sentence."""
+        """The time and the tiles of a call that the last Kernel.bench measured, as text."""
         if not self.kernel._measured:
             return ""
         ms, statistics = self.kernel._measured
@@ -46,7 +46,7 @@ class Report:
     def picture(self, **sizes: int) -> str:
         """An SVG image of the tiles that each attention computes and skips because of its mask.
 
-        `sizes` gives the sizes that are not fixed, by symbol, with "_" for ".": x_1=64.
+        `sizes` are the sizes that are not fixed, by the name of the symbol, with "_" in place of ".", such as x_1=64.
         """
         return self.kernel._need_source("picture").picture(self.kernel, sizes)
 

@@ -44,8 +44,8 @@ class Source:
         self.name = name
 
     # Subclasses define model_file(folder), which returns the path of a file with the model and its current weights, and
-    # key(file), which returns what the code compiled from that file depends on besides the options. They may override these
-    # four methods.
+    # key(file), which returns everything, besides the options, on which the code that is compiled from that file
+    # depends. They may override these four methods.
 
     def tensors(self):
         """The parameters, buffers and constants of a module by name; empty for a file, which Python does not read."""
@@ -127,7 +127,7 @@ class FileSource(Source):
     def __init__(self, options, path):
         super().__init__(options, path.stem)
         self.path = path
-        self.loaded = None  # by load_state_dict
+        self.loaded = None  # the weights of the last load_state_dict
 
     def remember(self, tensors):
         self.loaded = dict(tensors)
@@ -155,15 +155,17 @@ class TextSource(FileSource):
 
 
 class ModuleSource(Source):
-    """An exported module. Its tensors are the module's own; `versions` holds the
-    version counter of each tensor, to detect changes in place."""
+    """An exported module. Its tensors are the module's own.
+
+    `versions` has the version counter of each tensor, to detect changes in place.
+    """
 
     def __init__(self, options, module, program):
         super().__init__(options, type(program.graph_module if module is None else module).__name__)
         self.module, self.program = module, program
         self.persistent = set(program.state_dict if module is None else module.state_dict())
         self.known = {}
-        self.changed_by_calls = set()  # buffers
+        self.changed_by_calls = set()  # the names of the buffers that calls change
         self.remember({name: tensor for name, tensor in {**program.state_dict, **program.constants}.items()
                        if hasattr(tensor, "shape")})
 
@@ -209,8 +211,10 @@ class ModuleSource(Source):
         return folder / "model.pt2"
 
     def key(self, file):
-        """Returns the graph, the type, shape and strides of each tensor, and the values of buffers and constants, because some
-        of them are compiled into the code. The values of parameters are left out."""
+        """Returns the graph, the type, shape and strides of each tensor, and the values of buffers and constants.
+
+        Values of some buffers and constants are compiled into the code. The values of parameters are left out.
+        """
         import torch
 
         parts = [torch.__version__]

@@ -1,7 +1,8 @@
-"""torch.compile(model, backend="attn"): attention by attn, the rest by PyTorch's default backend.
+"""torch.compile(model, backend="attn"): attn compiles the attention, PyTorch's default backend the rest.
 
-A graph of torch.compile becomes one kernel if attn knows all of its ops. Otherwise the parts with attention that attn knows
-become kernels, and the others stay. `attn.dynamo.reports` tells what became of each graph, and why.
+A graph of torch.compile becomes one kernel if attn supports all of its ops. Otherwise the parts with attention that
+attn supports become kernels, and PyTorch compiles the rest. `attn.dynamo.reports` tells how each graph was compiled,
+and why.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from attn._source import version
 
 log = logging.getLogger("attn")
 
-#: One line for each graph that torch.compile gave to attn, the latest last: what attn compiled, what it left, and why.
+#: One line for each graph that torch.compile gave to attn, the latest last: the parts that attn compiled, the parts
+#: that it left to PyTorch, and why.
 reports: list[str] = []
 
 
@@ -42,7 +44,7 @@ def _default(graph, inputs):
 
 
 def _size_source(size, tensors):
-    """The input and the dimension that have this symbolic size."""
+    """An input and a dimension of it that have this symbolic size; None if there are none."""
     for i, tensor in tensors:
         for axis, other in enumerate(tensor.shape):
             if isinstance(other, torch.SymInt) and other.node.expr == size.node.expr:
@@ -51,24 +53,30 @@ def _size_source(size, tensors):
 
 
 class NoAttention(attn.Error):
-    """A graph has no attention that attn fuses, so that PyTorch's backend may be as fast."""
+    """A graph has no attention that attn fuses, so PyTorch's backend may be as fast."""
 
 
 class Lifted(torch.nn.Module):
-    """A graph whose parameters are those of a module, and whose symbolic sizes come from its tensors."""
+    """A module that runs a graph of torch.compile.
+
+    Its inputs are the tensors among the graph's inputs that are not weights. The weights are its buffers, and symbolic
+    sizes are read from the shapes of the tensors.
+    """
 
     def __init__(self, graph, values, is_weight):
         super().__init__()
         self.graph = graph
-        self.places = []  # of each input of the graph: ("weight", name), ("input", number) or ("size", input, axis)
+        # Where each input of the graph comes from: ("weight", name), ("input", number), ("size", input, axis) or
+        # ("constant", value).
+        self.places = []
         tensors = [(i, value) for i, value in enumerate(values) if isinstance(value, torch.Tensor) and not is_weight[i]]
         numbers = {i: number for number, (i, _) in enumerate(tensors)}
-        self.kept = [i for i, _ in tensors]  # inputs of the graph that are inputs of the module
+        self.kept = [i for i, _ in tensors]  # the inputs of the graph that are inputs of the module
         for i, value in enumerate(values):
             if isinstance(value, torch.SymInt):
                 source = _size_source(value, tensors)
                 if source is None:
-                    raise attn.Error(f"an input is the size {value}, which no tensor has")
+                    raise attn.Error(f"an input is the size {value}, which is not a dimension of any input tensor")
                 self.places.append(("size", numbers[source[0]], source[1]))
             elif not isinstance(value, torch.Tensor):
                 self.places.append(("constant", value))
@@ -102,16 +110,21 @@ class Lifted(torch.nn.Module):
 
 
 class Graph:
-    """A graph as a kernel. A call takes the inputs of the graph, weights among them. `graph` runs where the kernel cannot."""
+    """A graph that is compiled to a kernel.
+
+    A call takes the inputs of the graph, including the weights. If the kernel does not support their sizes, the call
+    runs `graph` in PyTorch.
+    """
 
     def __init__(self, graph, fakes, values, is_weight):
-        """`fakes` are the inputs with symbolic sizes, `values` examples; weights among these are the real ones."""
+        """`fakes` are the inputs with symbolic sizes, `values` example inputs with the real weights."""
         module = Lifted(graph, fakes, is_weight).eval()
         module.set_weights(values)
-        # torch.export marks its examples, and guards of torch.compile look at such marks.
+        # Use copies as examples: torch.export marks its examples, and guards of torch.compile would depend on these
+        # marks.
         examples = tuple(values[i].detach().clone() for i in module.kept)
         dynamic = {"inputs": module.dynamic} if any(module.dynamic) else None
-        with torch._guards.tracing(None):  # what export assumes of its own inputs is no guard of the graph
+        with torch._guards.tracing(None):  # so that assumptions of torch.export do not become guards of the graph
             self.kernel = compile_module(module, examples, dynamic=dynamic)
         if not self.kernel.report.json["fused"]:
             raise NoAttention("it has no attention that attn fuses")
@@ -140,11 +153,14 @@ class Graph:
 
 # Parts of graphs.
 
-_known = {}  # by number, for the op attn::part
+_known = {}  # the parts by number, for the op attn::part
 
 
 class Part:
-    """A part of a graph. The op attn::part takes its tensors; sizes follow from them."""
+    """A part of a graph, compiled to a kernel.
+
+    The op attn::part takes the input tensors of the part; its other inputs are sizes of these tensors or constants.
+    """
 
     def __init__(self, graph, is_tensor):
         self.compiled = graph
@@ -175,7 +191,7 @@ def _part(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 @_part.register_fake
 def _(number, tensors):
     part = _known[number]
-    # Kernels write compact results.
+    # The results of kernels are contiguous.
     return [torch.empty(result.shape, dtype=result.dtype, device=result.device)
             for result in _as_list(part.compiled.graph(*part.values(tensors)))]
 
@@ -220,7 +236,7 @@ class Known(OperatorSupportBase):
 
 
 def _example(fake):
-    """Zeros of the sizes that a symbolic tensor had when the graph was traced."""
+    """Returns zeros of the sizes that `fake`, a tensor with symbolic sizes, had when the graph was traced."""
     def hint(size):
         return size.node.hint if isinstance(size, torch.SymInt) else size
 
@@ -230,12 +246,12 @@ def _example(fake):
 
 
 def _split(graph, fakes, values, is_weight):
-    """Replaces the parts with attention by kernels. Returns the graph, the kernels, and why parts were left."""
+    """Replaces the parts with attention by kernels. Returns the graph, the kernels, and why other parts were left."""
     known = Known(graph, fakes, values, is_weight)
     weights = {node.name: value for node, value, weight in
                zip((node for node in graph.graph.nodes if node.op == "placeholder"), values, is_weight) if weight}
     partitioner = CapabilityBasedPartitioner(graph, known, allows_single_node_partition=True)
-    # Fusing builds the graph again, without what PyTorch's backend needs to know of its inputs.
+    # fuse_partitions() builds the graph again without _dynamo_source, which PyTorch's backend needs for each input.
     sources = {node.name: node._dynamo_source for node in graph.graph.nodes if hasattr(node, "_dynamo_source")}
     graph = partitioner.fuse_partitions(partitioner.propose_partitions(), prefix="attn_part")
     for node in graph.graph.nodes:
@@ -248,7 +264,7 @@ def _split(graph, fakes, values, is_weight):
                 user.meta["example_value"] = result[user.args[1]].meta["example_value"]
         else:
             call.meta["example_value"] = result.meta["example_value"]
-    kernels, left = [], [f"attn does not know {name}" for name in sorted(set(known.unknown.values()))]
+    kernels, left = [], [f"attn does not support {name}" for name in sorted(set(known.unknown.values()))]
     for call in [node for node in graph.graph.nodes if node.op == "call_module" and node.target.startswith("attn_part")]:
         module = graph.get_submodule(call.target)
         part_fakes = [argument.meta["example_value"] if argument.name not in weights else weights[argument.name]

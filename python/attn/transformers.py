@@ -4,7 +4,7 @@
     attn.transformers.register()
     model = AutoModel.from_config(config, attn_implementation="attn")
 
-This replaces the attention alone. torch.compile(model, backend="attn") compiles whole models.
+This replaces only the attention. torch.compile(model, backend="attn") compiles whole models.
 """
 
 import functools
@@ -40,7 +40,10 @@ def _kernel(kind, device, *arguments):
 
 
 def _packed(tensor):
-    """The tensor (batch, heads, length, size) without a copy if possible, and its layout."""
+    """Makes `tensor` (batch, heads, length, size) contiguous in one of the layouts, without a copy if possible.
+
+    Returns the tensor and the name of its layout.
+    """
     if tensor.is_contiguous():
         return tensor, "bhsd"
     swapped = tensor.transpose(1, 2)
@@ -48,7 +51,7 @@ def _packed(tensor):
 
 
 def _attend(query, key, value, mask, is_causal, scale):
-    """Returns (batch, queries, heads, size)."""
+    """Calls the kernel. Returns its result as (batch, queries, heads, size)."""
     kind = "causal" if is_causal else "none"
     arrays = []
     if mask is not None:

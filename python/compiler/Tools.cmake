@@ -1,7 +1,7 @@
 # attn-tools: all tools in one program with LLVM and MLIR inside, for the package attn-compiler. It runs on systems without
 # Debian's LLVM, but cannot load plugins, which need the shared libraries of LLVM.
 
-# A tool's main function gets a name of its own: attnc_main.
+# The main function of each tool gets a name of its own, such as attnc_main.
 set(tools attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
 foreach(tool ${tools})
   string(REPLACE "-" "_" function ${tool}_main)
@@ -13,8 +13,8 @@ foreach(tool ${tools})
   list(APPEND objects $<TARGET_OBJECTS:${tool}_object>)
 endforeach()
 
-# LLVM's archives initialise every target that LLVM was built with. Empty functions in place of those of other targets
-# than attn's leave out their code, some 100 MB.
+# LLVM's archives initialise every target that LLVM was built with. Empty functions replace those of the targets that
+# attn does not use, so that the linker leaves out the code of these targets, about 100 MB.
 set(empty "")
 foreach(target ${LLVM_TARGETS_TO_BUILD})
   if(NOT target MATCHES "^(X86|NVPTX)$")
@@ -37,13 +37,14 @@ pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 add_executable(attn-tools EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/Tools.cpp ${objects}
   ${CMAKE_CURRENT_BINARY_DIR}/NoTargets.c)
 add_dependencies(attn-tools ${own})
-# Files and not targets: targets of LLVM would add its shared libraries. Archives name each other, hence the group.
+# Link archives by file, because LLVM's CMake targets would add its shared libraries. The archives depend on each other,
+# so they form a group.
 target_link_libraries(attn-tools PRIVATE
   -Wl,--start-group ${own_files} ${archives} -Wl,--end-group
   attn_runtime_static PkgConfig::libzip -Wl,-Bstatic z zstd -Wl,-Bdynamic pthread ${CMAKE_DL_LIBS})
 target_link_options(attn-tools PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,-s)
 
-# bin/attnc and the others run attn-tools, because a wheel has no symbolic links.
+# bin/attnc and the others are scripts that run attn-tools, because a wheel cannot contain symbolic links.
 foreach(tool ${tools})
   file(CONFIGURE OUTPUT wheel/${tool}
     CONTENT "#!/bin/sh\nexec \"$(dirname \"$(readlink -f \"$0\")\")/attn-tools\" ${tool} \"$@\"\n" @ONLY)

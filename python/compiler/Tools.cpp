@@ -26,7 +26,8 @@ static const struct {
              {"attn-opt", attn_opt_main},       {"attn-reduce", attn_reduce_main},
              {"attn-run", attn_run_main},       {"attnc", attnc_main}};
 
-// LLVM's archives call Polly where lld compiles bitcode. attn gives lld machine code only, so this is never called.
+// LLVM's archives call Polly where lld compiles bitcode. attn gives lld only machine code, so this function, which
+// replaces Polly's, is never called.
 extern "C" void noPolly() __asm__("_Z18getPollyPluginInfov");
 extern "C" void noPolly() { __builtin_trap(); }
 

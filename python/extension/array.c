@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Three ways lead to the memory of an array, the fastest first: DLPack's functions in C (PyTorch since 2.10), the buffer
-// protocol (NumPy) and a capsule from `__dlpack__` (JAX, CuPy, older PyTorch). None of them copies.
+// The memory of an array is accessed in one of three ways, none of which copies. From fast to slow: DLPack's functions
+// in C (PyTorch since 2.10), the buffer protocol (NumPy) and a capsule from `__dlpack__` (JAX, CuPy, older PyTorch).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,15 +16,15 @@ enum { COMPLEX = 5 }; // DLPack's kDLComplex
 
 //===-- DLPack's functions in C --------------------------------------------===//
 
-/// How the arrays of a type are viewed.
+/// How the memory of the arrays of a type is viewed.
 typedef struct {
   PyTypeObject *type;
   const DLPackExchangeAPI *api; ///< may be null
-  bool by_buffer;               ///< rather than by a capsule
-  bool is_immutable;            ///< although DLPack does not say so
+  bool by_buffer;               ///< by the buffer protocol rather than by a capsule
+  bool is_immutable;            ///< read-only, although DLPack does not say so
 } Route;
 
-/// Whether both types have the same attribute of this name, or none.
+/// Whether both types have the same attribute of this name, or both lack it.
 static bool share(PyObject *type, PyObject *base, const char *name) {
   PyObject *of_type = PyObject_GetAttrString(type, name), *of_base = PyObject_GetAttrString(base, name);
   PyErr_Clear();
@@ -34,7 +34,7 @@ static bool share(PyObject *type, PyObject *base, const char *name) {
   return result;
 }
 
-/// The functions that a type defines itself.
+/// DLPack's functions that a type defines itself, or null.
 static const DLPackExchangeAPI *find_own_api(PyObject *type) {
   const DLPackExchangeAPI *api = NULL;
   PyObject *dict = PyObject_GetAttrString(type, "__dict__");
@@ -49,8 +49,8 @@ static const DLPackExchangeAPI *find_own_api(PyObject *type) {
   return api && api->borrow ? api : NULL;
 }
 
-/// The functions of a type or of one of its bases. A subclass of PyTorch's tensor that replaces the dispatch of ops, such as
-/// FakeTensor, may have no memory that these functions could view.
+/// DLPack's functions of a type or of one of its bases, or null. A subclass of PyTorch's tensor that replaces the
+/// dispatch of ops, such as FakeTensor, may have no memory, so it does not get the functions of its base.
 static const DLPackExchangeAPI *find_api(PyTypeObject *type) {
   const DLPackExchangeAPI *api = NULL;
   PyObject *bases = PyObject_GetAttrString((PyObject *)type, "__mro__");
@@ -78,10 +78,11 @@ static PyObject *find_package(PyTypeObject *type) {
   return package;
 }
 
-/// Some packages, such as JAX, support both capsules and buffers. Only NumPy's arrays are viewed as buffers then, because
-/// the results of a call belong to the package of its inputs, and a buffer does not tell the package.
+/// Chooses how to view arrays of `type`. Some packages, such as JAX, support both capsules and buffers. Then only
+/// NumPy's arrays are viewed as buffers, because the outputs of a call are arrays of the package of its first input,
+/// and outputs for inputs that are viewed as buffers are arrays of NumPy.
 static Route find_route(PyTypeObject *type) {
-  // Types are few, so that a small table finds most of them. It keeps them alive.
+  // A program uses few types of arrays, so a small table suffices. The table keeps the types alive.
   enum { KNOWN_TYPES = 8 };
   static Route known[KNOWN_TYPES];
   static int num_known;
@@ -106,7 +107,7 @@ static Route find_route(PyTypeObject *type) {
 
 //===-- The buffer protocol ------------------------------------------------===//
 
-/// The element type of a format of the module `struct`; of code 255 if it is none that attn has.
+/// The element type for a format of the module `struct`. The code is 255 if attn has no such type.
 static DLDataType parse_format(const char *format, Py_ssize_t item_size) {
   DLDataType dtype = {255, (uint8_t)(8 * item_size), 1};
   if (!format)
@@ -173,7 +174,7 @@ static PyObject *view_bits_of_bfloat16(PyObject *object) {
 //===-- __dlpack__ ---------------------------------------------------------===//
 
 static ArrayResult view_capsule(PyObject *object, Array *array) {
-  // Packages from before DLPack 1.0 do not know max_version.
+  // Packages from before DLPack 1.0 do not accept max_version.
   PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
   if (!method)
     return ARRAY_ERROR;
@@ -193,7 +194,7 @@ static ArrayResult view_capsule(PyObject *object, Array *array) {
     if (managed->version.major == DLPACK_MAJOR) {
       array->tensor = managed->dl_tensor;
       array->read_only = (managed->flags & DLPACK_READ_ONLY) != 0;
-      array->memory = capsule; // which releases the tensor, because nobody renames it
+      array->memory = capsule; // releases the tensor when it is deleted, because it was not renamed
       return ARRAY_OK;
     }
   } else if (PyCapsule_IsValid(capsule, "dltensor")) {
@@ -208,7 +209,8 @@ static ArrayResult view_capsule(PyObject *object, Array *array) {
 
 //===-- Any array ----------------------------------------------------------===//
 
-/// A compiled function takes complex numbers as pairs in a further dimension, the real part first.
+/// Turns a view of complex numbers into a view of pairs in a further dimension, the real part first, because this is
+/// how a compiled function takes complex numbers.
 static bool split_complex(Array *array) {
   DLTensor *tensor = &array->tensor;
   if (tensor->ndim >= MAX_RANK) {
@@ -360,7 +362,7 @@ PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype
 }
 
 PyObject *array_finish(PyObject *like, const Array *view_of_like, PyObject *made) {
-  // A capsule was used for an array that is neither PyTorch's nor NumPy's.
+  // Convert `made`, which is NumPy's, only if `like` was viewed by a capsule and so belongs to another package.
   if (!view_of_like || view_of_like->api || !view_of_like->memory || view_of_like->buffer.obj)
     return made;
   PyObject *space = PyObject_CallMethod(like, "__array_namespace__", NULL);

@@ -17,7 +17,7 @@ enum { MAX_RANK = 16 };
 /// A view of the memory of a Python array. It is valid until array_release, while the Python array is alive.
 typedef struct {
   DLTensor tensor;
-  const DLPackExchangeAPI *api; ///< of the array's type; null: it has none, or was not used
+  const DLPackExchangeAPI *api; ///< of the array's type; null if the type has none
   PyObject *memory;             ///< a capsule or an array that holds the memory; may be null
   Py_buffer buffer;             ///< released if buffer.obj is not null
   int read_only;
@@ -26,8 +26,8 @@ typedef struct {
 
 typedef enum { ARRAY_OK, ARRAY_NONE, ARRAY_ERROR } ArrayResult;
 
-/// Fills `array` from `object` without a copy. Returns ARRAY_NONE if `object` is no array, without an exception, and
-/// ARRAY_ERROR with an exception if its memory cannot be viewed. Only after ARRAY_OK, call array_release.
+/// Fills `array` from `object` without a copy. Returns ARRAY_NONE without an exception if `object` is not an array, and
+/// ARRAY_ERROR with an exception if its memory cannot be viewed. Call array_release only after ARRAY_OK.
 ArrayResult array_view(PyObject *object, Array *array);
 void array_release(Array *array);
 
@@ -36,8 +36,8 @@ void array_release(Array *array);
 PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype, int32_t rank, const int64_t *shape,
                      Array *array);
 
-/// What the caller gets for an output that array_make made: the output itself, or, for packages whose arrays cannot be
-/// written to, an array of `like`'s package with its elements. Takes `made`.
+/// Converts `made`, an output from array_make, to the array that the caller gets. This is `made` itself or, if `like`
+/// was viewed by a capsule, an array of the package of `like` with the same elements. Takes ownership of `made`.
 PyObject *array_finish(PyObject *like, const Array *view_of_like, PyObject *made);
 
 #endif // ATTN_PYTHON_ARRAY_H

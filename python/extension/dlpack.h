@@ -14,7 +14,7 @@
 #define ATTN_OWN_DLPACK
 #include "attn.h"
 
-/// What a capsule named "dltensor" points to.
+/// The struct to which a capsule named "dltensor" points.
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
   void *manager_ctx;
@@ -25,7 +25,7 @@ typedef struct {
   uint32_t major, minor;
 } DLPackVersion;
 
-/// What a capsule named "dltensor_versioned" points to.
+/// The struct to which a capsule named "dltensor_versioned" points.
 typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void *manager_ctx;
@@ -42,11 +42,11 @@ typedef void (*DLPackSetError)(void *context, const char *kind, const char *mess
 /// calls `set_error` instead.
 typedef struct DLPackExchangeAPI {
   DLPackVersion version;
-  struct DLPackExchangeAPI *previous; ///< of an older major version; may be null
+  struct DLPackExchangeAPI *previous; ///< the functions of an older major version; may be null
   int (*allocate)(DLTensor *prototype, DLManagedTensorVersioned **tensor, void *error_context,
                   DLPackSetError set_error);
   int (*from_object)(void *object, DLManagedTensorVersioned **tensor);
-  int (*to_object)(DLManagedTensorVersioned *tensor, void **object); ///< takes the tensor
+  int (*to_object)(DLManagedTensorVersioned *tensor, void **object); ///< takes ownership of the tensor
   int (*borrow)(void *object, DLTensor *tensor);                     ///< may be null; the object must stay alive
   int (*current_stream)(DLDeviceType device, int32_t id, void **stream);
 } DLPackExchangeAPI;

@@ -1,4 +1,4 @@
-//===- extension.h - what the files of the extension share -------------------===//
+//===- extension.h - declarations that the files of the extension share ------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,7 +18,7 @@ int raise_error(attn_status status, const char *message);
 /// Returns 0, or raises attn.Error with the runtime's last message and returns -1.
 int check(attn_status status);
 
-/// The same for a call, whose inputs copy=True can convert.
+/// Like check, but for a call: for a wrong type or stride, the message adds how to convert the inputs.
 int check_call(attn_status status);
 
 #endif // ATTN_PYTHON_EXTENSION_H

@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Library and Function own the handles of attn.h. A call converts its arguments to tensors without a copy, makes the
-// outputs, and releases the interpreter's lock while the function runs. attn.Kernel, in Python, extends Function with all
-// that is not on the path of a call.
+// outputs, and releases the interpreter's lock while the function runs. attn.Kernel, in Python, extends Function with
+// all methods that need not be fast.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,7 @@ static PyObject *library_manifest(Library *self, void *closure) {
 static PyGetSetDef library_properties[] = {
     {"name", (getter)library_name, NULL, "The library's name.", NULL},
     {"compiler", (getter)library_compiler, NULL, "The version of the compiler that wrote the library.", NULL},
-    {"manifest", (getter)library_manifest, NULL, "What the library holds, as JSON.", NULL},
+    {"manifest", (getter)library_manifest, NULL, "The description of the library's functions, as JSON.", NULL},
     {0}};
 
 static PyType_Slot library_slots[] = {
@@ -77,8 +77,8 @@ typedef struct {
   DLDevice device;
   int32_t num_inputs, num_outputs;
   bool is_plain; ///< one output, called "out", and no input that a call writes to
-  bool *in_out;  ///< of each input
-  long num_threads; ///< 0: PyTorch's setting for its tensors, otherwise all CPUs that the process may use
+  bool *in_out;  ///< for each input, whether a call writes to it
+  long num_threads; ///< 0: PyTorch's setting if the first input is PyTorch's, otherwise all CPUs of the process
 } Function;
 
 static int describe(attn_function *function, attn_role role, int32_t index, attn_argument *argument) {
@@ -139,7 +139,7 @@ static void function_dealloc(Function *self) {
 
 //===-- Weights ------------------------------------------------------------===//
 
-/// Makes `weights` those of the function. Calls that run keep the old ones until they end.
+/// Makes `weights` the weights of the function. Calls that are running keep the old weights until they end.
 static PyObject *take_weights(Function *self, attn_weights *weights) {
   if (!self->weights) {
     self->weights = weights;
@@ -233,7 +233,7 @@ static long count_threads(const Function *self, const Array *first) {
   return threads;
 }
 
-/// One pool for each number of threads, which all functions share. Returns null with an exception on failure.
+/// Returns the pool with this number of threads, which all functions share. Returns null with an exception on failure.
 static attn_pool *find_pool(long threads) {
   enum { KNOWN_POOLS = 64 };
   static attn_pool *pools[KNOWN_POOLS];
@@ -254,7 +254,7 @@ static attn_pool *find_pool(long threads) {
   return pool;
 }
 
-/// A gradient would be lost in silence, so an input that records one is an error.
+/// Raises an error if `input` requires a gradient: attn computes none, so the gradient would be missing without notice.
 static int check_gradients(PyObject *input) {
   static PyObject *requires_grad, *is_grad_enabled;
   if (!requires_grad && !(requires_grad = PyUnicode_InternFromString("requires_grad")))
@@ -295,7 +295,7 @@ static ArrayResult view_input(PyObject *object, Array *array) {
   return result;
 }
 
-/// Fills `statistics` with what attn_statistics says.
+/// Adds the values of `from` to the dictionary `statistics`.
 static int fill_statistics(PyObject *statistics, const attn_statistics *from) {
   PyObject *values = Py_BuildValue("{sL sL ss ss sL sL}", "nanoseconds", (long long)from->nanoseconds, "workspace_bytes",
                                    (long long)from->workspace_bytes, "level", from->level, "schedules",
@@ -308,8 +308,9 @@ static int fill_statistics(PyObject *statistics, const attn_statistics *from) {
 
 enum { FEW = 16 }; ///< arguments that need no allocation
 
-/// Calls the function with `inputs`. `outputs` is null or has arrays to write to. Returns a tuple of the outputs, or the
-/// output alone if `is_single`. If input *none is no array, sets *result to ARRAY_NONE and returns null without an exception.
+/// Calls the function with `inputs`. `outputs` is null or has arrays to write to. Returns a tuple of the outputs, or
+/// the output alone if `is_single`. If an input is not an array, sets *none to its index and *result to ARRAY_NONE, and
+/// returns null without an exception.
 static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObject *statistics, bool is_single,
                      ArrayResult *result, int32_t *none) {
   int32_t num_inputs = (int32_t)PyTuple_Size(inputs), num_outputs = self->num_outputs, num_views = 0, num_made = 0;
@@ -449,7 +450,8 @@ static PyObject *function_run(Function *self, PyObject *args, PyObject *kwargs) 
   return returned;
 }
 
-/// The common call, k(x, mask) with arrays alone and one result, runs here; Python's `_call` does the rest.
+/// Runs the common call, k(x, mask) with only arrays and one result, here in C. Kernel._call, in Python, does all
+/// others.
 static PyObject *function_call(Function *self, PyObject *args, PyObject *kwargs) {
   if (self->is_plain && PyTuple_Size(args) == self->num_inputs && (!kwargs || PyDict_Size(kwargs) == 0)) {
     ArrayResult result;
@@ -531,8 +533,8 @@ static PyGetSetDef function_properties[] = {
     {"_is_plain", NULL, (setter)function_set_plain, "Whether calls may return the output as it is, without `_call`.", NULL},
     {"_report_text", (getter)function_text, NULL, NULL, NULL},
     {"num_threads", (getter)function_get_threads, (setter)function_set_threads,
-     "The threads that compute a call together. None, the default: torch.get_num_threads() if the first input is a\n"
-     "tensor of PyTorch, otherwise the number of CPUs that the process may use.",
+     "The number of threads that compute a call together. None, the default, means torch.get_num_threads() if the\n"
+     "first input is a tensor of PyTorch, and otherwise the number of CPUs that the process may use.",
      NULL},
     {0}};
 
@@ -540,10 +542,12 @@ static PyMethodDef function_methods[] = {
     {"run", (PyCFunction)(void (*)(void))function_run, METH_VARARGS | METH_KEYWORDS,
      "run(inputs, outputs=None, statistics=None)\n\n"
      "Calls the function with a tuple of arrays, in the order of the signature, and returns a tuple of its outputs.\n"
-     "Writes to `outputs`, a tuple of arrays, if they are given, and to the dictionary `statistics` what the call did:\n"
-     "nanoseconds, workspace_bytes, level, schedules, tiles_run, tiles_skipped."},
+     "Writes the outputs to the arrays in `outputs`, a tuple, if it is given. Adds statistics of the call to the\n"
+     "dictionary `statistics`, if it is given: nanoseconds, workspace_bytes, level, schedules, tiles_run and\n"
+     "tiles_skipped."},
     {"workspace_size", (PyCFunction)function_workspace_size, METH_O,
-     "workspace_size(inputs)\n\nThe bytes that a call with these inputs, a tuple of arrays, needs on one thread."},
+     "workspace_size(inputs)\n\n"
+     "The bytes of workspace that a call with these inputs, a tuple of arrays, needs on one thread."},
     {"_set_weights", (PyCFunction)function_set_weights, METH_O, NULL},
     {"_load_weights", (PyCFunction)function_load_weights, METH_O, NULL},
     {"_use_embedded_weights", (PyCFunction)function_use_embedded_weights, METH_NOARGS, NULL},

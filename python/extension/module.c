@@ -57,7 +57,7 @@ PyMODINIT_FUNC PyInit__attn(void) {
       "An error of attn. Its text says what was expected and what was given. `status` is the name of the runtime's\n"
       "status without ATTN_ERROR_, such as \"SHAPE\", or \"COMPILE\" if the compiler refused a model.",
       PyExc_RuntimeError, NULL);
-  if (error_type) { // until an error has a status of its own
+  if (error_type) { // the default for an error without a status of its own
     PyObject *status = PyUnicode_FromString(name_status(ATTN_ERROR_USAGE));
     PyObject_SetAttrString(error_type, "status", status);
     Py_XDECREF(status);

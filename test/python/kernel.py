@@ -379,7 +379,7 @@ class Masks(Case):
                 (lambda b, h, q, k: 3, "expected a condition, got 3"),
                 (lambda b, h, q, k: q % k == 0, "positive number to divide by"),
                 (lambda b, h, q, k, ids: k <= q, "does not"),
-                (lambda b, h, q, k, ids: ids[q + 1] == k, "to be read at different ones"),
+                (lambda b, h, q, k, ids: ids[q + 1] == k, "to be different coordinates"),
                 (lambda b, h, q, k: (k <= q) + 1 == 2, "expected a number, got a condition")):
             with self.subTest(pattern), self.assertError(pattern):
                 attn.attention(mask=function, heads=1, head_size=8)

@@ -1,4 +1,7 @@
-"""The compiler of attn. `python -m attn_compiler` prints the folder for -DCMAKE_PREFIX_PATH=.. of programs in C and C++."""
+"""The compiler of attn.
+
+`python -m attn_compiler` prints the folder of the compiler, for -DCMAKE_PREFIX_PATH=FOLDER in C and C++ projects.
+"""
 
 import os
 import pathlib
