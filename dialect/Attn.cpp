@@ -21,7 +21,7 @@ using namespace attn;
 #include "dialect/Dialect.cpp.inc"
 #include "dialect/Enums.cpp.inc"
 
-/// Parses the list of #attn.and, which may be empty; the generated parser of an array parameter needs an element.
+/// Parses the list of #attn.and, which may be empty. TableGen's parser of an array parameter expects an element.
 static ParseResult parseMasks(AsmParser &parser, SmallVectorImpl<Attribute> &masks) {
   return parser.parseCommaSeparatedList(
       AsmParser::Delimiter::Square, [&] { return parser.parseAttribute(masks.emplace_back()); });
@@ -37,8 +37,8 @@ static void printMasks(AsmPrinter &printer, ArrayRef<Attribute> masks) {
 #include "dialect/Attributes.cpp.inc"
 
 namespace {
-/// Keeps the constants of a score region in the region: people read a stage file one op at a time,
-/// and a region that uses only its arguments can be copied to any tile.
+/// Keeps the constants of a score region in the region, because people read a stage file one op at a time, and because
+/// a region that uses no value from outside can be copied to any tile.
 struct KeepConstantsInRegion : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final { return true; }
@@ -175,7 +175,7 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return success();
 }
 
-/// An argument's or result's `attn.dims` names every dynamic dimension by a symbol of the function.
+/// Verifies that `attn.dims` of an argument or a result names every dynamic dimension by a symbol of the function.
 static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribute) {
   if (attribute.getName() != AttnDialect::kDimsAttr)
     return success();
@@ -202,8 +202,8 @@ static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribu
   return success();
 }
 
-/// An argument's `attn.bound` is a size or a symbol of the function, and the elements of the argument
-/// have a type that can be compared with it.
+/// Verifies that `attn.bound` of an argument is a size or a symbol of the function, and that the elements of the
+/// argument have a type that can be compared with it.
 static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attribute) {
   if (attribute.getName() != AttnDialect::kBoundAttr)
     return success();
@@ -245,7 +245,8 @@ std::optional<unsigned> attn::getInOutArgument(FunctionOpInterface function, uns
   return std::nullopt;
 }
 
-/// An argument's `attn.in_out` is the number of a result of the same type; no other argument has that number.
+/// Verifies that `attn.in_out` of an argument is the number of a result of the same type, and that no other argument
+/// has this number.
 static LogicalResult verifyInOut(FunctionOpInterface function, unsigned index,
                                  NamedAttribute attribute) {
   Type type = function.getArgumentTypes()[index];

@@ -25,8 +25,7 @@
 
 namespace attn {
 
-/// A test that no integer set can state: the element of captured operand `capture` is nonzero (or
-/// zero).
+/// A condition that an integer set cannot express: the element of captured operand `capture` is nonzero (or zero).
 struct DenseTest {
   unsigned capture;
   Polarity keeps;
@@ -41,8 +40,8 @@ std::optional<unsigned> findWordOfKey(mlir::AffineMap map);
 /// The type of an element of a captured operand that is read through `map`: i1 for a packed mask.
 mlir::Type elementOfCapture(mlir::Value capture, mlir::AffineMap map);
 
-/// Pairs that are kept: the points of `pairs` over (batch..., q, k) whose dense tests all hold.
-/// Symbol i of the set is the element of captured operand `symbols[i]` at the point.
+/// A set of pairs of a query and a key that a mask keeps: the points of `pairs` over (batch..., q, k) for which all
+/// `tests` hold. Symbol i of `pairs` is the element of captured operand `symbols[i]` at the point.
 struct KeptSet {
   mlir::IntegerSet pairs;
   llvm::SmallVector<unsigned> symbols;
@@ -80,9 +79,8 @@ TargetInterface getTarget(mlir::Operation *op);
 /// The CPU that `op` is compiled for, or null if the machine is not a CPU.
 CpuAttr getCpu(mlir::Operation *op);
 
-/// Size of dimension `dim` of `value`, taken from the inits and slices that `value` comes from, never
-/// from a tensor.dim of a producer: such a use would keep the whole producer alive beside the copy
-/// that fusion makes.
+/// The size of dimension `dim` of `value`, taken from the inits and slices that `value` comes from, never from a
+/// tensor.dim of a producer: such a use would keep the whole producer alive beside the copy that fusion makes.
 mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                          int64_t dim);
 
@@ -105,7 +103,7 @@ std::optional<unsigned> getInOutResult(mlir::FunctionOpInterface function, unsig
 /// The in-out argument that result `number` is written to, if there is one.
 std::optional<unsigned> getInOutArgument(mlir::FunctionOpInterface function, unsigned number);
 
-/// Reports an error at `file` if the attributes of `module` say that another stage than `stage` left it.
+/// Reports an error at `file` if the attributes of `module` say that a stage other than `stage` wrote the module.
 mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
 
 /// The dimensions `other` and `q` of an operand of a tile step, in order: q is last or, with `rows`, first.

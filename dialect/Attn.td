@@ -34,9 +34,9 @@ def Attn_Dialect : Dialect {
     /// Module: the version of the dialect that wrote the file. Newer files are refused.
     static constexpr ::llvm::StringLiteral kVersionAttr = "attn.version";
     static constexpr int64_t kVersion = 1;
-    /// The probability of a pair that is not hidden is at least about two to this power before it is normalised: 0
-    /// would hide the pair, and products of smaller numbers with values would often be denormal numbers, which take
-    /// some machines two hundred cycles.
+    /// The probability of a pair that is not hidden is at least about two to this power before it is normalised. A
+    /// probability of 0 would hide the pair, and products of smaller probabilities with values would often be denormal
+    /// numbers, for which some machines take two hundred cycles.
     static constexpr int kLeastProbabilityExponent = -100;
     /// Module: the name of the stage that wrote it.
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
@@ -46,8 +46,8 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
     /// Module: the machines to compile for, an array of targets, best first. The stage `plan` removes the attribute.
     static constexpr ::llvm::StringLiteral kTargetsAttr = "attn.targets";
-    /// Module: the type that products of f32 may round their factors to, which is bf16. The function of a level whose
-    /// products do so has the attribute too.
+    /// Module: the type that products of f32 may round their factors to, which is bf16. In the module of an ISA level,
+    /// a function has the attribute if some of its products round their factors.
     static constexpr ::llvm::StringLiteral kComputeAttr = "attn.compute";
     /// Argument and result: its name for users.
     static constexpr ::llvm::StringLiteral kNameAttr = "attn.name";
@@ -76,15 +76,17 @@ def Attn_Dialect : Dialect {
     /// block of the products of queries and keys. `values` is the block of the products of probabilities and values;
     /// an attention has `masked` as well, for tiles in which some probabilities are 0.
     static constexpr ::llvm::StringLiteral kBlocksAttr = "attn.blocks";
-    /// attn.online_step on a GPU: which products it computes, an #attn.overlap. Without it, both are of its own tile.
+    /// attn.online_step on a GPU: which products the step computes, an #attn.overlap. Without the attribute, the step
+    /// computes both products of its own tile.
     static constexpr ::llvm::StringLiteral kOverlapAttr = "attn.overlap";
     /// On a buffer in shared memory of a GPU: its tiles have the order of elements that wgmma reads.
     static constexpr ::llvm::StringLiteral kSwizzledAttr = "attn.swizzled";
-    /// Product, or another op of a group: the rows of its tasks, an #attn.task.
+    /// Product, or another op of a group (ops that are computed in the same tasks): the rows of its tasks, an
+    /// #attn.task.
     static constexpr ::llvm::StringLiteral kTaskAttr = "attn.task";
     /// Function: its role for the runtime, "entry", "workspace" or "pack".
     static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
-    /// Argument of an entry: i64, the number of the result of @<function>.pack that it takes.
+    /// Argument of an entry: i64; the argument takes the result of @<function>.pack that has this number.
     static constexpr ::llvm::StringLiteral kPackedAttr = "attn.packed";
     /// Argument: unit; a buffer that the function writes.
     static constexpr ::llvm::StringLiteral kOutputAttr = "attn.output";

@@ -32,7 +32,7 @@ TargetInterface attn::getTarget(Operation *op) {
 CpuAttr attn::getCpu(Operation *op) { return dyn_cast_if_present<CpuAttr>(getTarget(op)); }
 
 void attn::addLocation(Operation *op, StringAttr part, Location from) {
-  // The location of the op itself comes first, because readers of the fused location see this one.
+  // The location of the op itself comes first, because readers of a fused location use its first location.
   op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc(), NameLoc::get(part, from)}));
 }
 

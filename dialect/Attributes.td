@@ -32,10 +32,10 @@ def Attn_CpuCapabilities : I32BitEnum<"CpuCapabilities", "what single instructio
 def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_TargetInterface>]> {
   let summary = "the properties of the CPU that a module is compiled for";
   let description = [{
-    The attribute has what passes need to know about a CPU. Tile sizes and register blocks follow from these properties
-    and never from a name, so a stage file states its own machine. `level` names the ISA level, a set of
-    instruction-set extensions such as x86-64-v3. Users force a level with `--level`; the code generator looks up the
-    instruction set by this name.
+    The attribute holds all properties of a CPU that passes use. Passes derive tile sizes and register blocks from these
+    properties and never from the name of a CPU, so a stage file describes its machine completely. `level` names the ISA
+    level, a set of instruction-set extensions such as x86-64-v3. Users force a level with `--level`; the code generator
+    looks up the instruction set by this name.
 
     `vector` is the length of a vector register in bits, and `registers` is the number of these registers. A register
     block leaves `spare` of them free, because the register allocator needs them. `l1` and `l2` are the sizes of the
@@ -84,8 +84,9 @@ def Attn_GpuCapabilities : I32BitEnum<"GpuCapabilities", "what single instructio
 def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_TargetInterface>]> {
   let summary = "the properties of the GPU that a module is compiled for";
   let description = [{
-    The attribute has what passes need to know about a GPU. The planner chooses tiles and threads from these properties.
-    `level` names the architecture, as in sm_80; the code generator looks up the instruction set by this name.
+    The attribute holds all properties of a GPU that passes use. The planner derives tiles and threads from these
+    properties. `level` names the architecture, such as sm_80; the code generator looks up the instruction set by this
+    name.
 
     `shared` is the largest number of bytes of shared memory that one block of threads can have, and `registers` is the
     number of 32-bit registers of a multiprocessor. `has` lists the instructions of the GPU that attn uses:
@@ -169,23 +170,24 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     `attn-plan` writes the plan, the stages `schedule` and `tile` read it, and users can edit it in
     between. `q` and `k` are the sizes of a query tile and of a key tile.
 
-    With a `group` of g, products multiply elements of the type of keys and values in groups of g, as an instruction of
-    the machine does; probabilities are rounded to this type. With a group of 1, elements are converted to the type of
-    the scores before they are multiplied.
+    With a `group` of g > 1, products use an instruction of the machine that multiplies g adjacent elements, in the type
+    of keys and values, and adds their products; probabilities are rounded to this type. With a group of 1, elements are
+    converted to the type of the scores before they are multiplied.
 
     With `transposes`, each step transposes its values to `(e, k / g, g)`, which instructions that multiply tiles read.
 
-    With `in_place`, steps read queries, keys and values where they are and in their own type, and have `rows`: queries
-    are the first dimension of scores and accumulators. `in_place` is for machines whose steps copy tiles to faster memory
-    themselves, and only for the schedules phased and decode.
+    With `in_place`, steps read queries, keys and values without packing them first and in their own type, and have
+    `rows`: queries are the first dimension of scores and accumulators. `in_place` is for machines whose steps copy
+    tiles to faster memory themselves, and only for the schedules phased and decode.
 
-    * `per-head`: a task projects the keys and values of one head and attends its queries, tile by tile;
-    * `phased`: projections are phases of their own; then a task attends each tile of queries;
-    * `whole-scores`: tasks are those of `per-head`; the scores of a tile of few queries stay in the cache, and one
+    * `per-head`: a task projects the keys and values of one head and computes the attention of its queries, tile by
+      tile;
+    * `phased`: projections are phases of their own; then a task computes the attention of each tile of queries;
+    * `whole-scores`: tasks are those of `per-head`; all scores of a tile of few queries stay in the cache, and one
       softmax follows; `k` is not used;
-    * `decode`: projections are phases of their own; a task attends a tile of few queries to `part` keys, or to all keys
-      if `part` is 0, with keys in the lanes of vectors; then the parts are merged in order. `part` is for this schedule
-      only;
+    * `decode`: projections are phases of their own; a task computes the attention of a tile of few queries to `part`
+      keys, or to all keys if `part` is 0, with keys in the lanes of vectors; then the parts are merged in order. `part`
+      is for this schedule only;
     * `unfused`: three passes with the scores in memory; `q` and `k` are not used.
 
     ```mlir
@@ -215,9 +217,10 @@ def Attn_BlockAttr : Attn_Attr<"Block", "block"> {
   let summary = "the register block of one product";
   let description = [{
     `attn-plan-products` writes the block as `attn.block` on each product, code generation reads it, and users can edit
-    it in between. `rows` x `vectors` accumulators stay in registers, while `depth` products are added to each; a longer
-    sum is added up in parts of `depth`. `depth` is 0 for the whole sum. On machines that multiply tiles, a block of more
-    than 8 rows consists of tiles, and `rows` is a multiple of the rows of a tile.
+    it in between. `rows` x `vectors` accumulators, each a vector, stay in registers while `depth` products are added to
+    each of them; a longer sum is computed in parts of `depth` products. A `depth` of 0 stands for the whole sum. On
+    machines that multiply tiles, a block of more than 8 rows consists of tiles, and `rows` is a multiple of the rows of
+    a tile.
 
     ```mlir
     #attn.block<rows = 6, vectors = 4, depth = 192>
@@ -256,8 +259,8 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
 def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
   let summary = "a size that is known only at the call, with its range";
   let description = [{
-    A symbol is named after the first argument and axis that have this size, unless the file gives a
-    name. Both ends of the range are inclusive; a call with a size outside the range is refused.
+    A symbol is named after the first argument and axis that have this size, unless the model file names it. Both ends
+    of the range are inclusive; a call with a size outside the range is refused.
 
     Symbols that are not dimensions of inputs come after those that are. The name of such a symbol is a formula of the
     symbols before it, which gives a size, or a condition, which is 1 if it holds:
@@ -282,12 +285,12 @@ def Attn_Overlap : I32Enum<"Overlap", "which products a step on a GPU computes",
 def Attn_OverlapAttr : EnumAttr<Attn_Dialect, Attn_Overlap, "overlap"> {
   let description = [{
     If the products of one tile overlap with the softmax of another, a step computes either the products of its own
-    queries and keys (`begin`), or the products with the values of the tile before (`end`), or both (`middle`).
+    queries and keys (`begin`), or the products with the values of the previous tile (`end`), or both (`middle`).
   }];
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Attn_EmptyRow : I32Enum<"EmptyRow", "what a query without a key gives", [
+def Attn_EmptyRow : I32Enum<"EmptyRow", "the output of a query without a key", [
     I32EnumCase<"Zero", 0, "zero">,
     I32EnumCase<"NaN", 1, "nan">]> {
   let cppNamespace = "::attn";

@@ -25,8 +25,8 @@ using namespace attn;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Drops an op that never runs its body: its outputs stay as they were. The upstream tiling would
-/// divide by its sizes.
+/// Replaces an op whose body never runs by its unchanged outputs. The upstream tiling would divide by the sizes of such
+/// an op.
 struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
@@ -71,7 +71,7 @@ struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
 // Slices that drop dimensions
 //===----------------------------------------------------------------------===//
 
-/// `type` with the constant sizes of those dimensions of a slice that are not `dropped`.
+/// `type` with the sizes `sizes` of a slice, as far as they are constant, without the dimensions that are `dropped`.
 static RankedTensorType withSizes(RankedTensorType type, const llvm::SmallBitVector &dropped,
                                   ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
@@ -104,7 +104,7 @@ struct ReplaceByCast {
 using FoldPartSizes = OpWithOffsetSizesAndStridesConstantArgumentFolder<tensor::ExtractSliceOp,
                                                                         PartType, ReplaceByCast>;
 
-/// The same for the slice that an insertion writes.
+/// Does the same for the slice that an insertion writes.
 template <typename InsertOp> struct FoldInsertedSizes : OpRewritePattern<InsertOp> {
   using OpRewritePattern<InsertOp>::OpRewritePattern;
 
@@ -170,9 +170,8 @@ LogicalResult KeyRangeOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Folds tensor.cast operands into an op with a score region, as upstream does for every
-/// destination-style op. The upstream pattern (LLVM 22) crashes on an op whose region is empty, so
-/// this pattern runs first.
+/// Folds tensor.cast operands into an op with a score region, as upstream does for every destination-style op. The
+/// upstream pattern (LLVM 22) crashes on an op whose region is empty, so this pattern runs first.
 template <typename OpTy> struct FoldCasts : OpRewritePattern<OpTy> {
   explicit FoldCasts(MLIRContext *context) : OpRewritePattern<OpTy>(context, /*benefit=*/2) {}
 
@@ -281,7 +280,7 @@ static void appendConjuncts(Attribute mask, llvm::SetVector<Attribute> &conjunct
   conjuncts.insert(mask);
 }
 
-/// Static size of dimension `dim` of the iteration space as `operand` states it.
+/// The static size of dimension `dim` of the iteration space, taken from the type of `operand`.
 static int64_t sizeOf(Value operand, AffineMap map, unsigned dim) {
   return cast<ShapedType>(operand.getType())
       .getDimSize(*map.getResultPosition(getAffineDimExpr(dim, map.getContext())));
@@ -298,7 +297,7 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
       return failure();
     PairCounts counts{sizeOf(op.getQuery(), op.getQueryMap(), op.getQDim()),
                       sizeOf(op.getKey(), op.getKeyMap(), op.getKDim())};
-    // A tile's coordinates do not start at 0.
+    // The coordinates of a tile do not start at 0, so the sizes of the tile say nothing about them.
     if (!op.getOrigin().empty())
       counts = {ShapedType::kDynamic, ShapedType::kDynamic};
     llvm::SetVector<Attribute> conjuncts;
@@ -319,7 +318,7 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Replaces the output of an attention without keys by 0, the empty sum. A state then has no maximum.
+/// Replaces the output of an attention without keys by 0, the empty sum. The maximum of its state becomes -inf.
 struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -408,8 +407,8 @@ struct DropUnusedProbabilities : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Drops captured operands that neither the score nor the mask reads, and the second of two that are
-/// the same value read through the same map.
+/// Drops captured operands that neither the score region nor the mask reads, and the second of two captured operands
+/// that are the same value and have the same map.
 struct CompactCaptures : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -12,11 +12,12 @@
 using namespace llvm;
 using namespace attn;
 
-// The text comes from files that may be hostile, so formulas beyond these limits are rejected.
+// The text comes from files that may be hostile, so formulas that exceed these limits are rejected.
 static constexpr size_t kMaxOperations = 255, kMaxPower = 16;
 
 namespace {
-/// One function for each precedence, the loosest first. Each returns none if the text is not a formula.
+/// Has one parse function for each precedence, the loosest first. Each function returns none if the text is not a
+/// formula.
 class Parser {
 public:
   explicit Parser(StringRef text) : rest(text) {}

@@ -2,11 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A set of kept pairs is intersected with a tile, then the query and the symbols are eliminated: the
-// remaining constraints bound the keys by affine functions of the tile. A symbol may have any value
-// between its least and its greatest, so a symbol that varies with q needs no special case.
-// Elimination over the rationals can only widen a set: kept keys are projected for [lo, hi), hidden
-// keys for the complement of [full_lo, full_hi), so both stay sound.
+// A set of kept pairs is intersected with a tile; then the query and the symbols are eliminated. The remaining
+// constraints bound the keys by affine functions of the operands of attn.key_range. A symbol may have any value between
+// its least and its greatest value, so a symbol that varies with q needs no special case. Elimination works on the
+// rationals and can only widen a set. Therefore [lo, hi) is a projection of the kept pairs, which may be too large, and
+// [full_lo, full_hi) is the complement of a projection of the hidden pairs, which may be too small. Both are sound.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// The space of a tile and one set: the operands of attn.key_range, the key, then the dimensions that
-/// are eliminated: the query and the value of each symbol of the set.
+/// The space in which one set is intersected with a tile. Its dimensions are the operands of attn.key_range, the key,
+/// and then those that are eliminated: the query and the value of each symbol of the set.
 class TileSpace {
 public:
   TileSpace(MLIRContext *context, unsigned numBatch, unsigned numOperands, unsigned firstSymbol,
@@ -39,7 +39,7 @@ public:
   AffineExpr rows() const { return operand(numBatch + 1); }
   AffineExpr keys() const { return operand(numBatch + 2); }
 
-  /// `expr` over (batch..., q, k)[symbols] in this space.
+  /// Rewrites `expr`, over (batch..., q, k)[symbols], in the dimensions of this space.
   AffineExpr embed(AffineExpr expr) const {
     SmallVector<AffineExpr> dims, symbols;
     for (unsigned i = 0; i < numBatch; ++i)
@@ -50,7 +50,7 @@ public:
     return expr.replaceDimsAndSymbols(dims, symbols);
   }
 
-  /// Constraints that hold for the pairs of every tile with a row, without the range of the keys.
+  /// Constraints that hold for the pairs of every tile that has a row. They do not include the range of the keys.
   SmallVector<AffineExpr> pairsOfTile() const {
     SmallVector<AffineExpr> exprs = {query() - firstQuery(), firstQuery() + rows() - 1 - query()};
     for (unsigned i = 0; i < numSymbols; ++i)
@@ -68,13 +68,13 @@ public:
     return exprs;
   }
 
-  /// Bounds on the key, upper ones exclusive, as expressions of the operands.
+  /// Bounds on the key, as expressions of the operands. Upper bounds are exclusive.
   struct Bounds {
     SmallVector<AffineExpr> lower, upper;
   };
 
-  /// Bounds of the keys for which some query and symbols satisfy `exprs`, each >= 0 or == 0; none
-  /// if there is no such key.
+  /// Bounds of the keys for which some query and some values of the symbols satisfy the constraints `exprs`, each of
+  /// which is >= 0 or == 0; none if there is no such key.
   std::optional<Bounds> project(ArrayRef<AffineExpr> exprs, ArrayRef<bool> isEquality) const {
     FlatLinearValueConstraints system(IntegerSet::get(numDims(), 0, exprs, isEquality));
     if (system.isEmpty())
@@ -160,14 +160,15 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
     std::optional<TileSpace::Bounds> live = space.project(exprs, isEquality);
     if (!live)
       continue;
-    // Projection may drop the range of the keys as redundant, but it is needed for a tile without kept pairs.
+    // The projection may drop the range of the keys as redundant, but a tile without kept pairs needs this range.
     AffineExpr zero = getAffineConstantExpr(0, context);
     for (auto [bounds, end] :
          {std::pair(&live->lower, zero), std::pair(&live->upper, space.keys())})
       if (!llvm::is_contained(*bounds, end))
         bounds->push_back(end);
 
-    // Keys that some row does not keep, one constraint at a time: they must lie beyond a bound.
+    // Find the keys that some row does not keep, one constraint at a time. They must all lie on one side of a bound;
+    // otherwise the range of the keys that every row keeps is not computed.
     SmallVector<AffineExpr> fullLower, fullUpper;
     bool hasFull = set.tests.empty();
     auto hide = [&](AffineExpr hidden) {
@@ -408,8 +409,8 @@ std::array<OpFoldResult, 4> KeyBounds::relativeTo(OpBuilder &builder, Location l
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// All pairs of an attention, over (batch..., q, k). There is one symbol for each captured operand
-/// that a set of the mask names, then one for each number of queries and keys that is unknown.
+/// All pairs of an attention, over (batch..., q, k). There is one symbol for each captured operand that a set of the
+/// mask names, then one for the number of queries and one for the number of keys if these numbers are unknown.
 class PairSpace {
 public:
   PairSpace(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned numBatch, PairCounts counts)

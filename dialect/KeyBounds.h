@@ -11,11 +11,11 @@
 
 namespace attn {
 
-/// The results of attn.key_range, derived from the sets of a mask: the keys [lo, hi) that some row of
-/// a tile keeps and the keys [full_lo, full_hi) that every row keeps.
+/// The results of attn.key_range, derived from the sets of a mask: the keys [lo, hi) that some row of a tile keeps, and
+/// the keys [full_lo, full_hi) that every row keeps.
 ///
-/// Bounds are affine functions of the op's operands, in their order: batch..., q, rows, keys, then
-/// the least and the greatest value of each symbol.
+/// Bounds are affine functions of the op's operands, in their order: batch..., q, rows, keys, then the least and the
+/// greatest value of each symbol.
 class KeyBounds {
 public:
   /// The bounds of `mask`; a null mask keeps every pair.
@@ -27,12 +27,12 @@ public:
   /// lo, full_lo, full_hi, hi of one tile.
   std::array<int64_t, 4> evaluate(llvm::ArrayRef<int64_t> operands) const;
 
-  /// The same four bounds as operations; constant bounds fold.
+  /// Builds operations that compute these four bounds; constant bounds fold.
   std::array<mlir::OpFoldResult, 4> build(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::OpFoldResult> operands) const;
 
-  /// `bounds` of the keys before the end of a part, relative to its first key `first`: none is negative, and the keys
-  /// between full_lo and full_hi are whole steps.
+  /// Makes `bounds`, in which only keys before the end of a part of the keys count, relative to the first key of that
+  /// part, `first`. No result is negative, and the keys between full_lo and full_hi are whole steps.
   std::array<int64_t, 4> relativeTo(int64_t first, std::array<int64_t, 4> bounds) const;
   static std::array<mlir::OpFoldResult, 4> relativeTo(mlir::OpBuilder &builder, mlir::Location loc,
                                                       mlir::OpFoldResult first, int64_t step,
@@ -42,16 +42,17 @@ public:
   bool isFunctionOf(unsigned operand) const;
 
 private:
-  /// The bounds of one set. A lower bound is the greatest result of its map; an upper bound is the
-  /// least result, and exclusive.
+  /// The bounds of one set. A lower bound is the greatest result of its map. An upper bound is the least result of its
+  /// map, and is exclusive.
   struct Disjunct {
     mlir::AffineMap lo, hi;
-    /// Besides lo and hi, the bounds of the keys that every row keeps.
+    /// The bounds, in addition to lo and hi, of the keys that every row keeps.
     mlir::AffineMap fullLo, fullHi;
-    /// False if something other than affine bounds on the keys hides pairs: dense tests, conditions
-    /// on q alone, strides.
+    /// False if something other than affine bounds on the keys hides pairs: dense tests, conditions on q alone, or
+    /// strides.
     bool hasFull;
-    /// Whether the bounds may be negative for some tile: such bounds need a clamp.
+    /// Whether hi, or the length of the range from fullLo to fullHi, may be negative for some tile and must be clamped
+    /// to 0.
     bool hiMayBeNegative, fullMayBeNegative;
   };
 
@@ -67,16 +68,16 @@ private:
 /// The numbers of queries and keys; an unknown number is ShapedType::kDynamic.
 struct PairCounts {
   int64_t queries, keys;
-  /// The numbers are known to be equal although neither is known.
+  /// The two numbers are known to be equal, although neither number is known.
   bool equal = false;
-  /// There is known to be a key although the number of keys is not known.
+  /// The number of keys is known to be at least 1, although it is not known.
   bool someKey = false;
 };
 
-/// The numbers of queries and keys of `op`; `equal` if one symbol of its function names both sizes.
+/// The numbers of queries and keys of `op`. `equal` is true if one symbol of the function names both sizes.
 PairCounts countPairs(AttentionOp op);
 
-/// Whether a row may be without a kept key: false is a proof that every row keeps one.
+/// Returns whether a row may have no kept key. The result false is a proof that every row keeps a key.
 bool mayHaveEmptyRow(MaskInterface mask, unsigned numBatch, PairCounts counts);
 
 /// Whether the mask is proved to keep every pair.

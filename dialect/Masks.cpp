@@ -115,7 +115,7 @@ MaskInterface AndAttr::remap(ArrayRef<unsigned> captures) const {
              }));
 }
 
-/// Refuses distances beyond any number of keys: sums of such distances and coordinates could overflow.
+/// Refuses distances that exceed any number of keys, because sums of such distances and coordinates could overflow.
 static LogicalResult verifyDistances(llvm::function_ref<InFlightDiagnostic()> emitError,
                                      ArrayRef<int64_t> distances) {
   constexpr int64_t kLargest = int64_t(1) << 40;

@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A mask states which pairs (batch..., q, k) are kept, as a union of integer sets whose symbols are captured
-// operands of the op. Loop bounds, the test inside a tile, the proof that no row is empty, and the reference
-// all derive from these sets. A new mask is one def here and, in Masks.cpp, kept() and remap().
+// A mask states which pairs (batch..., q, k) are kept, as a union of integer sets whose symbols are elements of
+// captured operands, the additional operands that the mask of an op reads. Loop bounds, the test inside a tile, the
+// proof that no row is empty, and the reference all derive from these sets. A new mask is one def here and, in
+// Masks.cpp, kept() and remap().
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +32,9 @@ class Attn_Mask<string cppName, string attrMnemonic>
     : Attn_Attr<cppName, attrMnemonic, [DeclareAttrInterfaceMethods<Attn_MaskInterface>]>;
 
 def Attn_CausalAttr : Attn_Mask<"Causal", "causal"> {
-  let summary = "query q sees key k when k <= q + offset";
+  let summary = "query q keeps key k when k <= q + offset";
   let description = [{
-    `offset` is 0 for self attention and the number of past keys with a cache.
+    `offset` is 0 for self attention. If keys are cached, it is the number of keys before the first query.
 
     ```mlir
     #attn.causal
@@ -46,9 +47,9 @@ def Attn_CausalAttr : Attn_Mask<"Causal", "causal"> {
 }
 
 def Attn_WindowAttr : Attn_Mask<"Window", "window"> {
-  let summary = "query q sees key k when q + offset - left <= k <= q + offset + right";
+  let summary = "query q keeps key k when q + offset - left <= k <= q + offset + right";
   let description = [{
-    `left` and `right` are the numbers of keys that are kept before and after the query's own key.
+    `left` and `right` are the numbers of keys that are kept before and after the query's own key, q + offset.
 
     ```mlir
     #attn.window<left = 255, right = 0>
@@ -62,7 +63,7 @@ def Attn_WindowAttr : Attn_Mask<"Window", "window"> {
 def Attn_LengthsAttr : Attn_Mask<"Lengths", "lengths"> {
   let summary = "key k is kept when k < n, n an element of a captured integer operand";
   let description = [{
-    The captured operand holds one length for each of the coordinates its map names, usually the batch.
+    The captured operand holds one length for each point of the coordinates that its map names, usually the batch.
     Lengths lie in [0, number of keys]; the runtime checks them before the call.
 
     ```mlir
@@ -88,8 +89,8 @@ def Attn_PolarityParameter : EnumParameter<Attn_Polarity> {
 def Attn_DenseAttr : Attn_Mask<"Dense", "dense"> {
   let summary = "a pair is kept when its element of a captured operand is nonzero (or zero)";
   let description = [{
-    The captured operand may be boolean, integer or float, of any shape its map broadcasts. A NaN counts as
-    nonzero.
+    The elements of the captured operand may be booleans, integers or floats; its map may broadcast it along any
+    dimension. A NaN counts as nonzero.
 
     ```mlir
     #attn.dense<0>                 // true keeps

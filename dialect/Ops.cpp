@@ -106,13 +106,13 @@ static LogicalResult verifyWords(Operation *op, Value capture, AffineMap map, un
   return success();
 }
 
-/// Sizes of named dimensions, filled in as operands mention them.
+/// Records the sizes of named dimensions, such as "q", while a verifier goes through the operands.
 namespace {
 class NamedSizes {
 public:
   explicit NamedSizes(Operation *op) : op(op) {}
 
-  /// Dimension `dim` of `value` is `name`; static sizes must agree with what was seen before.
+  /// Records that dimension `dim` of `value` is `name`. A static size must agree with the size recorded before.
   LogicalResult record(StringRef operand, Value value, int64_t dim, StringRef name) {
     int64_t size = shapedType(value).getDimSize(dim);
     if (ShapedType::isDynamic(size))
@@ -124,7 +124,7 @@ public:
     return success();
   }
 
-  /// Dimension `dim` of `value` has the words of the keys.
+  /// Verifies that dimension `dim` of `value` has one word for every kKeysPerWord keys.
   LogicalResult recordWords(StringRef operand, Value value, int64_t dim) {
     auto keys = sizes.find("k");
     int64_t size = shapedType(value).getDimSize(dim);
@@ -158,7 +158,7 @@ public:
     return success();
   }
 
-  /// `value` is a tile whose dimensions are `names`.
+  /// Records the sizes of `value`, a tile with the dimensions `names`.
   LogicalResult recordAll(StringRef operand, Value value, ArrayRef<StringRef> names) {
     if (shapedType(value).getRank() != int64_t(names.size()))
       return op->emitOpError() << "expected " << operand << " of rank " << names.size() << ", got "
@@ -175,8 +175,8 @@ private:
 };
 } // namespace
 
-/// A8, A9: the score region takes (indices, score, captured elements) and computes a score from
-/// pure scalar ops.
+/// Verifies A8 and A9: the score region takes (indices, score, captured elements) and computes a score with pure scalar
+/// ops.
 static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned numIndices,
                                        Type scoreType, ValueRange captures,
                                        llvm::function_ref<AffineMap(unsigned)> mapOf) {
@@ -208,7 +208,7 @@ static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned n
   return success();
 }
 
-/// A10, S6: the mask's operands exist; those that are symbols hold integers and, by their map, do
+/// Verifies A10 and S6: the captured operands that the mask names exist; those that are symbols hold integers and do
 /// not vary with dimension `k`.
 static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numBatch,
                                 ValueRange captures, llvm::function_ref<AffineMap(unsigned)> mapOf,
@@ -289,7 +289,7 @@ int64_t AttentionOp::getStaticSize(unsigned dim) {
   return result;
 }
 
-/// A13
+/// Verifies A13.
 static LogicalResult verifyGroup(AttentionOp op) {
   std::optional<PlanAttr> plan = op.getPlan();
   if (!plan || plan->getGroup() == 1)
@@ -308,7 +308,7 @@ static LogicalResult verifyGroup(AttentionOp op) {
   return success();
 }
 
-/// Verifies the rest of A12: the maps of the outputs are known to have q and e.
+/// Verifies the part of A12 about states, except the dimensions of the outputs, which AttentionOp::verify() checks.
 static LogicalResult verifyState(AttentionOp op) {
   if (op.getSink())
     return op.emitOpError() << "expected no sink of a state, got " << op.getSink().getType();
@@ -461,7 +461,7 @@ LogicalResult KeyRangeOp::verify() {
   return success();
 }
 
-/// `values` hold floats of one type.
+/// Verifies that all `values` hold floats of one type.
 static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
   Type element = shapedType(values.front()).getElementType();
   for (Value value : values)
@@ -471,8 +471,9 @@ static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
   return success();
 }
 
-/// The least and the greatest unit of maxima. With a lesser one, the factor of the exponent, unit * log2(e), might be
-/// subnormal, which GPUs flush to 0; with a greater one, it might overflow.
+/// The least and the greatest unit, the factor by which attn.online_step divides the maxima that it stores. With a
+/// smaller unit, the factor of the exponent, unit * log2(e), might be subnormal, which GPUs flush to 0; with a greater
+/// unit, it might overflow.
 static constexpr float kLeastUnit = 0x1p-126f, kGreatestUnit = 0x1p126f;
 
 static bool isUnit(float scale) { return scale >= kLeastUnit && scale <= kGreatestUnit; }
@@ -484,7 +485,7 @@ template <typename OpTy> static float unitOf(OpTy op) {
 float OnlineStepOp::getUnit() { return unitOf(*this); }
 float OnlineProbabilitiesOp::getUnit() { return unitOf(*this); }
 
-/// S3 to S6 of the ops that compute scores.
+/// Verifies S3 to S6, which hold for both ops that compute scores.
 template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &sizes) {
   // S5
   if (op.getOrigin().size() < 2)

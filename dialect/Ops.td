@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Constraint labels (A1, K2, ...) name a rule here, its check in the verifier and its case in
+// A constraint label (A1, R2, ...) names a rule in this file, its check in the verifier and its case in
 // test/dialect/<op>-invalid.mlir.
 //
 //===----------------------------------------------------------------------===//
@@ -42,45 +42,50 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       "generateResultTileValue", "getIterationDomainTileFromResultTile"]>]> {
   let summary = "softmax(score(scale * Q K^T)) V over the kept pairs";
   let description = [{
-    For every batch coordinate and every query q, over the keys k that the mask keeps:
+    For every batch coordinate and every query q, the op computes, over the keys k that the mask keeps:
 
         s[q,k] = score(batch..., q, k, scale * sum_d Q[q,d] * K[k,d], captured...)
         p[q,k] = exp(s[q,k] - max_k s) / sum_k exp(s[q,k] - max_k s)
         out[q,e] = sum_k p[q,k] * V[k,e]          probabilities[q,k] = p[q,k], 0 where the pair is not kept
 
-    The second output, `probabilities`, has the probabilities p. A `sink` is one more score of each query, for a key without
-    a value: it counts in the maximum and in the sum that divides p, and so takes a share of the probability.
+    The optional second output, `probabilities`, has the probabilities p. Captured operands are additional tensors that
+    the score region or the mask reads, at (batch..., q, k) only. A `sink` is one more score of each query, for a key
+    without a value: it counts in the maximum and in the sum that divides p, and so takes a share of the probability.
 
-    A pair that is not kept has no influence, whatever Q, K, V and the captured operands contain there. A NaN
-    in a kept pair gives NaN in its row (probabilities of pairs that are not kept are then 0 or NaN). A query whose kept
-    scores, if any, are all -inf, and which has no sink or a sink of -inf, is an empty row: its outputs are `empty_row`,
-    zero or NaN. If there is no key at all, out is the empty sum, 0.
+    A pair that is not kept has no influence, whatever Q, K, V and the captured operands contain there. A NaN in a kept
+    pair gives NaN in its row (probabilities of pairs that are not kept are then 0 or NaN). A query whose kept scores,
+    if any, are all -inf, and which has no sink or a sink of -inf, is an empty row: the elements of its outputs are all
+    zero or all NaN, as `empty_row` says. If there is no key at all, out is the empty sum, 0.
 
     `indexing_maps` has a map from the iteration space (batch..., q, k, d, e) to every operand: query, key, value, the
-    captured operands, the sink if there is one, out, and the probabilities if returned. Batch dimensions that the key lacks are
-    query groups (grouped heads). Captured operands are read at (batch..., q, k) only. D may be 0: all scores are then 0.
+    captured operands, the sink if there is one, out, and the probabilities if they are returned. If the key lacks a
+    batch dimension, the queries along this dimension share their keys (grouped heads). D may be 0: all scores are then
+    0.
 
-    The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute
-    indices, the scaled score in the accumulator type, and one element of each captured operand. Without a
-    region the score stays unchanged. `at` has the origin of a tile, one index for each of (batch..., q, k):
-    tiling changes the origin and never the region.
+    The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute indices, the
+    scaled score in the accumulator type, and one element of each captured operand. Without a region the score stays
+    unchanged. If the op is a tile of a larger attention, `at` has the origin of the tile, one index for each of
+    (batch..., q, k). Tiling changes the origin and never the region.
 
-    With `state`, the op does not divide. It returns the state of the online softmax over its keys: acc, max and sum. max[q]
-    is the greatest score of a kept pair, or -inf if there is none:
+    With `state`, the op does not divide by the sum. It returns the state of the online softmax over its keys: acc, max
+    and sum. max[q] is the greatest score of a kept pair, or -inf if there is none:
 
         p[q,k] = exp(s[q,k] - max[q])     sum[q] = sum_k p[q,k]     acc[q,e] = sum_k p[q,k] * V[k,e]
 
-    A state has no sink and no `empty_row`. `attn.online_merge` with the scale 1 merges the states of disjoint keys.
+    An op with `state` has no sink and no `empty_row`. `attn.online_merge` with the scale 1 merges the states of
+    disjoint sets of keys.
 
     Constraints:
-    * (A1) one indexing map for each of query, key, value, captured operands and outputs, over the same
-      dimensions, at least q, k, d, e, each of its operand's rank;
-    * (A2) every map is a projected permutation whose only constant is 0; a captured operand may be read at
-      `k floordiv 32` instead of k: it is of i32 and packed by `attn.pack_mask`, and its element at a pair is bit k mod 32
-      of the word, an i1;
-    * (A3) query names q and d, not k or e; key names k and d, not q or e; value names k and e, not q or d;
-    * (A4) out names every batch dimension, q and e; the probabilities every batch dimension, q and k;
-    * (A5) captured operands name neither d nor e; the sink names none of k, d and e;
+    * (A1) there is one indexing map for each of query, key, value, captured operands, sink and outputs; all maps have
+      the same dimensions, at least q, k, d and e, and each map has as many results as its operand has dimensions;
+    * (A2) every map is a projected permutation whose only constant is 0; a captured operand may be read at `k floordiv
+      32` instead of k: such an operand is of i32 and packed by `attn.pack_mask`, and its element at a pair is bit k mod
+      32 of the word, an i1;
+    * (A3) the map of the query has q and d, not k or e; that of the key has k and d, not q or e; that of the value has
+      k and e, not q or d;
+    * (A4) the map of out has every batch dimension, q and e; that of the probabilities has every batch dimension, q and
+      k;
+    * (A5) maps of captured operands have neither d nor e; the map of the sink has none of k, d and e;
     * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
     * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide;
     * (A8) the region's arguments are the indices, the score and the captured elements; it yields a score;
@@ -89,8 +94,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       that do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
     * (A12) there are one or two outputs. With `state`, there are three outputs of the accumulator type, and no sink or
-      `empty_row`; max and sum name every batch dimension and q; a plan has the schedule decode, and acc then is
-      (batch..., q, e);
+      `empty_row`; the maps of max and sum have every batch dimension and q; a plan, if there is one, has the schedule
+      decode, and acc then is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
       static, and the group divides that of d.
 
@@ -177,11 +182,12 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
     * every pair with a key in `[full_lo, full_hi)` is kept, and `full_hi - full_lo` is a multiple of `step`;
     * `lo <= full_lo <= full_hi <= hi`.
 
-    Without a mask every pair is kept. The operands include the batch coordinates, one for each batch dimension, and
-    for each symbol of the mask's sets its least and greatest value over the rows of the tile. If no whole step is
-    kept, full_lo = full_hi = lo.
+    Without a mask every pair is kept. `batch` has one coordinate for each batch dimension. `symbols` has two operands
+    for each symbol of the mask's sets: the least and the greatest value of the symbol over the rows of the tile. If no
+    whole step is kept, full_lo = full_hi = lo.
 
-    Constraints: (R1) two symbol operands, least and greatest, for each symbol of the mask; (R2) step is positive.
+    Constraints: (R1) `symbols` has two operands, least and greatest, for each symbol of the mask; (R2) the step is
+    positive.
 
     ```mlir
     %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%q0, %tq) keys(%n) step 128
@@ -199,16 +205,16 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
   let hasFolder = 1;
 }
 
-// The steps share a layout: 2-D tiles with queries in the last dimension, scores `(k, q)` and accumulator
-// `(e, q)`, so that the lanes of a vector hold neighbouring queries with the same key and no sum crosses lanes. With
-// `rows`, for fewer queries than a vector has lanes, queries come before k, d or e in each operand that has them. The
-// lanes then hold neighbouring keys, or neighbouring elements of e.
+// The ops below are the steps of the online softmax on tiles. They share a layout: 2-D tiles with queries in the last
+// dimension, scores `(k, q)` and accumulator `(e, q)`, so that the lanes of a vector hold neighbouring queries with the
+// same key, and no sum crosses lanes. With `rows`, which is for fewer queries than a vector has lanes, q comes before
+// k, d or e in each operand that has q. The lanes then hold neighbouring keys, or neighbouring elements of e.
 class Attn_StepOp<string mnemonic, list<Trait> traits = []> : Attn_DpsOp<mnemonic, traits>;
 
 def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
-  let summary = "the state before the first key";
+  let summary = "the state of the online softmax before the first key";
   let description = [{
-    max[q] = -inf, sum[q] = 0, acc[e,q] = 0. With `rows`, acc is (q, e).
+    Initializes the state of each query: max[q] = -inf, sum[q] = 0, acc[e,q] = 0. With `rows`, acc is (q, e).
 
     Constraint (I1): max (q), sum (q) and acc (e, q) have one float type and agreeing sizes.
 
@@ -234,7 +240,7 @@ class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemo
   code scoreDecl = [{
     /// The difference of scores that a difference of 1 in `max` stands for.
     float getUnit();
-    /// Map of captured tile i over (k, q).
+    /// The map of captured tile i, over (k, q).
     ::mlir::AffineMap getCaptureMap(unsigned i) {
       return ::llvm::cast<::mlir::AffineMapAttr>(getCaptureMaps()[i]).getValue();
     }
@@ -248,43 +254,44 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     "getPartialResultTilePosition"]>]> {
   let summary = "the online softmax over one more tile of keys, as one op";
   let description = [{
-    With query `(d, q)`, key `(k, d)`, value `(k, e)` and the state max `(q)`, sum `(q)`, acc `(e, q)`:
+    With query `(d, q)`, key `(k, d)`, value `(k, e)` and the state max `(q)`, sum `(q)`, acc `(e, q)`, the op computes:
 
         s[k,q] = score(..., scale * sum_d K[k,d] * Q[d,q])      kept pairs only
         m = max(unit * max[q], max_k s[k,q])      p[k,q] = exp(s[k,q] - m)      a = exp(unit * max[q] - m)
         max[q] = m / unit     sum[q] = a * sum[q] + sum_k p[k,q]     acc[e,q] = a * acc[e,q] + sum_k V[k,e] * p[k,q]
 
     Where m is -inf, p is 0 and a is 1. `unit` is `scale` if the op has no region and the scale lies in (0, 2^126]: the
-    greatest product then belongs to the greatest score, and max holds it unscaled. Otherwise `unit` is 1.
+    pair with the greatest score then has the greatest product, and max holds this product unscaled. Otherwise `unit` is
+    1.
 
     `scores (k, q)` is scratch: its contents are not read, and are not specified afterwards. Captured tiles are read
     through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
     elements contain.
 
-    With `probabilities`, p is rounded to its element type before it is multiplied with the values, and `probabilities` is
-    scratch too. The sum adds p before rounding. Operands of instructions that add g products at once are in groups of g
-    along the dimension that a product sums over, as `attn.pack group(g)` writes them: query `(d / g, q, g)`, value
-    `(k / g, e, g)` or, with `transposed`, `(e, k / g, g)`, and probabilities `(k / g, q, g)`. Elements beyond the last key
-    or d are 0. The key is never in groups.
+    With the operand `probabilities`, which is scratch too, p is rounded to the element type of this operand before it
+    is multiplied with the values. The sum adds p before rounding. For instructions that add g products at once,
+    operands are in groups of g along the dimension that a product sums over, as `attn.pack group(g)` writes them: query
+    `(d / g, q, g)`, value `(k / g, e, g)` or, with `transposed`, `(e, k / g, g)`, and probabilities `(k / g, q, g)`.
+    Elements beyond the last key or d are 0. The key is never in groups.
 
     With `rows`, the operands are query `(q, d)`, scores `(q, k)` and acc `(q, e)`; there are no groups.
 
-    `prefetch` is a hint and does not change the result: while the step computes, the caches load these rows `(n, m)`,
-    which the next step probably reads.
+    `prefetch` is a hint and does not change the result: while the step computes, these rows `(n, m)`, which the next
+    step probably reads, are loaded into the caches.
 
     The loops of TilingInterface are (k, q), like those of `capture_maps`. A loop over k carries the state from tile to
-    tile. PartialReductionOpInterface splits the keys into parts with a state each, and merges them by
+    tile. PartialReductionOpInterface splits the keys into parts with a state each, and merges these states by
     `attn.online_merge`; the parts may be computed in parallel. Keys of a packed mask are split at whole words only.
-    Tiles have no `prefetch`, because the hint is about the step that follows all of them. Steps with `probabilities`
-    are not tiled.
+    The tiles of a step have no `prefetch`, because the hint is about the step that follows all of them. Steps with
+    `probabilities` are not tiled.
 
-    Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) query, key
-    and value fit them; (S3) one capture map for each captured tile, over (k, q), of its rank, or (k floordiv 32, q) for
-    the words of a packed mask, whose first bit is the first key; (S4) the region as
-    for attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the mask as for
-    attn.attention (A10); (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the element type of
-    the value; query, value and probabilities are in groups of one size, a power of two, or none of them is; only a value
-    in groups is transposed; a step with `rows` has no groups.
+    Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) the sizes of query, key and
+    value agree with them; (S3) each captured tile has one capture map over (k, q), with as many results as the tile has
+    dimensions; the words of a packed mask, whose first bit is the first key, have the map (k floordiv 32, q); (S4) the
+    region satisfies A8 and A9 of attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the
+    mask satisfies A10 of attn.attention; (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the
+    element type of the value; query, value and probabilities are in groups of one size, a power of two, or none of them
+    is in groups; only a value in groups is transposed; a step with `rows` has no groups.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
@@ -321,8 +328,8 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
 def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
   let summary = "the probabilities of a tile, from the final state";
   let description = [{
-    The second pass for an attention that returns its probabilities. With the query, the key, s[k,q] and unit as in
-    `attn.online_step`:
+    An attention that returns its probabilities computes them in a second pass over the keys, with this op. The query,
+    the key, s[k,q] and unit are as in `attn.online_step`:
 
         probabilities[k,q] = exp(s[k,q] - unit * max[q]) / sum[q]      0 where a pair is not kept, `empty_row` where sum[q] is 0
 
@@ -330,8 +337,8 @@ def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
 
     The loops of TilingInterface are (k, q), and both are parallel.
 
-    Constraints: (W1) max (q), sum (q) and probabilities (k, q) have one float type and agreeing sizes; (W2) query and
-    key fit them; (W3) to (W6) as (S3) to (S6).
+    Constraints: (W1) max (q), sum (q) and probabilities (k, q) have one float type and agreeing sizes; (W2) the sizes
+    of query and key agree with them; (W3) to (W6) are (S3) to (S6) of `attn.online_step`.
 
     ```mlir
     %p = attn.online_probabilities ins(%q, %k, %m, %l : tensor<64x48xf32>, tensor<128x64xf32>, tensor<48xf32>, tensor<48xf32>)
@@ -357,25 +364,25 @@ def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
 }
 
 def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
-  let summary = "one state from the states of disjoint keys";
+  let summary = "merge the states of disjoint sets of keys into one state";
   let description = [{
-    Adds the states of parts n, of which each has its own keys, to the state in max, sum and acc:
+    Adds the states of several parts of the keys to the state in max, sum and acc. Part n has the state part_max[n],
+    part_sum[n] and part_acc[n], and no two parts have a key in common:
 
         m = max(max[q], max_n part_max[n,q])     a = exp(scale * (max[q] - m))     b[n] = exp(scale * (part_max[n,q] - m))
         max[q] = m
         sum[q] = a * sum[q] + b[0] * part_sum[0,q] + b[1] * part_sum[1,q] + ...
         acc[e,q] = a * acc[e,q] + b[0] * part_acc[0,e,q] + b[1] * part_acc[1,e,q] + ...
 
-    Where m is -inf, a and b are 1. The sums are added from left to right, so the result does not depend on who computed
-    the parts or when. A part without a kept pair has a maximum of -inf and sums of 0, and changes nothing. A sum or an
-    accumulator of NaN stays NaN, whatever its maximum is.
+    Where m is -inf, a and b are 1. The sums are added from left to right, so the result does not depend on which thread
+    computed a part, or when. A part without a kept pair has a maximum of -inf and sums of 0, and changes nothing. A sum
+    or an accumulator of NaN stays NaN, whatever its maximum is.
 
-    `scale` is the `unit` of the `attn.online_step` that computed the parts. With `rows`, part_acc is (n, q, e) and acc is
-    (q, e).
+    `scale` is the `unit` of the `attn.online_step` that computed the parts. With `rows`, part_acc is (n, q, e) and acc
+    is (q, e).
 
-    Parts are the first dimension, so that each task of a parallel loop over parts writes contiguous slices by
-    `attn.online_step`. The outputs hold another state, which counts once: that of a sink, or one
-    without keys.
+    Parts are the first dimension, so that in a parallel loop over parts, the `attn.online_step` of each task writes
+    contiguous slices. The initial state in max, sum and acc is that of a sink, or a state without keys.
 
     Constraints: (G1) the states have one float type and agreeing sizes: part_max (n, q), part_sum (n, q),
     part_acc (n, e, q), max (q), sum (q) and acc (e, q); (G2) the scale lies in (0, 2^126].
@@ -401,7 +408,7 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
 def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
   let summary = "the output of a tile of queries";
   let description = [{
-    out[q,e] = acc[e,q] / sum[q], or `empty_row` where sum[q] is 0. With `rows`, acc is (q, e).
+    Computes out[q,e] = acc[e,q] / sum[q], or `empty_row` where sum[q] is 0. With `rows`, acc is (q, e).
 
     Constraint (F1): sum (q) and acc (e, q) have one float type; out (q, e) has agreeing sizes and a float type.
 
@@ -429,13 +436,17 @@ def Attn_OnlineFinishOp : Attn_StepOp<"online_finish"> {
 def Attn_PackOp : Attn_DpsOp<"pack"> {
   let summary = "copy a tensor to panels that a register block reads row by row";
   let description = [{
-    Copies `source (batch..., n, k)` to `out (batch..., panel, k, w)`, w = the static width of a panel:
+    Copies `source (batch..., n, k)` to `out (batch..., panel, k, w)`, where w is the static width of a panel:
 
         out[..., p, i, j] = source[..., p * w + j, i]        0 where p * w + j >= n
 
-    With `from_rows` the source is `(batch..., k, n)` and rows stay rows: out[..., p, i, j] = source[..., i, p * w + j].
-    With `scale` every element is multiplied by it. If the output has a narrower float type, elements are then rounded to it.
-    This op packs queries, weights and captured tiles; a pack of weights alone runs when the weights are set.
+    With `from_rows`, the source is `(batch..., k, n)` and rows stay rows:
+
+        out[..., p, i, j] = source[..., i, p * w + j]        0 where p * w + j >= n
+
+    With `scale`, every element is multiplied by this factor. If the output has a narrower float type, elements are then
+    rounded to this type. The op packs queries, weights and captured tiles. An op that packs only weights runs when the
+    weights are set, not in each call.
 
     With `group(g)`, for instructions that add g products at once, g elements along k stay together. The output is
     `(batch..., panel, k / g rounded up, w, g)`, and elements beyond k are zero:
@@ -472,7 +483,8 @@ def Attn_PackMaskOp : Attn_DpsOp<"pack_mask", [DeclareOpInterfaceMethods<TilingI
     Packs `mask (batch..., q, k)` into `words (batch..., ceil(k / 32), q)`: bit i of words[..., w, q] is 1 if element
     [..., q, 32 * w + i] of the mask exists and is not zero. NaN is not zero.
 
-    A word has the keys of one query, so that neighbouring words, which a vector holds, have the same keys.
+    A word holds bits of 32 keys and one query. Neighbouring words, which are loaded as one vector, then have the same
+    keys and neighbouring queries.
 
     Constraints: (M1) the mask holds integers or floats and has at least q and k; (M2) words are of i32 and of the
     mask's rank, with agreeing sizes.
@@ -495,8 +507,8 @@ def Attn_TestMaskOp : Attn_Op<"test_mask", [DeclareOpInterfaceMethods<MemoryEffe
   let summary = "which words of a tile of a packed mask keep any pair, and whether the tile keeps all pairs";
   let description = [{
     `words (w, q)` hold the bits of 32 * w keys and of q queries, as `attn.pack_mask` writes them. A bit of 1 keeps its
-    pair or, with `keeps zero`, hides it. Words outside `[begin, end)` keep no pair; without any kept pair, begin is w and
-    end is 0. `all` is true if every bit keeps its pair. Bits of keys that do not exist count as well.
+    pair or, with `keeps zero`, hides it. Words outside `[begin, end)` keep no pair; without any kept pair, begin is w
+    and end is 0. `all` is true if every bit keeps its pair. Bits beyond the last key are tested like the others.
 
     ```mlir
     %begin, %end, %all = attn.test_mask %words keeps nonzero : tensor<2x48xi32>
@@ -515,8 +527,9 @@ def Attn_TestMaskOp : Attn_Op<"test_mask", [DeclareOpInterfaceMethods<MemoryEffe
 def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "run a task function for every index below a count";
   let description = [{
-    Calls `task(index, worker, args...)` for each index in [0, count) through the parallel_for of the call, in any
-    order and on any worker. `worker` selects the slice of the task workspace that belongs to the task.
+    Calls `task(index, worker, args...)` for each index in [0, count), in any order and on any worker. The calls go
+    through the function `parallel_for` that the caller of the compiled function may pass to the runtime. `worker` is
+    the number of the worker, and selects the slice of the workspace that belongs to it.
 
     Constraint (L1): the callee is a function without results whose first two arguments are indices and whose
     other arguments have the types of `args`. One more argument, a memref<?xi8> marked `attn.scratch`, may follow:

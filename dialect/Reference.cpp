@@ -117,7 +117,7 @@ bool attn::isKept(ArrayRef<KeptSet> kept, ArrayRef<int64_t> pair, ArrayRef<doubl
 }
 
 namespace {
-/// Applies the mask and the score region to the product of a query and a key.
+/// Applies the mask, the scale and the score region to the product of a query and a key.
 class PairScore {
 public:
   template <typename OpTy>
@@ -142,8 +142,8 @@ public:
     return result;
   }
 
-  /// Whether the pair at (batch..., q, k) from the origin is kept. Captured operands are read where
-  /// their maps place `point`.
+  /// Whether the pair whose coordinates relative to the origin are `pair` is kept. Captured operands are read through
+  /// their maps at `point`.
   bool keeps(ArrayRef<int64_t> pair, ArrayRef<int64_t> point) const {
     return !kept || isKept(*kept, coordinatesOf(pair), capturedAt(point));
   }
@@ -159,8 +159,9 @@ public:
     return (*region)(arguments).front();
   }
 
-  /// The same for the pair at (k, q) of a step's tile; -inf where it is not kept.
+  /// Whether the pair at (k, q) of a step's tile is kept.
   bool keepsInTile(int64_t k, int64_t q) const { return keeps(pairInTile(k, q), {k, q}); }
+  /// The score of the pair at (k, q) of a step's tile; -inf if the pair is not kept.
   double scoreInTile(int64_t k, int64_t q, double product) {
     return keepsInTile(k, q) ? (*this)(pairInTile(k, q), {k, q}, product) : -kInfinity;
   }
@@ -195,7 +196,7 @@ private:
 };
 } // namespace
 
-/// exp(score - max), but never 0 for a score above -inf: 0 times an infinite value would be NaN.
+/// exp(score - max), but never 0 for a score above -inf, because 0 times an infinite value would be NaN.
 static double probabilityOf(double score, double max) {
   if (score == -kInfinity)
     return 0;
@@ -310,8 +311,8 @@ ReferenceResults attn::evaluate(KeyRangeOp op, const ReferenceValues &values) {
       parts.push_back(std::move(part));
     }
   }
-  // Whether a pair may be kept, and whether it must be, for all contents of the symbols and of the
-  // dense operands.
+  // Finds whether the pair of the current row and key k is kept for some values of the symbols and of the dense
+  // operands (`may`), and whether it is kept for all such values (`must`).
   auto test = [&](int64_t k, bool &may, bool &must) {
     may = must = !op.getMask();
     pair.back() = k;
@@ -387,7 +388,8 @@ static ReferenceTensor withQueriesLast(ReferenceTensor tensor, bool rows) {
   return result;
 }
 
-/// Element (i, j) of a tile, which may be in groups of elements along i and, with `isTransposed`, is (j, i).
+/// Element (i, j) of a tile. The tile may be in groups of elements along i. With `isTransposed`, the dimensions of the
+/// tile are (j, i).
 static double atGroup(const ReferenceTensor &tile, int64_t i, int64_t j,
                       bool isTransposed = false) {
   SmallVector<int64_t> at = {i, j};
@@ -444,7 +446,7 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
     double before = unit * max.at(q), m = before;
     for (int64_t k = 0; k < numKeys; ++k)
       m = std::max(m, p.at({k, q}));
-    // Without a score above -inf so far, the state stays as it began.
+    // If all scores so far are -inf, the state keeps its initial values.
     double a = m == -kInfinity ? 1 : std::exp(before - m);
     max.at(q) = m / unit;
     sum.at(q) *= a;
@@ -458,7 +460,7 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
     }
   }
   acc = withQueriesLast(acc, op.getRows());
-  // Scratch: no code may read it.
+  // These outputs are scratch. They become NaN to show that no code may read them.
   results[0] = ReferenceTensor(values.at(op.getScores()).shape, kNaN);
   if (op.getProbabilities())
     results[4] = ReferenceTensor(results[4].shape, kNaN);

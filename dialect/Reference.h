@@ -31,7 +31,8 @@ struct ReferenceTensor {
   std::vector<double> elements;
 };
 
-/// The element of a captured operand at a point of an iteration space; of a packed mask, the bit of the key.
+/// The element of a captured operand at a point of an iteration space. The element of a packed mask is the bit of the
+/// key.
 double elementAt(const ReferenceTensor &tensor, mlir::AffineMap map, llvm::ArrayRef<int64_t> point);
 
 /// The contents of operands and of values used in regions.
@@ -41,9 +42,8 @@ using ReferenceValues = llvm::DenseMap<mlir::Value, ReferenceTensor>;
 using ReferenceResults = mlir::FailureOr<llvm::SmallVector<ReferenceTensor>>;
 
 ReferenceResults evaluate(AttentionOp op, const ReferenceValues &values);
-/// Computes the exact bounds, although the op allows wider ones, and the longest run of whole steps.
-/// If a symbol varies over the rows of the tile, every value between its least and its greatest
-/// counts as the value of some row.
+/// Computes the exact bounds, although the op allows wider ones, and the longest run of whole steps. If a symbol varies
+/// over the rows of the tile, every value between its least and its greatest value is treated as the value of some row.
 ReferenceResults evaluate(KeyRangeOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineInitOp op, const ReferenceValues &values);
 ReferenceResults evaluate(OnlineStepOp op, const ReferenceValues &values);
@@ -62,7 +62,7 @@ bool isKept(llvm::ArrayRef<KeptSet> kept, llvm::ArrayRef<int64_t> pair,
 void forEachIndex(llvm::ArrayRef<int64_t> shape,
                   llvm::function_ref<void(llvm::ArrayRef<int64_t>)> function);
 
-/// The sizes of the dimensions that maps of operands of these shapes name.
+/// The size of each dimension of an iteration space, from the indexing maps of operands and the shapes of the operands.
 llvm::SmallVector<int64_t> loopSizes(llvm::ArrayRef<mlir::AffineMap> maps,
                                      llvm::ArrayRef<llvm::ArrayRef<int64_t>> shapes);
 

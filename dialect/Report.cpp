@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A stage file may hold any dictionary: the output leaves out a field that is missing or of another type.
+// A stage file may hold any dictionary as its report. The output leaves out a field that is missing or of another type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +52,7 @@ llvm::json::Value attn::toJSON(Attribute attribute) {
       .Case([](DictionaryAttr fields) -> llvm::json::Value {
         llvm::json::Object result;
         for (NamedAttribute field : fields)
-          // A key that is a StringRef would not own its text, which goes away with the context.
+          // A key that is a StringRef would refer to text of the context, which may be destroyed first.
           result[field.getName().str()] = toJSON(field.getValue());
         return result;
       })

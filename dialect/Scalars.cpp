@@ -40,7 +40,7 @@ double attn::toDouble(Attribute number) {
   return ::toDouble(cast<IntegerAttr>(number).getValue());
 }
 
-/// The bits of an integer `value`; a double beyond 64 bits becomes the greatest or the least integer.
+/// The bits of an integer `value`. A double beyond the range of int64_t is first clamped to this range.
 static APInt toInteger(double value, unsigned width) {
   constexpr double kLimit = 9223372036854775808.0;
   int64_t integer = value >= kLimit    ? std::numeric_limits<int64_t>::max()
@@ -61,7 +61,7 @@ template <typename Compute> static ScalarFunction binary(Compute compute) {
   return [=](ArrayRef<double> x) -> double { return compute(x[0], x[1]); };
 }
 
-/// Computes on integers of the operands' width, whose sums and products wrap.
+/// Computes on integers of the operands' width; sums and products wrap around.
 template <typename Compute> static ScalarFunction integers(Operation *op, Compute compute) {
   unsigned width = widthOf(op->getOperand(0));
   return binary([=](double a, double b) {
@@ -83,7 +83,7 @@ static ScalarFunction integerToFloat(Operation *op, bool isSigned) {
   return unary([=](double x) { return toInteger(x, width).roundToDouble(isSigned); });
 }
 
-/// Shifts by an amount beyond the width are undefined; here they give 0.
+/// A shift by the width or more is undefined in MLIR; here it gives 0.
 template <typename Compute> static ScalarFunction shifted(Operation *op, Compute compute) {
   unsigned width = widthOf(op->getOperand(0));
   return integers(op, [=](const APInt &a, const APInt &amount) {
@@ -124,7 +124,7 @@ int64_t attn::evaluate(AffineExpr expr, ArrayRef<int64_t> dims, ArrayRef<int64_t
   llvm_unreachable("expected a kind of affine expression");
 }
 
-/// One of the results of an affine op's map.
+/// The result that `choose` picks or computes from the results of an affine op's map.
 template <typename OpTy, typename Choose>
 static ScalarFunction resultOfMap(OpTy op, Choose choose) {
   return [map = op.getMap(), choose](ArrayRef<double> x) -> double {
@@ -266,7 +266,7 @@ ScalarFunction attn::getScalarFunction(Operation *op) {
 }
 
 LogicalResult attn::reportUnknown(Operation *op) {
-  return op->emitError() << "expected an op that the reference knows, got '" << op->getName()
+  return op->emitError() << "expected an op that the reference implements, got '" << op->getName()
                          << "'";
 }
 

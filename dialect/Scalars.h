@@ -21,7 +21,7 @@ namespace attn {
 /// The result of an op as a function of its operands.
 using ScalarFunction = std::function<double(llvm::ArrayRef<double> operands)>;
 
-/// The function that `op` computes, or null if the reference does not know the op.
+/// The function that `op` computes, or null if the reference does not implement the op.
 ScalarFunction getScalarFunction(mlir::Operation *op);
 
 /// The value of an integer or float attribute.
@@ -31,7 +31,7 @@ double toDouble(mlir::Attribute number);
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
                  llvm::ArrayRef<int64_t> symbols = {});
 
-/// Reports that the reference does not know `op`.
+/// Reports that the reference does not implement `op`.
 mlir::LogicalResult reportUnknown(mlir::Operation *op);
 
 /// A block of scalar ops, resolved once and run for many elements.
@@ -44,7 +44,7 @@ public:
   get(mlir::Block &block, unsigned numLoops, llvm::function_ref<double(mlir::Value)> outer,
       llvm::function_ref<ScalarFunction(mlir::Value)> tensor = nullptr);
 
-  /// What the terminator yields; `inputs` are the block's arguments, then the coordinates.
+  /// Returns the values that the terminator yields; `inputs` are the block's arguments, then the coordinates.
   llvm::SmallVector<double> operator()(llvm::ArrayRef<double> inputs);
 
 private:

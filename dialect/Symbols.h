@@ -15,8 +15,7 @@ namespace attn {
 mlir::StringAttr symbolOfArgument(mlir::FunctionOpInterface function, unsigned number,
                                   int64_t axis);
 
-/// The symbol of an argument's dimension that is provably as large as dimension `axis` of `value`,
-/// or null.
+/// The symbol of an argument's dimension whose size provably equals that of dimension `axis` of `value`, or null.
 mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);
 
 } // namespace attn

@@ -2,12 +2,13 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// In attn.attention, batch, q and e are parallel; k and d are reductions. attn-decode takes tiles of k, each with a
-// state of its own, and attn-tile-keys makes the loop over keys, because it handles bounds and masks. The tile steps
-// have the loops (k, q). Their d and e are no loops: a tile has the scores of whole rows, and tiles of e would each
-// update max and sum.
+// In attn.attention, the loops over batch, q and e are parallel, and those over k and d are reductions. attn-decode
+// takes tiles of k, each with a state of its own. The loop over tiles of keys is created by attn-tile-keys, which
+// handles bounds and masks. The tile steps have the loops (k, q). d is not a loop, because a score needs the whole sum
+// over d, and e is not a loop, because each tile of e would update max and sum.
 //
-// Splits keys into parts like this (part %n of 128 keys; attn.online_merge adds the parts to the old state):
+// PartialReductionOpInterface splits keys into parts as follows. Part %n has 128 keys, and attn.online_merge adds the
+// parts to the old state:
 //   attn.online_step ins(%q, %k, %v : 64x48, 512x64, 512x64) outs(%s, %m, %l, %a : 512x48, 48, 48, 64x48) at(%i, 0)
 // becomes
 //   %ms, %ls, %as = linalg.fill -inf, 0, 0 : 4x48, 4x48, 4x64x48
@@ -52,8 +53,8 @@ OpFoldResult attn::dimOf(OpBuilder &builder, Location loc, Value value, int64_t 
   }
 }
 
-/// The greatest known divisor of `index`. For example, the size of every tile of 48 of 512 queries is a multiple
-/// of 16, also that of the last tile.
+/// The greatest known divisor of `index`. For example, if 512 queries are divided into tiles of 48, the size of every
+/// tile is a multiple of 16, including that of the last tile, 32.
 static int64_t knownDivisor(OpFoldResult index) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))
     return *constant; // 0 is a multiple of everything
@@ -114,7 +115,7 @@ SmallVector<Range> AttentionOp::getIterationDomain(OpBuilder &builder) {
   return domain;
 }
 
-/// Where a tile of the iteration space lies in an operand read through `map`.
+/// Computes the offsets and sizes of the slice of an operand that a tile of the iteration space reads through `map`.
 static void tileOfOperand(OpBuilder &builder, Location loc, AffineMap map,
                           ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
                           SmallVectorImpl<OpFoldResult> &operandOffsets,
@@ -264,7 +265,8 @@ public:
       : builder(builder), op(op), maps(getMaps(op)), offsets(loopOffsets), sizes(loopSizes) {
     offsets.resize(maps.front().getNumDims(), builder.getIndexAttr(0));
     sizes.resize(maps.front().getNumDims());
-    // Inputs name d and e first. The outputs of a part have one dimension more.
+    // Each size comes from the first operand that has the dimension. The inputs come first and have all dimensions, so
+    // the outputs are not used: the outputs of a part have one dimension more than their maps.
     for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
       for (auto [i, expr] : llvm::enumerate(map.getResults()))
         if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && !sizes[dim.getPosition()])
@@ -286,7 +288,7 @@ public:
     });
   }
 
-  /// The op on this tile, with these tiles of its outputs.
+  /// Creates the op on this tile; `outs` are the tiles of its outputs.
   FailureOr<TilingResult> createOp(ArrayRef<tensor::ExtractSliceOp> outs) {
     Location loc = op.getLoc();
     if (llvm::any_of(maps, findWordOfKey) && !isMultiple(offsets[0], kKeysPerWord))
@@ -355,7 +357,8 @@ LogicalResult OnlineStepOp::getResultTilePosition(OpBuilder &builder, unsigned r
   return success();
 }
 
-/// The tile of a step with these tiles of its outputs, without the hint about the step that follows all tiles.
+/// Creates the tile of a step; `outs` are the tiles of its outputs. The tile has no prefetch hint, because the hint is
+/// about the step that follows all tiles.
 static FailureOr<TilingResult> createStep(StepTile<OnlineStepOp> &tile, OnlineStepOp op,
                                           ArrayRef<tensor::ExtractSliceOp> outs) {
   if (op.getProbabilities())
@@ -401,9 +404,9 @@ OnlineProbabilitiesOp::getTiledImplementation(OpBuilder &builder, ArrayRef<OpFol
 // Parts of the keys
 //===----------------------------------------------------------------------===//
 
-// The scratch of a part is that of its keys. The states are new tensors whose first dimension is the part. A loop that
-// is not parallel (tile_reduction_using_for) adds all its tiles to part 0, because a step has one state for all its
-// keys.
+// A part uses the slice of the scratch `scores` that belongs to its keys. The states are new tensors whose first
+// dimension is the part. A loop that is not parallel (tile_reduction_using_for) adds all its tiles to part 0, because a
+// step has one state for all its keys.
 
 FailureOr<SmallVector<Value>> OnlineStepOp::generateInitialTensorForPartialReduction(
     OpBuilder &builder, Location loc, ArrayRef<OpFoldResult> sizes, const SetVector<unsigned> &) {
@@ -475,7 +478,7 @@ FailureOr<MergeResult> OnlineStepOp::mergeReductions(OpBuilder &builder, Locatio
 // attn.pack_mask
 //===----------------------------------------------------------------------===//
 
-// The loops are those of the mask. Keys are a reduction: 32 of them become one word.
+// There is one loop for each dimension of the mask. The loop over keys is a reduction, because 32 keys become one word.
 
 SmallVector<utils::IteratorType> PackMaskOp::getLoopIteratorTypes() {
   SmallVector<utils::IteratorType> types(cast<ShapedType>(getSource().getType()).getRank(),

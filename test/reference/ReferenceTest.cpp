@@ -483,5 +483,5 @@ TEST_F(ReferenceTest, UnknownOp) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
       "func.func @f(%x: i32) -> i32 {\n  %y = math.ctlz %x : i32\n  return %y : i32\n}", &context);
   EXPECT_TRUE(failed(interpret(*module, "f", {ReferenceTensor()})));
-  EXPECT_EQ(message, "expected an op that the reference knows, got 'math.ctlz'");
+  EXPECT_EQ(message, "expected an op that the reference implements, got 'math.ctlz'");
 }

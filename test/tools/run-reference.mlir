@@ -19,7 +19,7 @@
 // LIBRARY: attn-run: expected a model for --reference, got the library '{{.*}}mha.so'
 
 // RUN: not attn-run %s --reference --entry=shift 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: attn-run: {{.*}}run-reference.mlir: [[#@LINE+24]]:{{[0-9]+}}: expected an op that the reference knows, got 'arith.addui_extended'
+// UNKNOWN: attn-run: {{.*}}run-reference.mlir: [[#@LINE+24]]:{{[0-9]+}}: expected an op that the reference implements, got 'arith.addui_extended'
 
 func.func @attend(%q: tensor<2x2x?x8xf32> {attn.name = "q"}, %k: tensor<2x2x9x8xf32>,
                   %v: tensor<2x2x9x8xf32>) -> (tensor<2x2x?x8xf32>, tensor<2x2x?x9xf32>) {
