@@ -13,7 +13,8 @@
 
 namespace attn {
 
-/// A tensor and where it is read: an expression for each of its dimensions, a coordinate or 0.
+/// A tensor, and the place where it is read: `map` has one result for each dimension of the tensor, usually a
+/// coordinate of an iteration space or 0.
 struct Access {
   mlir::Value tensor;
   mlir::AffineMap map;
@@ -41,17 +42,18 @@ bool isCopy(mlir::linalg::LinalgOp op);
 /// The loop coordinates at which `op` computes the element of `result` that is read at `map`.
 mlir::AffineMap loopsAt(mlir::linalg::LinalgOp op, mlir::OpResult result, mlir::AffineMap map);
 
-/// The source of a reshape that only adds or drops unit dimensions.
+/// If `access` reads a reshape that only adds or drops dimensions of size 1: the access to the source of the reshape.
 std::optional<Access> readThroughUnitReshape(Access access);
 
-/// The source of a transposition, broadcast or unit reshape.
+/// If `access` reads a transposition, a broadcast, a copy, or a reshape that only adds or drops dimensions of size 1:
+/// the access to its source.
 std::optional<Access> readThroughView(Access access);
 
-/// The tensor that `access` repeats along broadcast dimensions.
+/// Looks through views for the tensor before its first broadcast; without a broadcast, returns `access`.
 Access withoutBroadcasts(Access access);
 
-/// Looks through views for the first tensor whose dimensions are in the order of the iteration space;
-/// without one, returns `access`. For a key that is transposed for a product, this is the key itself.
+/// Looks through views for the first tensor whose dimensions are in the order of the iteration space; without such a
+/// tensor, returns `access`. For a key that is transposed for a product, this is the key before the transposition.
 Access inOrder(Access access);
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- MarkStage.cpp - which stage left a module ---------------------------===//
+//===- MarkStage.cpp - which stage wrote a module --------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -6,7 +6,7 @@
 // becomes
 //   module attributes {attn.stage = "raise"} {...}
 //
-// The pass runs at the end of each stage, so that tools can refuse a file that another stage left.
+// The pass runs at the end of each stage, so that tools can refuse a file that another stage wrote.
 // Test: test/tools/stages.test
 //
 //===----------------------------------------------------------------------===//

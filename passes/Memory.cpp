@@ -34,7 +34,7 @@ OpOperand *attn::initOf(OpResult result) {
   return nullptr;
 }
 
-/// initOf(), or the operand that `result` is a reshape of.
+/// Returns initOf() or, if `result` is a reshape or a cast, its operand.
 static OpOperand *sourceOf(OpResult result) {
   Operation *op = result.getOwner();
   if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op))

@@ -18,11 +18,12 @@ mlir::Value copyOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value ten
 /// The operand in whose memory a destination-style op or a loop computes `result`, or null.
 mlir::OpOperand *initOf(mlir::OpResult result);
 
-/// The operands through which ops overwrite or reshape the memory of `from`, from the first to the last, until it holds
-/// `result`. Empty if `result` is in other memory, or is `from` itself.
+/// The operands of the ops that overwrite or reshape the memory of `from`, in the order of execution, until this memory
+/// holds `result`. Empty if `result` is in other memory, or is `from` itself.
 llvm::SmallVector<mlir::OpOperand *> writesInPlace(mlir::Value from, mlir::Value result);
 
-/// Calls `visit` for every in-out argument of `function` and the operand of its return that is written to it.
+/// Calls `visit` for every in-out argument of `function`, with the operand of the return that is written to the
+/// argument.
 void forEachInOut(
     mlir::func::FuncOp function,
     llvm::function_ref<void(mlir::BlockArgument argument, mlir::OpOperand &result)> visit);

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Starts `state` from `sink`. `none` is the first sum where the sink is -inf.
+/// Starts `state` from `sink`. `none` is the initial sum where the sink is -inf.
 static void startFromSink(OpBuilder &builder, Location loc, OnlineState &state, Value sink,
                           Value none) {
   Type type = getElementTypeOrSelf(state.max.getType());

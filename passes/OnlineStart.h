@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// attn-tile-keys and attn-decode create this state. Test: test/passes/tile/tile-keys.mlir,
-// test/passes/schedule/decode.mlir
+// Creates the state of an online softmax before the first key, for attn-tile-keys and attn-decode.
+// Test: test/passes/tile/tile-keys.mlir, test/passes/schedule/decode.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,14 +14,16 @@
 
 namespace attn {
 
-/// The state of an online softmax over a tile of queries: max (q), sum (q), and acc (e, q) or, in rows, (q, e).
+/// The state of an online softmax over a tile of queries: max (q), sum (q), and acc, which is (e, q) or, with `rows`,
+/// (q, e).
 struct OnlineState {
   mlir::Value max, sum, acc;
 };
 
-/// Writes the state of `op` before its first key to `outs`. `sink` is null, or the sink of the tile: (q) or a scalar. Its
-/// score is the first maximum and its exponential, 1, the first sum; it has no value, so the accumulator stays 0. `numKeys`
-/// is the number of all keys of `op`: the output of an attention without keys is an empty sum, even if `empty_row` is NaN.
+/// Writes the state of `op` before its first key to `outs`. `sink` is null, or the sink of the tile: (q) or a scalar.
+/// The score of the sink is the initial maximum, and its exponential relative to this maximum, 1, is the initial sum. A
+/// sink has no value, so the accumulator stays 0. `numKeys` is the number of all keys of `op`: without keys, the output
+/// is an empty sum, 0, even if `empty_row` is NaN.
 OnlineState createOnlineStart(mlir::OpBuilder &builder, mlir::Location loc, AttentionOp op,
                               const OnlineState &outs, mlir::Value sink, mlir::OpFoldResult numKeys,
                               bool rows);

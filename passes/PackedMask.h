@@ -23,7 +23,8 @@ bool tilesBeginAtWords(AttentionOp op);
 /// Reports an error if `op` has a packed operand that its mask does not test, or tiles that begin inside a word.
 llvm::LogicalResult verifyPackedMask(AttentionOp op);
 
-/// A mask as the conjunction of its dense tests of packed operands and the rest, which may be null.
+/// The parts of a mask, whose conjunction is the mask: its dense tests of packed operands, and the rest, which may be
+/// null.
 struct MaskParts {
   llvm::SmallVector<DenseAttr> packed;
   MaskInterface rest;

@@ -25,9 +25,10 @@ def FoldUniform : Pass<"attn-fold-uniform", "::mlir::func::FuncOp"> {
 def FoldGathers : Pass<"attn-fold-gathers", "::mlir::func::FuncOp"> {
   let summary = "replace a tensor.extract at the loop coordinates of a linalg.generic by an operand of the op";
   let description = [{
-    A `tensor.extract` in the body of a `linalg.generic` whose indices are the coordinates of loops, perhaps through
-    tensors of positions and clamps that change nothing, becomes an operand. Equal sizes must be one value, so
-    `attn-unify-dims` and CSE run first. IR before and after: passes/raise/FoldGathers.cpp.
+    If the body of a `linalg.generic` has a `tensor.extract` whose indices are coordinates of the loops, the tensor
+    becomes an operand of the `linalg.generic`. The indices may come from tensors of positions, and may be clamped in a
+    way that changes nothing. Equal sizes must be the same SSA value, so `attn-unify-dims` and CSE run first. IR before
+    and after: passes/raise/FoldGathers.cpp.
   }];
 }
 
@@ -56,11 +57,12 @@ def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
   let summary = "replace a linalg.softmax and the products around it by attn.attention";
   let description = [{
     Each `linalg.softmax` whose probabilities multiply values, and whose scores are computed from a product of a query
-    and a key, becomes an `attn.attention`; the elementwise ops between the two become its score region. If this
-    cannot be shown, the graph stays as it is, and a remark at the softmax says why.
+    and a key, becomes an `attn.attention`; the elementwise ops between the product and the softmax become its score
+    region. If the pass cannot prove that the graph has this form, the graph stays as it is, and a remark at the softmax
+    says why.
 
-    A `tensor.dim` of the scores is a use of them, so `resolve-shaped-type-result-dims` runs first: no op may read the
-    sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
+    A `tensor.dim` of the scores would count as a use of the scores, so `resolve-shaped-type-result-dims` runs first,
+    and no op reads the sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -76,10 +78,10 @@ def FoldScale : Pass<"attn-fold-scale", "::mlir::func::FuncOp"> {
 def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
   let summary = "turn -inf fills in the score region of an attn.attention, and computed mask tensors, into its mask";
   let description = [{
-    A score region that ends in `select(hidden, -inf, score)` says which pairs are kept, and so does a captured
-    operand that the mask tests. A condition becomes the `mask` if it is a conjunction of comparisons that a named mask
-    states and of tests of a captured element for zero; other conditions stay. IR before and after:
-    passes/raise/ExtractMask.cpp.
+    A score region that ends in `select(hidden, -inf, score)` says which pairs are kept, and so does a captured operand
+    that the mask tests. The pass splits such a condition into parts that must all hold. A part becomes part of the
+    `mask` if it is a comparison that a named mask states, or a test of a captured element for zero; other parts stay.
+    IR before and after: passes/raise/ExtractMask.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -125,9 +127,9 @@ def LintScale : Pass<"attn-lint-scale", "::mlir::func::FuncOp"> {
 def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
   let summary = "warn about an attn.attention whose mask can hide every key of a query, if that gives NaN";
   let description = [{
-    Warns about attentions with `empty_row = nan` whose mask does not provably leave every query a key. The pass reads
-    the module after `attn-extract-mask`. It does not know which pairs a mask in the module's own data hides, and does
-    not warn about such masks. Example: passes/lint/EmptyRow.cpp.
+    Warns about attentions with `empty_row = nan` unless the mask provably leaves every query a key. The pass reads the
+    module after `attn-extract-mask`. It does not read weights, so it does not warn about masks that are computed from
+    weights alone. Example: passes/lint/EmptyRow.cpp.
   }];
 }
 

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The one definition of a product of matrices: what counts as one, and how to create one.
+// Defines which ops count as products of matrices, and creates such ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +14,8 @@
 namespace attn {
 
 /// Whether `op`, which may be null, adds products of the elements of two operands, floats or signed integers, to its
-/// output. Both operands may be widened to the type of the output first. Upstream's test for contractions accepts more: it
-/// looks through any function of one element, such as a negation.
+/// output. Both operands may be widened to the type of the output first. Upstream's test for contractions accepts more
+/// ops, because it looks through any function of one element, such as a negation.
 bool isProduct(mlir::Operation *op);
 
 /// The element types of a product: of its two inputs and of its output.
@@ -25,14 +25,14 @@ struct ProductTypes {
   mlir::Type a, b, sum;
 };
 
-/// out += sum of a * b over the loops that the map of `out` lacks. `maps` has the maps of a, b and out. On tensors the op
-/// returns the result.
+/// Creates an op that adds to `out` the sum of a * b over the loops that the map of `out` lacks. `maps` has the maps of
+/// a, b and out. On tensors, the op has a result.
 mlir::linalg::LinalgOp createProduct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
                                      mlir::Value b, mlir::Value out,
                                      llvm::ArrayRef<mlir::AffineMap> maps);
 
-/// The same, but zeros of `a` contribute nothing, whatever `b` holds there: 0 * NaN would be NaN. The op is marked with
-/// `attn.skips_zeros`.
+/// Like createProduct(), but elements of `a` that are 0 contribute nothing, whatever `b` holds there: 0 * NaN would be
+/// NaN. The op has the attribute `attn.skips_zeros`.
 mlir::linalg::LinalgOp createGuardedProduct(mlir::OpBuilder &builder, mlir::Location loc,
                                             mlir::Value a, mlir::Value b, mlir::Value out,
                                             llvm::ArrayRef<mlir::AffineMap> maps);

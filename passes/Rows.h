@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Rows are independent of each other: each row of a result needs one row of some operands and all of the others, as in
-// a product with weights, a normalisation or an activation. Ops that agree on what a row is can share tasks of rows.
+// Rows are independent of each other: each row of a result needs one row of some operands and the whole of the other
+// operands, as in a product with weights, a normalisation or an activation. Ops that agree on what a row is can be
+// computed in the same tasks, each of which computes some rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,14 +18,14 @@ namespace attn {
 /// The dimensions of a value that hold rows, or the loops of an op that run over rows: batch dimensions first.
 using Rows = llvm::SmallVector<int64_t, 2>;
 
-/// Whether tasks of rows can compute `op` beside other ops: it reads tensors at its loop variables only.
+/// Whether tasks of rows can compute `op` together with other ops: `op` reads tensors only through its indexing maps.
 bool canShareRows(mlir::linalg::LinalgOp op);
 
-/// The loops over rows of a product or of a reduction: those of the left operand that the right one lacks, or all
-/// parallel loops. None for an elementwise op, whose rows are those of its neighbours.
+/// The loops over rows: for a product, the loops of the left operand that the right operand lacks; for a reduction, all
+/// parallel loops. None for an elementwise op, because its rows are those of the ops that it reads or that read it.
 std::optional<Rows> findRowLoops(mlir::linalg::LinalgOp op);
 
-/// The dimensions of an operand, read through `map`, that the loops run over; none if the operand lacks one of them.
+/// The dimensions of an operand, read through `map`, that `loops` run over; none if the operand lacks one of the loops.
 std::optional<Rows> rowsOfLoops(mlir::AffineMap map, llvm::ArrayRef<int64_t> loops);
 
 /// The loops that run over the dimensions `rows` of an operand that is read through `map`.

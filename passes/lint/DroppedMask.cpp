@@ -7,9 +7,9 @@
 //   %p = linalg.softmax ins(%s)
 //
 // PyTorch's masked_fill returns the masked scores; code that does not assign them masks nothing. The rule warns about
-// ops that no result of the function depends on and that choose between a score and a constant, or add another element
-// to a score, where a softmax reads the scores. It does not warn about other dropped ops, nor about a mask that is only
-// an unused argument. Test: test/passes/lint/dropped-mask.mlir
+// an op on the scores of a softmax if no result of the function depends on the op, and if the op chooses between a
+// score and a constant, or adds another element to a score. The rule does not warn about other dropped ops, nor about a
+// mask that is only an unused argument. Test: test/passes/lint/dropped-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 

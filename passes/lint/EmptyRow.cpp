@@ -6,10 +6,10 @@
 //   attn.attention ins(%q, %k, %v) captures(%hidden) mask(#attn.dense<0>) {empty_row = zero}
 //   attn.attention ins(%q, %k, %v) mask(#attn.causal) {empty_row = nan}
 //
-// For a query without a key, a softmax that the graph spells out gives NaN. The rule does not warn if every query
-// provably has a key, if there is no key at all, or if an empty row gives 0. It does not consider finite fills, nor
-// pairs that the score region hides. It assumes that the parts of a mask that depend on weights alone, such as a stored
-// triangle, leave a key.
+// For a query without a key, a softmax that the graph computes op by op gives NaN. The rule does not warn if every
+// query provably has a key, if there is no key at all, or if an empty row gives 0. It does not consider finite fills,
+// nor pairs that the score region hides. It assumes that the parts of a mask that depend on weights alone, such as a
+// stored triangle, leave every query a key.
 // Test: test/passes/lint/empty-row.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -49,9 +49,8 @@ struct LintEmptyRow : attn::impl::LintEmptyRowBase<LintEmptyRow> {
     getOperation().walk([&](AttentionOp op) {
       if (op.getMaskAttr() && !op.getSink() && op.getEmptyRow() == EmptyRow::NaN && mayBeEmpty(op))
         emitWarning(locationOf(op, op.getMaskAttrName()))
-            << "the mask can hide every key of a query, whose row is NaN then; keep a key for "
-               "every "
-               "query, or call scaled_dot_product_attention, which gives 0";
+            << "the mask can hide every key of a query, and the row of such a query is NaN; keep "
+               "a key for every query, or call scaled_dot_product_attention, which gives 0";
     });
   }
 

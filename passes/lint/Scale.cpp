@@ -57,7 +57,7 @@ static Projection projectionOf(Value tensor) {
   return projection;
 }
 
-/// Static size of dimension `dim` of the iteration space, or dynamic.
+/// The size of dimension `dim` of the iteration space; kDynamic if it is not static.
 static int64_t sizeOf(AttentionOp op, unsigned operand, unsigned dim) {
   auto position = op.getMap(operand).getResultPosition(getAffineDimExpr(dim, op.getContext()));
   return cast<ShapedType>(op->getOperand(operand).getType()).getDimSize(*position);
@@ -84,7 +84,7 @@ struct LintScale : attn::impl::LintScaleBase<LintScale> {
     Projection query = projectionOf(op.getQuery()), key = projectionOf(op.getKey());
     SmallVector<int64_t> widths = query.depths;
     llvm::append_range(widths, key.depths);
-    // The first batch dimension counts samples, the others heads.
+    // The first batch dimension counts samples; the others count heads.
     int64_t all = headSize;
     for (unsigned i = 1; i < op.getNumBatch(); ++i) {
       int64_t heads = sizeOf(op, op.getNumInputs(), i);
@@ -98,8 +98,8 @@ struct LintScale : attn::impl::LintScaleBase<LintScale> {
     bool isNormalized = query.isNormalized || key.isNormalized;
     if ((ofHead || root != widths.end()) && !isNormalized)
       warn(op) << "scores are multiplied by sqrt(" << (ofHead ? headSize : *root)
-               << "), so the softmax all but picks one key; divide them by sqrt(" << headSize
-               << "), the root of the head size";
+               << "), so the softmax gives almost all probability to one key; divide them by sqrt("
+               << headSize << "), the root of the head size";
     for (int64_t width : widths)
       if (isScale(1 / std::sqrt(width))) {
         warn(op)

@@ -20,7 +20,8 @@ bool attn::isElementwiseOrView(Operation *op) {
                          tensor::CastOp>(op);
 }
 
-/// Adds the tensors between a product and `value`, in the order of computation. Returns whether there is a product.
+/// Adds the tensors between a product and `value` to `scores`, in the order of computation. Returns whether there is a
+/// product.
 static bool collect(Value value, DenseMap<Value, bool> &visited, SetVector<Value> &scores) {
   auto [it, isNew] = visited.try_emplace(value, false);
   if (!isNew)

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Helpers of the lint rules that read graphs as imported.
+// Helpers of the lint rules that read imported graphs, before other passes remove dead ops.
 //
 //===----------------------------------------------------------------------===//
 

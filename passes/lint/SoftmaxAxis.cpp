@@ -6,10 +6,10 @@
 //   %p = linalg.softmax dimension(1) ins(%s)                           // warning: the dimension of queries
 //   %o = linalg.contract (b,q,k), (b,k,e) -> (b,q,e) ins(%p, %v)       // sums over dimension 2
 //
-// The probabilities that one output sums over then do not add up to 1. The rule does not warn if some product does sum
-// over the dimension of the softmax (the transposed products of gradients do, beside the product with the values), if
-// two softmaxes are multiplied with each other, and if other ops change the probabilities before the product, such as
-// another normalisation. Test: test/passes/lint/softmax-axis.mlir
+// The probabilities in the sum for one output then do not add up to 1. The rule does not warn if some product does sum
+// over the dimension of the softmax (in a graph with gradients, transposed products sum over other dimensions beside
+// the product with the values), if two softmaxes are multiplied with each other, or if other ops change the
+// probabilities before the product, such as another normalisation. Test: test/passes/lint/softmax-axis.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,8 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// The softmax that `operand` is a view of, read over the loops of `product`.
+/// The access, over the loops of `product`, to the softmax that `operand` is a view of; none if there is no such
+/// softmax.
 static std::optional<Access> softmaxBehind(linalg::LinalgOp product, OpOperand &operand) {
   std::optional<Access> access = Access{operand.get(), product.getMatchingIndexingMap(&operand)};
   while (access && !access->tensor.getDefiningOp<linalg::SoftmaxOp>())
@@ -63,7 +64,7 @@ struct LintSoftmaxAxis : attn::impl::LintSoftmaxAxisBase<LintSoftmaxAxis> {
       softmax.emitWarning()
           << "softmax is over dimension " << dim - rank
           << " and the sum of the values over dimension " << dims.front() - rank
-          << ", so the probabilities in a sum do not add up to 1; softmax(scores, dim="
+          << ", so the probabilities in a sum do not add up to 1; use softmax(scores, dim="
           << dims.front() - rank << ")";
     }
   }

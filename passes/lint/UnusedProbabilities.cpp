@@ -11,11 +11,11 @@
 //   %mean = linalg.generic ins(%p) { addf }         // warning: dropped
 //   return %o
 //
-// The first case is a mistake if there are values to multiply: a product reads the scores themselves, or the function
-// returns the probabilities and drops a product, which is the product with the probabilities or the projection of the
-// values. A softmax without such a product belongs to a classifier or a pointer network. The second mistake comes from
-// torch.nn.MultiheadAttention if its second result, the probabilities, is not used. Probabilities that the function
-// returns count as used. Test: test/passes/lint/unused-probabilities.mlir
+// The first case is a mistake if there are values to multiply: a product reads the scores instead of the probabilities,
+// or the function returns the probabilities and drops a product, which is the product with the probabilities or the
+// projection of the values. A softmax without such a product belongs to a classifier or a pointer network. The second
+// mistake occurs if the second result of torch.nn.MultiheadAttention, the mean of the probabilities, is not used.
+// Probabilities that the function returns count as used. Test: test/passes/lint/unused-probabilities.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +58,8 @@ struct LintUnusedProbabilities : attn::impl::LintUnusedProbabilitiesBase<LintUnu
       });
       if (dropped != readers.end())
         (*dropped)->emitWarning()
-            << "what is computed from the probabilities is dropped, so it only costs time; leave "
-               "it out, in torch.nn.MultiheadAttention by need_weights=False";
+            << "a result computed from the probabilities is dropped, so it only costs time; do not "
+               "compute it, or call torch.nn.MultiheadAttention with need_weights=False";
       return;
     }
     bool multipliesScores = llvm::any_of(
@@ -67,7 +67,7 @@ struct LintUnusedProbabilities : attn::impl::LintUnusedProbabilitiesBase<LintUnu
     if (multipliesScores || (live.contains(softmax) && dropsProduct))
       softmax.emitWarning()
           << "the probabilities multiply no values, so the output is not an attention; "
-             "multiply the values by what softmax returns";
+             "multiply the values by the result of softmax";
   }
 
   /// The ops that read `probabilities` directly or through elementwise ops and views, in order.

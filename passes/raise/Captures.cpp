@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// A formula of more instructions takes longer to compute for each pair than to read from memory.
+/// Computing a formula of more instructions for each pair takes longer than reading its result from memory.
 static constexpr unsigned kMaxInstructions = 256;
 
 /// Whether `coordinate` is a coordinate of the region, such a coordinate plus a constant, or a constant.
@@ -24,8 +24,8 @@ static bool isOffsetOfDim(AffineExpr coordinate) {
          isa<AffineConstantExpr>(sum.getRHS());
 }
 
-/// Whether `element` does not vary with both query and key, and a captured operand, perhaps a slice, can be read at its
-/// coordinates.
+/// Whether `element` can be an element of a captured operand, perhaps of a slice: it does not vary with both query and
+/// key, and it is read at plain coordinates.
 static bool isCapturable(AttentionOp op, const Element &element) {
   const Access &read = element.getRead();
   auto type = cast<RankedTensorType>(read.tensor.getType());
@@ -44,8 +44,8 @@ static bool isCapturable(AttentionOp op, const Element &element) {
   return !named[op.getQDim()] || !named[op.getKDim()];
 }
 
-/// Where `element` is read. A tensor that is longer than the dimensions of the attention is replaced by the slice that
-/// is read.
+/// The access that reads `element`. A tensor that is longer than the dimensions of the attention is replaced by the
+/// slice that is read.
 static Access cutToDims(AttentionOp op, const Element &element) {
   const Access &read = element.getRead();
   if (!element.isInSlice())
@@ -78,7 +78,7 @@ static Access cutToDims(AttentionOp op, const Element &element) {
 }
 
 /// Whether the score region can compute `element` for each pair with at most `budget` instructions; subtracts the
-/// instructions from `budget`. An op that several others read is computed, and counted, for each of them.
+/// instructions from `budget`. An op with several readers is computed, and counted, once for each reader.
 static bool isFormula(AttentionOp op, const Element &element, unsigned &budget) {
   if (budget == 0)
     return false;

@@ -19,7 +19,7 @@ namespace attn {
 /// a division or a math function for each pair.
 mlir::Value computeCapture(AttentionOp op, unsigned capture);
 
-/// The number of the captured operand that is read as `read` says; adds the operand if there is none yet.
+/// The number of the captured operand with the tensor and the map of `read`; adds such an operand if there is none.
 unsigned captureElement(AttentionOp op, const Access &read);
 
 } // namespace attn

@@ -18,7 +18,7 @@ Element Element::of(Value tensor) {
   return at({tensor, AffineMap::getMultiDimIdentityMap(rank, tensor.getContext())});
 }
 
-/// The access to the source of a slice that `access` to the slice makes, if the offsets are static.
+/// If `access` reads a slice with static offsets: the access to the source of the slice.
 static std::optional<Access> readThroughSlice(Access access) {
   auto slice = access.tensor.getDefiningOp<tensor::ExtractSliceOp>();
   if (!slice || !slice.hasUnitStride() || ShapedType::isDynamicShape(slice.getStaticOffsets()))
@@ -42,7 +42,8 @@ Element Element::at(Access access) {
   }
   if (std::optional<Access> source = readThroughUnitReshape(access))
     return at(*source);
-  // If an op computes the source of a slice, it computes the element; otherwise the element is read from the slice.
+  // If a scalar op computes the source of a slice, this op computes the element; otherwise the element is read from the
+  // slice.
   if (std::optional<Access> source = readThroughSlice(access))
     if (Element element = at(*source); element.op) {
       element.isOfSlice = true;
@@ -62,7 +63,7 @@ Element Element::resolve(Value scalar, linalg::LinalgOp body, AffineMap loops) {
     scalar = operand->get(); // a constant outside of the body, which isScalarFunction has checked
   }
   element.op = scalar.getDefiningOp();
-  // A constant is the same at all coordinates.
+  // A constant is the same at all coordinates, so constants that are read at different coordinates are equal elements.
   if (!element.op->hasTrait<OpTrait::ConstantLike>()) {
     element.body = body;
     element.loops = loops;

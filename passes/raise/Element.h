@@ -26,14 +26,15 @@ public:
   /// The scalar op that computes the element, or null.
   mlir::Operation *getOp() const { return op; }
 
-  /// How operand `i` of the op is computed.
+  /// Operand `i` of the op as an element.
   Element getOperand(unsigned i) const {
     Element operand = resolve(op->getOperand(i), body, loops);
     operand.isOfSlice |= isOfSlice;
     return operand;
   }
 
-  /// If the op is a linalg.index, its coordinate over the dimensions that the element was read at; else null.
+  /// If the op is a linalg.index: the coordinate that it returns, as an expression of the dimensions of the map at
+  /// which the element was read; else null.
   mlir::AffineExpr getCoordinate() const;
 
   /// Where the element is read; the tensor is null if an op computes the element.
@@ -42,10 +43,10 @@ public:
   /// Whether the element was reached through a slice: its tensor may be longer than the tensor given to `at`.
   bool isInSlice() const { return isOfSlice; }
 
-  /// The value of the element where it is a constant, else null.
+  /// The value of the element if it is a constant, else null.
   mlir::Attribute getConstant() const;
 
-  /// Whether both are the same op at the same coordinates or are read in the same place.
+  /// Whether both elements are results of the same op at the same coordinates, or are read in the same place.
   bool operator==(const Element &other) const {
     return op == other.op && loops == other.loops && read.tensor == other.read.tensor &&
            read.map == other.read.map;

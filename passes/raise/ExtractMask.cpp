@@ -13,15 +13,16 @@
 //   %lengths = linalg.generic ins(%position) { max(%position + (linalg.index 0) + 1, 0) }        a number for each query
 //   attn.attention ins(%q, %k, %v) captures(%position, %lengths) mask(#attn.lengths<1>)
 //
-// The pass reads only the last ops of the region, fills and additions of -inf or 0: no op may change the -inf
-// afterwards. It splits a condition into parts that must all hold. Each part has to be a comparison that a named mask
-// states (causal, window, lengths) or a test of a captured element for zero. The pass treats a mask tensor that the
-// graph computes in the same way: captured operands that are formulas of positions move into the region first.
-// A part that no mask states stays where it is and still hides its pairs; loops then visit the keys that the stated
-// parts keep. A lower bound of the keys without an upper bound stays as well.
+// The pass reads only fills and additions of -inf or 0 at the end of the region, because no op may change the -inf
+// afterwards. It splits a condition into parts that must all hold. A part is moved to the mask if it is a comparison
+// that a named mask states (causal, window, lengths) or a test of a captured element for zero. The pass treats a mask
+// tensor that the graph computes in the same way: captured operands that are formulas of positions move into the region
+// first. A part that no mask states stays where it is and still hides its pairs; loops then visit the keys that the
+// other parts keep. A lower bound of the keys without an upper bound stays as well.
 //
-// A finite fill hides nothing by itself: a row that is filled throughout averages the values. A fill near the least
-// float becomes a mask if every row provably keeps a pair: beside its score, the filled ones get probability 0.
+// A finite fill hides nothing by itself: a row in which all scores are filled averages the values. A fill near the
+// least float becomes a mask if every row provably keeps a pair: beside the score of this pair, the filled scores get
+// probability 0.
 // Canonicalization drops a region that only yields its score, and captured operands that nothing reads.
 // Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
@@ -49,14 +50,14 @@ using namespace attn;
 
 namespace {
 
-/// A yes-or-no question about a scalar.
+/// A predicate on a scalar.
 struct Test {
   llvm::unique_function<bool(Attribute) const> holds;
-  /// The answer depends on nothing but whether the scalar is zero.
+  /// The result depends only on whether the scalar is zero.
   bool isZeroTest;
 };
 
-/// Conditions on a pair that all hold when it is kept.
+/// Conditions that all hold for a pair that is kept.
 struct Kept {
   std::optional<int64_t> upper, lower; // k <= q + upper, k >= q - lower
   SmallVector<Attribute> masks;
@@ -73,22 +74,23 @@ struct Kept {
 };
 
 /// One side of a comparison, an expression of the coordinates; symbol i is the element of captured operand i. Elements
-/// may be so large that the sums of the graph wrap: `width` is the bit width of sums with elements, 0 without any.
+/// may be so large that the sums of the graph wrap around. `width` is the bit width of sums with elements, or 0 if
+/// there is no such sum.
 struct Side {
   AffineExpr expr;
   unsigned width = 0;
   bool readsElement = false;
-  /// No element is large enough for a sum of 64 bits to wrap.
+  /// No element is large enough for the sum to wrap around.
   bool isExact = true;
 };
 
-/// Takes one condition of a score region apart.
+/// Splits one condition of a score region into parts that masks state.
 class ConditionReader {
 public:
   explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
 
-  /// Adds to `kept` what must hold for `condition` to be `truth`. On failure, what it has added is necessary but not
-  /// sufficient.
+  /// Adds to `kept` the parts that must hold for `condition` to be `truth`. After a failure, the parts in `kept` are
+  /// necessary but not sufficient.
   LogicalResult require(Value condition, bool truth) {
     return require(condition, isNonzero(), truth);
   }
@@ -127,7 +129,7 @@ private:
       int64_t atEnd = 0;
       if (factor != 0 && dim >= numDims)
         return false;
-      // Coordinates start at 0; where the expression falls, its minimum is at the last one.
+      // Coordinates start at 0. If the expression falls with a coordinate, its minimum is at the last coordinate.
       if (factor < 0 && (!size || llvm::MulOverflow(factor, *size - 1, atEnd)))
         return false;
       if (llvm::AddOverflow(least, atEnd, least))
@@ -191,7 +193,7 @@ static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(At
               isEquality && isZero(right)};
 }
 
-/// Adds what must hold for `test` of `value` to be `truth`; fails if no mask can state it.
+/// Adds the parts that must hold for `test` of `value` to be `truth`; fails if there are parts that no mask states.
 LogicalResult ConditionReader::require(Value value, const Test &test, bool truth) {
   if (++numScalars > kMaxScalars)
     return failure();
@@ -225,7 +227,7 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
     return failure();
   }
   if (isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp, arith::UIToFPOp, arith::SIToFPOp>(op)) {
-    // These casts keep zero, and turn true into 1 or -1, as their signedness says.
+    // These casts keep zero. They turn true into 1 or, if they are signed, into -1.
     Value source = op->getOperand(0);
     bool isSigned = isa<arith::ExtSIOp, arith::SIToFPOp>(op);
     if (source.getType().isInteger(1)) {
@@ -267,7 +269,7 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
   return failure();
 }
 
-/// Whether the elements of a captured operand have at most 32 bits, or are sizes.
+/// Whether the elements of a captured operand have at most 32 bits, or are sizes of dimensions.
 bool ConditionReader::isSmall(Value capture) {
   if (getElementTypeOrSelf(capture).getIntOrFloatBitWidth() <= 32)
     return true;
@@ -277,8 +279,8 @@ bool ConditionReader::isSmall(Value capture) {
          });
 }
 
-/// `value` as an expression of the coordinates. Coordinates are below sizes of dimensions: sums of at most `kMaxTerms`
-/// terms, with constants of at most `kLargest`, stay far from where 32 bits wrap.
+/// `value` as an expression of the coordinates. Coordinates are less than sizes of dimensions, so sums of at most
+/// `kMaxTerms` terms, with constants of at most `kLargest`, are far too small to wrap around in 32 bits.
 std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
   constexpr int64_t kLargest = 1 << 26;
   constexpr unsigned kMaxTerms = 16;
@@ -297,7 +299,7 @@ std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
     sum.expr = isa<arith::AddIOp>(inner) ? left->expr + right->expr : left->expr - right->expr;
     sum.readsElement = left->readsElement || right->readsElement;
     sum.isExact = left->isExact && right->isExact && (width == 64 || !sum.readsElement);
-    // A sum that may have wrapped in fewer bits cannot be part of a wider sum.
+    // A sum that may have wrapped around in fewer bits cannot be part of a wider sum.
     for (const Side *part : {&*left, &*right})
       if (part->width != 0 && part->width != width)
         return std::nullopt;
@@ -343,10 +345,11 @@ LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool tru
   }
 }
 
-/// A number that is greater than the number of keys of any tensor, and far from where 64 bits wrap.
+/// A number that is greater than the number of keys of any tensor, but so small that adding coordinates to it does not
+/// wrap around in 64 bits.
 static constexpr int64_t kBeyondKeys = int64_t(1) << 62;
 
-/// `value`, an integer or an index, as 64 bits.
+/// `value`, an integer or an index, converted to 64 bits.
 static Value toWide(OpBuilder &builder, Location loc, Value value) {
   Type wide = builder.getI64Type();
   if (value.getType() == wide)
@@ -356,7 +359,7 @@ static Value toWide(OpBuilder &builder, Location loc, Value value) {
   return arith::ExtSIOp::create(builder, loc, wide, value);
 }
 
-/// The coefficients of the coordinates, of the captured elements, and the constant.
+/// Returns the coefficients of the coordinates in `expr`, then those of the captured elements, then the constant.
 FailureOr<SmallVector<int64_t>> ConditionReader::flatten(AffineExpr expr) {
   SmallVector<int64_t> flat;
   if (failed(getFlattenedAffineExpr(expr, op.getKDim() + 1, op.getCaptures().size(), &flat)))
@@ -364,7 +367,7 @@ FailureOr<SmallVector<int64_t>> ConditionReader::flatten(AffineExpr expr) {
   return flat;
 }
 
-/// Adds left >= right + gap.
+/// Adds the condition left >= right + gap to `kept`; fails if no mask states it.
 LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &right, int64_t gap) {
   unsigned numDims = op.getKDim() + 1, numSymbols = op.getCaptures().size();
   FailureOr<SmallVector<int64_t>> difference = flatten(left.expr - right.expr - gap);
@@ -374,7 +377,7 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
   if (alwaysHolds(flat))
     return success();
   int64_t constant = flat.back();
-  // The coordinate of a single query is 0, and the region may have a constant in its place.
+  // If there is a single query, its coordinate is 0, and the region may have a constant in its place.
   bool isSingleQuery = extent(op.getQDim()) == 1;
   auto is = [&](int64_t ofQ, int64_t ofK, std::optional<unsigned> symbol) {
     SmallVector<int64_t> expected(numDims + numSymbols, 0);
@@ -414,7 +417,8 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
 }
 
 /// Captures the number of keys k for which left - right, which contains -k, is at least `gap`. If the sums of the graph
-/// may wrap, elements must be on the left and the key on the right: the sum computed here then wraps as theirs does.
+/// may wrap around, elements must be on the left and the key on the right: the sum computed here then wraps around in
+/// the same cases.
 FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side &right,
                                                     int64_t gap) {
   unsigned numDims = op.getKDim() + 1;
@@ -426,7 +430,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
   if (!isExact && (right.readsElement || (*ofData)[op.getKDim()] != 0))
     return failure();
   SmallVector<int64_t> flat = *whole;
-  // A coordinate on both sides cancels out here, but is part of the sum that may wrap.
+  // A coordinate on both sides cancels out here, but is part of the sum that may wrap around.
   for (unsigned dim = 0; dim < op.getKDim() && !isExact; ++dim)
     if (flat[dim] == 0 && (*ofData)[dim] != 0)
       return failure();
@@ -468,7 +472,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
         auto constant = [&](int64_t value) {
           return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
         };
-        // The sum that may wrap comes first.
+        // Compute the sum that may wrap around first.
         SmallVector<int64_t> first(numDims, 0), rest(ofDims);
         int64_t last = flat.back() + 1;
         Value sum = constant(last);
@@ -495,7 +499,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
           if (left.width == 32)
             sum = arith::ExtSIOp::create(b, loc, type,
                                          arith::TruncIOp::create(b, loc, b.getI32Type(), sum));
-          // The bounds are beyond every key.
+          // Clamp the sum, so that the additions below cannot wrap around. The limits are beyond every key.
           sum = arith::MaxSIOp::create(b, loc, sum, constant(-kBeyondKeys));
           sum = arith::MinSIOp::create(b, loc, sum, constant(kBeyondKeys));
           sum = arith::AddIOp::create(b, loc, sum, constant(last));
@@ -566,7 +570,7 @@ static void computeCaptures(AttentionOp op) {
   }
 }
 
-/// The masks that together make up the mask of `op`.
+/// The masks whose conjunction is the mask of `op`.
 static SmallVector<Attribute> masksOf(AttentionOp op) {
   MaskInterface mask = op.getMaskAttr();
   if (auto all = dyn_cast_or_null<AndAttr>(mask))
@@ -612,7 +616,7 @@ static bool isWithinBounds(AttentionOp op, Value score) {
 }
 
 namespace {
-/// A condition, and how to erase it if the mask states all of it.
+/// A condition. `erase` removes it from the attention once the mask states all of it.
 struct Condition {
   Kept kept;
   bool isWhole;
@@ -633,7 +637,7 @@ static bool canTakeLower(const Kept &bounds) {
   return bounds.upper && bounds.lower && *bounds.upper + *bounds.lower >= 0;
 }
 
-/// `masks` and the masks that state `kept`.
+/// Returns `masks`, followed by the masks that state `kept`.
 static SmallVector<Attribute> withBounds(SmallVector<Attribute> masks, const Kept &kept,
                                          MLIRContext *context) {
   if (kept.lower)

@@ -7,9 +7,9 @@
 // becomes
 //   %r = linalg.generic ins(%i, %mask) { ^bb0(%a, %m): %m }
 //
-// Decoders index their masks with tensors that count the positions. If every index of an access provably is the
-// coordinate of a loop that has the size of the dimension, the tensor becomes an ordinary operand; counting from the
-// end and clamps then change nothing.
+// Decoders index their masks with tensors of the positions 0, 1, 2, ... If every index of an access provably is the
+// coordinate of a loop that has the size of the indexed dimension, the indexed tensor becomes an ordinary operand. Ops
+// that clamp the index, or that replace a negative index by one counted from the end, then change nothing.
 // Test: test/passes/raise/fold-gathers.mlir
 //
 //===----------------------------------------------------------------------===//

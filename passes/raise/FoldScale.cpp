@@ -7,8 +7,8 @@
 // becomes
 //   attn.attention ins(%q, %k, %v) {scale = 0.125}
 //
-// Takes factors of the query and of the key, also through views (transpose, reshape, slice); canonicalization takes
-// the factors of the score. Left alone: factors that take the scale out of the normal range of f32.
+// The pass moves factors of the query and of the key, also through views (transpose, reshape, slice); canonicalization
+// moves the factors of the score. Left alone: factors that would take the scale out of the normal range of f32.
 // Test: test/passes/raise/fold-scale.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -8,8 +8,9 @@
 // becomes
 //   %d = arith.constant dense<false> : tensor<127xi1>
 //
-// Models compute parts of their masks from positions alone, for example whether a packed sequence starts at a token:
-// for positions 0, 1, 2, ... none does. Such a part looks like a mask of its own until this pass computes its elements.
+// Models compute parts of their masks from positions alone, for example whether a new packed sequence starts at a
+// token; with the positions 0, 1, 2, ..., no new sequence starts. Such a part looks like a mask until this pass
+// computes its elements.
 // The pass computes integers and booleans that depend on no argument, element by element, with MLIR's own folders. A
 // tensor whose elements differ stays a formula of positions, from which attn-extract-mask makes masks. A reduction is
 // folded if no element changes its initial value.
@@ -127,8 +128,8 @@ Attribute Evaluator::compute(Operation *op, ArrayRef<int64_t> index) {
   return {};
 }
 
-/// The element that `op` computes at `index`. The elements of an operand of a reduction are known only if all are the
-/// same.
+/// The element that `op` computes at `index`. Of an operand of a reduction, the elements are known only if they are all
+/// the same.
 Attribute Evaluator::apply(linalg::LinalgOp op, ArrayRef<int64_t> index) {
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!op.hasPureTensorSemantics() || op.getNumDpsInits() != 1 || !out.isProjectedPermutation())

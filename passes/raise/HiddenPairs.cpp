@@ -76,7 +76,8 @@ bool attn::holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   return tested == expected;
 }
 
-/// Whether `score` is computed from products and numbers above kGreatestFiniteFill by ops that keep such magnitudes.
+/// Whether `score` is computed from products and from numbers above kGreatestFiniteFill, by ops such as sums, products
+/// and selects only.
 static bool isAboveFill(const Element &score, llvm::SmallPtrSetImpl<Operation *> &seen) {
   if (Attribute constant = score.getConstant()) {
     auto number = dyn_cast<FloatAttr>(constant);

@@ -14,14 +14,14 @@
 // over the softmax dimension. The scores, read one element at a time through all-parallel ops, must be computed from
 // a product of a query and a key. Elementwise ops between that product and the softmax, masks made from indices
 // included, become the score region; the results of other ops, a second product included, become captured operands.
-// Scores that another op reads too stay in memory and are captured. For these, and for scores without a product (the
-// softmax of a masked constant), the query and key of the attention have head size 0. Probabilities with another use
-// become the second output. If an op sets the probabilities of rows whose scores are all -inf to 0, or of pairs that
+// Scores that another op reads too stay in memory and are captured. For these scores, and for scores without a product
+// (the softmax of a masked constant), the query and key of the attention have head size 0. Probabilities with another
+// use become the second output. If an op sets probabilities to 0 in rows whose scores are all -inf, or for pairs that
 // the scores hide, the attention has {empty_row = zero}. A column that is concatenated to the scores, and whose
 // probabilities a slice drops, is a sink.
 //
-// Left alone, with a remark at the softmax: a graph for which this cannot be shown, and element types that attention is not
-// compiled for (isAttentionElement).
+// Left alone, with a remark at the softmax: a graph that is not proved to have this form, and element types that
+// attention is not compiled for (isAttentionElement).
 // Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -56,7 +56,8 @@ using namespace attn;
 
 namespace {
 
-/// The product of the scores, read at `map` over the softmax input. Query and key are read over the dimensions of the
+/// The product that the scores are computed from. `map` is a map over the dimensions of the softmax input, and gives
+/// the place where the result of the product is read. The maps of `query` and `key` are over the dimensions of the
 /// softmax input, then d.
 struct Product {
   linalg::LinalgOp op;
@@ -92,7 +93,7 @@ static Type findOtherFloat(Operation *op) {
   return {};
 }
 
-/// `map` with the coordinate in place of 0 in each dimension of size 1, where both read the same element.
+/// Returns `map` with coordinate i in place of 0 in each dimension i of size 1. Both maps read the same element.
 static AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
   SmallVector<AffineExpr> exprs(map.getResults());
   for (unsigned i = 0; i < std::min<size_t>(exprs.size(), sizes.size()); ++i)
@@ -101,7 +102,7 @@ static AffineMap withUnitCoordinates(AffineMap map, ArrayRef<int64_t> sizes) {
   return AffineMap::get(map.getNumDims(), 0, exprs, map.getContext());
 }
 
-/// `op`, read at `map` over the softmax input, as a product of a query and a key.
+/// Matches `op`, whose result is read at `map` over the softmax input, as a product of a query and a key.
 static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, unsigned keyDim) {
   unsigned d = map.getNumDims();
   auto isNamed = [&](unsigned dim) { return map.isFunctionOfDim(dim); };
@@ -135,7 +136,7 @@ namespace {
 /// Turns one softmax into an attention.
 class Raiser {
 public:
-  /// Scores in `inMemory` are captured.
+  /// Scores in `inMemory` become captured operands.
   Raiser(linalg::SoftmaxOp softmax, DenseSet<Value> inMemory)
       : softmax(softmax), inMemory(std::move(inMemory)), scores(softmax.getInput()),
         reader(softmax), probabilities(softmax->getResult(0)), context(softmax.getContext()),
@@ -148,7 +149,8 @@ public:
     builder.setInsertionPointToEnd(&block);
   }
 
-  /// Fails with a remark, or without one if more scores have to be in memory: getSharedScores().
+  /// Fails with a remark that gives the reason. Fails without a remark if the softmax is no part of an attention, or if
+  /// more scores have to be in memory (getSharedScores()).
   LogicalResult run();
 
   /// Scores that another op reads too and that are not in memory.
@@ -175,7 +177,8 @@ private:
   LogicalResult chooseDims();
   void rewrite(Value score);
 
-  /// The map over the attention's dimensions that reads what `map` reads.
+  /// Rewrites `map` over the dimensions of the attention; `dims` has the dimension of the attention for each dimension
+  /// of `map`.
   AffineMap toAttention(AffineMap map, ArrayRef<unsigned> dims) {
     SmallVector<AffineExpr> exprs =
         llvm::map_to_vector(dims, [&](unsigned dim) { return getAffineDimExpr(dim, context); });
@@ -206,8 +209,8 @@ private:
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
   EmptyRow emptyRow = EmptyRow::NaN;
-  /// If the last select of the scores hides pairs with a finite number near the least float instead of -inf: the
-  /// operand of that select which is the number.
+  /// If the last select of the scores hides pairs by a finite number near the least float instead of -inf: the number
+  /// of the operand of the select that is this constant.
   std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
   AffineMap probabilitiesMap; // where the loops of valueProduct read the probabilities
@@ -303,7 +306,8 @@ void Raiser::findProbabilities() {
   emptyRow = isProduct && !finiteFill ? EmptyRow::NaN : EmptyRow::Zero;
 }
 
-/// Replaces the finite number that hides pairs by -inf. The graph sets the probabilities of these pairs to 0, as -inf does.
+/// Replaces the finite number that hides pairs by -inf. The graph sets the probabilities of these pairs to 0, as -inf
+/// does.
 LogicalResult Raiser::hideFiniteFill(Value score) {
   auto select = score.getDefiningOp<arith::SelectOp>();
   if (!select)
@@ -324,8 +328,8 @@ bool Raiser::findsEmptyRows(Operation *op) {
          llvm::all_of(op->getUsers(), [&](Operation *user) { return findsEmptyRows(user); });
 }
 
-/// Whether `value`, perhaps in another layout or changed element by element, is an operand of a contraction or a result of
-/// the function.
+/// Whether `value`, perhaps in another layout or changed element by element, is an operand of a contraction or a result
+/// of the function.
 static bool reachesContractionOrReturn(Value value) {
   SmallVector<Value> values = {value};
   llvm::SmallPtrSet<Operation *, 16> seen;
@@ -408,8 +412,8 @@ LogicalResult Raiser::findValueProduct() {
   return success();
 }
 
-/// Moves the product with the values before the other readers of the probabilities: the attention, which replaces the
-/// product, will compute the probabilities for these.
+/// Moves the product with the values before the other readers of the probabilities, because the attention, which
+/// replaces the product, will compute the probabilities that they read.
 LogicalResult Raiser::moveValueProduct() {
   IRRewriter rewriter(context);
   for (Operation *reader : otherUsers) {
@@ -426,9 +430,10 @@ LogicalResult Raiser::moveValueProduct() {
   return success();
 }
 
-/// Finds the product of query and key that `element` of the scores is computed from. Of several products it takes the
-/// one whose two operands both vary with the most coordinates: in a projection of a tensor of pairs, one operand varies
-/// with all coordinates and the other with few. The other products are computed in memory and captured.
+/// Finds the product of query and key that `element` of the scores is computed from. Of several products, it takes the
+/// product for which the lesser of the two numbers of coordinates that its operands vary with is greatest: in a
+/// projection of a tensor of pairs, one operand varies with all coordinates and the other with few. The other products
+/// are computed in memory and captured.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
   if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)
@@ -451,7 +456,8 @@ void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &s
     product = found;
 }
 
-/// The element of `tensor` at `map` over the softmax input, computed in the region.
+/// Returns the element of `tensor` at `map` over the softmax input, as a value of the region. Adds the ops that compute
+/// it.
 FailureOr<Value> Raiser::read(Value tensor, AffineMap map) {
   auto [it, isNew] = elements.try_emplace({tensor, map});
   if (!isNew)
@@ -544,7 +550,8 @@ FailureOr<Value> Raiser::capture(Value tensor, AffineMap map) {
   return Value(region.front().addArgument(type.getElementType(), tensor.getLoc()));
 }
 
-/// Checks that no other op reads the scores, that they are read at their own coordinates, and that they have a product.
+/// Checks that no other op reads the scores, that the scores are read at their own coordinates, and that they are
+/// computed from a product.
 LogicalResult Raiser::checkScores() {
   for (Operation *op : scorePath)
     for (OpOperand &use : op->getUses())
@@ -577,7 +584,7 @@ LogicalResult Raiser::chooseDims() {
       return product->query.names(dim) && !product->key.names(dim);
     return dim != keyDim && !value.names(probabilitiesMap.getDimPosition(dim));
   };
-  // If there are several, the innermost is q and the others are query groups.
+  // If several dimensions are dimensions of the query, the innermost is q and the others are query groups.
   auto dims = llvm::reverse(llvm::seq(rank));
   auto found = llvm::find_if(dims, isQuery);
   if (found == dims.end())
@@ -673,7 +680,7 @@ void Raiser::rewrite(Value score) {
 
   if (score != region.getArgument(rank) || !captures.empty()) {
     YieldOp::create(builder, loc, score);
-    // The body was written over the coordinates of the scores; the region's are (batch..., q, k).
+    // The body uses the coordinates of the scores; the coordinates of the score region are (batch..., q, k).
     Block &body = attention.getScore().emplaceBlock();
     for (unsigned i = 0; i < numDims - 2; ++i)
       body.addArgument(rewriter.getIndexType(), loc);
@@ -723,7 +730,7 @@ LogicalResult Raiser::run() {
 namespace {
 struct RaiseAttention : attn::impl::RaiseAttentionBase<RaiseAttention> {
   void runOnOperation() override {
-    // Dead readers of the scores must not count; the ops that raising leaves behind are dead too.
+    // Dead ops that read the scores would prevent fusion. Raising leaves dead ops behind, so DCE runs again at the end.
     IRRewriter rewriter(&getContext());
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
     SmallVector<linalg::SoftmaxOp> anchors;

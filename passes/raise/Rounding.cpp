@@ -20,7 +20,7 @@ linalg::LinalgOp attn::findRounding(Value value) {
   return rounds ? op : nullptr;
 }
 
-/// Returns `value` as an f32, from before the rounding that gave `value` if there was one.
+/// Returns `value` as an f32. If `value` was rounded, this is the number before the rounding.
 static Value widen(Value value) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);

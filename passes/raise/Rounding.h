@@ -17,8 +17,8 @@ namespace attn {
 /// Returns the op that rounds each element of `value` to f16 or bf16, if no other op reads `value`; else null.
 mlir::linalg::LinalgOp findRounding(mlir::Value value);
 
-/// Makes the scalar ops of `region` compute `score`, an f32, without rounding values to f16 or bf16 in between. Returns the
-/// new score. Ops that have no use are left behind.
+/// Makes the scalar ops of `region` compute `score`, an f32, without rounding values to f16 or bf16 in between. Returns
+/// the new score. Ops that lose their uses stay in the region.
 mlir::Value dropRoundings(mlir::Region &region, mlir::Value score);
 
 } // namespace attn

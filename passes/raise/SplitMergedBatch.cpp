@@ -11,11 +11,11 @@
 //
 // Models written by hand and the decompositions of PyTorch use products that take one batch dimension. A reshape that
 // splits the batch dimension of scores moves to the operands of their product. A reshape that merges batch dimensions
-// of the softmax's result moves behind the product with the values. Both also move over the softmax and over the
-// elementwise ops before and after it; where a split and a merge meet, they cancel out. Reshapes of rows and columns
-// stay. A batch that is merged before the first product and split after the last one stays merged. Reshapes
-// that add or drop a dimension of size 1 move too if the softmax has this dimension: a single head is then a dimension
-// of the batch.
+// of the softmax's result moves behind the product with the values. Both kinds of reshapes also move over the softmax
+// and over the elementwise ops before and after it; where a split and a merge meet, they cancel out. Reshapes of rows
+// and columns stay. A batch that is merged before the first product and split after the last product stays merged.
+// Reshapes that add or drop a dimension of size 1 move too if the softmax has this dimension: a single head is then a
+// dimension of the batch.
 // Test: test/passes/raise/split-merged-batch.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -87,8 +87,8 @@ static bool leadsToSoftmax(Value value, bool inItsShape = false) {
   return false;
 }
 
-/// The dimensions that merge several dimensions of `longer`. Unit dimensions count only with `countsUnits`: raising reads
-/// scores through those that the softmax does not have.
+/// The dimensions that merge several dimensions of `longer`. Dimensions of size 1 count only with `countsUnits`. Those
+/// that the softmax does not have need not move, because attn-raise-attention reads scores through their reshapes.
 static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<ReassociationIndices> groups,
                                             bool countsUnits = false) {
   ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
@@ -113,7 +113,8 @@ static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   if (merged.empty())
     return false;
   if (isScalarFunction(op)) {
-    // Merged columns would end up in front of the softmax, which takes them as one dimension.
+    // A reshape that merges columns would stop in front of the softmax, which needs the merged columns as one
+    // dimension.
     auto isColumn = [&](unsigned dim) {
       return map.getResult(dim) == getAffineDimExpr(op.getNumLoops() - 1, op.getContext());
     };
@@ -125,7 +126,7 @@ static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
          (isInFront ? comesFromSoftmax(longer) : leadsToSoftmax(longer));
 }
 
-/// movesOver() for the reshape at one end of `fused` and the op at the other.
+/// Calls movesOver() for the two ops that `fused` connects, the producer and the reader, one of which is a reshape.
 static bool movesOverEnd(OpOperand *fused) {
   auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>();
   if (auto op = dyn_cast<linalg::LinalgOp>(fused->getOwner()); op && collapse)
@@ -136,7 +137,8 @@ static bool movesOverEnd(OpOperand *fused) {
          movesOver(expand, op, op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
 }
 
-/// Groups each dimension that is not a unit with the units behind it; units in front join the first group.
+/// Groups each dimension whose size is not 1 with the dimensions of size 1 that follow it; leading dimensions of size 1
+/// join the first group.
 static SmallVector<ReassociationIndices> groupUnitsWithOthers(ArrayRef<int64_t> shape) {
   SmallVector<ReassociationIndices> groups;
   bool onlyUnits = true;
@@ -175,8 +177,9 @@ struct MoveOverSoftmax : OpRewritePattern<linalg::SoftmaxOp> {
   }
 };
 
-/// Adds or drops the unit dimensions of a reshape in a reshape of their own, before a collapse and after an expansion:
-/// only merged dimensions move.
+/// Splits a reshape that merges or splits dimensions, and also adds or drops dimensions of size 1, into two reshapes,
+/// so that only merged dimensions move. The reshape of the dimensions of size 1 precedes a collapse and follows an
+/// expansion.
 template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern<ReshapeOp>::OpRewritePattern;
 
@@ -231,11 +234,13 @@ template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp>
   }
 };
 
-/// Moves the unit dimensions that start a group to the group before, up to the last dimension of their group: [[0], [1, 2],
-/// [3]] of [B, 1, S, T] becomes [[0, 1], [2], [3]]. The batch of a product comes first, so a head count of 1 is part of the
-/// batch and not of the rows. A group of units other than the first takes no more: it is the one row of a single query.
+/// Moves dimensions of size 1 at the start of a group to the group before it, as long as a dimension stays in the
+/// group: [[0], [1, 2], [3]] of [B, 1, S, T] becomes [[0, 1], [2], [3]]. The batch of a product comes first, so a head
+/// count of 1 then belongs to the batch and not to the rows. A group that has only dimensions of size 1, and is not the
+/// first, takes no more dimensions, because it is the row of a single query.
 template <typename ReshapeOp> struct GroupUnitsWithBatch : OpRewritePattern<ReshapeOp> {
-  /// The benefit is greater than that of SeparateUnits, which separates the units of each group.
+  /// The benefit is greater than that of SeparateUnits, because that pattern separates the dimensions of size 1 of each
+  /// group.
   GroupUnitsWithBatch(MLIRContext *context) : OpRewritePattern<ReshapeOp>(context, /*benefit=*/2) {}
 
   LogicalResult matchAndRewrite(ReshapeOp reshape, PatternRewriter &rewriter) const override {
@@ -266,7 +271,8 @@ template <typename ReshapeOp> struct GroupUnitsWithBatch : OpRewritePattern<Resh
   }
 };
 
-/// Drops the unit dimensions of an operand that are read at 0: the patterns that move reshapes require this.
+/// Drops the dimensions of size 1 of an operand that are read at 0, because the patterns that move reshapes do not
+/// match operands with such dimensions.
 struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -307,9 +313,9 @@ struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// A transposition that moves only unit dimensions, and has others, becomes a reshape that drops them and one that adds
-/// them, which the other patterns move and cancel. The importer writes reshapes itself; canonicalization composes such a
-/// transposition from two others.
+/// Replaces a transposition that moves only dimensions of size 1, and has other dimensions, by a reshape that drops the
+/// dimensions of size 1 and a reshape that adds them. The other patterns move and cancel these reshapes. The importer
+/// creates reshapes, not such transpositions; canonicalization composes such a transposition from two others.
 struct ReshapeForTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -348,8 +354,8 @@ struct SplitMergedBatch : attn::impl::SplitMergedBatchBase<SplitMergedBatch> {
     patterns.add<MoveOverSoftmax>(context);
     tensor::populateFoldTensorEmptyPatterns(patterns);
     linalg::FillOp::getCanonicalizationPatterns(patterns, context);
-    // The rewriting ends: `transposes` replaces or composes ops, a step of `units` moves a unit forward or separates it, and
-    // a step of `patterns` moves a reshape away from a softmax.
+    // The rewriting terminates: `transposes` replaces or composes ops, a step of `units` moves a dimension of size 1
+    // forward or separates it, and a step of `patterns` moves a reshape away from a softmax.
     auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(transposes), config)) ||
         failed(applyPatternsGreedily(getOperation(), std::move(units), config)) ||

@@ -16,7 +16,7 @@ func.func @padding(%x: !x, %hidden: tensor<2x1x9xi1>) -> !x {
       {indexing_maps = [#q, #k, #v, #bk, #o], scale = 1.0 : f32, empty_row = #attn.empty_row<nan>} score {
       ^bb0(%b: index, %q: index, %k: index, %s: f32, %h: i1):
         %inf = arith.constant 0xFF800000 : f32
-        // expected-warning @below {{the mask can hide every key of a query, whose row is NaN then; keep a key for every query, or call scaled_dot_product_attention, which gives 0}}
+        // expected-warning @below {{the mask can hide every key of a query, and the row of such a query is NaN; keep a key for every query, or call scaled_dot_product_attention, which gives 0}}
         %t = arith.select %h, %inf, %s : f32
         attn.yield %t : f32
       } -> !x

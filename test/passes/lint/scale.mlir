@@ -18,7 +18,7 @@
 !x3 = tensor<2x9x16xf32>
 
 func.func @multiplied(%q: !h, %out: !h) -> !h {
-  // expected-warning @below {{scores are multiplied by sqrt(32), so the softmax all but picks one key; divide them by sqrt(32), the root of the head size}}
+  // expected-warning @below {{scores are multiplied by sqrt(32), so the softmax gives almost all probability to one key; divide them by sqrt(32), the root of the head size}}
   %o = attn.attention ins(%q, %q, %q : !h, !h, !h) outs(%out : !h) {indexing_maps = [#q, #k, #v, #o], scale = 5.656854249 : f32} -> !h
   return %o : !h
 }

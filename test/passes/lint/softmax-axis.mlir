@@ -12,7 +12,7 @@
 
 func.func @over_queries(%x: !x, %s0: !s, %o0: !x) -> !x {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
-  // expected-warning @below {{softmax is over dimension -2 and the sum of the values over dimension -1, so the probabilities in a sum do not add up to 1; softmax(scores, dim=-1)}}
+  // expected-warning @below {{softmax is over dimension -2 and the sum of the values over dimension -1, so the probabilities in a sum do not add up to 1; use softmax(scores, dim=-1)}}
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
   %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x
   return %o : !x

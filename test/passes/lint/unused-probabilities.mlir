@@ -15,7 +15,7 @@ func.func private @declared(!x) -> !x
 
 func.func @scores_instead(%x: !x, %s0: !s, %o0: !x) -> (!x, !s) {
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
-  // expected-warning @below {{the probabilities multiply no values, so the output is not an attention; multiply the values by what softmax returns}}
+  // expected-warning @below {{the probabilities multiply no values, so the output is not an attention; multiply the values by the result of softmax}}
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
   %o = linalg.contract indexing_maps = [#qk_v, #ke, #qe] ins(%s, %x : !s, !x) outs(%o0 : !x) -> !x
   return %o, %p : !x, !s
@@ -42,7 +42,7 @@ func.func @dropped_mean(%x: !x, %s0: !s, %o0: !x, %m0: tensor<?xf32>) -> !x {
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
   %o = linalg.contract indexing_maps = [#qk_v, #ke, #qe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x
-  // expected-warning @below {{what is computed from the probabilities is dropped, so it only costs time; leave it out, in torch.nn.MultiheadAttention by need_weights=False}}
+  // expected-warning @below {{a result computed from the probabilities is dropped, so it only costs time; do not compute it, or call torch.nn.MultiheadAttention with need_weights=False}}
   %m = linalg.generic {indexing_maps = [#id, #q], iterator_types = ["parallel", "reduction"]} ins(%p : !s) outs(%m0 : tensor<?xf32>) {
   ^bb0(%e: f32, %a: f32):
     %f = arith.addf %e, %a : f32
