@@ -18,8 +18,10 @@ namespace attn {
 /// The values of --schedule.
 inline llvm::cl::ValuesClass scheduleValues() {
   return llvm::cl::values(
-      clEnumValN(Schedule::PerHead, "per-head", "each task projects and attends one head"),
-      clEnumValN(Schedule::Phased, "phased", "project first, then attend each tile of queries in a task"),
+      clEnumValN(Schedule::PerHead, "per-head",
+                 "each task computes the projections and the attention of one head"),
+      clEnumValN(Schedule::Phased, "phased",
+                 "projections first, then one task for each tile of queries"),
       clEnumValN(Schedule::Decode, "decode", "for few queries: divide the keys into parts"),
       clEnumValN(Schedule::WholeScores, "whole-scores", "for few queries: compute all scores, then one softmax"),
       clEnumValN(Schedule::Unfused, "unfused", "keep the scores in memory, in three passes"));

@@ -167,10 +167,10 @@ def FuseElementwise : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
 def HoistViews : Pass<"attn-hoist-views", "::mlir::func::FuncOp"> {
   let summary = "turn views of the results of linalg ops into views of their operands";
   let description = [{
-    Transpositions, expanded and collapsed shapes and slices of the result of a structured op rename, split,
-    merge and narrow its loops; each operand that has the loop gets the same view. A packed projection becomes one
-    head-major contraction for each part, over its part of the weights. Attention and elementwise ops read their
-    operands in their own order. IR before and after: passes/simplify/HoistViews.cpp.
+    A transposition, an expanded or collapsed shape, or a slice of the result of a structured op becomes a change of the
+    loops of this op, and a view of each operand that has these loops. A packed projection becomes one head-major
+    contraction for each part, over its part of the weights. Attention and elementwise ops then read their operands in
+    the order of their own loops. IR before and after: passes/simplify/HoistViews.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
@@ -197,8 +197,8 @@ def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
 def GroupsToQueries : Pass<"attn-groups-to-queries", "::mlir::func::FuncOp"> {
   let summary = "turn the heads that share the keys of a single query into the queries of an attn.attention";
   let description = [{
-    If there is one query, the dimension of query groups and the dimension of queries are swapped in the indexing maps
-    of an attention, unless its mask reads either coordinate. IR before and after:
+    If there is one query, the dimension of query groups (the heads that share keys) and the dimension of queries are
+    swapped in the indexing maps of an attention, unless its mask reads either coordinate. IR before and after:
     passes/simplify/GroupsToQueries.cpp.
   }];
 }
@@ -207,8 +207,8 @@ def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
   let summary = "give every destination-style op and loop an init of its own";
   let description = [{
     An op computes its result in the memory of its init. If several ops share a `linalg.fill`, `linalg.broadcast` or
-    `tensor.empty` as init, each of them gets a clone; an init that is an argument, or that has other uses, is first
-    copied by a `linalg.copy`; a contraction starts its sums from the source of the copy. IR before and after:
+    `tensor.empty` as init, each of them gets a clone. Any other init that is an argument or has other uses is copied by
+    a `linalg.copy`; a contraction later starts its sums from the source of the copy. IR before and after:
     passes/simplify/UnshareInits.cpp.
   }];
 }
@@ -228,8 +228,9 @@ def BoundLengths : Pass<"attn-bound-lengths", "::mlir::func::FuncOp"> {
 def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
   let summary = "clone the functions of a module into one nested module for each ISA level";
   let description = [{
-    Each `#attn.target` in `attn.targets` of the module gives a nested module with this `attn.target` and with copies of
-    all functions; only their declarations stay in the outer module. IR before and after: passes/plan/CloneTargets.cpp.
+    For each target in `attn.targets` of the module, the pass creates a nested module that has this target as
+    `attn.target` and copies of all functions; only declarations stay in the outer module. IR before and after:
+    passes/plan/CloneTargets.cpp.
   }];
 }
 
@@ -288,8 +289,7 @@ def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
   let summary = "group the ops that compute row by row and share tasks of rows";
   let description = [{
     The ops of a group get the same `attn.task`, which has the number of the group. The weights of a group take at most
-    half of L2. If a function has a group already, the pass leaves the function alone. IR before and after:
-    passes/plan/GroupRows.cpp.
+    half of L2. A function that has a group already stays unchanged. IR before and after: passes/plan/GroupRows.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect"];
 }
@@ -329,31 +329,31 @@ def OutlineWeights : Pass<"attn-outline-weights", "::mlir::ModuleOp"> {
 def DecomposeAttention : Pass<"attn-decompose-attention", "::mlir::func::FuncOp"> {
   let summary = "lower attn.attention to linalg ops that hold all scores in memory";
   let description = [{
-    Applies to the schedule `unfused` outside of tasks and to the schedule `whole-scores` inside a task: a contraction
-    of query and key, an elementwise op for scale, score region and mask, a softmax, and a contraction with the values.
-    IR before and after: passes/schedule/DecomposeAttention.cpp.
+    Applies to the schedule `unfused` outside of tasks and to the schedule `whole-scores` inside a task. The attention
+    becomes a contraction of query and key, an elementwise op for scale, score region and mask, a softmax, and a
+    contraction with the values. IR before and after: passes/schedule/DecomposeAttention.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
-  let summary = "tile attn.attention into tasks that project and attend one head";
+  let summary = "tile attn.attention into tasks that compute the projections and the attention of one head";
   let description = [{
     Applies to the schedules `per-head` and `whole-scores`. The producers of the keys and values of a head move into
-    the `scf.forall` over heads; inside it, a loop over query tiles projects and attends the queries. IR before and
-    after: passes/schedule/PerHead.cpp.
+    the `scf.forall` over heads; inside it, a loop over query tiles computes the projection and the attention of each
+    query tile. IR before and after: passes/schedule/PerHead.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
-  let summary = "tile attn.attention into tasks that attend few queries to a part of the keys";
+  let summary = "tile attn.attention into tasks of few queries and a part of the keys";
   let description = [{
-    Applies to the schedule `decode`. If there are more keys than one part of the plan has, a task attends one part of
-    the keys, and tasks of a second `scf.forall` merge the parts in order. IR before and after:
-    passes/schedule/Decode.cpp.
+    Applies to the schedule `decode`. If there are more keys than one part of the plan has, a task computes the state of
+    a query tile over one part of the keys, and tasks of a second `scf.forall` merge the states of the parts in order.
+    IR before and after: passes/schedule/Decode.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
@@ -361,7 +361,7 @@ def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
 }
 
 def Phased : Pass<"attn-phased", "::mlir::func::FuncOp"> {
-  let summary = "tile attn.attention into tasks that attend one tile of queries";
+  let summary = "tile attn.attention into tasks of one tile of queries";
   let description = [{
     Applies to the schedule `phased`. Projections stay outside the `scf.forall`; `attn-phases` tiles them. IR before and
     after: passes/schedule/Phased.cpp.
@@ -384,7 +384,8 @@ def Phases : Pass<"attn-phases", "::mlir::func::FuncOp"> {
   let summary = "tile the ops outside attention into tasks";
   let description = [{
     Every linalg op that has rows and is not yet in a task becomes an `scf.forall` over tiles of its output, together
-    with the producers whose elements one task alone needs. IR before and after: passes/schedule/Phases.cpp.
+    with the producers whose elements are each needed by one task only. IR before and after:
+    passes/schedule/Phases.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -460,8 +461,9 @@ def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
   let summary = "refuse bufferized functions that write to inputs, call functions or return buffers";
   let description = [{
     Checks, after bufferization, that no op writes to the memory of an argument that is neither an output nor in-out,
-    also through views, loops and selections; that there is no call; and that no function returns a buffer. Each
-    violation is an error at the source location. The pass changes nothing. Reasons: passes/bufferize/VerifyBuffers.cpp.
+    either directly or through views, loops and selects; that there is no call; and that no function returns a buffer.
+    Each violation is an error at the source location. The pass changes nothing. Reasons:
+    passes/bufferize/VerifyBuffers.cpp.
   }];
 }
 
@@ -469,8 +471,8 @@ def NoteExtraWork : Pass<"attn-note-extra-work", "::mlir::func::FuncOp"> {
   let summary = "remark on copies, on buffers that are never read and on work done twice in bufferized functions";
   let description = [{
     Gives a remark at the source location of each copy, of each buffer that nothing reads, of each product that is
-    computed twice, and of each bias that is added in a pass of its own. The result is correct but takes longer than it
-    should. The pass changes nothing. Causes: passes/bufferize/NoteExtraWork.cpp.
+    computed twice, and of each bias that is added in a separate loop. The compiled code is correct, but slower than it
+    should be. The pass changes nothing. Causes: passes/bufferize/NoteExtraWork.cpp.
   }];
 }
 
@@ -496,8 +498,8 @@ def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
   let summary = "replace each memref.alloc by a slice of a planned workspace";
   let description = [{
     Temporaries of the call become slices of the workspace argument; temporaries of a task become slices of the
-    workspace of its worker. A function `<name>.workspace` computes both sizes from the symbols. IR before and after:
-    passes/bufferize/PlanWorkspace.cpp.
+    workspace of its worker. A function `<name>.workspace` computes the sizes of both workspaces from the symbols. IR
+    before and after: passes/bufferize/PlanWorkspace.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }

@@ -7,13 +7,14 @@
 //   %copy = linalg.copy ins(%x) outs(%empty)
 //   %0 = tensor.insert_slice %copy into %e[0, 0] [1, 8] [1, 1]
 //
-// A concatenation has become insertions. eliminate-empty-tensors, which runs next, lets the op that computes an
-// inserted value write it directly to its part of the whole. This pass copies each value that no op computes for this
-// place alone: an argument, a view, a value with other uses, the result of another insertion, or a value that is
-// computed before the place exists. The copy is then the op that computes the value. Insertions move up, right after
-// their operands, so that the place of the next insertion exists before its source is computed. Insertions that put
-// back parts which loops or tasks fill stay, because these compute in place. Insertions into a tensor that is read
-// elsewhere too, such as an in-out argument, do not move, and their source is copied.
+// attn-decompose-concat has turned concatenations into insertions. eliminate-empty-tensors, which runs next, lets the
+// op that computes an inserted value write it directly to its part of the whole tensor. This pass copies each value
+// that no op computes for this insertion alone: an argument, a view, a value with other uses, the result of another
+// insertion, or a value that is computed before the destination of the insertion exists. The copy is then the op that
+// computes the value. Insertions move up, right after their operands, so that the destination of the next insertion
+// exists before its source is computed. An insertion that puts back a part which a loop or a task has filled stays
+// unchanged, because loops and tasks compute in place. Insertions into a tensor that is read elsewhere too, such as an
+// in-out argument, do not move, and their source is copied.
 //
 // A slice whose dimensions are collapsed is copied too, unless these dimensions are contiguous in memory.
 //
@@ -43,7 +44,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Whether an op computes `value` for its one use, after the place for it exists.
+/// Whether an op computes `value` for its only use, after `place`, the destination of the insertion, exists.
 static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
   Operation *op = value.getDefiningOp();
   return op && value.hasOneUse() &&
@@ -51,7 +52,8 @@ static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
          !isa<tensor::InsertSliceOp>(op) && dominance.properlyDominates(place, op);
 }
 
-/// Whether other ops read the tensor `place`. A value inserted there must then not be written earlier.
+/// Whether other ops read the tensor `place`. A value that is inserted into it must then not be written before the
+/// insertion.
 static bool isShared(Value place) {
   while (place.hasOneUse()) {
     Operation *view = place.getDefiningOp();
@@ -142,11 +144,12 @@ struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
     getOperation().walk([&](tensor::InsertSliceOp insert) {
       if (putsBack(insert))
         return;
-      // As early as possible, so that the place exists before later values are computed.
+      // Allocate the destination as early as possible, so that it exists before later values are computed.
       Operation *root = insert.getDest().getDefiningOp();
       if (isa_and_nonnull<tensor::EmptyOp, bufferization::ToTensorOp>(root))
         moveUp(root);
-      // The whole becomes allocated memory here. As an empty tensor it would be split among its uses.
+      // The destination becomes allocated memory here. If it stayed an empty tensor, each of its uses would get a
+      // separate empty tensor.
       if (auto empty = dyn_cast_or_null<tensor::EmptyOp>(root)) {
         OpBuilder builder(empty);
         auto place = bufferization::AllocTensorOp::create(builder, empty.getLoc(), empty.getType(),

@@ -3,15 +3,15 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // If one of the rules that keep tiling and bufferization free of copies is broken, the code is still correct, but slow.
-// A remark at the source location says so, and the report lists it:
-//   * a memref.copy: inits that CSE merged, a value that is overwritten while it is still needed;
-//   * a buffer that is written and never read: a producer left whole beside its fused copy (a
-//     tensor.dim kept it alive);
-//   * a product computed in two phases: a producer with another use, computed again where it was
+// A remark at the source location then reports one of these cases, and the report lists it:
+//   * a memref.copy, because CSE merged inits, or because a value is overwritten while it is still needed;
+//   * a buffer that is written and never read, because a producer was left whole beside its fused copy (a tensor.dim
+//     kept it alive);
+//   * a product that is computed in two phases, because a producer with another use is computed again where it was
 //     fused;
-//   * a product that its innermost loop repeats unchanged: a producer fused one level too deep;
-//   * an elementwise op that adds a broadcast to a product from zero: the bias belongs in the
-//     product's init, unless the product has other uses.
+//   * a product that its innermost loop repeats unchanged, because a producer was fused one loop too deep;
+//   * an elementwise op that adds a broadcast bias to a product that starts from zero, because the bias did not become
+//     the init of the product. A product with other uses cannot start from the bias, so it is not reported.
 //
 // The pass runs after bufferization and changes nothing. Test: test/passes/bufferize/note-extra-work.mlir
 //
@@ -44,7 +44,7 @@ static Value rootOf(Value value) {
   return value;
 }
 
-/// Uses of a buffer through any chain of views.
+/// Calls `visit` for each use of a buffer, also through any chain of views.
 static void forEachUse(Value buffer, function_ref<void(OpOperand &)> visit) {
   for (OpOperand &use : buffer.getUses()) {
     if (auto view = dyn_cast<ViewLikeOpInterface>(use.getOwner()))
@@ -58,9 +58,9 @@ static bool writes(OpOperand &use) {
   return mightHaveEffect<MemoryEffects::Write>(use.getOwner(), use.get());
 }
 
-/// True if `use` is a reason for the buffer to exist. An op that accumulates reads its own output
-/// only to write it. An op with several outputs, such as the state of an online softmax, may exist
-/// for any of them.
+/// True if `use` is a reason for the buffer to exist. An op that reads its own output only in order to add to it is no
+/// such reason. An op with several outputs, such as the state of an online softmax, may exist for any of them, so each
+/// of its outputs counts as read.
 static bool reads(OpOperand &use) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
   if (dps && dps.isDpsInit(&use))
@@ -69,7 +69,7 @@ static bool reads(OpOperand &use) {
          mightHaveEffect<MemoryEffects::Read>(use.getOwner(), use.get());
 }
 
-/// True if every iteration of `loop` finds the same elements in `value`.
+/// True if `value` has the same elements in every iteration of `loop`.
 static bool isInvariant(Value value, scf::ForOp loop) {
   while (!loop.isDefinedOutsideOfLoop(value)) {
     auto view = value.getDefiningOp<ViewLikeOpInterface>();
@@ -108,8 +108,8 @@ static bool areDisjoint(Value a, Value b) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// True if `a` and `b` compute the same product of the source, or parts of it that may overlap. Parts
-/// of a packed projection share their location and read different parts of the weights.
+/// True if `a` and `b` compute the same product of the user's source, or parts of it that may overlap. Parts of a
+/// packed projection share their location, but read different parts of the weights.
 static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
   return a.getLoc() == b.getLoc() &&
          llvm::all_of(llvm::zip_equal(a.getDpsInputs(), b.getDpsInputs()), [](auto inputs) {
@@ -118,8 +118,7 @@ static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
          });
 }
 
-/// True if `op` does no more than add a smaller operand, broadcast, to a product that started from zero
-/// and has no other reader.
+/// True if `op` only adds a broadcast of a smaller operand to a product that started from zero and has no other reader.
 static bool addsBias(linalg::LinalgOp op) {
   Block &body = *op.getBlock();
   if (op.getNumReductionLoops() > 0 || body.getOperations().size() != 2 ||
@@ -165,8 +164,8 @@ static void noteRepeated(linalg::LinalgOp op) {
         << "extra work: a product that every iteration of its loop repeats";
 }
 
-/// Loops inside a task may compute the same product, for example for full and partial tiles of keys;
-/// tasks of two phases may not.
+/// Loops inside a task may compute the same product, for example for full and partial tiles of keys, but tasks of two
+/// phases may not.
 static void noteTwoPhases(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> products;
   function.walk([&](linalg::LinalgOp op) {
@@ -195,7 +194,7 @@ struct NoteExtraWork : attn::impl::NoteExtraWorkBase<NoteExtraWork> {
       noteRepeated(op);
       if (addsBias(op))
         emitFinding(op.getLoc(), Finding::ExtraWork)
-            << "extra work: adds a bias to a product in a pass of its own";
+            << "extra work: adds a bias to a product in a separate loop";
     });
     noteTwoPhases(getOperation());
   }

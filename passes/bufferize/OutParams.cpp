@@ -15,8 +15,8 @@
 //     ...
 //     bufferization.materialize_in_destination %new in restrict writable %cache
 //
-// Inputs get {bufferization.writable = false}: bufferization copies rather than writes to them.
-// A tensor.empty that %y is computed in, or a slice of one, becomes a tensor of %out wherever it is used: bufferization
+// Inputs get {bufferization.writable = false}, so that bufferization copies an input instead of writing to it. A
+// tensor.empty in which %y is computed, or a slice of one, becomes a tensor of %out wherever it is used; bufferization
 // then computes directly into the caller's memory, or into parts of it. If a result is a reshape of a computed tensor,
 // the pass reshapes the buffer instead. A result that is an argument, a part of another tensor, or returned twice is
 // copied by an explicit linalg.copy. Test: test/passes/bufferize/out-params.mlir
@@ -54,7 +54,7 @@ static void foldWholeInsertions(func::FuncOp function) {
   });
 }
 
-/// Replaces a slice of an empty tensor by a separate empty tensor: the elements of neither are defined.
+/// Replaces a slice of an empty tensor by a separate empty tensor. The elements of both are undefined.
 static tensor::EmptyOp separate(tensor::ExtractSliceOp slice) {
   OpBuilder builder(slice);
   llvm::SmallBitVector dropped = slice.getDroppedDims();
@@ -86,7 +86,7 @@ static tensor::EmptyOp rootOf(Value value) {
   return nullptr;
 }
 
-/// `buffer` in the shape that `collapse` starts from, or null if that shape is ambiguous.
+/// Expands `buffer` to the shape of the source of `collapse`. Returns null if that shape is ambiguous.
 static Value expandBuffer(OpBuilder &builder, tensor::CollapseShapeOp collapse, Value buffer) {
   RankedTensorType source = collapse.getSrcType();
   SmallVector<OpFoldResult> shape;
@@ -149,7 +149,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     function->removeAttr(function.getResAttrsAttrName());
   }
 
-  /// Turns `argument` into a buffer. Its memory holds `result` at the end: attn-copy-overwritten ensures this.
+  /// Turns `argument` into a buffer. attn-copy-overwritten ensures that its memory holds `result` at the end.
   void writeInPlace(OpBuilder &builder, BlockArgument argument, Value result) {
     Location loc = argument.getLoc();
     auto type = cast<RankedTensorType>(argument.getType());

@@ -44,8 +44,8 @@ static constexpr int64_t kAlignment = 64;
 
 namespace {
 
-/// The symbols of an entry function and the arguments they can be read from. Further symbols stand for quotients of
-/// these, rounded up: a packed mask has a word for each 32 keys.
+/// The symbols of an entry function, and the arguments from which they can be read. Further symbols stand for quotients
+/// of these symbols, rounded up: for example, a packed mask has one word for every 32 keys.
 class Symbols {
 public:
   explicit Symbols(func::FuncOp function) : function(function) {
@@ -80,7 +80,7 @@ public:
     return names.size() - 1;
   }
 
-  /// Emits the value of a symbol; `valueOfSize` gives those of sizes.
+  /// Emits the value of a symbol; `valueOfSize` gives the values of symbols that are sizes.
   Value build(OpBuilder &builder, Location loc, unsigned symbol,
               function_ref<Value(unsigned)> valueOfSize) const {
     if (symbol < numSizes)
@@ -135,7 +135,8 @@ private:
 
 } // namespace
 
-/// An upper bound of an expression, from the upper bounds of its operands. Operands of a product must not be negative.
+/// An upper bound of an expression, from the upper bounds of its operands. The operands of products must not be
+/// negative.
 static std::optional<Polynomial>
 toPolynomial(AffineExpr expr, Symbols &symbols,
              function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
@@ -144,7 +145,7 @@ toPolynomial(AffineExpr expr, Symbols &symbols,
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
     return leaf(expr);
-  // a + c with a negative c: `a` is a bound.
+  // An upper bound of a + c with a negative c is that of a.
   auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
   std::optional<Polynomial> lhs = toPolynomial(binary.getLHS(), symbols, leaf);
   if (!lhs)
@@ -187,7 +188,7 @@ static bool isNonlinear(Value value) {
       value.getDefiningOp());
 }
 
-/// Whether the computation of `value` shows that it is not negative. Quotients are quotients of sizes.
+/// Whether the ops that compute `value` show that it is not negative. Divisions are taken to be divisions of sizes.
 static bool isNonNegative(Value value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant >= 0;
@@ -288,7 +289,7 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     WalkResult result = function.walk([&](memref::AllocOp alloc) {
       std::optional<Polynomial> size = bytesOf(alloc, symbols);
       if (!size) {
-        alloc.emitError() << "expected a size that the function's symbols bound, got "
+        alloc.emitError() << "expected a size with an upper bound in the function's symbols, got "
                           << alloc.getType();
         return WalkResult::interrupt();
       }

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A sum of products of symbols, such as 256 * x.0 * x.1 + 1024: the size of a buffer whose dimensions
-// are known only at the call. No coefficient is negative, so that sums bound each other; a coefficient
+// A sum of products of symbols, such as 256 * x.0 * x.1 + 1024: the size of a buffer whose dimensions are known only at
+// the call. No coefficient is negative, so a polynomial with greater coefficients is an upper bound. A coefficient
 // saturates at 2^64 - 1.
 //
 //===----------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ public:
   Polynomial operator+(const Polynomial &other) const;
   Polynomial operator*(const Polynomial &other) const;
 
-  /// The constant term: the size needed for all values of the symbols.
+  /// The constant term: the part of the size that does not depend on the symbols.
   uint64_t constant() const {
     auto term = terms.find({});
     return term == terms.end() ? 0 : term->second;
@@ -43,18 +43,18 @@ public:
 
   bool isMultipleOf(uint64_t divisor) const;
 
-  /// This size and the padding that is needed to place buffers one after the other, each at the sum
-  /// of the padded sizes before it, rounded down to a multiple of `alignment`.
+  /// Adds the padding that this size needs if buffers are placed one after the other, each at the sum of the padded
+  /// sizes before it, rounded down to a multiple of `alignment`.
   Polynomial padded(uint64_t alignment) const;
 
   /// The smallest known polynomial that is never less than `a` or `b`.
   static Polynomial maximum(const Polynomial &a, const Polynomial &b);
 
-  /// "256*x.0*x.1 + 1024"
+  /// The polynomial as text, such as "256*x.0*x.1 + 1024".
   std::string print(mlir::ArrayRef<mlir::StringRef> symbolNames) const;
 
-  /// Builds the value, an index, from the value of each symbol. If it `saturates`, a value beyond
-  /// 2^64 - 1 becomes 2^64 - 1.
+  /// Builds the value, an index, from the value of each symbol. With `saturates`, a value beyond 2^64 - 1 becomes
+  /// 2^64 - 1.
   mlir::Value build(mlir::OpBuilder &builder, mlir::Location loc,
                     mlir::function_ref<mlir::Value(unsigned symbol)> valueOf,
                     bool saturates = false) const;

@@ -3,10 +3,10 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Later passes rely on three properties of bufferized functions. Each violation is an error at the source location:
-//   * no op writes to an argument that is neither an output nor in-out, through views, loops or choices: inputs and
-//     packed weights are the caller's, and the next call reads them again;
+//   * no op writes to an argument that is neither an output nor in-out, either directly or through views, loops or
+//     selects, because inputs and packed weights belong to the caller, and the next call reads them again;
 //   * there is no func.call;
-//   * no function returns a buffer: each result is an out parameter.
+//   * no function returns a buffer, because each result is an out parameter.
 //
 // The pass runs after bufferization and changes nothing. NoteExtraWork.cpp remarks on code that is correct but slow.
 // Test: test/passes/bufferize/verify-buffers.mlir

@@ -11,13 +11,13 @@
 //   %y = linalg.contract {attn.task = #attn.task<rows = 24, group = 0>} ...
 //
 // Ops that compute row by row and read each other's rows can be a group: products with weights, normalisations, and the
-// elementwise ops around them. An op that needs several rows, such as an attention, separates groups. A group saves a
-// barrier between its ops, and its rows stay in L1 and L2. It loses if its weights do not stay in L2, because each task
-// reads all of them, or if the tasks are too few. So the pass forms a group only if its weights take at most half of
-// L2, and gives each task as few rows as are worth the cost of a task. Products that the tasks of an attention compute
-// stay in these tasks.
+// elementwise ops around them. An op that needs several rows, such as an attention, separates groups. A group saves the
+// barriers between its ops, and its rows stay in L1 and L2. A group is slower than its ops alone if its weights do not
+// stay in L2, because each task reads all of them, or if there are too few tasks. Therefore the pass forms a group only
+// if its weights take at most half of L2, and gives each task as few rows as are worth the cost of a task. Products
+// that the tasks of an attention compute stay in these tasks.
 //
-// The pass changes attributes only: its result can be edited and compilation resumed from it.
+// The pass changes attributes only, so users can edit its result and resume compilation from it.
 // Test: test/passes/plan/group-rows.mlir, test/tools/resume.test
 //
 //===----------------------------------------------------------------------===//
@@ -45,7 +45,8 @@ using namespace attn;
 /// The least number of multiply-adds for which a task is worth its cost and its part of a barrier: the work of some
 /// five microseconds.
 static constexpr int64_t kLeastWork = 1 << 18;
-/// With fewer rows, tasks read the weights from L2 too often for the work that they do with them.
+/// The least number of rows of a task: with fewer rows, a task would do too little work with each weight that it reads
+/// from L2.
 static constexpr int64_t kLeastRows = 24;
 
 /// The ops that the tasks of an attention compute: the producers of its operands, up to the inputs of products.
@@ -128,7 +129,7 @@ std::optional<Rows> RowFlow::findLoops(linalg::LinalgOp op) const {
     return std::nullopt;
   if (op.getNumReductionLoops() > 0)
     return findRowLoops(op);
-  // An elementwise op has the rows of the last ops before it.
+  // An elementwise op has the rows of the producer with the greatest depth.
   std::optional<Rows> found;
   int64_t depth = -1;
   for (OpOperand *input : op.getDpsInputOperands())
@@ -189,7 +190,8 @@ void RowFlow::visit(Operation *op) {
     if (const State *producer = find(operand.get());
         producer && producer->depth == state.depth && readsOwnRows(operand))
       classes.unionSets(operand.get().getDefiningOp(), op);
-  // Products of the same rows, such as queries, keys and values, share tasks too, whatever computes these rows.
+  // Products of the same rows, such as those that compute queries, keys and values, share tasks too, even if the op
+  // that computes these rows is in no group.
   if (!isProduct(op))
     return;
   OpOperand *left = linalgOp.getDpsInputOperand(0);
@@ -208,7 +210,7 @@ SmallVector<SmallVector<linalg::LinalgOp>> RowFlow::findGroups() const {
   return llvm::map_to_vector(groups, [](auto &entry) { return entry.second; });
 }
 
-/// The number of elements of `op` for each row: those of its loops that do not run over rows. None if it is unknown.
+/// The number of iterations of `op` for each row; none if it is unknown.
 static std::optional<int64_t> workPerRow(linalg::LinalgOp op, ArrayRef<int64_t> rows) {
   int64_t work = 1;
   for (auto [loop, size] : llvm::enumerate(op.getStaticLoopRanges())) {
@@ -248,7 +250,7 @@ static std::optional<int64_t> planGroup(int64_t cacheBytes, ArrayRef<linalg::Lin
       columns *= llvm::is_contained(*dims, dim) ? 1 : size;
     bytesPerRow += columns * kBytes;
   }
-  // One product with the elementwise ops around it shares its tasks anyway.
+  // A single product and the elementwise ops around it share tasks even without a group.
   if (numProducts == 0 || numReductions < 2 || work * kBytes > cacheBytes / 2)
     return std::nullopt;
   if (work == 0 || bytesPerRow == 0)

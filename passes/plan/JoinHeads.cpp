@@ -12,10 +12,10 @@
 //   %q = tensor.expand_shape %p [[0], [1], [2, 3]] : tensor<2x?x64xf32> into tensor<2x?x8x8xf32>
 //   attn.attention ins(%q, ...) plan(<phased, q = 16, k = 14>) {(b,h,q,k,d,e)->(b,q,h,d), ...}
 //
-// Vectors run along the columns of one head, so a head size that is no multiple of the lanes leaves some of them empty:
-// half of them for heads of 8 at 16 lanes. The columns of all heads together fill them. The schedule must be phased,
-// because the tasks of the other schedules compute one head. Left alone: head sizes that fill whole vectors, and
-// operands that something else reads or computes. Test: test/passes/plan/join-heads.mlir
+// Vectors run along the columns of one head, so a head size that is no multiple of the lanes leaves some lanes empty:
+// half of the lanes for heads of 8 at 16 lanes. The columns of all heads together fill the lanes. The schedule must be
+// phased, because the tasks of the other schedules compute one head. Left alone: head sizes that fill whole vectors,
+// operands with another use, and operands that no such product computes. Test: test/passes/plan/join-heads.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -108,7 +108,7 @@ int64_t attn::countJoinedHeads(AttentionOp op) {
                               [](Value value) { return matchProjection(value).has_value(); });
   if (!isJoined && !canJoin)
     return 1;
-  // All columns of the product are those of all heads.
+  // The columns of the product are those of all heads together.
   linalg::LinalgOp product = findProjection(op.getKey());
   AffineMap left = product.getMatchingIndexingMap(product.getDpsInputOperand(0)),
             out = product.getMatchingIndexingMap(product.getDpsInitOperand(0));
@@ -121,7 +121,7 @@ int64_t attn::countJoinedHeads(AttentionOp op) {
   return ShapedType::isDynamic(size) || size == 0 ? 1 : columns / size;
 }
 
-/// `value` with the dimensions from `first` on, `count` of them, as one.
+/// Collapses `count` dimensions of `value`, from dimension `first` on, into one dimension.
 static Value collapse(OpBuilder &builder, Location loc, Value value, int64_t first, int64_t count) {
   SmallVector<ReassociationIndices> groups;
   for (int64_t dim : llvm::seq(cast<ShapedType>(value.getType()).getRank()))

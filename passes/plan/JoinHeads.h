@@ -17,8 +17,8 @@ namespace attn {
 /// there is none.
 mlir::linalg::LinalgOp findProjection(mlir::Value value);
 
-/// The number of heads of keys in one product, if the products that compute query, key and value each can be one
-/// product for all heads, or are one already; otherwise 1.
+/// If query, key and value each are computed, or can be computed, by one product for all heads: the number of heads of
+/// keys in that product. Otherwise 1.
 int64_t countJoinedHeads(AttentionOp op);
 
 } // namespace attn

@@ -10,10 +10,10 @@
 //   func.func @forward(%x: tensor<?x768xf32>, %p: tensor<12x768x64xf32> {attn.packed = 0}) -> ... { ... uses %p }
 //   func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> { attn.pack ... }
 //
-// The pass moves an op if its result depends on weights alone and is no larger than its operands. A broadcast stays: it
-// would replace a small weight by a large one. An op whose result another op overwrites stays too: every call reads the
-// same packed weights. A weight that is used unchanged is copied: packed weights are one block of memory. A function
-// without weights is left alone. Test: test/passes/plan/outline-weights.mlir
+// The pass moves an op if its result depends on weights alone and is no larger than its operands. A broadcast stays,
+// because it would replace a small weight by a large one. An op whose result another op overwrites stays too, because
+// every call reads the same packed weights. A weight that is used unchanged is copied, because packed weights are one
+// block of memory. A function without weights is left alone. Test: test/passes/plan/outline-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +50,8 @@ static bool isWeight(Value value) {
   return isa<BlockArgument>(value) && dependsOnWeightsOnly(value);
 }
 
-/// True if `value` has memory of its own: it is the result of a destination-style op, which writes
-/// all of it, or a reshape of such a result.
+/// True if `value` has memory of its own: it is the result of a destination-style op, which writes all of it, or a
+/// reshape of such a result.
 static bool isFresh(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
@@ -90,8 +90,9 @@ static DestinationStyleOpInterface computedBy(Value value) {
   return dyn_cast_or_null<DestinationStyleOpInterface>(source);
 }
 
-/// Whether `op` reads a result of another op and cannot fuse with that op (elementwise ops without a view between them
-/// can): the function that packs has no memory for intermediate results.
+/// Whether `op` reads a result of another op and cannot fuse with that op. The function that packs weights cannot
+/// contain such an op, because it has no memory for intermediate results. Two elementwise ops fuse if no view is
+/// between them.
 static bool readsComputed(Operation *op) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(op);
   return dps && llvm::any_of(valuesOf(op), [&](Value input) {
@@ -137,7 +138,7 @@ static void keepInits(func::FuncOp function, llvm::SetVector<Operation *> &moved
 static LogicalResult fuseElementwise(func::FuncOp pack) {
   RewritePatternSet patterns(pack.getContext());
   linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *) { return true; });
-  // Each fusion removes an op, so the rewriting ends.
+  // Each fusion removes an op, so the rewriting terminates.
   auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
   return applyPatternsGreedily(pack, std::move(patterns), config);
 }
@@ -158,7 +159,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     if (weights.empty())
       return;
 
-    // Find the results of moved ops that ops which stay use: these values cross from one function to the other.
+    // Find the values that cross from one function to the other: results of moved ops that are used by ops that stay.
     llvm::SetVector<Operation *> moved;
     SmallVector<Value> crossing;
     auto crosses = [&](Value value) {
@@ -174,7 +175,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
           }))
         moved.insert(&op);
     keepInits(function, moved);
-    // A view of a computed result stays if it would cross: it would have to be copied.
+    // A view of a computed result stays if it would otherwise cross, because it would then have to be copied.
     while (moved.remove_if([&](Operation *op) {
       Value result = op->getResult(0);
       return crosses(result) && !isFresh(result) && computedBy(result);

@@ -4,7 +4,7 @@
 //
 //   %c = linalg.contract indexing_maps = [(s, n, k) -> (s, k), (s, n, k) -> (n, k), (s, n, k) -> (s, n)]
 //          ins(%x, %w : tensor<?x768xf32>, tensor<768x768xf32>) outs(%i : tensor<?x768xf32>)
-// becomes, %w being a weight and 64 the panel width,
+// becomes, if %w is a weight and the panel width is 64,
 //   %p = attn.pack ins(%w) outs(%e : tensor<12x768x64xf32>)
 //   %i3 = tensor.expand_shape %i [[0], [1, 2]] : tensor<?x768xf32> into tensor<?x12x64xf32>
 //   %c3 = linalg.contract indexing_maps = [(s, p, j, k) -> (s, k), (s, p, j, k) -> (p, k, j), ... -> (s, p, j)]
@@ -13,15 +13,16 @@
 //
 // A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that has n
 // is packed if it is a weight, and transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is packed
-// from its rows. If the machine has an instruction that adds products in groups, such as pairs of bf16, k becomes a
-// dimension of groups and one of the elements of a group, in the weight by packing and in the other operand by a view:
+// from its rows. If the machine has an instruction that adds products in groups, such as pairs of bf16, k is split into
+// a dimension of groups and a dimension of the elements of a group; packing splits it in the weight, and a view splits
+// it in the other operand:
 //
 //   %p = attn.pack group(2) ins(%w) outs(%e : tensor<12x384x64x2xbf16>)
 //   %x3 = tensor.expand_shape %x [[0], [1, 2]] : tensor<?x768xbf16> into tensor<?x384x2xbf16>
 //   %c3 = linalg.contract indexing_maps = [(s, p, j, k, l) -> (s, k, l), (s, p, j, k, l) -> (p, k, j, l), ... -> (s, p, j)]
 //
-// Left alone: operands whose rows are already contiguous along n, and products whose body differs
-// from that of linalg.contract.
+// Left alone: operands whose rows are already contiguous along n, and products whose body differs from that of
+// linalg.contract.
 // Test: test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -132,7 +133,8 @@ static SmallVector<unsigned> loopsOf(AffineMap map) {
       map.getResults(), [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
 }
 
-/// Whether `op` is the view of groups that a product reads. The ops before it keep their shape.
+/// Whether `op` is the view that splits an operand of a product into groups. This view does not move over the ops
+/// before it.
 static bool isInGroups(Operation *op) {
   return isa<tensor::ExpandShapeOp>(op) && llvm::any_of(op->getUses(), [](OpOperand &use) {
            auto product = dyn_cast<linalg::LinalgOp>(use.getOwner());
@@ -141,8 +143,7 @@ static bool isInGroups(Operation *op) {
          });
 }
 
-/// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k,
-/// column).
+/// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k, column).
 static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterface planner) {
   auto [op, lhs, rhs, n, k] = contraction;
   MLIRContext *context = op.getContext();

@@ -7,8 +7,9 @@
 //   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
 //
 // The plan is the one that the planner of the machine predicts to be fastest, among the schedules that the option
-// allows. The pass changes attributes only: its result can be edited and compilation resumed from it. An attention that
-// has a plan keeps it. Tensors of types other than f32 are refused: there are no loops for them yet.
+// allows. The pass changes attributes only, so users can edit its result and resume compilation from it. An attention
+// that has a plan keeps it. Attentions of element types other than f32, f16 and bf16 are refused, because there is no
+// code generation for them.
 // Test: test/passes/plan/plan.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -7,12 +7,13 @@
 //   %c = linalg.contract {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 96>}
 //          ... ins(%x, %w : ...)
 //
-// The planner of the machine chooses the block for the innermost dimension of the output, and the part of the product
-// that a task computes, which counts if the product gets tasks of its own. The pass changes attributes only: its result
-// can be edited and compilation resumed from it. A product that has an attribute keeps it.
+// The planner of the machine chooses the register block, whose vectors run along the innermost dimension of the output,
+// and the part of the product that a task computes. The latter is used only if the product gets tasks of its own. The
+// pass changes attributes only, so users can edit its result and resume compilation from it. A product that has an
+// attribute keeps it.
 //
-// An attention contains its products until code generation. It gets `attn.blocks`, the blocks of the product of queries
-// and keys, and of that of probabilities and values, for the schedule and the tiles of its plan:
+// An attention contains its products until code generation. The attention gets `attn.blocks`, the blocks of the product
+// of queries and keys and of the product of probabilities and values, for the schedule and the tiles of its plan:
 //
 //   attn.blocks = {scores = #attn.block<rows = 8, vectors = 3>, values = #attn.block<rows = 8, vectors = 3>}
 // Test: test/passes/plan/plan-products.mlir, test/tools/resume.test
@@ -33,7 +34,8 @@ namespace attn {
 
 using namespace attn;
 
-/// Verifies that the depth of the block of a sum of `whole` products, if that number is known, divides the sum.
+/// Verifies that the depth of `block` divides the number of products of each sum, `whole`. If this number is unknown,
+/// the depth must be 0.
 static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, BlockAttr block) {
   if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0))
     return success();
@@ -48,8 +50,8 @@ static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, Bl
 /// The shapes of the products of an attention, by their names in `attn.blocks`.
 static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp op) {
   PlanAttr plan = *op.getPlan();
-  // Queries are the columns of products, or else their rows: then scores have a column for each key, and outputs one
-  // for each element.
+  // Queries are either the columns of the products or their rows. If they are the rows, scores have a column for each
+  // key, and outputs have a column for each element of a value.
   bool hasQueryColumns =
       !plan.getInPlace() &&
       llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule());

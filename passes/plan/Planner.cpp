@@ -23,7 +23,7 @@ PlannerInterface attn::getPlanner(Operation *op) {
   if (!target)
     op->emitError() << "expected '" << AttnDialect::kTargetAttr << "' on an enclosing module";
   else if (!planner)
-    op->emitError() << "expected a target that plans, got " << target;
+    op->emitError() << "expected a target with a planner, got " << target;
   return planner;
 }
 
@@ -96,8 +96,8 @@ AttentionShape AttentionShape::get(AttentionOp op) {
                      !ShapedType::isDynamic(op.getStaticSize(op.getEDim()));
   shape.d = size(op.getDDim());
   shape.e = size(op.getEDim());
-  // If key and value are the same product, it is computed once, before the attention.
-  // A task computes a product without a reshape; only a plan for the product of all heads adds one.
+  // If key and value are the same product, this product is computed once, before the attention. A product inside a task
+  // has no reshape between it and the attention; only a phased plan, with a product for all heads, has such a reshape.
   bool isPhased = op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased;
   auto depthOf = [&](Value value) {
     return value.getDefiningOp<linalg::LinalgOp>() || isPhased

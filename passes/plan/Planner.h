@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The shapes that a plan depends on, without IR, so that tables can test predictions and reports can print them.
+// The shapes that a plan depends on. They do not refer to IR, so tests and benchmarks can list them in tables.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,56 +24,56 @@ struct AttentionShape {
   static AttentionShape get(AttentionOp op);
 
   int64_t heads = 1;  // batch items times heads, of keys and values
-  int64_t groups = 1; // heads of queries for each of these
+  int64_t groups = 1; // heads of queries for each head of keys
   int64_t queries = 1, keys = 1;
   int64_t d = 1, e = 1;   // head sizes of queries and keys, and of values
   int64_t joined = 1;     // heads of keys that one product can compute, with all groups of queries
-  int64_t depth = 0;      // length of the sums of the projections before; 0: none
+  int64_t depth = 0;      // length of the sums of the key and value projections; 0: no projections
   bool knowsBatch = true; // whether the numbers of heads and groups are known before the call
   bool knowsHeads = true; // whether d and e are known before the call
   bool knowsKeys = true;  // whether the number of keys is known before the call
-  mlir::Type element; // of queries, keys and values; that of the scores if these have several types
-  mlir::Type sum;     // the element type of scores and accumulators
+  mlir::Type element;     // of queries, keys and values; if their types differ, that of the scores
+  mlir::Type sum;         // the element type of scores and accumulators
   bool hasRegion = false;
   bool hasCaptures = false; // operands of masks and of the region
   bool returnsProbabilities = false;
   MaskInterface mask;
   unsigned numBatch = 0; // batch coordinates of the mask
 
-  /// Whether one product for all heads has fewer vectors than one for each head, as a phased plan can have. Products
-  /// compute columns in vectors of `lanes`.
+  /// Whether one product for all heads needs fewer vectors than one product for each head. Only a phased plan can have
+  /// a product for all heads. Products compute columns in vectors of `lanes`.
   bool joinsHeads(int64_t lanes) const { return joined > 1 && (d % lanes != 0 || e % lanes != 0); }
 };
 
-/// What the plan of a product depends on.
+/// The properties of a product that its plan depends on.
 struct ProductShape {
   static ProductShape get(mlir::linalg::LinalgOp product);
   /// The number of products of each sum; none if it is known only at the call, or if the sum runs over several
-  /// dimensions that are not one dimension in groups.
+  /// dimensions, unless they are one dimension that is divided into groups.
   static std::optional<int64_t> getDepth(mlir::linalg::LinalgOp product);
 
-  int64_t columns;              ///< of the output's rows; kDynamic for an unknown number
+  int64_t columns;              ///< of the output; kDynamic for an unknown number
   std::optional<int64_t> depth; ///< length of each sum, if known
-  bool skipsZeros;              ///< of one operand: attn.skips_zeros
+  bool skipsZeros;              ///< whether the product has attn.skips_zeros
   int64_t group;                ///< elements along the sum that are side by side in both operands
   int64_t rows;                 ///< of the output; kDynamic for an unknown number
   ProductTypes types;
 };
 
-/// How a weight is packed: into panels of `width` columns, which divides their number, with `group` elements along the
-/// sum side by side, which divides the length of the sum.
+/// How a weight is packed: into panels of `width` columns, with `group` elements along the sum side by side. `width`
+/// divides the number of columns, and `group` divides the length of the sum.
 struct Panel {
   int64_t width;
   int64_t group;
 };
 
-/// The part of a product that one task computes.
+/// The part of a product that one task computes. 0 columns stand for all columns of a panel.
 struct TaskSize {
   int64_t rows, columns;
 };
 
-/// Tasks of about equally many rows: whole register blocks of them, if `block` is not null, and enough work to pay for
-/// a task.
+/// Chooses tasks of about equally many rows, with enough work to be worth the cost of a task. If `block` is not null,
+/// the rows of a task are whole register blocks.
 TaskSize planRows(const ProductShape &shape, BlockAttr block);
 
 /// A plan and its predicted time, in multiply-adds of one full vector.

@@ -56,12 +56,12 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         return nullptr;
       }]>,
        InterfaceMethod<[{
-        The number of columns of a product that are computed together: the lanes of a vector. A row of any other length
-        leaves some of them empty.
+        The number of columns of a product that are computed together: the lanes of a vector. A row whose length is not
+        a multiple of this number leaves some lanes empty.
       }],
                        "int64_t", "getLanes">,
        InterfaceMethod<[{
-        The bytes of the cache that a task has to itself.
+        The size in bytes of the cache that a task does not share with other tasks.
       }],
                        "int64_t", "getCacheBytes">,
        InterfaceMethod<[{
@@ -70,8 +70,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }],
                        "::attn::Panel", "choosePanel", (ins "const ::attn::ProductShape &":$shape)>,
        InterfaceMethod<[{
-        Whether an instruction multiplies factors of `type`, which is narrower than f32, and is faster than that for f32
-        in sums of `depth` products. An unknown depth is kDynamic.
+        Whether the machine has an instruction for factors of `type`, which is narrower than f32, that is faster than
+        its instruction for f32 in sums of `depth` products. An unknown depth is kDynamic.
       }],
                        "bool", "multipliesFaster", (ins "::mlir::Type":$type, "int64_t":$depth), [{}], [{
         return false;
@@ -86,8 +86,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         return false;
       }]>,
        InterfaceMethod<[{
-        Whether the code for `graph`, a module before the stage `plan`, is the same as for `other`, which needs fewer
-        instructions. A library with code for `other` then needs none for this target.
+        Whether the code for `graph`, a module before the stage `plan`, is the same for this target as for `other`, a
+        target that needs fewer instructions. A library with code for `other` then needs no code for this target.
       }],
                        "bool", "makesSameCode",
                        (ins "::attn::TargetInterface":$other, "::mlir::ModuleOp":$graph), [{}], [{

@@ -11,13 +11,13 @@
 //   %o = attn.attention ins(%qr, %kr, %vr : tensor<...xbf16>, ...) outs(%e : tensor<...xf32>)
 //
 // Sums, scores and the softmax stay f32. The function gets the attribute attn.compute too, which the report and the
-// manifest show. A value is rounded once, whatever reads it.
+// manifest show. A value is rounded once, even if several ops read it.
 //
-// A product is rounded if the machine has an instruction for such factors and its group divides the length of the sum.
-// The factors of an attention are rounded if the attention, with the time for rounding, is predicted to be faster then,
-// or if it has a plan with groups already. With few queries, rounding is slower, because most of the time is for reading
-// keys and values, and rounding reads them once more. A function stays unchanged if no module around it has
-// attn.compute.
+// The factors of a product are rounded if the machine has an instruction for such factors, and if the group of this
+// instruction divides the length of the sum. The factors of an attention are rounded if the attention is then predicted
+// to be faster, including the time for rounding, or if it has a plan with groups already. With few queries, rounding is
+// slower, because most of the time is spent on reading keys and values, and rounding reads them once more. A function
+// stays unchanged if no module around it has attn.compute.
 // Test: test/passes/plan/round-factors.mlir
 //
 //===----------------------------------------------------------------------===//

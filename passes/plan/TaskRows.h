@@ -12,8 +12,9 @@
 
 namespace attn {
 
-/// About `wanted` of `all` rows, in whole register blocks of `height` rows, so that no task has only a few rows left:
-/// two tasks of 102 and 95 of 197 rows, instead of 96, 96 and 5. An unknown number of rows is not divided.
+/// The number of rows of a task: about `wanted` of `all` rows, in whole register blocks of `height` rows, chosen such
+/// that the last task does not have only a few rows. For example, 197 rows become tasks of 102 and 95 rows instead of
+/// 96, 96 and 5. If `all` is unknown, a task has `wanted` rows.
 inline int64_t divideRows(int64_t all, int64_t wanted, int64_t height) {
   if (mlir::ShapedType::isDynamic(all))
     return wanted;

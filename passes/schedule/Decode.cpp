@@ -1,4 +1,4 @@
-//===- Decode.cpp - a task attends few queries to a part of the keys ------===//
+//===- Decode.cpp - tasks of few queries and a part of the keys ------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -13,9 +13,10 @@
 //     attn.online_finish ins(%s#1, %s#2)
 //   }
 //
-// A decoded token has too few queries for a task for each thread, so the keys are divided. Only the number of keys and
-// `part` decide where, and the parts are merged in the order of the keys, so results do not depend on the number of
-// threads. Without a part in the plan, or with one that has all keys, a task attends all keys, without a state.
+// A decoded token has too few queries for a task for each thread, so the keys are divided into parts. The division
+// depends on the number of keys and `part` only, and the parts are merged in the order of the keys, so results do not
+// depend on the number of threads. If the plan has no part, or if a part has all keys, a task computes the attention
+// over all keys and needs no state.
 // Test: test/passes/schedule/decode.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -62,7 +63,8 @@ private:
         rewriter, loc, AffineMap::get(operands.size(), 0, expr), operands);
   }
 
-  /// Returns the size along `loop` of the tile that begins at `from`: `step`, or what is left of the loop.
+  /// Returns the size along `loop` of the tile that begins at `from`: `step`, or fewer iterations at the end of the
+  /// loop.
   OpFoldResult sizeFrom(unsigned loop, Value from, int64_t step) {
     std::optional<int64_t> size = getConstantIntValue(domain[loop].size);
     if (size && *size % step == 0)
@@ -79,7 +81,8 @@ private:
   struct Slice {
     SmallVector<OpFoldResult> offsets, sizes, strides;
   };
-  /// Returns where the states of `parts` parts from part `first` are, for the batch item and the query tile `at`.
+  /// Returns the slice with the states of `parts` parts, from part `first` on, for the batch item and the query tile
+  /// `at`.
   Slice sliceOf(unsigned state, OpFoldResult first, OpFoldResult parts, ValueRange at);
   /// Extracts a slice and drops its dimensions `[from, to)`, which have the size 1.
   Value extract(Value tensor, const Slice &slice, unsigned from, unsigned to);
@@ -282,7 +285,8 @@ LogicalResult Splitter::run() {
   return success();
 }
 
-/// Whether the keys of `op` are more than a task attends. Probabilities would need a second pass over the keys.
+/// Whether the keys of `op` are divided into parts. An attention that returns probabilities is not divided, because it
+/// would need a second pass over the keys.
 static bool isSplit(AttentionOp op) {
   int64_t part = op.getPlan()->getPart(), keys = op.getStaticSize(op.getKDim());
   return part != 0 && !op.returnsProbabilities() && !op.getState() &&

@@ -9,10 +9,11 @@
 //   %p = linalg.softmax dimension(k) ins(%t) outs(...)
 //   %o = linalg.generic ins(%p, %v) outs(zero)               products of hidden pairs skipped
 //
-// With schedule unfused, the pass applies before there are tasks: this is the baseline that every other schedule is
-// measured against, and the form for an attention that no other schedule can handle. With schedule whole-scores, it
-// applies inside a task, once PerHead.cpp has made tasks of few queries: their scores stay in the cache, and nothing is
-// transposed for lanes that would be empty.
+// With the schedule unfused, the pass applies before there are tasks. This form is the baseline that every other
+// schedule is measured against, and the form for an attention that no other schedule can handle. With the schedule
+// whole-scores, the pass applies inside a task, after PerHead.cpp has created tasks of few queries. The scores of these
+// queries stay in the cache, and queries are not transposed into the lanes of vectors, because they are too few to fill
+// them.
 // Test: test/passes/schedule/decompose-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -35,8 +36,8 @@ using namespace attn;
 
 namespace {
 
-/// Emits one attention as linalg ops. Every map is over the attention's iteration space (batch...,
-/// q, k, d, e) until `generic` drops the loops that an op lacks.
+/// Emits one attention as linalg ops. Every map is over the attention's iteration space (batch..., q, k, d, e) until
+/// generic() drops the loops that an op lacks.
 class Decomposer {
 public:
   Decomposer(OpBuilder &builder, AttentionOp op)
@@ -66,7 +67,7 @@ private:
     return AffineMap::getMultiDimMapWithTargets(domain.size(), loops, op.getContext());
   }
 
-  /// `maps`, which are over the attention's iteration space, over `loops` alone: dimension i is loops[i].
+  /// Rewrites `maps`, which are over the attention's iteration space, over `loops` alone: dimension i is loops[i].
   SmallVector<AffineMap> renumbered(ArrayRef<unsigned> loops, ArrayRef<AffineMap> maps) {
     SmallVector<AffineExpr> dims(domain.size(), getAffineConstantExpr(0, op.getContext()));
     for (auto [i, loop] : llvm::enumerate(loops))
@@ -106,7 +107,7 @@ private:
     return linalg::FillOp::create(builder, loc, zero, init).getResult(0);
   }
 
-  /// init + the sum of a * b.
+  /// Creates a product: `init` plus the sum of a * b.
   Value contract(ArrayRef<unsigned> loops, Value a, AffineMap aMap, Value b, AffineMap bMap,
                  Value init, AffineMap initMap, StringRef block) {
     Value sums = generic(loops, {a, b}, {aMap, bMap}, init, initMap,
@@ -249,7 +250,9 @@ private:
       inputs.push_back(op.getSink());
       maps.push_back(op.getSinkMap());
     }
-    // The softmax of a row that is all -inf is NaN; a probability that underflowed to 0 would look hidden.
+    // The softmax gives NaN for a row of only -inf; the op below replaces these NaNs as `empty_row` says. The op also
+    // raises probabilities of pairs that are not hidden to at least a small positive number, because the product with
+    // the values takes a probability of 0 for a hidden pair.
     return generic(
         loops, inputs, maps, empty(loops), over(loops),
         [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -278,7 +281,7 @@ private:
         });
   }
 
-  /// out[..., q, e] = sum_k p * V. Skips hidden pairs, whose probability p is 0: 0 * NaN is NaN.
+  /// Computes out[..., q, e] = sum_k p * V. Skips hidden pairs, whose probability p is 0, because 0 * NaN is NaN.
   Value weighValues(Value probabilities, AffineMap scoreMap) {
     SmallVector<unsigned> loops = llvm::to_vector(llvm::seq<unsigned>(0, op.getQDim() + 1));
     loops.push_back(op.getEDim());

@@ -1,4 +1,4 @@
-//===- PerHead.cpp - a task projects and attends one head ------------------===//
+//===- PerHead.cpp - one task for each head --------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,9 +12,9 @@
 //       attn.attention ins(%qt, %kt, %vt) outs(...) at(%b, %h, %i, 0) plan(...)
 //
 // The outer loops are the batch dimensions of the keys; loops over query groups and query tiles are inside. Nothing is
-// computed twice, and the keys and values of one head stay in L2. If no producer of keys or values moves in, the query
-// tiles have nothing to share and become tasks of their own. They also become tasks, after a phase for keys and values,
-// if a single batch item with a single head would be the only task.
+// computed twice, and the keys and values of one head stay in L2. If no producer of keys or values moves into the
+// tasks, the query tiles have nothing to share and become tasks of their own. If there is a single batch item with a
+// single head, which would be the only task, the query tiles become tasks too, after a phase for keys and values.
 // The schedule whole-scores has the same tasks. An attention with another schedule is left alone.
 // Test: test/passes/schedule/per-head.mlir
 //
@@ -34,8 +34,8 @@ namespace attn {
 
 using namespace attn;
 
-/// Whether a producer moves into a task: a projection and its init do, the input of the projections of
-/// all heads does not.
+/// Whether a producer moves into a task. A projection and its init move; the input of a projection, which the
+/// projections of all heads read, does not.
 static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   return isa<linalg::LinalgOp, tensor::EmptyOp>(producer.getOwner()) && !feedsContraction(slice);
 }
@@ -46,8 +46,8 @@ static bool hasFusableProducer(Value value) {
   return result && isa<linalg::LinalgOp>(result.getOwner());
 }
 
-/// The ops that compute both the queries and the keys or values. A projection that they share stays outside the tasks:
-/// inside, each query tile would compute its part again.
+/// The ops that compute both the queries and the keys or values. A projection that they share stays outside the tasks,
+/// because each query tile would compute its part again inside.
 static llvm::SmallPtrSet<Operation *, 8> findShared(AttentionOp op) {
   auto producersOf = [](Value value) {
     llvm::SetVector<Operation *> producers;
@@ -82,7 +82,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   }
   auto forall = scf::SCFTilingOptions::LoopType::ForallOp;
 
-  // A producer of both keys and values stays outside: it would move in twice.
+  // A producer of both keys and values stays outside, because it would move into the task twice.
   bool shares = op.getKey() != op.getValue() &&
                 (hasFusableProducer(op.getKey()) || hasFusableProducer(op.getValue()));
   if (!shares || isSingleTask) {

@@ -1,4 +1,4 @@
-//===- Phased.cpp - a task attends a tile of queries -----------------------===//
+//===- Phased.cpp - one task for each tile of queries ----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,8 +9,9 @@
 //   %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 12, %s) step (1, 1, 48) shared_outs(%e) {
 //     attn.attention ins(%qi, %kh, %vh) outs(...) at(%b, %h, %i, 0) plan(...)
 //
-// Projections stay where they are, and Phases.cpp makes tasks of them. There are many small tasks instead of one per
-// head, and every input of a projection is read once; queries, keys and values go through memory.
+// Projections stay where they are, and Phases.cpp divides them into tasks. There are many small tasks instead of one
+// for each head, and every input of a projection is read once; queries, keys and values are written to memory in
+// between.
 // An attention with another schedule is left alone. Test: test/passes/schedule/phased.mlir
 //
 //===----------------------------------------------------------------------===//

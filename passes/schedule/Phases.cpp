@@ -9,9 +9,9 @@
 //     linalg.contract ... ins(%ob, %wp) outs(...) : 96 x 64 outputs, whole depth
 //
 // The pass visits consumers first, so that a contraction moves into the tasks of the elementwise op that follows it. A
-// contraction never moves into another contraction: its tiles would be computed again for each panel of the other. An
-// elementwise op that reads a sum or a maximum of each row, as the last op of a normalisation does, has tasks of whole
-// rows:
+// contraction never moves into another contraction, because its tiles would be computed again for each panel of that
+// contraction. An elementwise op that reads a sum or a maximum of each row, as the last op of a normalisation does, has
+// tasks of whole rows:
 //   %sum = linalg.generic {"parallel", "reduction"} ins(%x : tensor<128x768xf32>) ...
 //   %y = linalg.generic ... ins(%x, %sum : tensor<128x768xf32>, tensor<128xf32>)
 // becomes
@@ -34,10 +34,10 @@ namespace attn {
 
 using namespace attn;
 
-/// Rows of a task of an op without a product: enough work to pay for a task.
+/// The rows of a task of an op without a product: enough work to be worth the cost of a task.
 static constexpr int64_t kRowsPerTask = 96;
 
-/// Rows of a task that also reduces these rows: they stay in L1 and L2 after the reduction.
+/// The rows of a task that also reduces these rows: few enough to stay in L1 and L2 after the reduction.
 static constexpr int64_t kSummedRowsPerTask = 16;
 
 /// Whether `op` is a sum, a maximum or the like of elements that are each read once. A convolution reads elements more
@@ -58,7 +58,7 @@ static bool isReducedByUser(Value value) {
   });
 }
 
-/// Ops that a search has visited and skips from then on: elementwise ops are reached on many paths.
+/// Ops that a search has visited and skips from then on, because elementwise ops are reached on many paths.
 using Visited = llvm::SmallPtrSetImpl<Operation *>;
 
 static bool isReduced(Value value, Visited &visited) {
@@ -96,9 +96,9 @@ static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op, V
   return {};
 }
 
-/// The product whose tiles become the tiles of elementwise `op`, if there is one, and the loop of
-/// `op` for each dimension of the product's output. A product that a reduction reads too does not
-/// count: it is computed before both.
+/// The product whose tiles become the tiles of elementwise `op`, if there is one, and the loop of `op` for each
+/// dimension of the product's output. A product that a reduction reads too does not count, because it is computed
+/// before both readers.
 static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op) {
   llvm::SmallPtrSet<Operation *, 8> visited;
   return findProduct(op, visited);
@@ -118,8 +118,8 @@ static AffineMap findRows(linalg::LinalgOp op) {
   return AffineMap();
 }
 
-/// Task sizes of the loops of a product: as planned for the rows, which are the innermost loop that
-/// only the left operand has, and 1 for panels and batches.
+/// The task sizes of the loops of a product. The loop over rows, which is the innermost loop that only the left operand
+/// has, has the planned size; loops over panels and batches have size 1.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
     return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);
@@ -144,7 +144,7 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   return sizes;
 }
 
-/// Loops of `op` that become loops of tasks, with their steps; 0 keeps a loop inside the task.
+/// For each loop of `op`, the step of the loop over tasks that it becomes; 0 keeps a loop inside the task.
 static SmallVector<int64_t> taskSizes(TilingInterface op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
   if (isProduct(op))
@@ -152,8 +152,8 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
   SmallVector<utils::IteratorType> types = op.getLoopIteratorTypes();
   SmallVector<int64_t> sizes(types.size(), 0);
   if (linalgOp && linalgOp.getNumReductionLoops() == 0) {
-    // An elementwise op has the tasks of the product that it follows, or the product would be
-    // computed in tiles of another shape.
+    // An elementwise op has the tasks of the product that it follows; otherwise the product would be computed in tiles
+    // of another shape.
     if (auto [product, map] = findProduct(linalgOp); product) {
       SmallVector<int64_t> tile = productSizes(product);
       AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0));
@@ -169,8 +169,8 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
           loop == rows.getResults().back() ? kSummedRowsPerTask : 1;
     return sizes;
   }
-  // The innermost loop of the output, or of rows that are reduced, is left to vectors. The next outer
-  // loop holds rows; the others step by one.
+  // The innermost loop of the output, or of rows that are reduced, is left to vectors. The next outer loop runs over
+  // rows; the steps of the others are 1.
   SmallVector<unsigned> parallel;
   for (auto [loop, type] : llvm::enumerate(types))
     if (type == utils::IteratorType::parallel)
@@ -189,8 +189,7 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
   return sizes;
 }
 
-/// A producer moves into the tasks if each of its elements is needed by one task only, or costs
-/// nothing.
+/// Whether a producer moves into the tasks: each of its elements is needed by one task only, or costs nothing.
 static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   auto producerOp = dyn_cast<linalg::LinalgOp>(producer.getOwner());
   if (!producerOp || feedsContraction(slice))
@@ -203,7 +202,8 @@ static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
          });
 }
 
-/// True if each element of a reduction's result is needed in one task only, where tasks are of whole `rows`.
+/// True if `producer` is computed by a reduction and each of its elements is needed in one task only, given that tasks
+/// consist of whole `rows`.
 static bool isOfRows(tensor::ExtractSliceOp slice, OpResult producer, AffineMap rows) {
   return rows && isReduced(producer) && llvm::all_of(slice->getUses(), [&](OpOperand &use) {
            auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());

@@ -11,9 +11,9 @@
 //     %at = linalg.generic ... ins(%ht)
 //     linalg.contract ... ins(%at, %w2)
 //
-// A task computes its rows of every op of the group, in order, with all columns. Values that only the group reads have no
-// memory outside the task; the others are results of the loops. An op between the ops of a group that reads one of
-// them, and that no other reads, moves behind the loops.
+// A task computes its rows of every op of the group, in order, with all columns. Values that only the group reads have
+// no memory outside the task; the others are results of the loops. An op that is between the ops of a group and depends
+// on the group, but is not part of it, moves behind the loops; no op of the group may depend on it.
 // Ops without a group are left alone. Test: test/passes/schedule/row-groups.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -53,14 +53,14 @@ private:
   void addReshapes(IRRewriter &rewriter);
   /// Finds the rows of every value and the loops over rows of every op.
   LogicalResult findRows();
-  /// Moves the ops that depend on the group, and are not of it, behind the last op.
+  /// Moves the ops between the ops of the group that depend on the group, but are not part of it, behind the last op.
   LogicalResult moveUsers();
 
   bool isMember(Value value) const { return members.contains(value.getDefiningOp()); }
   /// The results that ops outside the group read.
   llvm::SetVector<Value> findResults() const;
-  /// The first op of the chain in which each op adds to the result of the op before it and the last one computes
-  /// `result`. Its init becomes the memory of `result`. Null if the chain begins with another result of the group.
+  /// The first op of the chain that computes `result`, in which each op adds to the result of the op before it. The
+  /// init of the first op becomes the memory of `result`. Null if the chain begins with another result of the group.
   Operation *findStart(Value result, const llvm::SetVector<Value> &results) const;
   /// The size of a loop of `op`.
   OpFoldResult sizeOf(OpBuilder &builder, linalg::LinalgOp op, unsigned loop) const;
@@ -93,7 +93,7 @@ void Group::addReshapes(IRRewriter &rewriter) {
     all.insert(op);
     if (!isBetween)
       continue;
-    // Ops outside of the group read the result of a second reshape instead.
+    // Ops outside the group read the result of a second reshape instead.
     rewriter.setInsertionPointAfter(op);
     Operation *outside = rewriter.clone(*op);
     rewriter.replaceUsesWithIf(op->getResults(), outside->getResults(),
@@ -138,7 +138,7 @@ LogicalResult Group::findRows() {
         }
       };
       learn(op->getResult(0), out);
-      // Two products of the same rows are neighbours, too, whatever computes these rows.
+      // Two products of the same rows are neighbours too, even if the op that computes these rows is not in the group.
       auto sharesRows = [&](OpOperand &operand) {
         return isMember(operand.get()) || (isProduct(op) && operand.getOperandNumber() == 0);
       };
@@ -154,7 +154,7 @@ LogicalResult Group::findRows() {
                           rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]));
     }
   }
-  // Each task computes what it reads: an op that reads other rows than those of its task is not of the group.
+  // A task has only its own rows of the results of the group, so an op that reads other rows cannot be in the group.
   for (Operation *op : members) {
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     bool isRowwise = rows.contains(op->getResult(0)) && (!linalgOp || loops.contains(op));
@@ -163,8 +163,8 @@ LogicalResult Group::findRows() {
         isRowwise = rowsOfLoops(linalgOp.getMatchingIndexingMap(&operand), loops[op]) ==
                     rows[operand.get()];
     if (!isRowwise)
-      return op->emitError() << "expected an op that reads the rows of its task only, got one of a "
-                                "group that does not";
+      return op->emitError() << "expected an op of a group to read only the rows of its own task, "
+                                "got an op that reads others";
   }
   return success();
 }
@@ -183,8 +183,8 @@ LogicalResult Group::moveUsers() {
       continue;
     if (isInside)
       return op->emitError()
-             << "expected no op outside a group between the ops of the group, got one that this op "
-                "depends on";
+             << "expected an op of a group to depend on no op outside the group that reads a "
+                "result of the group, got an op that does";
     dependent.insert(op);
     users.push_back(op);
   }
@@ -282,7 +282,7 @@ LogicalResult Group::schedule(IRRewriter &rewriter) {
     upper.push_back(sizeOf(rewriter, firstOp, loop));
     steps.push_back(rewriter.getIndexAttr(1));
   }
-  // A task of all rows needs no bound for its last rows.
+  // If a task has all rows, its step is their number, and the size of a task needs no bound at the end of the rows.
   std::optional<int64_t> all = getConstantIntValue(upper.back());
   steps.back() =
       rewriter.getIndexAttr(all ? std::clamp<int64_t>(*all, 1, rowsPerTask) : rowsPerTask);
@@ -376,8 +376,8 @@ struct RowGroups : attn::impl::RowGroupsBase<RowGroups> {
       SmallVector<linalg::LinalgOp> &ops = groups[*task.getGroup()];
       auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
       if (!linalgOp || !canShareRows(linalgOp)) {
-        op.emitError() << "expected an op that reads tensors at its loop variables only, and has "
-                          "one result, in a group";
+        op.emitError() << "expected an op of a group to have one result and to read tensors at its "
+                          "loop variables only";
         return signalPassFailure();
       }
       if (!ops.empty() && ops.front()->getAttr(AttnDialect::kTaskAttr) != task) {
@@ -388,7 +388,7 @@ struct RowGroups : attn::impl::RowGroupsBase<RowGroups> {
     }
     IRRewriter rewriter(&getContext());
     for (auto &[number, ops] : groups) {
-      // Scheduling a group moves the ops between its ops that depend on it, which may be those of another group.
+      // Scheduling a group moves the ops between its ops that depend on it. These ops may belong to another group.
       llvm::sort(ops, [](linalg::LinalgOp a, linalg::LinalgOp b) { return a->isBeforeInBlock(b); });
       if (failed(Group(ops).schedule(rewriter)))
         return signalPassFailure();

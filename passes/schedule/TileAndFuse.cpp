@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// True if the iterations of the loops around `slice`, out to `outermost`, together take all of its source, and each
-/// takes a separate part.
+/// True if the iterations of the loops around `slice`, out to `outermost`, together read all of the source of `slice`,
+/// and each iteration reads a separate part.
 static bool dividesSource(tensor::ExtractSliceOp slice, Operation *outermost) {
   auto isSizeOf = [&](OpFoldResult size, int64_t dim) {
     FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(
@@ -55,9 +55,9 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       tileSizes, [&](int64_t size) -> OpFoldResult { return rewriter.getIndexAttr(size); });
   scf::SCFTileAndFuseOptions options;
   options.tilingOptions.setTileSizes(sizes).setLoopType(loopType);
-  // The ops that `op` depends on. A producer that reaches `op` on two paths cannot be returned from
-  // the loops, since the other path starts before them, and fusing it on both paths would compute it
-  // twice: it stays outside, unless its tiles are known to be equal.
+  // The ops that `op` depends on. The result of a producer that reaches `op` on two paths cannot be returned from the
+  // loops, because the other path starts before them, and fusing the producer on both paths would compute it twice.
+  // Therefore it stays outside, unless its tiles are known to be equal.
   llvm::SetVector<Operation *> producers;
   BackwardSliceOptions sliceOptions;
   sliceOptions.omitUsesFromAbove = false;
@@ -76,13 +76,12 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
     unsigned numUses = 0;
     bool hasOtherUse = false;
     for (Operation *user : producer.getUsers()) {
-      // The loops take over the inits of the ops that they tile: that is not a use, nor is a
-      // tensor.dim.
+      // Neither a loop, which takes over the inits of the ops that it tiles, nor a tensor.dim counts as a use.
       Operation *ancestor = block->findAncestorOpInBlock(*user);
       if (ancestor == loops || isa<tensor::DimOp, LoopLikeOpInterface>(user))
         continue;
       numUses += producers.contains(ancestor);
-      // The original ops stay beside their tiles until nothing uses them.
+      // A fused op does not count as a use: it stays beside its tiles only until nothing uses it.
       if (fused.contains(ancestor) || (repeatable && producers.contains(ancestor)))
         continue;
       hasOtherUse = true;
@@ -122,7 +121,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
   if (repeats && !result->loops.empty()) {
     DominanceInfo dominance;
     eliminateCommonSubExpressions(rewriter, dominance, result->loops.front());
-    // Equal fills became one, but each result starts from an init of its own.
+    // CSE has merged equal fills, but each result needs an init of its own.
     result->loops.front()->walk([&](linalg::FillOp fill) {
       while (!fill->hasOneUse() && !fill->use_empty()) {
         OpOperand &use = *fill->use_begin();

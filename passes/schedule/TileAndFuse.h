@@ -15,15 +15,15 @@
 
 namespace attn {
 
-/// Decides whether the producer of a tile moves into the loops. Its arguments are the slice of the
-/// producer's result, and that result.
+/// Decides whether the producer of a tile moves into the loops. The arguments are the slice of the producer's result,
+/// and that result.
 using FuseControl = llvm::function_ref<bool(mlir::tensor::ExtractSliceOp, mlir::OpResult)>;
 
-/// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, and their
-/// producers in turn. The loops return the result of a producer that has other uses, instead of
-/// computing it twice. A producer that reaches `op` on several paths stays outside, unless
-/// `mayRepeat` allows fusing it on each path, where its tiles are equal and become one. Returns the
-/// tiled op and erases `op`, or fails and leaves `op` in place.
+/// Tiles `op` by `tileSizes` (0: not tiled) and fuses the producers that `control` allows, and their producers in turn.
+/// If the result of a fused producer has other uses, the loops return it, so that it is not computed twice. A producer
+/// that reaches `op` on several paths stays outside, unless `mayRepeat` allows fusing it on each path; its tiles on all
+/// paths must then be equal, and become one tile. Returns the tiled op and erases `op`, or fails and leaves `op` in
+/// place.
 mlir::FailureOr<mlir::Operation *>
 tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op, mlir::ArrayRef<int64_t> tileSizes,
             mlir::scf::SCFTilingOptions::LoopType loopType, FuseControl control,
@@ -32,11 +32,12 @@ tileAndFuse(mlir::IRRewriter &rewriter, mlir::TilingInterface op, mlir::ArrayRef
 /// Tiles `op` into a task for each batch item and each query tile of its plan. No producer moves into the tasks.
 mlir::FailureOr<mlir::Operation *> tileByQuery(mlir::IRRewriter &rewriter, AttentionOp op);
 
-/// Gives a loop over tasks the mapping that its target wants, so that no pass folds a loop of one iteration.
+/// Gives a loop over tasks the mapping that the planner of its target chooses. No pass folds a loop of one iteration
+/// that has a mapping.
 void mapTasks(mlir::scf::ForallOp tasks);
 
-/// True if `slice` is an input of a contraction: computing it inside the loops would compute it
-/// again for every tile of the contraction's other dimensions.
+/// True if `slice` is an input of a contraction. A producer inside the loops would compute such a slice again for every
+/// tile of the contraction's other dimensions.
 bool feedsContraction(mlir::tensor::ExtractSliceOp slice);
 
 /// The attentions that have one of `schedules` and are not in a task yet.

@@ -8,7 +8,7 @@
 //   %0 = tensor.insert_slice %a into %e[0, 0, 0] ...
 //   %c = tensor.insert_slice %b into %0[0, 0, 4] ...
 //
-// eliminate-empty-tensors then gives the ops that compute %a and %b their part of %e to write to.
+// eliminate-empty-tensors then lets the ops that compute %a and %b write directly to their parts of %e.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,11 +10,11 @@
 //   %2 = linalg.contract ins(%x, %w) outs(%0)
 //
 // This saves one pass over memory and one buffer, and lets the accumulators of a register block start from the bias.
-// The sum may be the first step of a longer body, whose rest stays. A bias that the body widens is widened before the
-// contraction. The pass looks through a separate op that broadcasts the bias.
+// The addition may be the first step of a longer body, whose other steps stay. A bias that the body widens is widened
+// before the contraction. The pass looks through a separate op that broadcasts the bias.
 //
-// Left alone: products with another use, products that do not start from zero, and addends as large as the
-// product (a residual is an epilogue; as an init it would have to be copied).
+// Left alone: products with another use, products that do not start from zero, and addends as large as the product,
+// such as a residual, which would have to be copied if it were an init.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ using namespace attn;
 
 namespace {
 
-/// A tensor and the map it is read through.
+/// A tensor, and the map through which it is read.
 struct Addend {
   Value tensor;
   AffineMap map;
@@ -62,7 +62,7 @@ std::pair<arith::AddFOp, OpOperand *> getSum(linalg::GenericOp op, OpOperand *pr
   return {add, op.getDpsInputOperand(argument.getArgNumber())};
 }
 
-/// The bias itself, if `addend` is an op that only broadcasts it.
+/// Returns the bias if `addend` is the result of an op that only broadcasts it; otherwise returns `addend`.
 Addend lookThroughBroadcast(Addend addend) {
   auto op = addend.tensor.getDefiningOp<linalg::LinalgOp>();
   if (!op || !isCopy(op))
@@ -137,7 +137,7 @@ struct FoldBiasIntoInit : attn::impl::FoldBiasIntoInitBase<FoldBiasIntoInit> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FoldBias>(&getContext());
-    // A body without its sum no longer reads the bias, and may have nothing left to compute.
+    // A body without its addition no longer reads the bias, and may have nothing left to compute.
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -8,8 +8,8 @@
 // becomes
 //   %r = attn.attention ins(%q, %k, ...) outs(%f) {..., (b,q,k,d,e)->(b,d,k), ..., (b,q,k,d,e)->(q,b,e)}
 //
-// Runs after attn-hoist-views, which leaves transpositions of arguments, of results with several uses and of outputs
-// of the attention. The transposition of an output folds only if nothing else reads the output.
+// The pass runs after attn-hoist-views, which leaves transpositions of arguments, of results with several uses and of
+// outputs of the attention. The transposition of an output folds only if nothing else reads the output.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,9 @@
 // becomes
 //   %y = linalg.generic ins(%x) { yield 0.5 * x * (1 + tanh x) }
 //
-// Graphs often spell out activations. As one op they pass over memory once, and if they alone read a product, they join
-// its tasks. An op is fused if one op reads its result, element by element; a broadcast would compute elements again.
+// Graphs often compute an activation by several ops. As one op, they pass over memory once, and if no other op reads
+// the product before them, they are computed in the tasks of this product. An op is fused if a single op reads its
+// result, and reads each element once: a reader that broadcasts the result would compute elements again.
 // Test: test/passes/simplify/fuse-elementwise.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +41,7 @@ struct FuseElementwise : attn::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, isReadOnce);
-    // Each fusion removes an op, so the rewriting ends.
+    // Each fusion removes an op, so the rewriting terminates.
     auto config = GreedyRewriteConfig().setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();

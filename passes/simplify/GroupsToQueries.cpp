@@ -7,13 +7,13 @@
 // becomes
 //     indexing_maps = [(h, g, q, k, d, e) -> (h, q, g, d), (h, g, q, k, d, e) -> (h, k, d), ...]
 //
-// With a single query, as when a token is decoded, the four heads of a group become four queries of the same keys: one
-// tile, which reads keys and values from memory once instead of four times. No tensor changes, only the roles of its
-// dimensions; the coordinates in a score region are swapped too.
+// If there is a single query, as when a token is decoded, the four heads of a group become four queries of the same
+// keys. They form one tile, which reads keys and values from memory once instead of four times. The tensors stay the
+// same; only the roles of their dimensions change. The coordinates in a score region are swapped too.
 //
-// Left alone: more than one query, or a dynamic number; a mask that depends on the coordinates themselves, as a causal
-// mask does, and not only through captured operands; and a single head of keys with so many groups that each of them is
-// better a task.
+// Left alone: more than one query, or a dynamic number of queries; a mask that depends on the coordinates themselves,
+// as a causal mask does, and not only on captured operands; and a single head of keys with so many groups that one task
+// for each group is faster.
 // Test: test/passes/simplify/groups-to-queries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,10 +38,11 @@ static bool reads(MaskInterface mask, unsigned numBatch, unsigned dim) {
   });
 }
 
-/// A single head of keys with more groups keeps them. Fewer groups make one tile of queries, and too few tasks either way.
+/// If there is a single head of keys, groups become queries only if there are at most this many groups, which would be
+/// too few tasks anyway. More groups stay groups, each with tasks of its own.
 static constexpr int64_t kFewGroups = 8;
 
-/// The largest dimension of heads that share the keys of a single query.
+/// The largest dimension of query heads that share their keys, if there is a single query.
 static std::optional<unsigned> findGroup(AttentionOp op) {
   AffineMap queryMap = op.getQueryMap(), keyMap = op.getKeyMap(), outMap = op.getOutMap();
   auto positionOf = [&](unsigned dim) {

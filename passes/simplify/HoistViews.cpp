@@ -11,10 +11,10 @@
 //   %s = tensor.extract_slice %e[0, 0, 0, 0] [1, H, D, C]                        [H,D,C]
 //   %q = linalg.contract (h,s,d,c)->(s,c), (h,d,c), (h,s,d) ins(%x, %s) outs(%1)
 //
-// The pass handles every structured op that reads its operands at loop variables in the same way: a transposition
-// renames the loops, an expansion or collapse of a dimension splits or merges a loop, a slice narrows a loop, and a
-// unit dimension that disappears removes its loop. Each operand that has the loop gets the same view; the others stay.
-// Loops end up in the order of the result, reductions last.
+// The pass treats alike all structured ops that read their operands at loop variables only: a transposition renames the
+// loops, an expansion or collapse of a dimension splits or merges a loop, a slice narrows a loop, and a dimension of
+// size 1 that disappears removes its loop. Each operand that has the loop gets the same view; the other operands stay
+// unchanged. Loops end up in the order of the result, reductions last.
 //
 // A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
 // Left alone: views of arguments and of ops with `linalg.index`, merged loops that are not adjacent in some operand.
@@ -79,8 +79,8 @@ void replaceView(PatternRewriter &rewriter, Operation *view, Value value) {
   rewriter.replaceOp(view, value);
 }
 
-/// Size of dimension `dim` of an operand: an attribute if the type has a static size, else a value,
-/// `known` if the view states it.
+/// The size of dimension `dim` of an operand: an attribute if the type has a static size, else a value, which is
+/// `known` if the view gives the size.
 OpFoldResult getSize(OpBuilder &builder, Location loc, Value operand, int64_t dim,
                      OpFoldResult known = {}) {
   auto type = cast<RankedTensorType>(operand.getType());
@@ -109,7 +109,8 @@ SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
 // The op without the view
 //===----------------------------------------------------------------------===//
 
-/// `input` read through `map`: `input` itself, a transpose or a broadcast. Null if none of these fits.
+/// Returns `input` read through `map`, which is `input` itself, a transpose or a broadcast; null if it is none of
+/// these.
 Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, AffineMap map) {
   if (!map.isProjectedPermutation())
     return Value();
@@ -213,8 +214,8 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   }
 };
 
-/// If `map` reads `operand` in another order than that of the loops, inserts a transposition, which
-/// can be hoisted over the producer. Returns the map that is left, in the order of the loops.
+/// If `map` reads `operand` in an order other than that of the loops, inserts a transposition, which can be hoisted
+/// over the producer. Returns the map through which the transposed operand is read, in the order of the loops.
 FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
   linalg::LinalgOp producer = getProducer(operand.get());
   if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) ||
@@ -258,8 +259,7 @@ struct OrderElementwise : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// Lets attention read query, key and value head-major: (batch..., row, feature), the order of its
-/// loops.
+/// Lets attention read query, key and value head-major: (batch..., row, feature), the order of its loops.
 struct OrderAttention : OpRewritePattern<attn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -404,7 +404,7 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
 // Narrowed and dropped loops
 //===----------------------------------------------------------------------===//
 
-/// What a view does to the loop of one result dimension.
+/// The range to which a view cuts the loop of one result dimension.
 struct Cut {
   OpFoldResult offset, size, stride;
   bool isDropped = false, isWhole = false;
@@ -454,8 +454,8 @@ Value collapseDims(OpBuilder &builder, Location loc, Value value, const llvm::Sm
 }
 
 /// A slice without the unit dimensions `dropped`. If several dimensions of a slice have size 1, as after tiling,
-/// upstream assumes that the leading ones were dropped. So the slice drops leading ones only, and a collapse drops the
-/// others.
+/// upstream assumes that the leading dimensions were dropped. Therefore the slice drops leading dimensions only, and a
+/// collapse drops the others.
 Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFoldResult> offsets,
                   ArrayRef<OpFoldResult> sizes, ArrayRef<OpFoldResult> strides,
                   const llvm::SmallBitVector &dropped) {
@@ -539,8 +539,8 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
   }
 };
 
-/// The unit dimensions that `view` drops. Where several could be meant, it takes a dimension that the view cuts rather
-/// than one that had size 1 before.
+/// The dimensions of size 1 that `view` drops. If the types of the view leave a choice, takes a dimension that the view
+/// cuts to size 1 rather than a dimension that had size 1 before.
 llvm::SmallBitVector HoistSlice::getCutDims(tensor::ExtractSliceOp view) {
   llvm::SmallBitVector dropped = view.getDroppedDims();
   ArrayRef<int64_t> source = view.getSourceType().getShape(), sizes = view.getStaticSizes();
@@ -557,8 +557,8 @@ llvm::SmallBitVector HoistSlice::getCutDims(tensor::ExtractSliceOp view) {
   return dropped;
 }
 
-/// Removes the loops of the unit dimensions that a collapse removes, from all operands; a second
-/// collapse merges the other dimensions.
+/// Removes the loops of the dimensions of size 1 that a collapse removes, from all operands; a second collapse merges
+/// the other dimensions.
 struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -611,7 +611,8 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
                  HoistSlice>(context);
     patterns.add<HoistUnitCollapse>(context, /*benefit=*/2);
     patterns.add<HoistCollapse>(context);
-    // These patterns let views meet: they fold views of empty tensors and of views, and make sizes refer to arguments.
+    // These patterns fold views of empty tensors and views of views, and make sizes refer to arguments, so that the
+    // patterns above match.
     tensor::populateFoldTensorEmptyPatterns(patterns);
     tensor::populateMergeConsecutiveInsertExtractSlicePatterns(patterns);
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
@@ -622,8 +623,8 @@ struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {
     tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns, context);
     attn::populateFoldPartSizes(patterns);
     linalg::TransposeOp::getCanonicalizationPatterns(patterns, context);
-    // Every hoist moves a view closer to the arguments, so the rewriting should end. The limits turn patterns that undo
-    // each other into an error.
+    // Every hoist moves a view closer to the arguments, so the rewriting should terminate. The limits report an error
+    // if patterns undo each other.
     int64_t numOps = 0;
     getOperation().walk([&](Operation *) { ++numOps; });
     auto config = GreedyRewriteConfig()

@@ -14,11 +14,11 @@
 //   %2 = linalg.copy ins(%residual) outs(%empty.2)
 //   %y = linalg.contract ins(%v, %wo) outs(%2)
 //
-// Results are computed in place of their inits, so a shared init would have to be copied by bufferization, and an
-// argument would be overwritten. This pass makes the copy explicit. Before a contraction it costs nothing, since the
-// contraction starts its sums from the source of the copy. An init whose elements are never read becomes an empty tensor.
-// An in-out argument has to be overwritten: inits that its result is computed in place of stay, and
-// attn-copy-overwritten copies elements that are still read.
+// Results are computed in the memory of their inits, so a shared init would have to be copied by bufferization, and an
+// argument would be overwritten. This pass makes the copy explicit. A copy before a contraction costs nothing, because
+// the contraction starts its sums from the source of the copy. An init whose elements are never read becomes an empty
+// tensor. The result of an in-out argument has to overwrite the argument, so the inits through which it is computed in
+// place stay, and attn-copy-overwritten copies elements that are still read.
 //
 // Importers and CSE share inits, so this pass is the last of the stage. Test: test/passes/simplify/unshare-inits.mlir
 //
@@ -48,8 +48,8 @@ static bool reads(Operation *op, OpOperand &init) {
   return !isa<attn::AttentionOp, attn::PackOp, linalg::SoftmaxOp>(op);
 }
 
-/// Whether `value` has memory of its own that only one op reads or writes. An iteration argument of a loop has, because
-/// this pass gives memory of its own to the init of the loop.
+/// Whether `value` has memory of its own that only one op reads or writes. An iteration argument of a loop has such
+/// memory, because this pass gives the init of the loop memory of its own.
 static bool isOwn(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return isa<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
@@ -66,7 +66,7 @@ static bool isOwn(Value value) {
   return false;
 }
 
-/// The operands in whose place `op` computes its results.
+/// The operands in whose memory `op` computes its results.
 static MutableArrayRef<OpOperand> initsOf(Operation *op) {
   if (auto dps = dyn_cast<DestinationStyleOpInterface>(op); dps && dps.hasPureTensorSemantics())
     return dps.getDpsInitsMutable();

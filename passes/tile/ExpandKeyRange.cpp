@@ -9,7 +9,7 @@
 //   %hi      = affine.min(%q + %rows, %n)
 //   %full_hi = affine.min(%q + 1, %hi) floordiv 128 * 128
 //
-// The bounds come from dialect/KeyBounds.h, which the folder of the op uses too.
+// The bounds come from dialect/KeyBounds.h, which KeyRangeOp::fold() uses too.
 // Every attn.key_range is expanded. Test: test/passes/tile/expand-key-range.mlir
 //
 //===----------------------------------------------------------------------===//

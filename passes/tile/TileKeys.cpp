@@ -16,23 +16,23 @@
 //
 // With a packed dense mask, one loop from %lo, rounded down to a whole word, tests each tile and counts it:
 //   %begin, %end, %all = attn.test_mask %words
-// If no word has a kept pair, the tile is skipped. If every pair is kept, the step is without the packed mask.
-// Otherwise the step has the keys of the words [%begin, %end) and the whole mask.
+// If no word has a kept pair, the tile is skipped. If the packed mask keeps every pair, the step does not test the
+// packed mask. Otherwise the step has the keys of the words [%begin, %end) and the whole mask.
 //
-// A scale below 1 is split into a power of two and a rest from 1 to 2. The packed queries are multiplied by the power,
-// which has no rounding error unless a scaled query is a denormal number; the exponential applies the rest. A product
-// then overflows only where its score does. A scale of 1 or more is left to the exponential, since queries times that
-// scale might overflow where no score does.
+// A scale of magnitude below 1 is split into a power of two and a factor from 1 to 2. The packed queries are multiplied
+// by the power, which has no rounding error unless a scaled query is a denormal number; the exponential applies the
+// other factor. A product then overflows only where its score does. A scale of magnitude 1 or more is left to the
+// exponential, because queries times that scale might overflow where no score does.
 //
 // With a group in the plan, steps have queries, values and probabilities in groups, in the type of the keys. Otherwise,
-// tiles of other types than the scores are converted to that type first, except with queries in rows.
+// tiles are converted to the type of the scores first if they have another type, except if queries are rows.
 //
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
 // values keep their type, because their products convert them in registers. With `in_place` in the plan, queries are
 // rows too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A state
 // is computed in the outputs of the op or, with `in_place`, is copied there at the end; no attn.online_finish follows.
-// If the op is a part of the keys that begins at another key than 0, the range of its mask is made relative to that
-// key.
+// If the keys of the op are a part that begins at a key other than 0, the key range of its mask is made relative to
+// that key.
 //
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
 // the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
@@ -79,7 +79,7 @@ private:
   FloatType scoreType() { return op.getAccumulatorType(); }
   /// Whether queries come first in the tiles.
   bool rows() { return op.getPlan()->getSchedule() == Schedule::Decode || inPlace(); }
-  /// Whether steps read queries, keys and values where they are and in their own type.
+  /// Whether steps read queries, keys and values without packing them first and in their own type.
   bool inPlace() { return op.getPlan()->getInPlace(); }
   UnitAttr rowsAttr() { return rows() ? rewriter.getUnitAttr() : UnitAttr(); }
   int64_t group() { return op.getPlan()->getGroup(); }
@@ -93,8 +93,8 @@ private:
     return getValueOrCreateConstantIndexOp(rewriter, loc, value);
   }
 
-  /// The part of an operand that a tile needs: batch dimensions dropped, keys `[k0, k0 + ks)`, and
-  /// which dimensions of the iteration space remain.
+  /// The slice of an operand that a tile needs, at keys `[k0, k0 + ks)` and without batch dimensions, and the
+  /// dimensions of the iteration space that it has.
   struct View {
     tensor::ExtractSliceOp slice;
     SmallVector<unsigned> dims;
@@ -112,7 +112,7 @@ private:
   /// The tile of `operand`, keys or values, at keys `[k0, k0 + ks)` with dimensions k and `dim`.
   Value rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldResult k0, OpFoldResult ks);
 
-  /// Moves a power of two from the scale of the scores to that of the queries.
+  /// Moves a power of two from the scale of the scores to the scale of the queries.
   void splitScale();
   /// The tile of queries: (d, q) or, in rows, (q, d), in the type of the scores; with groups, (d / g, q, g).
   Value packQueries(int64_t group);
@@ -123,10 +123,10 @@ private:
   Value temporaryOfQueries(int64_t other, OpFoldResult otherSize);
   /// `values (k, e)` as (k / g, e, g) or, if the plan transposes them, as (e, k / g, g).
   Value packValues(Value values, OpFoldResult ks);
-  /// `size`, of elements, in groups.
+  /// The number of groups that `size` elements fill, rounded up.
   OpFoldResult inGroups(OpFoldResult size);
-  /// A captured operand at keys `[k0, k0 + ks)` and its map over (k, q). `rows` has the same elements as they lie in
-  /// memory if they are transposed into the tile.
+  /// The tile of a captured operand at keys `[k0, k0 + ks)` and its map over (k, q). If the elements are transposed
+  /// into the tile, `rows` is the slice from which they are read; otherwise it is null.
   struct Capture {
     Value tile;
     AffineMap map;
@@ -136,13 +136,14 @@ private:
   /// The rows of captured operand `i` that the tile after the one at `k0` reads.
   Value nextRows(unsigned i, OpFoldResult k0);
 
-  /// Gives a step the blocks that were planned for its products; `values` is the name of the second one in the plan.
+  /// Gives a step the register blocks that were planned for its products. `values` is the name in `attn.blocks` of the
+  /// block of the product with the values.
   void setBlocks(Operation *step, StringRef values);
   /// The step at keys `[k0, k0 + ks)`; `mask` may be null.
   State step(const State &before, Value query, OpFoldResult k0, OpFoldResult ks,
              MaskInterface mask);
-  /// The step over the words of the tile in which the packed parts of the mask keep any pair; none if there are none.
-  /// If the packed parts keep every pair, the step is without them.
+  /// The step over the words of the tile in which the packed parts of the mask keep any pair; no step runs if there is
+  /// no such word. If the packed parts keep every pair, the step does not test them.
   State stepIfKept(const State &before, Value query, OpFoldResult k0, OpFoldResult ks);
   /// Whether each tile is tested against packed parts of the mask.
   bool testsTiles() const { return !parts.packed.empty(); }
@@ -153,15 +154,15 @@ private:
   };
   KeyRange keyRange();
   void countTiles(const KeyRange &range);
-  /// Least and greatest value of captured operand `capture` over the rows of the tile.
+  /// The least and the greatest value of captured operand `capture` over the rows of the tile.
   std::pair<Value, Value> symbolRange(unsigned capture);
 
   /// The loop over `[from, to)`.
   State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
   Value probabilitiesLoop(Value query, const State &state);
 
-  /// Captured tiles, their maps and the score region of a step at keys `[k0, k0 + ks)`; without a
-  /// mask, only what the region reads.
+  /// The captured tiles of a step at keys `[k0, k0 + ks)`, their maps, and the captured operands that the step drops:
+  /// without a mask, the step has only the captured operands that the score region reads.
   struct Score {
     SmallVector<Value> captures;
     SmallVector<AffineMap> maps;
@@ -252,7 +253,7 @@ void KeyLoops::splitScale() {
   scoreScale = op.getScaleAttr();
   if (inPlace() || !std::isnormal(scale) || std::abs(scale) >= 1)
     return;
-  // The power takes the sign: the rest is positive.
+  // The power takes the sign, so the other factor is positive.
   float power = std::copysign(std::scalbn(1.0f, std::ilogb(scale)), scale);
   queryScale = rewriter.getF32FloatAttr(power);
   scoreScale = rewriter.getF32FloatAttr(scale / power);
@@ -392,7 +393,7 @@ KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResul
 }
 
 Value KeyLoops::nextRows(unsigned i, OpFoldResult k0) {
-  // No tile follows the last one, so it gets the rows of the last keys again.
+  // No tile follows the last tile, which gets the rows of the last keys again.
   AffineExpr from, keys;
   bindDims(op.getContext(), from, keys);
   AffineMap least = AffineMap::get(2, 0, {from + kTile(), keys - kTile()}, op.getContext());
@@ -443,7 +444,7 @@ KeyLoops::KeyRange KeyLoops::keyRange() {
       }
     }
   }
-  // A mask needs the range of all keys up to the last one of this op.
+  // A mask refers to the numbers of all keys, so compute the range of all keys up to the last key of this op.
   OpFoldResult first = mask ? getAsOpFoldResult(origin[op.getKDim()]) : zero;
   AffineExpr d0, d1;
   bindDims(op.getContext(), d0, d1);
@@ -486,7 +487,7 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
     Capture capture = captureTile(i, k0, ks);
     result.captures.push_back(capture.tile);
     result.maps.push_back(capture.map);
-    // The slice of a whole tile exists if there are as many keys.
+    // The rows of a next tile are a slice of kTile() keys, which is valid only if there are that many keys.
     std::optional<int64_t> keys = getConstantIntValue(numKeys());
     if (capture.rows && keys && *keys > kTile())
       result.next.push_back(nextRows(i, k0));
@@ -498,7 +499,8 @@ void KeyLoops::cloneScore(Region &into, const Score &score) {
   if (op.getScore().empty()) {
     if (!op.getSink() && !op.getState())
       return;
-    // A sink is a score, and so is the maximum of a state. Without a region, the maximum would be an unscaled product.
+    // A step without a region keeps its maximum as an unscaled product. A sink is a score, however, and the maximum of
+    // a state must be a score, so the step gets a region that yields the score unchanged.
     OpBuilder::InsertionGuard guard(rewriter);
     SmallVector<Type> types(op.getKDim() + 1, rewriter.getIndexType());
     types.push_back(scoreType());
@@ -533,8 +535,9 @@ OpFoldResult KeyLoops::tailSize(Value k0, OpFoldResult to) {
   return affine::makeComposedFoldedAffineMin(rewriter, loc, map, {to, OpFoldResult(k0)});
 }
 
-/// The number of keys of a tile, if the number of all keys is static and every tile has equally many. This size must be
-/// static: MLIR 22 crashes when it folds the size 1 into a slice that drops another dimension of size 1.
+/// The number of keys of a tile, if the number of all keys is static and every tile has equally many keys. This size
+/// must be static, because MLIR 22 crashes when it folds the size 1 into a slice that drops another dimension of size
+/// 1.
 std::optional<OpFoldResult> KeyLoops::equalTileSize() {
   std::optional<int64_t> keys = getConstantIntValue(numKeys());
   if (!keys || (*keys > kTile() && *keys % kTile() != 0))
@@ -723,14 +726,14 @@ void KeyLoops::run() {
   MaskInterface mask = op.getMaskAttr();
   countTiles(range);
   if (testsTiles()) {
-    // Only the words tell which tiles are full. The first tile begins at a whole word.
+    // Each tile is tested, because only the words of the mask show which tiles are full. The first tile begins at a
+    // whole word.
     AffineExpr lo = rewriter.getAffineDimExpr(0);
     OpFoldResult from = affine::makeComposedFoldedAffineApply(rewriter, loc, lo - lo % kKeysPerWord,
                                                               {OpFoldResult(range.lo)});
     state = loop(toValue(from), range.hi, state, query, /*isFull=*/false, mask);
   } else {
-    // Without a mask no partial tile precedes the full tiles, and one smaller tile of kept pairs
-    // follows them.
+    // Without a mask, no partial tile precedes the full tiles, and at most one smaller tile of kept pairs follows them.
     if (mask)
       state = loop(range.lo, range.fullLo, state, query, /*isFull=*/false, mask);
     state = loop(range.fullLo, range.fullHi, state, query, /*isFull=*/true,

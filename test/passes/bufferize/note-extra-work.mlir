@@ -80,7 +80,7 @@ func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>,
   %p = memref.alloc() : memref<8x32xf32>
   linalg.fill ins(%zero : f32) outs(%p : memref<8x32xf32>)
   linalg.contract indexing_maps = #maps ins(%x, %w : memref<8x64xf32>, memref<64x32xf32>) outs(%p : memref<8x32xf32>)
-  // expected-remark@+1 {{extra work: adds a bias to a product in a pass of its own}}
+  // expected-remark@+1 {{extra work: adds a bias to a product in a separate loop}}
   linalg.generic {indexing_maps = [#id, affine_map<(s, n) -> (n)>, #id], iterator_types = ["parallel", "parallel"]}
       ins(%p, %b : memref<8x32xf32>, memref<32xf32>) outs(%out : memref<8x32xf32>) {
   ^bb0(%product: f32, %bias: f32, %o: f32):

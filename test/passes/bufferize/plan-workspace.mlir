@@ -129,7 +129,7 @@ func.func @nothing() {
 // -----
 
 func.func @unbounded(%n: index) {
-  // expected-error@+1 {{expected a size that the function's symbols bound, got 'memref<?xf32>'}}
+  // expected-error@+1 {{expected a size with an upper bound in the function's symbols, got 'memref<?xf32>'}}
   %a = memref.alloc(%n) : memref<?xf32>
   return
 }

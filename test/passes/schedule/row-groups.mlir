@@ -82,7 +82,7 @@ func.func @rows_differ(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<6
 #t = #attn.task<rows = 16, group = 0>
 func.func @other_rows(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %h = linalg.contract indexing_maps = [#x, #w, #y] {attn.task = #t} ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>) outs(%x : tensor<64x64xf32>) -> tensor<64x64xf32>
-  // expected-error @+1 {{expected an op that reads the rows of its task only, got one of a group that does not}}
+  // expected-error @+1 {{expected an op of a group to read only the rows of its own task, got an op that reads others}}
   %o = linalg.contract indexing_maps = [#x, #w, #y] {attn.task = #t} ins(%x, %h : tensor<64x64xf32>, tensor<64x64xf32>) outs(%x : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %o : tensor<64x64xf32>
 }
@@ -97,7 +97,7 @@ func.func @gap(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32
   %h = linalg.contract indexing_maps = [#x, #w, #y] {attn.task = #t} ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>) outs(%x : tensor<64x64xf32>) -> tensor<64x64xf32>
   %e = tensor.empty() : tensor<64x64xf32>
   %a = linalg.tanh ins(%h : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
-  // expected-error @+1 {{expected no op outside a group between the ops of the group, got one that this op depends on}}
+  // expected-error @+1 {{expected an op of a group to depend on no op outside the group that reads a result of the group, got an op that does}}
   %o = linalg.contract indexing_maps = [#x, #w, #y] {attn.task = #t} ins(%a, %w : tensor<64x64xf32>, tensor<64x64xf32>) outs(%h : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %o : tensor<64x64xf32>
 }
@@ -105,7 +105,7 @@ func.func @gap(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32
 // -----
 
 func.func @not_rowwise(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  // expected-error @+1 {{expected an op that reads tensors at its loop variables only, and has one result, in a group}}
+  // expected-error @+1 {{expected an op of a group to have one result and to read tensors at its loop variables only}}
   %p = linalg.softmax {attn.task = #attn.task<rows = 16, group = 0>} dimension(1) ins(%x : tensor<64x64xf32>) outs(%x : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %p : tensor<64x64xf32>
 }
