@@ -97,8 +97,8 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kLaunchAttr = "attn.launch";
     /// Workspace function: the formula of its size, as text for people to read.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
-    /// Entry: a dictionary of what was fused and how (docs/report.md). Module: the attentions that `raise` left unfused,
-    /// and the extra work and slow loops that later stages found.
+    /// Entry: a dictionary of what was fused and how (docs/report.md). Module: the attentions that `raise` left
+    /// unfused, and the extra work and slow loops that later stages found.
     static constexpr ::llvm::StringLiteral kReportAttr = "attn.report";
     /// Entry: the schedules of its attentions, in order.
     static constexpr ::llvm::StringLiteral kSchedulesAttr = "attn.schedules";

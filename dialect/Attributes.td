@@ -116,8 +116,8 @@ def Attn_TensorMapAttr : Attn_Attr<"TensorMap", "tensor_map"> {
   let description = [{
     A tensor map tells a GPU the place, sizes and strides of a tensor, and the size of the box that one instruction
     copies from it. The runtime makes the map before a launch. The tensor has `rank` dimensions and elements of `bytes`
-    bytes; it is the memref whose descriptor is at byte `offset` of the arguments of the task. A box has `rows` elements in
-    dimension `dim`, 128 bytes in the last dimension, and one element in the others.
+    bytes; it is the memref whose descriptor is at byte `offset` of the arguments of the task. A box has `rows` elements
+    in dimension `dim`, 128 bytes in the last dimension, and one element in the others.
 
     ```mlir
     #attn.tensor_map<offset = 8, rank = 4, dim = 2, rows = 128, bytes = 2>
@@ -131,10 +131,10 @@ def Attn_TensorMapAttr : Attn_Attr<"TensorMap", "tensor_map"> {
 def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
   let summary = "the threads and the shared memory of the block that runs a task on a GPU";
   let description = [{
-    The attribute is on a task function of a module for GPUs. A block of `threads` threads, in warps of 32, runs one task
-    and has `shared` bytes of shared memory. `producers` additional threads, numbered after these, only copy to shared
-    memory. In `emit`, `kernel` is the number of the task among the kernels of the module, `arguments` is the size of its
-    arguments in bytes, and `maps` are the tensor maps that follow the arguments.
+    The attribute is on a task function of a module for GPUs. A block of `threads` threads, in warps of 32, runs one
+    task and has `shared` bytes of shared memory. `producers` additional threads, numbered after these, only copy to
+    shared memory. In the stage `emit`, `kernel` is the number of the task among the kernels of the module, `arguments`
+    is the size of its arguments in bytes, and `maps` are the tensor maps that follow the arguments.
 
     ```mlir
     #attn.launch<threads = 256, producers = 128, shared = 81920>

@@ -71,7 +71,8 @@ struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
 // Slices that drop dimensions
 //===----------------------------------------------------------------------===//
 
-/// `type` with the sizes `sizes` of a slice, as far as they are constant, without the dimensions that are `dropped`.
+/// The element type of `type` with the sizes of a slice, without the dimensions that are `dropped`. Constant sizes
+/// become static.
 static RankedTensorType withSizes(RankedTensorType type, const llvm::SmallBitVector &dropped,
                                   ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;

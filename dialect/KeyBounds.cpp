@@ -4,9 +4,10 @@
 //
 // A set of kept pairs is intersected with a tile; then the query and the symbols are eliminated. The remaining
 // constraints bound the keys by affine functions of the operands of attn.key_range. A symbol may have any value between
-// its least and its greatest value, so a symbol that varies with q needs no special case. Elimination works on the
-// rationals and can only widen a set. Therefore [lo, hi) is a projection of the kept pairs, which may be too large, and
-// [full_lo, full_hi) is the complement of a projection of the hidden pairs, which may be too small. Both are sound.
+// its least and its greatest value, so a symbol that varies with q needs no special case. Elimination treats variables
+// as rationals, so it can only widen a set. Therefore [lo, hi) is a projection of the kept pairs, which may be too
+// large, and [full_lo, full_hi) is the complement of a projection of the hidden pairs, which may be too small. Both are
+// sound.
 //
 //===----------------------------------------------------------------------===//
 

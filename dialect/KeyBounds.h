@@ -31,8 +31,8 @@ public:
   std::array<mlir::OpFoldResult, 4> build(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::OpFoldResult> operands) const;
 
-  /// Makes `bounds`, in which only keys before the end of a part of the keys count, relative to the first key of that
-  /// part, `first`. No result is negative, and the keys between full_lo and full_hi are whole steps.
+  /// Returns `bounds`, which are those of all keys before the end of a part of the keys, relative to the first key of
+  /// this part, `first`. No result is negative, and the keys between full_lo and full_hi are whole steps.
   std::array<int64_t, 4> relativeTo(int64_t first, std::array<int64_t, 4> bounds) const;
   static std::array<mlir::OpFoldResult, 4> relativeTo(mlir::OpBuilder &builder, mlir::Location loc,
                                                       mlir::OpFoldResult first, int64_t step,

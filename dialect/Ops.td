@@ -59,8 +59,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
 
     `indexing_maps` has a map from the iteration space (batch..., q, k, d, e) to every operand: query, key, value, the
     captured operands, the sink if there is one, out, and the probabilities if they are returned. If the key lacks a
-    batch dimension, the queries along this dimension share their keys (grouped heads). D may be 0: all scores are then
-    0.
+    batch dimension, the queries along this dimension share their keys (grouped heads). If D is 0, all scores are 0.
 
     The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute indices, the
     scaled score in the accumulator type, and one element of each captured operand. Without a region the score stays
@@ -78,13 +77,13 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     Constraints:
     * (A1) there is one indexing map for each of query, key, value, captured operands, sink and outputs; all maps have
       the same dimensions, at least q, k, d and e, and each map has as many results as its operand has dimensions;
-    * (A2) every map is a projected permutation whose only constant is 0; a captured operand may be read at `k floordiv
-      32` instead of k: such an operand is of i32 and packed by `attn.pack_mask`, and its element at a pair is bit k mod
-      32 of the word, an i1;
+    * (A2) every map is a projected permutation whose only constant is 0; a captured operand may be read at
+      `k floordiv 32` instead of k: such an operand is of i32 and packed by `attn.pack_mask`, and its element at a pair
+      is bit k mod 32 of the word, an i1;
     * (A3) the map of the query has q and d, not k or e; that of the key has k and d, not q or e; that of the value has
       k and e, not q or d;
-    * (A4) the map of out has every batch dimension, q and e; that of the probabilities has every batch dimension, q and
-      k;
+    * (A4) the map of out has every batch dimension, q and e; that of the probabilities has every batch dimension, q
+      and k;
     * (A5) maps of captured operands have neither d nor e; the map of the sink has none of k, d and e;
     * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
     * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide;
@@ -260,9 +259,9 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
         m = max(unit * max[q], max_k s[k,q])      p[k,q] = exp(s[k,q] - m)      a = exp(unit * max[q] - m)
         max[q] = m / unit     sum[q] = a * sum[q] + sum_k p[k,q]     acc[e,q] = a * acc[e,q] + sum_k V[k,e] * p[k,q]
 
-    Where m is -inf, p is 0 and a is 1. `unit` is `scale` if the op has no region and the scale lies in (0, 2^126]: the
-    pair with the greatest score then has the greatest product, and max holds this product unscaled. Otherwise `unit` is
-    1.
+    Where m is -inf, p is 0 and a is 1. `unit` is `scale` if the op has no region and the scale lies in (0, 2^126];
+    otherwise `unit` is 1. If `unit` is `scale`, the pair with the greatest score has the greatest product, and max
+    holds this product unscaled.
 
     `scores (k, q)` is scratch: its contents are not read, and are not specified afterwards. Captured tiles are read
     through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
@@ -453,10 +452,10 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
 
         out[..., p, i, j, l] = source[..., p * w + j, g * i + l]
 
-    Constraints: (P1) out has one dimension more than the source, or two more with a group; both have one element type, or
-    out a narrower float type; batch and k sizes agree; (P2) the width is static and positive; (P3) the number of panels is
-    n / w, rounded up; (P4) with `scale`, elements are floats; (P5) a group is a power of two, and the size of the innermost
-    dimension.
+    Constraints: (P1) out has one dimension more than the source, or two more with a group; both have the same element
+    type, or out has a narrower float type; batch and k sizes agree; (P2) the width is static and positive; (P3) the
+    number of panels is n / w, rounded up; (P4) with `scale`, elements are floats; (P5) a group is a power of two, and
+    is the size of the innermost dimension.
 
     ```mlir
     %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>

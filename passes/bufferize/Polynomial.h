@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A sum of products of symbols, such as 256 * x.0 * x.1 + 1024: the size of a buffer whose dimensions are known only at
-// the call. No coefficient is negative, so a polynomial with greater coefficients is an upper bound. A coefficient
-// saturates at 2^64 - 1.
+// the call. No coefficient is negative, so a polynomial whose coefficients are at least as great is an upper bound. A
+// coefficient saturates at 2^64 - 1.
 //
 //===----------------------------------------------------------------------===//
 

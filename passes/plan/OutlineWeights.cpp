@@ -159,7 +159,8 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     if (weights.empty())
       return;
 
-    // Find the values that cross from one function to the other: results of moved ops that are used by ops that stay.
+    // Find the ops to move, and the values that cross from one function to the other: weights, and results of moved
+    // ops, that are used by ops that stay.
     llvm::SetVector<Operation *> moved;
     SmallVector<Value> crossing;
     auto crosses = [&](Value value) {

@@ -25,7 +25,7 @@ static bool isOffsetOfDim(AffineExpr coordinate) {
 }
 
 /// Whether `element` can be an element of a captured operand, perhaps of a slice: it does not vary with both query and
-/// key, and it is read at plain coordinates.
+/// key, and it is read at coordinates of the attention or, in a slice, at such coordinates plus constants.
 static bool isCapturable(AttentionOp op, const Element &element) {
   const Access &read = element.getRead();
   auto type = cast<RankedTensorType>(read.tensor.getType());

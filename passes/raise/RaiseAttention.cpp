@@ -431,7 +431,7 @@ LogicalResult Raiser::moveValueProduct() {
 }
 
 /// Finds the product of query and key that `element` of the scores is computed from. Of several products, it takes the
-/// product for which the lesser of the two numbers of coordinates that its operands vary with is greatest: in a
+/// product whose operands vary with the most coordinates, where the operand with fewer coordinates counts: in a
 /// projection of a tensor of pairs, one operand varies with all coordinates and the other with few. The other products
 /// are computed in memory and captured.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {

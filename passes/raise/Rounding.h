@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A graph of f16 or bf16 computes each op in f32 and rounds its result. An attention rounds its outputs only: scores and
-// the softmax are f32.
+// A graph of f16 or bf16 computes each op in f32 and rounds its result. An attention rounds its outputs only; scores
+// and the softmax are f32.
 //
 //===----------------------------------------------------------------------===//
 

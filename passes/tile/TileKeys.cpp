@@ -444,7 +444,7 @@ KeyLoops::KeyRange KeyLoops::keyRange() {
       }
     }
   }
-  // A mask refers to the numbers of all keys, so compute the range of all keys up to the last key of this op.
+  // A mask refers to absolute numbers of keys, so compute the range of all keys up to the last key of this op first.
   OpFoldResult first = mask ? getAsOpFoldResult(origin[op.getKDim()]) : zero;
   AffineExpr d0, d1;
   bindDims(op.getContext(), d0, d1);
