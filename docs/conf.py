@@ -1,4 +1,4 @@
-"""What Sphinx needs to render the pages as HTML: scripts/docs --html FOLDER."""
+"""Configures Sphinx, which renders the pages as HTML: scripts/docs --html FOLDER."""
 import pathlib
 import posixpath
 import re
@@ -31,4 +31,4 @@ def add_contents(app, page, source):
 
 def setup(app):
     app.connect("source-read", add_contents)
-    app.add_lexer("mlir", pygments.lexers.TextLexer)  # Pygments has none for MLIR
+    app.add_lexer("mlir", pygments.lexers.TextLexer)  # Pygments has no lexer for MLIR

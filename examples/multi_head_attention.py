@@ -1,4 +1,4 @@
-"""A typical multi-head attention layer. The last line is all that attn needs to compile it.
+"""A typical multi-head attention layer. The last line saves it for attn, which needs no other change of the code.
 
     python multi_head_attention.py NAME [BATCH LENGTH WIDTH HEADS]
 

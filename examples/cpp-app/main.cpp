@@ -4,9 +4,9 @@
 //
 //   cpp-app X.npy OUT.npy LAYER.so...
 //
-// For each library: calls its function with X and prints the largest difference between the output
-// and OUT. Works for every layer that has one input and weights. It reads the weights from the
-// .safetensors file beside the library.
+// For each library, the program calls the first function with X, and prints the largest difference
+// between the output and OUT. It works for every layer that has one input, one output and weights.
+// It reads the weights from the .safetensors file beside the library.
 //
 //===----------------------------------------------------------------------===//
 

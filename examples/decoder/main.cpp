@@ -5,7 +5,7 @@
 //   decoder [COUNT]
 //
 // Generates COUNT tokens (default: 32) with the decoding step of a small Llama: a call takes a token, adds its key and
-// value to the caches, and gives the scores of the next token. Then the program computes the scores of all tokens in
+// value to the caches, and computes the scores of the next token. Then the program computes the scores of all tokens in
 // one call of the same model without caches, and prints the largest difference from the scores of the steps.
 //
 //===----------------------------------------------------------------------===//
@@ -22,14 +22,14 @@
 
 namespace rt = attn::rt;
 
-/// Sizes of the models in examples/models/export.py: number of tokens, and caches of 2 heads x 40 tokens x 8.
+/// Sizes of the models in examples/models/export.py: the vocabulary, and caches of 2 heads x 40 tokens x 8 elements.
 static constexpr int64_t kVocabulary = 32, kCacheSize = 2 * 40 * 8;
 
 static int64_t findBest(const float *scores) {
   return std::max_element(scores, scores + kVocabulary) - scores;
 }
 
-/// Computes the scores of the successors of all tokens in one call.
+/// For each token, computes the scores of the next token; one call computes all of them.
 static Tensor computeWhole(const std::vector<int64_t> &tokens, int64_t count) {
   rt::Library library = rt::openLibrary(attn_query_whole);
   rt::Function forward = rt::createFunction(library, "forward");

@@ -4,9 +4,10 @@
 //
 //   gpu-app X.npy OUT.npy LAYER.so
 //
-// Calls the first function of the library on the first GPU with X, and prints the largest difference between the output and
-// OUT. It reads the weights from the .safetensors file beside the library. The program owns the context, the stream and
-// the memory, and uses CUDA's driver API for them. If cuda.h is not installed, it declares the few functions itself.
+// Calls the first function of the library on the first GPU with X, and prints the largest difference between the output
+// and OUT. Reads the weights from the .safetensors file beside the library. The program owns the context, the stream and
+// the memory, and creates them with CUDA's driver API. If cuda.h is not installed, the program declares the functions
+// that it uses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,7 +96,7 @@ static void run(Tensor x, const Tensor &expected, const std::string &path) {
   call.size = sizeof call;
   call.stream = stream;
   rt::check(attn_call(layer.get(), weights.get(), inputs, 1, outputs, 1, &call));
-  check(cuStreamSynchronize(stream)); // the call has only launched kernels
+  check(cuStreamSynchronize(stream)); // attn_call returns before the kernels have finished
   check(cuMemcpyDtoH(out.data.data(), addressOf(output), out.data.size() * sizeof(float)));
   std::printf("%s on a GPU with code for %s: largest error %.1e\n",
               path.substr(path.rfind('/') + 1).c_str(), attn_function_level(layer.get()),

@@ -1,4 +1,4 @@
-"""Exports small models of transformers and timm, with random weights, as their users would.
+"""Exports small models of transformers and timm with random weights, as a user of these packages would.
 
     python export.py FOLDER
 
@@ -23,7 +23,7 @@ WIDTH, VOCABULARY, LONGEST = 16, 32, 40
 
 
 class Llama(nn.Module):
-    """A Llama of one layer, from tokens to the scores of the next. 4 query heads share 2 heads of keys and values."""
+    """A Llama of one layer, from tokens to scores of the next token. 4 query heads share 2 heads of keys and values."""
 
     def __init__(self):
         super().__init__()
@@ -45,7 +45,7 @@ class Llama(nn.Module):
 
 
 class LlamaStep(Llama):
-    """The same model for one token, with the keys and values of the tokens before it in buffers."""
+    """The same model for one token. Its buffers hold the keys and values of this token and of the tokens before it."""
 
     def __init__(self):
         super().__init__()
@@ -65,7 +65,7 @@ class LlamaStep(Llama):
 
 
 class T5Layer(nn.Module):
-    """The first layer of an encoder. It computes, but does not return, the relative position bias of all layers."""
+    """The first layer of an encoder. It computes the relative position bias of all layers, but does not return it."""
 
     def __init__(self):
         super().__init__()
@@ -94,7 +94,7 @@ torch.manual_seed(0)
 words = torch.randint(VOCABULARY, (1, 70))
 states = torch.randn(1, 70, WIDTH)
 length = torch.export.Dim("length", max=512)
-MODELS = {  # the module, example arguments, and the sizes that may differ between calls
+MODELS = {  # a function that makes the module, example arguments, and the sizes that may differ between calls
     "gpt2": (gpt2, (states,), {"hidden_states": {1: length}}),
     "llama": (Llama, (words,), {"tokens": {1: length}}),
     "llama-step": (LlamaStep, (words[:, :1], torch.tensor([0])), None),
@@ -105,7 +105,7 @@ MODELS = {  # the module, example arguments, and the sizes that may differ betwe
 
 
 def build(make):
-    """Makes the module, with weights so large that attention is uneven. None is 0 or 1, so that each one matters."""
+    """Makes the module. Its weights are large, so attention is uneven. No gain is 1 and no bias 0: each matters."""
     torch.manual_seed(1)
     module = make().eval().requires_grad_(False)
     for parameter in module.parameters():
@@ -117,7 +117,7 @@ def build(make):
 
 
 def keep_source_lines(program):
-    """Keeps only the file and line of each op in the model, without the folders of this machine."""
+    """Reduces the stack trace of each op to its file and line in the model, without the folders of this machine."""
     for graph in program.graph_module.modules():
         for node in graph.graph.nodes:
             frames = re.findall(r'File ".*', node.meta.pop("stack_trace", ""))
@@ -130,7 +130,7 @@ def keep_source_lines(program):
 
 
 def save_program(path, module, inputs, sizes):
-    # A dynamic size has another value in this export than in the results that save_results writes.
+    # Dynamic sizes are smaller here than in save_results, so that tests use a size other than the exported one.
     example = tuple(x[:, :16] for x in inputs) if sizes else inputs
     with torch.no_grad():
         program = torch.export.export(module, example, dynamic_shapes=sizes)
@@ -147,5 +147,5 @@ if __name__ == "__main__":
     for name, (make, inputs, sizes) in MODELS.items():
         path, module = Path(sys.argv[1], name), build(make)
         save_program(path, module, inputs, sizes)
-        if name != "llama-step":  # its results are those of llama
+        if name != "llama-step":  # tests compare its results with those of llama
             save_results(path, module, inputs[0])

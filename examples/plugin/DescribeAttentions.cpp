@@ -9,7 +9,7 @@
 //
 //   remark: attention of 16 heads, 14 queries and 14 keys
 //
-// The number of heads is that of the whole batch: 2 batch elements of 8 heads each.
+// The number of heads is that of the whole batch: here 2 batch elements of 8 heads each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ struct DescribeAttentions : PassWrapper<DescribeAttentions, OperationPass<Module
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DescribeAttentions)
 
   StringRef getArgument() const final { return "describe-attentions"; }
-  StringRef getDescription() const final { return "Say how large every attention is"; }
+  StringRef getDescription() const final { return "Emit a remark with the size of every attention"; }
 
   void runOnOperation() final {
     getOperation().walk([](attn::AttentionOp op) {
